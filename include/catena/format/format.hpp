@@ -1,0 +1,118 @@
+// The registry of formats: how numbers lie in memory. One row per format; everything that needs to know
+// a block's size or its name reads it here. Sizes are those of ggml 0.25 (ggml-common.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena {
+
+enum class format_role : std::uint8_t {
+    plain,       ///< one number per element
+    activation,  ///< quantized on the fly, read by a matmul as its second operand
+    weight,      ///< quantized ahead of time, read by a matmul as its first operand
+    index        ///< integers: ids, positions
+};
+
+// name, elements per block, bytes per block, role.
+#define CATENA_FORMATS(X)                                                                          \
+    X(f32, 1, 4, plain)                                                                            \
+    X(f16, 1, 2, plain)                                                                            \
+    X(bf16, 1, 2, plain)                                                                           \
+    X(q8_1, 32, 36, activation)                                                                    \
+    X(q8_0, 32, 34, weight)                                                                        \
+    X(q4_0, 32, 18, weight)                                                                        \
+    X(q4_K, 256, 144, weight)                                                                      \
+    X(q6_K, 256, 210, weight)                                                                      \
+    X(q1_0, 128, 18, weight)                                                                       \
+    X(q2_0, 64, 18, weight)                                                                        \
+    X(q4_1, 32, 20, weight)                                                                        \
+    X(q5_0, 32, 22, weight)                                                                        \
+    X(q5_1, 32, 24, weight)                                                                        \
+    X(mxfp4, 32, 17, weight)                                                                       \
+    X(nvfp4, 64, 36, weight)                                                                       \
+    X(iq4_nl, 32, 18, weight)                                                                      \
+    X(q2_K, 256, 84, weight)                                                                       \
+    X(q3_K, 256, 110, weight)                                                                      \
+    X(q5_K, 256, 176, weight)                                                                      \
+    X(iq4_xs, 256, 136, weight)                                                                    \
+    X(iq2_xxs, 256, 66, weight)                                                                    \
+    X(iq2_xs, 256, 74, weight)                                                                     \
+    X(iq2_s, 256, 82, weight)                                                                      \
+    X(iq3_xxs, 256, 98, weight)                                                                    \
+    X(iq3_s, 256, 110, weight)                                                                     \
+    X(iq1_s, 256, 50, weight)                                                                      \
+    X(iq1_m, 256, 56, weight)                                                                      \
+    X(tq1_0, 256, 54, weight)                                                                      \
+    X(tq2_0, 256, 66, weight)                                                                      \
+    X(i8, 1, 1, index)                                                                             \
+    X(i16, 1, 2, index)                                                                            \
+    X(i32, 1, 4, index)                                                                            \
+    X(i64, 1, 8, index)                                                                            \
+    X(f64, 1, 8, plain)
+
+enum class format : std::uint8_t {
+    unknown,  ///< a type this library has never heard of: left to the engine
+#define CATENA_ENUMERATOR(name, elements, bytes, role) name,
+    CATENA_FORMATS(CATENA_ENUMERATOR)
+#undef CATENA_ENUMERATOR
+};
+
+struct format_info {
+    const char* name;
+    int block_elements;  ///< elements per block; 0 for format::unknown
+    int block_bytes;     ///< bytes per block; 0 for format::unknown
+    format_role role;
+};
+
+inline constexpr format_info format_registry[] = {
+    {"unknown", 0, 0, format_role::plain},
+#define CATENA_ROW(name, elements, bytes, role) {#name, elements, bytes, format_role::role},
+    CATENA_FORMATS(CATENA_ROW)
+#undef CATENA_ROW
+};
+
+inline constexpr int format_count = static_cast<int>(sizeof(format_registry) / sizeof(format_info));
+
+constexpr const format_info& info(format f) { return format_registry[static_cast<int>(f)]; }
+constexpr const char* name(format f) { return info(f).name; }
+
+/// Bytes of a contiguous run of `elements`, which must be a multiple of the block.
+constexpr std::int64_t row_bytes(format f, std::int64_t elements) {
+    return elements / info(f).block_elements * info(f).block_bytes;
+}
+
+/// The format called `text` (case-sensitive, as ggml spells it), or format::unknown.
+constexpr format format_named(const char* text) {
+    for (int i = 1; i < format_count; ++i) {
+        const char* a = format_registry[i].name;
+        const char* b = text;
+        while (*a != '\0' && *a == *b) ++a, ++b;
+        if (*a == *b) return static_cast<format>(i);
+    }
+    return format::unknown;
+}
+
+/// A set of formats, as one word.
+struct format_set {
+    std::uint64_t bits = 0;
+
+    static constexpr format_set of(format f) {
+        return {std::uint64_t{1} << static_cast<unsigned>(f)};
+    }
+    constexpr bool empty() const { return bits == 0; }
+    constexpr bool has(format f) const { return (bits & of(f).bits) != 0; }
+    constexpr bool contains(format_set other) const { return (other.bits & ~bits) == 0; }
+    constexpr int size() const {
+        int n = 0;
+        for (std::uint64_t rest = bits; rest != 0; rest &= rest - 1) ++n;
+        return n;
+    }
+};
+
+constexpr format_set operator|(format_set a, format_set b) { return {a.bits | b.bits}; }
+constexpr format_set operator|(format_set a, format b) { return a | format_set::of(b); }
+constexpr bool operator==(format_set a, format_set b) { return a.bits == b.bits; }
+constexpr bool operator!=(format_set a, format_set b) { return !(a == b); }
+
+}  // namespace catena

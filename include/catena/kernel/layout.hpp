@@ -1,0 +1,58 @@
+// Sizes that the bodies and the pick must agree on: shared memory, padding, accumulation order. Written
+// once, here.
+#pragma once
+
+#include "catena/pick/policy.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+inline constexpr int warp_size = 32;
+
+/// Values of one weight row that a warp consumes at a step: 32 per lane. A policy's piece is a multiple.
+inline constexpr int warp_values = 32 * warp_size;
+
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
+
+/// Blocks of a q8_1 row of k elements: padded with zeros to a multiple of 512 elements, as ggml-cuda does.
+constexpr std::int64_t q8_1_row_blocks(std::int64_t k) { return round_up(k, 512) / 32; }
+constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
+    return q8_1_row_blocks(k) * info(format::q8_1).block_bytes;
+}
+
+/// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at or below
+/// the slice and ends at the one at or above its end, so up to 15 bytes more on either side.
+constexpr std::int64_t slice_bytes(const policy& p, format f) {
+    return round_up(row_bytes(f, p.piece), 16) + 16;
+}
+
+constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
+    std::int64_t widest = 0;
+    for (int f = 1; f < format_count; ++f) {
+        const auto id = static_cast<format>(f);
+        if (weights.has(id) && slice_bytes(p, id) > widest) widest = slice_bytes(p, id);
+    }
+    return p.rows * widest;
+}
+
+/// Dynamic shared memory of a launch, in bytes.
+constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,
+                                    std::int64_t columns) {
+    const std::int64_t warps = p.threads / warp_size;
+    if (c.kind == skeleton::row) return warps * 4;
+    const std::int64_t barrier = 8;
+    std::int64_t bytes = warps * p.stages * (stage_bytes(p, c.weights) + barrier);
+    if (p.activation == activation_source::shared) bytes += columns * q8_1_row_bytes(k);
+    return round_up(bytes, 16);
+}
+
+/// The accumulation order of an instance. A row's sum of squares depends on how its elements are dealt to
+/// threads; a matvec's dot only on the lane mapping, which all its policies share.
+constexpr std::uint32_t order_of(const computation& c, const policy& p) {
+    return c.kind == skeleton::row ? static_cast<std::uint32_t>(p.threads) : 1u;
+}
+
+}  // namespace catena

@@ -1,0 +1,24 @@
+// A launch as a value, and the function through which a table's kernels are launched: CUDA's in
+// launch/cuda.cuh, the host executor's in launch/host.hpp. Neither is included here.
+#pragma once
+
+#include "catena/launch/status.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena {
+
+struct launch_config {
+    std::uint32_t blocks = 1;
+    std::uint32_t threads = 1;
+    std::uint32_t shared_bytes = 0;      ///< dynamic shared memory
+    bool dependent = false;              ///< programmatic dependent launch
+};
+
+/// `kernel` is the row's entry of the table, `args` points to the skeleton's argument struct (by value on
+/// the device), `stream` a cudaStream_t or the host executor's device.
+using launch_fn = status (*)(const void* kernel, const launch_config& config, const void* args,
+                             std::size_t args_bytes, void* stream) noexcept;
+
+}  // namespace catena

@@ -1,0 +1,22 @@
+// How a call of the runtime says that it failed: a value, never an exception.
+#pragma once
+
+namespace catena {
+
+enum class status_code : unsigned char {
+    ok,
+    invalid_argument,  ///< a null, misaligned or out-of-range argument
+    no_instances,      ///< the arch has no instances built in
+    no_kernel,         ///< the rows are known, their code is not linked in
+    device_error       ///< the device or its driver refused
+};
+
+/// `message` is a sentence that names the argument and the remedy; it fits the buffer and is terminated.
+struct [[nodiscard]] status {
+    status_code code = status_code::ok;
+    char message[160] = {};
+
+    bool ok() const { return code == status_code::ok; }
+};
+
+}  // namespace catena

@@ -1,0 +1,103 @@
+// The graph view: the read-only face of an engine's graph. An engine adapter fills one `tensor` per
+// tensor of the graph (all of them: leaves too) and the execution order; Catena never writes to it.
+#pragma once
+
+#include "catena/format/format.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena {
+
+/// The ops that some rule of Catena tells apart; every other op is `other` and is left to the engine.
+enum class op : std::uint8_t {
+    none, other, add, mul, scale, rms_norm, norm, mul_mat, mul_mat_id, add_id, glu, unary,
+    reshape, view, permute, transpose, get_rows, set_rows, rope, cpy, cont, soft_max, argsort,
+    flash_attn_ext, sum_rows, clamp, div, concat
+};
+
+/// True for ops that only rename memory: they launch nothing.
+constexpr bool launches_nothing(op o) {
+    return o == op::none || o == op::reshape || o == op::view || o == op::permute ||
+           o == op::transpose;
+}
+
+enum class sub_op : std::uint8_t { none, other, silu, sigmoid, gelu, relu, swiglu, geglu, reglu, swiglu_oai };
+
+enum tensor_flag : std::uint8_t { flag_input = 1, flag_output = 2, flag_param = 4, flag_compute = 16 };
+
+inline constexpr int max_src = 10;
+inline constexpr std::int32_t no_tensor = -1;
+inline constexpr std::int32_t unknown_uses = -1;
+inline constexpr std::int32_t no_buffer = -1;
+
+struct tensor {
+    op kind = op::none;
+    sub_op sub = sub_op::none;
+    format type = format::unknown;
+    std::uint8_t flags = 0;          ///< tensor_flag bits
+    bool weight = false;             ///< a leaf that the engine never writes while the graph lives
+    std::int64_t ne[4] = {1, 1, 1, 1};  ///< elements, innermost first
+    std::int64_t nb[4] = {0, 0, 0, 0};  ///< strides in bytes
+    std::int32_t src[max_src] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};  ///< tensor indices
+    std::int32_t view_src = no_tensor;  ///< the tensor whose memory this one renames, if any
+    std::int32_t params[16] = {};    ///< op_params words as ggml lays them out
+    std::int32_t buffer = no_buffer; ///< a number per allocation; no_buffer: not allocated yet
+    std::uint64_t offset = 0;        ///< byte offset in that buffer (views: of their first byte)
+    void* data = nullptr;            ///< address on the device that executes; null in a bare graph file
+    std::int32_t uses = unknown_uses;  ///< edges that read it anywhere, outside the view too;
+                                       ///< unknown_uses counts as infinitely many
+    const char* name = "";           ///< for reports only: names repeat
+    const char* op_name = "";        ///< for reports only: the engine's spelling
+};
+
+/// A graph, or a slice of one: `tensors` may hold more than the slice's nodes use. Indices in `nodes` and
+/// `src` point into `tensors`. The view must outlive nothing: plans copy what they need.
+struct graph_view {
+    const tensor* tensors = nullptr;
+    std::int32_t tensor_count = 0;
+    const std::int32_t* nodes = nullptr;  ///< tensor index of each node, in execution order
+    std::int32_t node_count = 0;
+
+    int size() const { return node_count; }
+    const tensor& at(std::int32_t tensor_index) const { return tensors[tensor_index]; }
+    const tensor& node(int i) const { return tensors[nodes[i]]; }
+};
+
+constexpr std::int64_t elements(const tensor& t) { return t.ne[0] * t.ne[1] * t.ne[2] * t.ne[3]; }
+
+/// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no elements.
+/// Of an unknown type: the largest extent that its strides allow.
+constexpr std::int64_t extent_bytes(const tensor& t) {
+    if (elements(t) == 0) return 0;
+    const format_info& f = info(t.type);
+    std::int64_t bytes = 0;
+    if (f.block_elements == 0) {
+        for (int d = 0; d < 4; ++d)
+            if (t.nb[d] * t.ne[d] > bytes) bytes = t.nb[d] * t.ne[d];
+        return bytes;
+    }
+    if (f.block_elements == 1) {
+        bytes = f.block_bytes;
+        for (int d = 0; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
+        return bytes;
+    }
+    bytes = t.ne[0] * t.nb[0] / f.block_elements;
+    for (int d = 1; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
+    return bytes;
+}
+
+/// True when the elements lie one after the other without gaps.
+constexpr bool contiguous(const tensor& t) {
+    const format_info& f = info(t.type);
+    if (f.block_elements == 0) return false;
+    std::int64_t next = t.ne[0] / f.block_elements * f.block_bytes;
+    if (t.nb[0] != f.block_bytes) return false;
+    for (int d = 1; d < 4; ++d) {
+        if (t.ne[d] != 1 && t.nb[d] != next) return false;
+        next *= t.ne[d];
+    }
+    return true;
+}
+
+}  // namespace catena

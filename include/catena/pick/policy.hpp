@@ -1,0 +1,42 @@
+// The numbers of one instance: a structural aggregate, a template parameter of the kernel and a field of
+// the table row. A field that its skeleton does not use stays zero.
+#pragma once
+
+#include "catena/chain/lowered.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+/// How weight bytes travel from global to shared memory.
+enum class copy_method : std::uint8_t {
+    plain,  ///< loads and stores of any alignment; every arch
+    async,  ///< cp.async, 16 bytes a thread (sm_80)
+    bulk    ///< cp.async.bulk with an mbarrier per stage (sm_90)
+};
+
+/// Where a matvec reads its activation from.
+enum class activation_source : std::uint8_t { global, shared };
+
+struct policy {
+    int threads = 0;     ///< of a block
+    int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
+    int values = 0;      ///< row: values a thread keeps in registers; 0: reads x twice, any k
+    int rows = 0;        ///< matvec: weight rows a warp works on at once
+    int columns = 0;     ///< matvec: columns it can serve
+    int piece = 0;       ///< matvec: values of each of those rows in a stage, a multiple of 1024
+    int stages = 0;      ///< matvec: stages of the weight stream of a warp
+    copy_method copy = copy_method::plain;
+    activation_source activation = activation_source::global;
+    bool vector = false; ///< row: 16-byte accesses, so aligned rows; else element by element
+};
+
+constexpr bool operator==(const policy& a, const policy& b) {
+    return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
+           a.rows == b.rows && a.columns == b.columns && a.piece == b.piece &&
+           a.stages == b.stages && a.copy == b.copy && a.activation == b.activation &&
+           a.vector == b.vector;
+}
+constexpr bool operator!=(const policy& a, const policy& b) { return !(a == b); }
+
+}  // namespace catena

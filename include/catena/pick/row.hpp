@@ -1,0 +1,45 @@
+// A row of the table: one compiled kernel, what it computes, with which numbers, and the evidence for
+// them. A table is what an instance set hands to the planner.
+#pragma once
+
+#include "catena/arch/arch.hpp"
+#include "catena/launch/launch.hpp"
+#include "catena/pick/policy.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+enum class provenance_kind : std::uint8_t { predicted, inherited, measured };
+
+struct provenance {
+    provenance_kind kind = provenance_kind::predicted;
+    const char* arch = "";   ///< inherited: from where
+    const char* gpu = "";    ///< measured: on what
+    const char* cuda = "";
+    const char* date = "";
+    double median_us = 0;
+    double spread = 0;       ///< relative
+};
+
+struct row {
+    computation computes;
+    policy numbers;
+    /// Accumulation order. Rows of one order give the same bits for the same problem.
+    std::uint32_t order = 0;
+    int registers = 0;       ///< of a thread, as ptxas reports; 0: not compiled yet
+    provenance evidence;
+};
+
+struct table {
+    const arch* target = nullptr;
+    const row* rows = nullptr;
+    int row_count = 0;
+    const lowered_chain* chains = nullptr;
+    int chain_count = 0;
+    const void* const* kernels = nullptr;  ///< per row; null: described here, compiled elsewhere
+    launch_fn launch = nullptr;
+    status state;                          ///< why there is no table, if there is none
+};
+
+}  // namespace catena
