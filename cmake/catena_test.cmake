@@ -1,0 +1,33 @@
+# catena_add_test(<name> SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
+#
+# A Catch2 executable test_<name>, run as one ctest called <name>. Sources include
+# "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths.
+
+# Catch2 3 brings its main as a library; Catch2 2 is one header, whose main is compiled once, here.
+find_package(Catch2 3 QUIET)
+if(Catch2_FOUND)
+  add_library(catena_test_main INTERFACE)
+  target_link_libraries(catena_test_main INTERFACE Catch2::Catch2WithMain)
+  target_include_directories(catena_test_main INTERFACE ${PROJECT_SOURCE_DIR}/tests/include)
+else()
+  find_path(CATENA_CATCH2_INCLUDE catch2/catch.hpp)
+  if(NOT CATENA_CATCH2_INCLUDE)
+    message(FATAL_ERROR "The tests need Catch2: install catch2, or set CATENA_BUILD_TESTS=OFF.")
+  endif()
+  add_library(catena_test_main STATIC ${PROJECT_SOURCE_DIR}/tests/include/catena_test/main.cpp)
+  target_include_directories(catena_test_main PUBLIC ${PROJECT_SOURCE_DIR}/tests/include)
+  target_include_directories(catena_test_main SYSTEM PUBLIC ${CATENA_CATCH2_INCLUDE})
+endif()
+
+function(catena_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 600)
+  endif()
+  add_executable(test_${name} ${arg_SOURCES})
+  target_link_libraries(test_${name} PRIVATE catena_test_main catena ${arg_LIBS})
+  target_compile_definitions(test_${name} PRIVATE
+    CATENA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CATENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()
