@@ -33,11 +33,13 @@ struct row_args {
     std::int32_t quant_blocks = 0;     ///< q8_1 blocks from one activation row to the next; those past
                                        ///< quant_k / 32 are written as zeros
     float eps = 0;
+    bool weight_early = false;         ///< weight is a leaf: it may be read before the grid wait
 };
 
 inline constexpr int max_members = 32;
 
-/// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert).
+/// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are 2-byte
+/// aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16 bytes.
 struct matvec_member {
     const void* weight = nullptr;
     float* dst = nullptr;              ///< dense: [rows, columns]; expert: [rows, slots, tokens]
@@ -48,6 +50,8 @@ struct matvec_member {
     std::int64_t dst_nb2 = 0;          ///< expert: token to token
     std::int32_t rows = 0;
     std::int32_t first_band = 0;       ///< prefix sum of the bands of the members before
+    std::int32_t experts = 0;          ///< expert: matrices in the tensor; an id outside 0 .. experts-1
+                                       ///< reads nothing, its column of dst becomes NaN
     format type = format::unknown;
 };
 
@@ -56,7 +60,8 @@ struct matvec_member {
 /// Expert (ids [slots, tokens] i32): each (slot, token) is a column of its own; it reads matrix
 /// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot).
 struct matvec_args {
-    const void* x = nullptr;           ///< q8_1 rows
+    const void* x = nullptr;           ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
+                                       ///< 16-byte aligned, and so is x_bytes
     const std::int32_t* ids = nullptr;
     std::int64_t x_bytes = 0;          ///< from one activation row to the next
     std::int64_t ids_nb1 = 0;          ///< token to token
