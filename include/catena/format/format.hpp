@@ -93,6 +93,19 @@ constexpr format format_named(const char* text) {
     return format::unknown;
 }
 
+/// How host code writes and reads a format. Specialized in format/<name>.hpp with, at least,
+///   using block = ...;                                     as many bytes as the registry says
+///   static void encode(const float* in, block* out);       one block
+///   template <class Real> static void decode(const block* in, Real* out);   Real: float or double
+/// and included from format/codec.hpp, which turns it into functions of rows.
+template <format F>
+struct codec {};
+
+/// Elements of a stored row of k: q8_1 rows are padded with zero blocks to a multiple of 512, as in ggml-cuda.
+constexpr std::int64_t stored_elements(format f, std::int64_t k) {
+    return f == format::q8_1 ? (k + 511) / 512 * 512 : k;
+}
+
 /// A set of formats, as one word.
 struct format_set {
     std::uint64_t bits = 0;
