@@ -1,0 +1,217 @@
+#include "catena/engine/json.hpp"
+
+#include "bytes.hpp"
+#include "check.hpp"
+#include "fields.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+namespace catena::json {
+namespace {
+
+constexpr std::pair<std::string_view, op> ops[] = {
+    {"NONE", op::none}, {"ADD", op::add}, {"MUL", op::mul}, {"SCALE", op::scale},
+    {"RMS_NORM", op::rms_norm}, {"NORM", op::norm}, {"MUL_MAT", op::mul_mat},
+    {"MUL_MAT_ID", op::mul_mat_id}, {"ADD_ID", op::add_id}, {"GLU", op::glu},
+    {"UNARY", op::unary}, {"RESHAPE", op::reshape}, {"VIEW", op::view},
+    {"PERMUTE", op::permute}, {"TRANSPOSE", op::transpose}, {"GET_ROWS", op::get_rows},
+    {"SET_ROWS", op::set_rows}, {"ROPE", op::rope}, {"CPY", op::cpy}, {"CONT", op::cont},
+    {"SOFT_MAX", op::soft_max}, {"ARGSORT", op::argsort},
+    {"FLASH_ATTN_EXT", op::flash_attn_ext}, {"SUM_ROWS", op::sum_rows}, {"CLAMP", op::clamp},
+    {"DIV", op::div}, {"CONCAT", op::concat}};
+
+constexpr std::pair<std::string_view, sub_op> sub_ops[] = {
+    {"", sub_op::none}, {"SILU", sub_op::silu}, {"SIGMOID", sub_op::sigmoid},
+    {"GELU", sub_op::gelu}, {"RELU", sub_op::relu}, {"SWIGLU", sub_op::swiglu},
+    {"GEGLU", sub_op::geglu}, {"REGLU", sub_op::reglu}, {"SWIGLU_OAI", sub_op::swiglu_oai}};
+
+template <class T, std::size_t N>
+T named(const std::pair<std::string_view, T> (&names)[N], std::string_view text, T otherwise) {
+    for (const auto& [spelling, kind] : names)
+        if (spelling == text) return kind;
+    return otherwise;
+}
+
+/// Names found in the file that this library does not know, with how often and where first.
+struct unknowns {
+    struct seen {
+        int count = 0;
+        std::int32_t first = no_tensor;
+    };
+    std::map<std::string, seen> types, ops;
+
+    static void add(std::map<std::string, seen>& to, const std::string& text, std::int32_t id) {
+        seen& s = to[text];
+        if (s.count++ == 0) s.first = id;
+    }
+    std::vector<std::string> notes() const {
+        std::vector<std::string> all;
+        for (const auto& [text, s] : types)
+            all.push_back(fmt::format("type '{}' is not known ({} tensors, first {}): what reads or "
+                                      "writes it stays with the engine",
+                                      text, s.count, s.first));
+        for (const auto& [text, s] : ops)
+            all.push_back(fmt::format("op '{}' is not known ({} nodes, first {}): it stays with the "
+                                      "engine",
+                                      text, s.count, s.first));
+        return all;
+    }
+};
+
+/// Reads tensor objects into a graph. The names go to one pool, which must not move once they point there.
+class reader {
+public:
+    reader(graph& g, std::size_t tensors, std::size_t text_bytes)
+        : g_(g),
+          pool_(std::make_shared<std::vector<char>>()),
+          filled_(tensors, false),
+          view_offsets_(tensors, 0) {
+        g.tensors.resize(tensors);
+        pool_->reserve(text_bytes);
+    }
+
+    void tensor_at(std::size_t index, const value& object) {
+        if (!object.is_object())
+            throw error(g_.file, static_cast<std::int32_t>(index), "",
+                        fmt::format("expected an object, found {}", shown(object)));
+        place at{object, g_.file, static_cast<std::int32_t>(index)};
+        const auto last = static_cast<std::int64_t>(g_.tensors.size()) - 1;
+        const auto id = static_cast<std::size_t>(whole(at, "id", field(at, "id"), 0, last));
+        at.tensor = static_cast<std::int32_t>(id);
+        if (filled_[id]) at.fail("id", "expected every id once, found it twice");
+        filled_[id] = true;
+        read(at, g_.tensors[id]);
+    }
+
+    const std::vector<std::int64_t>& view_offsets() const { return view_offsets_; }
+
+    void finish() {
+        g_.notes = unknown_.notes();
+        g_.text = std::move(pool_);
+    }
+
+private:
+    const char* keep(const std::string& s) {
+        const std::size_t begin = pool_->size();
+        pool_->insert(pool_->end(), s.c_str(), s.c_str() + s.size() + 1);
+        return pool_->data() + begin;
+    }
+
+    std::int32_t id_or_null(const place& at, const char* name, const value& v) const {
+        if (v.is_null()) return no_tensor;
+        return static_cast<std::int32_t>(
+            whole(at, name, v, 0, static_cast<std::int64_t>(g_.tensors.size()) - 1));
+    }
+
+    void read(const place& at, tensor& t) {
+        const std::string op_text = text(at, "op");
+        const std::string type_text = text(at, "type");
+        t.kind = named(ops, op_text, op::other);
+        t.sub = named(sub_ops, text(at, "sub"), sub_op::other);
+        t.type = format_named(type_text.c_str());
+        t.name = keep(text(at, "name"));
+        t.op_name = keep(op_text);
+        if (t.kind == op::other) unknowns::add(unknown_.ops, op_text, at.tensor);
+        if (t.type == format::unknown) unknowns::add(unknown_.types, type_text, at.tensor);
+        t.flags = static_cast<std::uint8_t>(whole(at, "flags", field(at, "flags"), 0, 255));
+        t.weight = truth(at, "weight");
+        t.buffer = static_cast<std::int32_t>(whole(at, "buf", field(at, "buf"), no_buffer, 1 << 20));
+        constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+        t.offset = static_cast<std::uint64_t>(whole(at, "off", field(at, "off"), 0, most));
+        for (std::size_t d = 0; d < 4; ++d) {
+            t.ne[d] = whole(at, "ne", array(at, "ne", 4, 4)[d], 0, most);
+            t.nb[d] = whole(at, "nb", array(at, "nb", 4, 4)[d], 0, most);
+        }
+        const value& sources = array(at, "src", 0, max_src);
+        for (std::size_t i = 0; i < sources.size(); ++i)
+            t.src[i] = id_or_null(at, "src", sources[i]);
+        const value& words = array(at, "params", 0, 16);
+        for (std::size_t i = 0; i < words.size(); ++i)
+            t.params[i] = static_cast<std::int32_t>(
+                whole(at, "params", words[i], std::numeric_limits<std::int32_t>::min(),
+                      std::numeric_limits<std::int32_t>::max()));
+        t.view_src = id_or_null(at, "view_src", field(at, "view_src"));
+        view_offsets_[static_cast<std::size_t>(at.tensor)] =
+            whole(at, "view_offs", field(at, "view_offs"), 0, most);
+    }
+
+    graph& g_;
+    std::shared_ptr<std::vector<char>> pool_;
+    std::vector<bool> filled_;
+    std::vector<std::int64_t> view_offsets_;
+    unknowns unknown_;
+};
+
+void count_uses(graph& g) {
+    for (tensor& t : g.tensors) t.uses = 0;
+    for (const tensor& t : g.tensors)
+        for (const std::int32_t s : t.src)
+            if (s != no_tensor) ++g.tensors[static_cast<std::size_t>(s)].uses;
+}
+
+value parsed(std::string_view text, const std::string& name) {
+    if (text.empty()) throw error(name, no_tensor, "", "expected a JSON object, found nothing");
+    try {
+        value v = value::parse(text);
+        if (!v.is_object())
+            throw error(name, no_tensor, "", fmt::format("expected a JSON object, found {}", shown(v)));
+        return v;
+    } catch (const value::exception& e) {
+        const std::string_view why = e.what();  // "[json.exception.name.id] sentence"
+        const std::size_t begin = why.find("] ");
+        throw error(name, no_tensor, "",
+                    fmt::format("expected JSON, found a {}",
+                                why.substr(begin == why.npos ? 0 : begin + 2)));
+    }
+}
+
+std::string optional_text(const place& at, const char* name) {
+    return at.object.contains(name) ? text(at, name) : "";
+}
+
+std::string sentence_of(const std::string& file, std::int32_t tensor, const std::string& field,
+                        const std::string& sentence) {
+    std::string where = file;
+    if (tensor != no_tensor) where += fmt::format(": tensor {}", tensor);
+    if (!field.empty()) where += fmt::format(": field '{}'", field);
+    return where + ": " + sentence;
+}
+
+}  // namespace
+
+error::error(const std::string& file, std::int32_t tensor_id, const std::string& field_name,
+             const std::string& sentence)
+    : std::runtime_error(sentence_of(file, tensor_id, field_name, sentence)),
+      tensor(tensor_id),
+      field(field_name) {}
+
+graph parse(std::string_view json_text, const std::string& name) {
+    constexpr std::size_t most = std::size_t{1} << 24;
+    const value root = parsed(json_text, name);
+    graph g;
+    g.file = name;
+    const place at{root, g.file};
+    g.model = text(at, "model");
+    g.case_name = text(at, "case");
+    g.arch = optional_text(at, "arch");
+    g.quant = optional_text(at, "quant");
+
+    const value& tensors = array(at, "tensors", 0, most);
+    reader read_into{g, tensors.size(), json_text.size()};
+    for (std::size_t i = 0; i < tensors.size(); ++i) read_into.tensor_at(i, tensors[i]);
+    for (const value& id : array(at, "nodes", 0, tensors.size()))
+        g.nodes.push_back(static_cast<std::int32_t>(
+            whole(at, "nodes", id, 0, static_cast<std::int64_t>(tensors.size()) - 1)));
+    check_tensors(g, read_into.view_offsets());
+    check_order(g);
+    count_uses(g);
+    read_into.finish();
+    return g;
+}
+
+graph read(const std::string& path) { return parse(bytes_of(path), path); }
+
+}  // namespace catena::json
