@@ -4,7 +4,10 @@
 
 #include "catena/format/format.hpp"
 #include "catena/format/half.hpp"
+#include "catena/format/rounding.hpp"
+#include "catena/format/scale_search.hpp"
 
+#include <cmath>
 #include <cstdint>
 
 namespace catena {
@@ -39,5 +42,60 @@ inline void pack_scale_min(const scale_min* parts, std::uint8_t* scales) {
         scales[i + 8] = static_cast<std::uint8_t>((high.scale & 15) | (high.min & 15) << 4);
     }
 }
+
+template <>
+struct codec<format::q4_K> {
+    using block = block_q4_K;
+
+    /// Values must be finite.
+    static void encode(const float* in, block* out) {
+        scale_fit fits[8];
+        float largest_scale = 0, largest_min = 0;
+        for (int part = 0; part < 8; ++part) {
+            fits[part] = fit_scale_min<32>(in + 32 * part, 15);
+            largest_scale = std::fmax(largest_scale, fits[part].scale);
+            largest_min = std::fmax(largest_min, fits[part].min);
+        }
+        out->d = f16_from_f32(largest_scale / 63.0f);
+        out->dmin = f16_from_f32(largest_min / 63.0f);
+        const float per_d = inverse_or_zero(f32_from_f16(out->d));
+        const float per_dmin = inverse_or_zero(f32_from_f16(out->dmin));
+        scale_min parts[8];
+        for (int part = 0; part < 8; ++part)
+            parts[part] = {clamp_level(round_half_away(fits[part].scale * per_d), 0, 63),
+                           clamp_level(round_half_away(fits[part].min * per_dmin), 0, 63)};
+        pack_scale_min(parts, out->scales);
+        for (int part = 0; part < 8; part += 2) {
+            std::uint8_t low[32], high[32];
+            levels(in + 32 * part, *out, parts[part], low);
+            levels(in + 32 * part + 32, *out, parts[part + 1], high);
+            for (int i = 0; i < 32; ++i)
+                out->qs[16 * part + i] = static_cast<std::uint8_t>(low[i] | high[i] << 4);
+        }
+    }
+
+    /// In f32 every product here is exact, so that contraction of the last line changes nothing.
+    template <class Real>
+    static void decode(const block* in, Real* out) {
+        const Real d = f32_from_f16(in->d), dmin = f32_from_f16(in->dmin);
+        for (int part = 0; part < 8; ++part) {
+            const scale_min at = unpack_scale_min(in->scales, part);
+            const Real scale = d * static_cast<Real>(at.scale), min = dmin * static_cast<Real>(at.min);
+            const std::uint8_t* qs = in->qs + part / 2 * 32;
+            for (int i = 0; i < 32; ++i)
+                *out++ = scale * static_cast<Real>((qs[i] >> part % 2 * 4) & 15) - min;
+        }
+    }
+
+  private:
+    /// The nearest levels under the scale and min as they are stored.
+    static void levels(const float* in, const block& b, scale_min at, std::uint8_t* out) {
+        const float per_scale = inverse_or_zero(f32_from_f16(b.d) * static_cast<float>(at.scale));
+        const float min = f32_from_f16(b.dmin) * static_cast<float>(at.min);
+        for (int i = 0; i < 32; ++i)
+            out[i] = static_cast<std::uint8_t>(
+                clamp_level(round_half_away((in[i] + min) * per_scale), 0, 15));
+    }
+};
 
 }  // namespace catena
