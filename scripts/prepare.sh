@@ -1,0 +1,43 @@
+# Sourced by scripts/demo and scripts/test: installs what is missing on Debian 12 and configures the
+# build. With everything there it uses no network.
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=build/ci
+python=build/python
+
+# Debian packages that are not installed yet.
+missing_packages() {
+    local package
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+    done
+}
+
+install_packages() {
+    local missing=($(missing_packages "$@"))
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "installing: ${missing[*]}"
+    local root=()
+    [ "$(id -u)" = 0 ] || root=(sudo)
+    "${root[@]}" apt-get update -q
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# Into an environment of the build folder, so that any system Python serves.
+install_python_packages() {
+    "$python/bin/python" -c "import $(IFS=,; echo "$*")" 2>/dev/null && return 0
+    echo "installing into $python: $*"
+    /usr/bin/python3 -m venv "$python"
+    "$python/bin/pip" install -q "$@"
+}
+
+configure() {
+    cmake --preset ci "$@"
+}
+
+compile() {
+    cmake --build "$build" -j "$(nproc)" "$@"
+}
+
+build_packages=(g++ cmake ninja-build libboost1.81-dev libboost-context1.81-dev
+                nlohmann-json3-dev libfmt-dev libcli11-dev zlib1g-dev)
+test_packages=(catch2 clang python3 python3-venv ca-certificates)

@@ -1,0 +1,21 @@
+# cmake -DFORBIDDEN=<regex> -P without.cmake -- <command...>
+# Runs the command, and fails when it fails, says nothing, or says something that matches the regex.
+set(command)
+set(started FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(started)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
+    set(started TRUE)
+  endif()
+endforeach()
+
+execute_process(COMMAND ${command} OUTPUT_VARIABLE output RESULT_VARIABLE code)
+if(NOT code EQUAL 0 OR output STREQUAL "")
+  message(FATAL_ERROR "failed (${code}): ${command}")
+endif()
+string(REGEX MATCH "[^\n ]*(${FORBIDDEN})[^\n]*" found "${output}")
+if(NOT found STREQUAL "")
+  message(FATAL_ERROR "not allowed here: ${found}")
+endif()
