@@ -1,0 +1,47 @@
+// What flows from one op of a chain into the next, as far as the type rules care. Every op's
+// `after<Before>()` is one rule: it refuses with a sentence, or says what flows on.
+#pragma once
+
+#include "catena/chain/text.hpp"
+#include "catena/format/format.hpp"
+
+#include <cstdint>
+
+namespace catena::chain {
+
+/// How far a chain has come. Ops move it forward only.
+enum class place : std::uint8_t {
+    start,      ///< the input x, f32
+    summed,     ///< x + residual
+    summed_out, ///< the sum was emitted
+    normed,
+    scaled,
+    biased,
+    emitted,    ///< at least one emit<F> of the finished value
+    quantized,  ///< an activation, no longer f32 values
+    multiplied  ///< the outputs of the group: the end
+};
+
+struct flow {
+    place at = place::start;
+    format_set emitted = {};               ///< formats that the finished value was emitted in
+    format activation = format::unknown;   ///< set once quantized
+
+    constexpr flow to(place next) const {
+        flow moved = *this;
+        moved.at = next;
+        return moved;
+    }
+};
+
+/// An op is an empty type. Its minimal complete definition: `lowered` (its stage), `spell(out)`,
+/// `after<Before>()` (its type rule), and for the stage's kind `kind`, `apply` (the meaning in double) and
+/// `count` (bytes and operations).
+template <class T>
+concept chain_op = requires(text& out) {
+    requires T::is_op;
+    T::lowered;
+    T::spell(out);
+};
+
+}  // namespace catena::chain

@@ -1,0 +1,32 @@
+// The named operands of a chain. Each becomes a launch argument.
+#pragma once
+
+#include "catena/chain/lowered.hpp"
+
+#include <type_traits>
+
+namespace catena::chain {
+
+template <operand Which>
+struct operand_name {
+    static constexpr operand which = Which;
+};
+
+inline constexpr operand_name<operand::residual> residual{};
+inline constexpr operand_name<operand::weight> weight{};
+inline constexpr operand_name<operand::bias> bias{};
+
+template <class T, operand Which>
+inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
+
+constexpr const char* name(operand o) {
+    switch (o) {
+        case operand::none: return "none";
+        case operand::residual: return "residual";
+        case operand::weight: return "weight";
+        case operand::bias: return "bias";
+    }
+    return "unknown";
+}
+
+}  // namespace catena::chain

@@ -1,0 +1,26 @@
+// All ops. A new op joins with its header and, if it brings a stage kind, its line in `stages`.
+#pragma once
+
+#include "catena/chain/ops/add.hpp"
+#include "catena/chain/ops/emit.hpp"
+#include "catena/chain/ops/mul.hpp"
+#include "catena/chain/ops/mul_mat.hpp"
+#include "catena/chain/ops/quantize.hpp"
+#include "catena/chain/ops/rms_norm.hpp"
+
+namespace catena::chain {
+
+template <class... Stages>
+struct stage_list {
+    /// Calls `visit(meaning)` with the stage type whose kind is `kind`.
+    template <class Visit>
+    static constexpr void with(stage_kind kind, Visit visit) {
+        ((Stages::kind == kind ? visit(Stages{}) : void()), ...);
+    }
+};
+
+using stages =
+    stage_list<add_stage, rms_norm_op, mul_op, emit_stage, quantize_stage,
+               mul_mat_stage<stage_kind::mul_mat>, mul_mat_stage<stage_kind::mul_mat_id>>;
+
+}  // namespace catena::chain

@@ -1,0 +1,58 @@
+// add(residual): the sum that a norm reads. add(bias): after the norm and its weight.
+#pragma once
+
+#include "catena/chain/evaluation.hpp"
+#include "catena/chain/flow.hpp"
+#include "catena/chain/operands.hpp"
+#include "catena/chain/text.hpp"
+#include "catena/chain/work.hpp"
+
+namespace catena::chain {
+
+struct add_stage {
+    static constexpr bool is_op = true;
+    static constexpr stage_kind kind = stage_kind::add;
+
+    static void apply(evaluation& e, const stage& s) {
+        const bool per_row = s.reads == operand::residual;
+        const std::vector<double>& added = per_row ? e.in.residual : e.in.bias;
+        expect_elements(name(s.reads), added, per_row ? e.in.k * e.in.rows : e.in.k);
+        for (std::size_t i = 0; i < e.value.size(); ++i) e.value[i] += added[i % added.size()];
+        e.at_sum = per_row;
+    }
+
+    static constexpr work count(const stage& s, const sizes& n) {
+        const std::int64_t rows_read = s.reads == operand::residual ? n.rows : 1;
+        return {.read = n.k * rows_read * 4, .operations = n.k * n.rows};
+    }
+};
+
+template <operand Reads>
+struct add_op : add_stage {
+    static constexpr stage lowered = {.kind = kind, .reads = Reads};
+
+    static constexpr void spell(text& out) { out << "add(" << name(Reads) << ")"; }
+
+    template <flow Before>
+    static constexpr flow after() {
+        if constexpr (Reads == operand::residual) {
+            static_assert(Before.at == place::start,
+                          "catena: add(residual) comes first: move it to the front of the chain");
+            return Before.to(place::summed);
+        } else {
+            static_assert(Before.at == place::normed || Before.at == place::scaled,
+                          "catena: add(bias) shifts a normed value: put it right after rms_norm or "
+                          "mul(weight)");
+            return Before.to(place::biased);
+        }
+    }
+};
+
+template <class Operand>
+constexpr auto add(Operand) {
+    static_assert(is_operand<Operand, operand::residual> || is_operand<Operand, operand::bias>,
+                  "catena: add takes residual or bias: write add(residual) or add(bias)");
+    return add_op<Operand::which>{};
+}
+
+}  // namespace catena::chain

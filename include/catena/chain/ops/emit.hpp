@@ -1,0 +1,65 @@
+// emit<F>: a tee. The value is also written in a plain format; what flows on does not change.
+#pragma once
+
+#include "catena/chain/evaluation.hpp"
+#include "catena/chain/flow.hpp"
+#include "catena/chain/text.hpp"
+#include "catena/chain/work.hpp"
+
+namespace catena::chain {
+
+struct emit_stage {
+    static constexpr bool is_op = true;
+    static constexpr stage_kind kind = stage_kind::emit;
+
+    static void apply(evaluation& e, const stage& s) {
+        if (e.at_sum) {
+            e.out.sum = e.value;
+        } else {
+            e.out.value = e.value;
+            e.out.emitted = e.out.emitted | s.formats;
+        }
+        e.at_sum = false;
+    }
+
+    static constexpr work count(const stage& s, const sizes& n) {
+        work total;
+        for (int f = 1; f < format_count; ++f)
+            if (s.formats.has(static_cast<format>(f)))
+                total.written += row_bytes(static_cast<format>(f), n.k) * n.rows;
+        return total;
+    }
+};
+
+template <format F>
+struct emit_op : emit_stage {
+    static constexpr stage lowered = {.kind = kind, .formats = format_set::of(F)};
+
+    static constexpr void spell(text& out) { out << "emit<" << name(F) << ">"; }
+
+    template <flow Before>
+    static constexpr flow after() {
+        static_assert(F == format::f32 || F == format::f16 || F == format::bf16,
+                      "catena: emit<F> writes f32, f16 or bf16: for an activation format write "
+                      "quantize<F>");
+        static_assert(Before.at < place::quantized,
+                      "catena: emit<F> writes values: put it before quantize<F>");
+        if constexpr (Before.at == place::summed) {
+            static_assert(F == format::f32,
+                          "catena: the sum x + residual is emitted in f32: write add(residual) | "
+                          "emit<f32>");
+            return Before.to(place::summed_out);
+        } else {
+            static_assert(!Before.emitted.has(F),
+                          "catena: emit<F> stands twice with the same format: remove one");
+            flow next = Before.to(place::emitted);
+            next.emitted = next.emitted | F;
+            return next;
+        }
+    }
+};
+
+template <format F>
+inline constexpr emit_op<F> emit{};
+
+}  // namespace catena::chain

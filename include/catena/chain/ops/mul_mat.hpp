@@ -1,0 +1,172 @@
+// mul_mat<W>, mul_mat_id<W> and group<...>: the matrices that read one activation. A group names kinds and
+// formats, not members: any number of matrices of them, in any sequence, may stand in the graph.
+#pragma once
+
+#include "catena/chain/evaluation.hpp"
+#include "catena/chain/flow.hpp"
+#include "catena/chain/text.hpp"
+#include "catena/chain/work.hpp"
+#include "catena/kernel/layout.hpp"
+
+namespace catena::chain {
+
+/// What a group of matrices means. Dense matrices belong to mul_mat, those with experts to mul_mat_id.
+template <stage_kind Kind>
+struct mul_mat_stage {
+    static constexpr bool is_op = true;
+    static constexpr stage_kind kind = Kind;
+    static constexpr bool by_expert = Kind == stage_kind::mul_mat_id;
+
+    static void apply(evaluation& e, const stage& s) {
+        e.out.products.resize(e.in.matrices.size());
+        for (std::size_t i = 0; i < e.in.matrices.size(); ++i) {
+            const matrix& m = e.in.matrices[i];
+            if ((m.experts != 0) != by_expert) continue;
+            if (!s.formats.has(m.type))
+                throw std::invalid_argument("reference: matrix " + std::to_string(i) + " is " +
+                                            catena::name(m.type) + ", which the chain's group lacks");
+            e.out.products[i] = by_expert ? expert(e, m) : dense(e, m);
+        }
+    }
+
+    static constexpr work count(const stage&, const sizes& n) {
+        work total;
+        const std::int64_t columns = by_expert ? n.columns : n.rows;
+        for (const matrix_size& m : n.matrices) {
+            if ((m.experts_read != 0) != by_expert) continue;
+            const std::int64_t matrices = by_expert ? m.experts_read : 1;
+            total.read += row_bytes(m.type, n.k) * m.rows * matrices;
+            total.written += m.rows * columns * 4;
+            total.operations += 2 * n.k * m.rows * columns;
+        }
+        if (total.operations != 0) total.read += q8_1_row_bytes(n.k) * n.rows;
+        return total;
+    }
+
+  private:
+    static std::vector<double> dense(const evaluation& e, const matrix& m) {
+        expect_elements("a dense matrix", m.values, e.in.k * m.rows);
+        std::vector<double> product(static_cast<std::size_t>(m.rows * e.in.rows));
+        for (std::int64_t column = 0; column < e.in.rows; ++column)
+            multiply(e, m, 0, column, product.data() + column * m.rows);
+        return product;
+    }
+
+    static std::vector<double> expert(const evaluation& e, const matrix& m) {
+        expect_elements("an expert matrix", m.values, e.in.k * m.rows * m.experts);
+        const auto columns = static_cast<std::int64_t>(e.in.ids.size());
+        std::vector<double> product(static_cast<std::size_t>(m.rows * columns));
+        for (std::int64_t column = 0; column < columns; ++column) {
+            const std::int64_t id = e.in.ids[static_cast<std::size_t>(column)];
+            if (id < 0 || id >= m.experts)
+                throw std::invalid_argument("reference: id " + std::to_string(id) + " of column " +
+                                            std::to_string(column) + " names none of the " +
+                                            std::to_string(m.experts) + " experts");
+            const std::int64_t token = column / e.in.slots, slot = column % e.in.slots;
+            const std::int64_t x_row = token * e.in.x_slots + (e.in.x_slots == 1 ? 0 : slot);
+            if (x_row >= e.in.rows)
+                throw std::invalid_argument("reference: ids name more tokens than x has rows for");
+            multiply(e, m, id, x_row, product.data() + column * m.rows);
+        }
+        return product;
+    }
+
+    static void multiply(const evaluation& e, const matrix& m, std::int64_t which, std::int64_t x_row,
+                         double* product) {
+        const double* x = e.value.data() + x_row * e.in.k;
+        for (std::int64_t row = 0; row < m.rows; ++row) {
+            const double* w = m.values.data() + (which * m.rows + row) * e.in.k;
+            double dot = 0;
+            for (std::int64_t i = 0; i < e.in.k; ++i) dot += w[i] * x[i];
+            product[row] = dot;
+        }
+    }
+};
+
+/// The rule that every reader of an activation obeys.
+template <flow Before>
+constexpr flow multiplied() {
+    static_assert(Before.at != place::multiplied,
+                  "catena: a chain ends with one group: put all its readers in one "
+                  "group<mul_mat<W>...>");
+    static_assert(Before.at == place::quantized || Before.at == place::multiplied,
+                  "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
+    return Before.to(place::multiplied);
+}
+
+template <stage_kind Kind, format W>
+struct mul_mat_op : mul_mat_stage<Kind> {
+    static constexpr bool is_reader = true;
+    static constexpr format weights = W;
+    static constexpr stage lowered = {.kind = Kind, .formats = format_set::of(W)};
+
+    static constexpr void spell(text& out) {
+        out << (Kind == stage_kind::mul_mat ? "mul_mat<" : "mul_mat_id<") << name(W) << ">";
+    }
+
+    template <flow Before>
+    static constexpr flow after() {
+        static_assert(info(W).role == format_role::weight,
+                      "catena: mul_mat<W> and mul_mat_id<W> take a weight format, such as q4_K");
+        return multiplied<Before>();
+    }
+};
+
+template <format W>
+inline constexpr mul_mat_op<stage_kind::mul_mat, W> mul_mat{};
+
+template <format W>
+inline constexpr mul_mat_op<stage_kind::mul_mat_id, W> mul_mat_id{};
+
+template <class T>
+concept reader = requires { requires std::remove_const_t<T>::is_reader; };
+
+/// The formats of the readers of one kind.
+template <stage_kind Kind, class... Readers>
+constexpr format_set formats_of() {
+    format_set all;
+    ((all = Readers::kind == Kind ? all | Readers::weights : all), ...);
+    return all;
+}
+
+/// One or two stages: the dense readers, then the expert readers.
+template <class... Readers>
+struct group_op {
+    static constexpr bool is_op = true;
+    static constexpr stage dense = {.kind = stage_kind::mul_mat,
+                                    .formats = formats_of<stage_kind::mul_mat, Readers...>()};
+    static constexpr stage expert = {.kind = stage_kind::mul_mat_id,
+                                     .formats = formats_of<stage_kind::mul_mat_id, Readers...>()};
+    static constexpr stage lowered = dense.formats.empty() ? expert : dense;
+    static constexpr bool mixed = !dense.formats.empty() && !expert.formats.empty();
+
+    static constexpr void spell(text& out) {
+        out << "group<";
+        bool first = true;
+        ((out << (first ? "" : ", "), first = false, Readers::spell(out)), ...);
+        out << ">";
+    }
+
+    template <flow Before>
+    static constexpr flow after() {
+        static_assert(dense.formats.size() + expert.formats.size() == sizeof...(Readers),
+                      "catena: group<...> names each mul_mat<W> once: any number of matrices may have "
+                      "that format");
+        (Readers::template after<Before>(), ...);
+        return multiplied<Before>();
+    }
+};
+
+template <auto... Readers>
+constexpr auto make_group() {
+    static_assert(sizeof...(Readers) > 0,
+                  "catena: group<> is empty: name its readers, as in group<mul_mat<q4_K>>");
+    static_assert((reader<decltype(Readers)> && ...),
+                  "catena: group<...> takes mul_mat<W> and mul_mat_id<W> only");
+    return group_op<std::remove_const_t<decltype(Readers)>...>{};
+}
+
+template <auto... Readers>
+inline constexpr auto group = make_group<Readers...>();
+
+}  // namespace catena::chain

@@ -1,0 +1,63 @@
+// The launches that a chain needs: its row part writes sums, emits and the activation, its matvec part
+// multiplies.
+#pragma once
+
+#include "catena/chain/lowered.hpp"
+
+namespace catena::chain {
+
+constexpr skeleton skeleton_of(stage_kind kind) {
+    return kind == stage_kind::mul_mat || kind == stage_kind::mul_mat_id ? skeleton::matvec
+                                                                         : skeleton::row;
+}
+
+constexpr bool has_part(const lowered_chain& chain, skeleton part) {
+    for (int i = 0; i < chain.count; ++i)
+        if (skeleton_of(chain.stages[i].kind) == part) return true;
+    return false;
+}
+
+/// True when stage i emits x + residual, not the finished value.
+constexpr bool emits_sum(const lowered_chain& chain, int i) {
+    return i > 0 && chain.stages[i].kind == stage_kind::emit &&
+           chain.stages[i - 1].kind == stage_kind::add &&
+           chain.stages[i - 1].reads == operand::residual;
+}
+
+/// True when no skeleton computes the chain yet: it has an add(bias).
+constexpr bool described_only(const lowered_chain& chain) {
+    for (int i = 0; i < chain.count; ++i)
+        if (chain.stages[i].reads == operand::bias) return true;
+    return false;
+}
+
+constexpr computation row_part(const lowered_chain& chain) {
+    computation part;
+    part.kind = skeleton::row;
+    for (int i = 0; i < chain.count; ++i) {
+        const stage& s = chain.stages[i];
+        if (s.kind == stage_kind::add && s.reads == operand::residual) part.residual = true;
+        if (s.kind == stage_kind::rms_norm) part.norm = norm_kind::rms;
+        if (s.kind == stage_kind::mul) part.scale = true;
+        if (s.kind == stage_kind::quantize) part.emits = part.emits | s.formats;
+        if (s.kind == stage_kind::emit && !emits_sum(chain, i)) part.emits = part.emits | s.formats;
+    }
+    return part;
+}
+
+constexpr computation matvec_part(const lowered_chain& chain) {
+    computation part;
+    part.kind = skeleton::matvec;
+    for (int i = 0; i < chain.count; ++i) {
+        const stage& s = chain.stages[i];
+        if (s.kind == stage_kind::quantize) part.activation = [&] {
+            for (int f = 1; f < format_count; ++f)
+                if (s.formats.has(static_cast<format>(f))) return static_cast<format>(f);
+            return format::unknown;
+        }();
+        if (skeleton_of(s.kind) == skeleton::matvec) part.weights = part.weights | s.formats;
+    }
+    return part;
+}
+
+}  // namespace catena::chain

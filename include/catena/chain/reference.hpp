@@ -1,0 +1,37 @@
+// What a chain means, in double: the reference that every instance is compared with. Derived from the
+// stages, each of which says in its op's header what it does.
+#pragma once
+
+#include "catena/chain/ops.hpp"
+
+namespace catena::chain {
+
+namespace detail {
+
+inline outputs run_stages(const lowered_chain& chain, int first, evaluation e) {
+    for (int i = first; i < chain.count; ++i) {
+        const stage& s = chain.stages[i];
+        stages::with(s.kind, [&](auto meaning) { meaning.apply(e, s); });
+    }
+    return std::move(e.out);
+}
+
+}  // namespace detail
+
+/// Every output of the chain for `in`. Throws std::invalid_argument where sizes do not fit.
+inline outputs reference(const lowered_chain& chain, const inputs& in) {
+    expect_elements("x", in.x, in.k * in.rows);
+    return detail::run_stages(chain, 0, {.in = in, .value = in.x});
+}
+
+/// The products alone, from an activation that was already quantized: `activation` is its decoded value,
+/// [k, rows]. Tells the error of the matmul apart from that of the quantization.
+inline outputs reference_from_activation(const lowered_chain& chain, const inputs& in,
+                                         const std::vector<double>& activation) {
+    expect_elements("the activation", activation, in.k * in.rows);
+    int first = 0;
+    while (first < chain.count && chain.stages[first].kind != stage_kind::quantize) ++first;
+    return detail::run_stages(chain, first + 1, {.in = in, .value = activation});
+}
+
+}  // namespace catena::chain
