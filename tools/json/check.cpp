@@ -157,10 +157,13 @@ void each_source(const tensor& t, F&& f) {
         each_source(g.tensors[static_cast<std::size_t>(path.back())], [&](std::int32_t s) {
             if (waiting[static_cast<std::size_t>(s)] > 0) next = s;
         });
-        const auto again = std::find(path.begin(), path.end(), next);
+        const auto seen = std::find(path.begin(), path.end(), next);
+        if (seen == path.end()) {
+            path.push_back(next);
+            continue;
+        }
+        path.erase(path.begin(), seen);
         path.push_back(next);
-        if (again == path.end() - 1) continue;
-        path.erase(path.begin(), std::find(path.begin(), path.end(), next));
         if (path.size() > 8) path.resize(8);
         throw error(g.file, next, "src",
                     fmt::format("expected a graph without cycles, but tensor {} depends on itself: {}",
