@@ -1,0 +1,244 @@
+// The float of kernel bodies: f32 whose every operation is one IEEE operation, rounded to nearest, never
+// contracted, reassociated, approximated or flushed, whatever flags the including project compiles with.
+// So a body gives the same bits on a GPU and on the host.
+#pragma once
+
+#include "catena/config.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+// On the host every operand and result passes through an empty asm, which the optimizer cannot see
+// through: no identity (x + 0, x / 127, a * b + c) is left for it to rewrite. clang also replaces single
+// operations under -ffast-math (sqrt by an estimate), unless told otherwise.
+#if defined(__clang__) && !defined(__CUDACC__)
+#pragma float_control(push)
+#pragma float_control(precise, on)
+#endif
+
+namespace catena {
+
+struct real {
+    float v;
+};
+
+CATENA_FN std::uint32_t bits_of(real a) {
+#if defined(__CUDA_ARCH__)
+    return __float_as_uint(a.v);
+#else
+    std::uint32_t bits;
+    std::memcpy(&bits, &a.v, sizeof bits);
+    return bits;
+#endif
+}
+
+CATENA_FN real from_bits(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return {__uint_as_float(bits)};
+#else
+    real a;
+    std::memcpy(&a.v, &bits, sizeof bits);
+    return a;
+#endif
+}
+
+CATENA_FN bool is_nan(real a) { return (bits_of(a) & 0x7fffffffu) > 0x7f800000u; }
+CATENA_FN real abs(real a) { return from_bits(bits_of(a) & 0x7fffffffu); }
+CATENA_FN real operator-(real a) { return from_bits(bits_of(a) ^ 0x80000000u); }
+
+#if defined(__CUDA_ARCH__)
+
+CATENA_FN real operator+(real a, real b) {
+    real r;
+    asm("add.rn.f32 %0, %1, %2;" : "=f"(r.v) : "f"(a.v), "f"(b.v));
+    return r;
+}
+CATENA_FN real operator-(real a, real b) {
+    real r;
+    asm("sub.rn.f32 %0, %1, %2;" : "=f"(r.v) : "f"(a.v), "f"(b.v));
+    return r;
+}
+CATENA_FN real operator*(real a, real b) {
+    real r;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(r.v) : "f"(a.v), "f"(b.v));
+    return r;
+}
+CATENA_FN real operator/(real a, real b) {
+    real r;
+    asm("div.rn.f32 %0, %1, %2;" : "=f"(r.v) : "f"(a.v), "f"(b.v));
+    return r;
+}
+CATENA_FN real fma(real a, real b, real c) {
+    real r;
+    asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(r.v) : "f"(a.v), "f"(b.v), "f"(c.v));
+    return r;
+}
+CATENA_FN real sqrt(real a) {
+    real r;
+    asm("sqrt.rn.f32 %0, %1;" : "=f"(r.v) : "f"(a.v));
+    return r;
+}
+
+#else
+
+namespace detail {
+
+/// `v`, out of the optimizer's sight.
+inline float pinned(float v) {
+#if defined(__x86_64__)
+    asm("" : "+x"(v));
+#elif defined(__aarch64__)
+    asm("" : "+w"(v));
+#else
+    asm("" : "+m"(v));
+#endif
+    return v;
+}
+
+/// A finished result. A NaN becomes the one that GPUs produce: which operand's payload survives on the host
+/// depends on the order in which the compiler happened to put them.
+inline real finished(float v) {
+    const real r{pinned(v)};
+    return is_nan(r) ? from_bits(0x7fffffffu) : r;
+}
+
+}  // namespace detail
+
+inline real operator+(real a, real b) {
+    return detail::finished(detail::pinned(a.v) + detail::pinned(b.v));
+}
+inline real operator-(real a, real b) {
+    return detail::finished(detail::pinned(a.v) - detail::pinned(b.v));
+}
+inline real operator*(real a, real b) {
+    return detail::finished(detail::pinned(a.v) * detail::pinned(b.v));
+}
+inline real operator/(real a, real b) {
+    return detail::finished(detail::pinned(a.v) / detail::pinned(b.v));
+}
+inline real fma(real a, real b, real c) {
+    return detail::finished(
+        __builtin_fmaf(detail::pinned(a.v), detail::pinned(b.v), detail::pinned(c.v)));
+}
+inline real sqrt(real a) { return detail::finished(__builtin_sqrtf(detail::pinned(a.v))); }
+
+#endif
+
+CATENA_FN real& operator+=(real& a, real b) { return a = a + b; }
+CATENA_FN real& operator-=(real& a, real b) { return a = a - b; }
+CATENA_FN real& operator*=(real& a, real b) { return a = a * b; }
+
+/// Nearest, ties to even.
+CATENA_FN real from_int(int i) {
+#if defined(__CUDA_ARCH__)
+    real r;
+    asm("cvt.rn.f32.s32 %0, %1;" : "=f"(r.v) : "r"(i));
+    return r;
+#else
+    return {detail::pinned(static_cast<float>(i))};
+#endif
+}
+
+/// Toward zero; saturates; NaN gives 0.
+CATENA_FN int to_int(real a) {
+#if defined(__CUDA_ARCH__)
+    int i;
+    asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(i) : "f"(a.v));
+    return i;
+#else
+    const std::uint32_t bits = bits_of(a);
+    if (is_nan(a)) return 0;
+    if ((bits & 0x7fffffffu) >= 0x4f000000u)  // 2^31
+        return (bits >> 31) != 0 ? -2147483647 - 1 : 2147483647;
+    return static_cast<int>(detail::pinned(a.v));
+#endif
+}
+
+/// Nearest, ties away from zero; saturates to [-128, 127]; NaN gives 0.
+CATENA_FN int to_int8(real a) {
+#if defined(__CUDA_ARCH__)
+    // Adding a half toward zero cannot carry 0.49999997 up to 1, as rounding to nearest would.
+    const real half = from_bits((bits_of(a) & 0x80000000u) | 0x3f000000u);
+    real r;
+    asm("add.rz.f32 %0, %1, %2;" : "=f"(r.v) : "f"(a.v), "f"(half.v));
+    const int i = to_int(r);
+#else
+    const bool negative = (bits_of(a) >> 31) != 0;
+    const int whole = to_int(abs(a));
+    if (whole > 128) return negative ? -128 : 127;
+    const real rest = abs(a) - from_int(whole);  // exact
+    const int up = bits_of(rest) >= 0x3f000000u && !is_nan(a) ? 1 : 0;
+    const int i = negative ? -(whole + up) : whole + up;
+#endif
+    return i < -128 ? -128 : i > 127 ? 127 : i;
+}
+
+/// The bits of the nearest half, ties to even; overflow gives infinity, NaN 0x7fff.
+CATENA_FN std::uint16_t to_half(real a) {
+#if defined(__CUDA_ARCH__)
+    std::uint16_t h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(a.v));
+    return h;
+#else
+    const std::uint32_t sign = (bits_of(a) >> 16) & 0x8000u;
+    const std::uint32_t magnitude = bits_of(a) & 0x7fffffffu;
+    const std::uint32_t exponent = magnitude >> 23;
+    std::uint32_t h = 0;
+    if (magnitude > 0x7f800000u) return 0x7fff;
+    if (exponent >= 143) {  // 2^16 and up
+        h = 0x7c00;
+    } else if (exponent >= 113) {  // normal as a half; a carry out of the mantissa ends in infinity
+        const std::uint32_t rebased = magnitude - 0x38000000u;
+        h = (rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13;
+    } else if (exponent >= 102) {  // subnormal as a half
+        const std::uint32_t shift = 126 - exponent;
+        const std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+        const std::uint32_t rest = mantissa & ((1u << shift) - 1);
+        const std::uint32_t tie = 1u << (shift - 1);
+        h = mantissa >> shift;
+        if (rest > tie || (rest == tie && (h & 1u) != 0)) ++h;
+    }
+    return static_cast<std::uint16_t>(sign | h);
+#endif
+}
+
+CATENA_FN real from_half(std::uint16_t h) {
+#if defined(__CUDA_ARCH__)
+    real r;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r.v) : "h"(h));
+    return r;
+#else
+    const std::uint32_t sign = (h & 0x8000u) << 16;
+    const std::uint32_t exponent = (h >> 10) & 0x1fu;
+    std::uint32_t mantissa = h & 0x3ffu;
+    if (exponent == 31) return from_bits(mantissa != 0 ? 0x7fffffffu : sign | 0x7f800000u);
+    if (exponent != 0) return from_bits(sign | ((exponent + 112) << 23) | (mantissa << 13));
+    if (mantissa == 0) return from_bits(sign);
+    std::uint32_t shifted = 113;
+    for (; (mantissa & 0x400u) == 0; mantissa <<= 1) --shifted;
+    return from_bits(sign | (shifted << 23) | ((mantissa & 0x3ffu) << 13));
+#endif
+}
+
+/// The bits of the nearest bfloat16, ties to even; overflow gives infinity, NaN 0x7fff.
+CATENA_FN std::uint16_t to_bfloat16(real a) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    std::uint16_t h;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(a.v));
+    return h;
+#else
+    if (is_nan(a)) return 0x7fff;
+    const std::uint32_t bits = bits_of(a);
+    return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+#endif
+}
+
+CATENA_FN real from_bfloat16(std::uint16_t h) {
+    return from_bits(static_cast<std::uint32_t>(h) << 16);
+}
+
+}  // namespace catena
+
+#if defined(__clang__) && !defined(__CUDACC__)
+#pragma float_control(pop)
+#endif
