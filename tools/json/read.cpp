@@ -26,7 +26,8 @@ constexpr std::pair<std::string_view, op> ops[] = {
 constexpr std::pair<std::string_view, sub_op> sub_ops[] = {
     {"", sub_op::none}, {"SILU", sub_op::silu}, {"SIGMOID", sub_op::sigmoid},
     {"GELU", sub_op::gelu}, {"RELU", sub_op::relu}, {"SWIGLU", sub_op::swiglu},
-    {"GEGLU", sub_op::geglu}, {"REGLU", sub_op::reglu}, {"SWIGLU_OAI", sub_op::swiglu_oai}};
+    {"GEGLU", sub_op::geglu}, {"REGLU", sub_op::reglu}, {"SWIGLU_OAI", sub_op::swiglu_oai},
+    {"SOFTPLUS", sub_op::softplus}, {"TANH", sub_op::tanh}};
 
 template <class T, std::size_t N>
 T named(const std::pair<std::string_view, T> (&names)[N], std::string_view text, T otherwise) {

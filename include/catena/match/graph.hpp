@@ -22,7 +22,9 @@ constexpr bool launches_nothing(op o) {
            o == op::transpose;
 }
 
-enum class sub_op : std::uint8_t { none, other, silu, sigmoid, gelu, relu, swiglu, geglu, reglu, swiglu_oai };
+enum class sub_op : std::uint8_t {
+    none, other, silu, sigmoid, gelu, relu, swiglu, geglu, reglu, swiglu_oai, softplus, tanh
+};
 
 enum tensor_flag : std::uint8_t { flag_input = 1, flag_output = 2, flag_param = 4, flag_compute = 16 };
 
