@@ -1,0 +1,69 @@
+// The name of an instance, derived from its fields in this one place:
+//   <chain part>.<formats>.<policy>.<arch>, such as
+//   rms_norm_mul.f32_q8_1.t256_v16_vec.sm_90 and mul_mat.q4_K_q6_K.t256_r2_c1_p2048_s4_bulk_shared.sm_90
+#pragma once
+
+#include "catena/pick/row.hpp"
+
+#include <string>
+
+namespace catena {
+
+constexpr const char* name(copy_method m) {
+    return m == copy_method::plain ? "plain" : m == copy_method::async ? "async" : "bulk";
+}
+constexpr const char* name(activation_source s) {
+    return s == activation_source::global ? "global" : "shared";
+}
+
+/// What a launch computes: "add_rms_norm_mul", "quantize", "mul_mat".
+inline std::string chain_part(const computation& c) {
+    if (c.kind == skeleton::matvec) return "mul_mat";
+    std::string out;
+    const auto add = [&out](const char* part) {
+        if (!out.empty()) out += '_';
+        out += part;
+    };
+    if (c.residual) add("add");
+    if (c.norm == norm_kind::rms) add("rms_norm");
+    if (c.scale) add("mul");
+    return out.empty() ? "quantize" : out;
+}
+
+/// "f32_q8_1", in the order of the registry.
+inline std::string formats_part(format_set formats) {
+    std::string out;
+    for (int f = 1; f < format_count; ++f) {
+        if (!formats.has(static_cast<format>(f))) continue;
+        if (!out.empty()) out += '_';
+        out += format_registry[f].name;
+    }
+    return out.empty() ? "none" : out;
+}
+
+/// "t256_v16_vec", "t256_r2_c1_p2048_s4_bulk_shared"; "_m4" when the launch bounds promise 4 blocks an SM.
+inline std::string policy_part(skeleton kind, const policy& p) {
+    const auto number = [](const char* letter, int n) { return letter + std::to_string(n); };
+    std::string out = number("t", p.threads);
+    if (p.min_blocks != 1) out += number("_m", p.min_blocks);
+    if (kind == skeleton::row) return out + number("_v", p.values) + (p.vector ? "_vec" : "");
+    out += number("_r", p.rows) + number("_c", p.columns) + number("_p", p.piece) + number("_s", p.stages);
+    return out + "_" + name(p.copy) + "_" + name(p.activation);
+}
+
+inline std::string row_name(const computation& c, const policy& p, const char* arch) {
+    return chain_part(c) + "." + formats_part(c.kind == skeleton::row ? c.emits : c.weights) + "." +
+           policy_part(c.kind, p) + "." + arch;
+}
+
+inline std::string row_name(const row& r, const char* arch) {
+    return row_name(r.computes, r.numbers, arch);
+}
+
+/// Row `index` of a table; "none" for an index without a row.
+inline std::string row_name(const table& t, int index) {
+    if (index < 0 || index >= t.row_count) return "none";
+    return row_name(t.rows[index], t.target != nullptr ? t.target->name : "no_arch");
+}
+
+}  // namespace catena

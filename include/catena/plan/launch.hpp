@@ -1,0 +1,77 @@
+// The launching half of a plan: arguments from what was stored, checks, and the table's launch function.
+#pragma once
+
+#include "catena/launch/message.hpp"
+#include "catena/plan/plan.hpp"
+
+#include <algorithm>
+
+namespace catena {
+
+inline step_args plan::args(int i, void* workspace) const {
+    const step& s = steps_[static_cast<std::size_t>(i)];
+    const auto index = static_cast<std::size_t>(args_[static_cast<std::size_t>(i)].index);
+    void* activation = nullptr;
+    if (workspace != nullptr) activation = static_cast<std::byte*>(workspace) + s.workspace_offset;
+    step_args out;
+    out.kind = s.what.needs.kind;
+    if (out.kind == skeleton::row) {
+        out.row = row_args_[index];
+        if (s.what.quant_k > 0) out.row.q8_1 = activation;
+        return out;
+    }
+    const matvec_head& head = heads_[index];
+    matvec_args& a = out.matvec;
+    a.x = activation;
+    a.ids = head.ids;
+    a.x_bytes = head.x_bytes;
+    a.ids_nb1 = head.ids_nb1;
+    a.k = head.k;
+    a.columns = head.columns;
+    a.slots = head.slots;
+    a.x_slots = head.x_slots;
+    a.band_rows = head.band_rows;
+    a.bands = head.bands;
+    a.members = head.members;
+    a.weights_early = true;  // only leaves flagged as weights become members
+    const auto first = members_.begin() + head.first_member;
+    std::copy(first, first + head.members, a.member);
+    return out;
+}
+
+inline status plan::launch(int i, void* stream, void* workspace) const noexcept {
+    if (i < 0 || i >= size())
+        return failure(status_code::invalid_argument, "node %d is not in the plan, which has %d nodes", i,
+                       size());
+    const auto at = static_cast<std::size_t>(i);
+    for (std::int32_t n = first_step_at_[at]; n < first_step_at_[at + 1]; ++n) {
+        const step& s = steps_[static_cast<std::size_t>(n)];
+        const void* kernel = table_.kernels == nullptr ? nullptr : table_.kernels[s.row];
+        if (kernel == nullptr || table_.launch == nullptr)
+            return failure(status_code::no_kernel,
+                           "node %d: row %d of the %s table has no code here: link its instances", i, s.row,
+                           table_.target->name);
+        if (workspace_bytes_ > 0 && workspace == nullptr)
+            return failure(status_code::invalid_argument,
+                           "node %d: the workspace is null; the plan needs %lld bytes", i,
+                           static_cast<long long>(workspace_bytes_));
+        if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_alignment != 0)
+            return failure(status_code::invalid_argument,
+                           "node %d: the workspace at %p is not aligned to %d bytes", i, workspace,
+                           static_cast<int>(workspace_alignment));
+        const std::int32_t missing = args_[static_cast<std::size_t>(n)].missing;
+        if (missing >= 0)
+            return failure(status_code::invalid_argument,
+                           "node %d: an operand of node %d has no address (tensor::data is null): plan the "
+                           "graph after allocating it", i, missing);
+        const step_args a = args(n, workspace);
+        const bool is_row = a.kind == skeleton::row;
+        const status result =
+            table_.launch(kernel, s.config, is_row ? static_cast<const void*>(&a.row) : &a.matvec,
+                          is_row ? sizeof(row_args) : sizeof(matvec_args), stream);
+        if (!result.ok()) return result;
+    }
+    return {};
+}
+
+}  // namespace catena

@@ -1,0 +1,155 @@
+// A plan: which nodes Catena's steps take over, and how to launch them. Immutable, self-contained (nothing
+// points into the graph view) and reentrant: any number of threads may launch one plan on streams of their own.
+#pragma once
+
+#include "catena/kernel/args.hpp"
+#include "catena/match/graph.hpp"
+#include "catena/pick/choice.hpp"
+#include "catena/pick/row.hpp"
+#include "catena/plan/explain.hpp"
+#include "catena/plan/options.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace catena {
+
+enum class role : std::uint8_t {
+    engine,  ///< untouched: the engine runs it
+    launch,  ///< one or more steps start here: call plan::launch
+    covered  ///< done by a step that starts elsewhere
+};
+
+constexpr const char* name(role r) {
+    return r == role::engine ? "engine" : r == role::launch ? "launch" : "covered";
+}
+
+struct node_plan {
+    catena::role role = catena::role::engine;
+    std::int32_t step = -1;   ///< the step that covers it
+    bool elided = false;      ///< its result is never written: only its own step reads it
+};
+
+/// One launch.
+struct step {
+    std::int32_t chain = -1;      ///< index into chains() of the plan
+    std::int32_t row = -1;        ///< index into the table's rows
+    std::int32_t launch_at = -1;  ///< node position
+    std::int32_t first_node = 0;  ///< into covered()
+    std::int32_t node_count = 0;
+    problem what;
+    launch_config config;
+    std::int32_t band_rows = 0;   ///< matvec
+    std::int64_t bytes = 0;       ///< moved at least
+    double predicted_us = 0;
+    std::int64_t workspace_offset = 0;  ///< of the quantized activation that it writes or reads
+};
+
+/// A chain where it was found: its operands in node positions and tensor indices.
+struct planned_chain {
+    std::int32_t chain = -1;           ///< index into the table's chains
+    std::int32_t add = -1, norm = -1, mul = -1;
+    std::int32_t activation = no_tensor;
+    bool f32_written = false;          ///< somebody else reads, or may read, the activation
+    bool sum_written = false;          ///< the same of x + residual
+    std::int64_t workspace_offset = 0, workspace_bytes = 0;
+};
+
+/// Something that stayed with the engine; when no row served it, with the problem that was asked.
+struct left_over {
+    finding what;
+    rejection nearest;  ///< reason::no_row: the rejection that came closest
+};
+
+template <class T>
+struct range {
+    const T* first = nullptr;
+    const T* last = nullptr;
+    const T* begin() const { return first; }
+    const T* end() const { return last; }
+    std::size_t size() const { return static_cast<std::size_t>(last - first); }
+    const T& operator[](std::size_t i) const { return first[i]; }
+};
+
+/// What a step launches with: the argument struct of its skeleton.
+struct step_args {
+    skeleton kind = skeleton::row;
+    row_args row;
+    matvec_args matvec;
+};
+
+inline constexpr std::size_t workspace_alignment = 256;
+
+class plan {
+  public:
+    /// Nodes of the planned view.
+    int size() const { return static_cast<int>(nodes_.size()); }
+
+    /// What to do at node i; node i must be in range.
+    const node_plan& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+
+    /// Launches every step that starts at node i, in order. `workspace` is 256-byte aligned, of
+    /// workspace_bytes(), on the executing device; `stream` is what the table's launch function takes.
+    /// Allocates nothing. A failure names the node and the remedy; steps before it have been launched.
+    inline status launch(int i, void* stream, void* workspace) const noexcept;
+
+    std::int64_t workspace_bytes() const { return workspace_bytes_; }
+
+    /// Why nothing was planned, if so: a malformed graph, a table without instances.
+    const status& state() const { return state_; }
+
+    /// All steps, in launch order.
+    range<step> steps() const { return {steps_.data(), steps_.data() + steps_.size()}; }
+
+    /// Positions of the nodes that a step covers, in order.
+    range<std::int32_t> covered(const step& s) const {
+        return {covered_.data() + s.first_node, covered_.data() + s.first_node + s.node_count};
+    }
+
+    range<planned_chain> chains() const { return {chains_.data(), chains_.data() + chains_.size()}; }
+    range<left_over> left() const { return {left_.data(), left_.data() + left_.size()}; }
+    const table& rows() const { return table_; }
+    const options& asked() const { return options_; }
+
+    /// The arguments that step i launches with; addresses of the quantized activation are in `workspace`.
+    inline step_args args(int i, void* workspace) const;
+
+    /// The report. Rejections are computed again here, by the same `pick` that planned.
+    inline explanation explain() const;
+
+  private:
+    friend class plan_builder;
+
+    /// matvec_args without its array of members.
+    struct matvec_head {
+        const std::int32_t* ids = nullptr;
+        std::int64_t x_bytes = 0, ids_nb1 = 0;
+        std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;
+        std::int32_t band_rows = 0, bands = 0;
+        std::int32_t first_member = 0, members = 0;
+    };
+    /// Where a step's arguments are, and the first node of it that has an operand without an address.
+    struct stored_args {
+        std::int32_t index = 0;
+        std::int32_t missing = -1;
+    };
+
+    table table_;
+    options options_;
+    status state_;
+    std::vector<node_plan> nodes_;
+    std::vector<std::int32_t> first_step_at_;  // per node and one past: index into steps_
+    std::vector<step> steps_;
+    std::vector<std::int32_t> covered_;
+    std::vector<planned_chain> chains_;
+    std::vector<left_over> left_;
+    std::vector<stored_args> args_;        // per step
+    std::vector<row_args> row_args_;
+    std::vector<matvec_head> heads_;
+    std::vector<matvec_member> members_;
+    std::int64_t workspace_bytes_ = 0;
+    std::int32_t engine_launches_ = 0;
+};
+
+}  // namespace catena
