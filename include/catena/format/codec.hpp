@@ -1,5 +1,5 @@
-// Rows of any format that has a codec, by its run-time name: for tools, tests and references on the host.
-// To add a format: write format/<name>.hpp with its codec and include it here.
+// Rows of any format that has a codec, by its run-time name: for tools, tests and references on the
+// host. To add a format: write format/<name>.hpp with its codec and include it here.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -25,7 +25,9 @@
 namespace catena {
 
 template <format F>
-concept has_block = requires { typename codec<F>::block; };
+concept has_block = requires {
+    typename codec<F>::block;
+};
 
 /// True when codec<F> is there; an error that names what is missing when it is there in part.
 template <format F>
@@ -35,11 +37,13 @@ consteval bool complete_codec() {
         static_assert(sizeof(block) == static_cast<std::size_t>(info(F).block_bytes),
                       "codec<F>::block must have the block_bytes of F's row in format_registry");
         static_assert(std::is_trivially_copyable_v<block>, "codec<F>::block must be plain data");
-        static_assert(requires(const float* in, block* out) { codec<F>::encode(in, out); },
-                      "codec<F> lacks: static void encode(const float* in, block* out)");
-        static_assert(requires(const block* in, float* out) { codec<F>::decode(in, out); } &&
-                          requires(const block* in, double* out) { codec<F>::decode(in, out); },
-                      "codec<F> lacks: template <class Real> static void decode(const block* in, Real* out)");
+        static_assert(
+            requires(const float* in, block* out) { codec<F>::encode(in, out); },
+            "codec<F> lacks: static void encode(const float* in, block* out)");
+        static_assert(
+            requires(const block* in, float* out) { codec<F>::decode(in, out); } &&
+                requires(const block* in, double* out) { codec<F>::decode(in, out); },
+            "codec<F> lacks: template <class Real> static void decode(const block* in, Real* out)");
     }
     return has_block<F>;
 }
@@ -60,10 +64,9 @@ constexpr bool with_codec(format f, Visit visit) {
             }
         };
         return (one(std::integral_constant<format, static_cast<format>(I)>{}) || ...);
-    }(std::make_integer_sequence<int, format_count>{});
+    }
+    (std::make_integer_sequence<int, format_count>{});
 }
-
-inline void check_row(format f, std::int64_t elements, std::size_t bytes);
 
 }  // namespace detail
 
@@ -76,18 +79,41 @@ constexpr std::int64_t stored_bytes(format f, std::int64_t elements) {
     return row_bytes(f, stored_elements(f, elements));
 }
 
-/// Writes stored_bytes(f, values.size()) bytes. Throws std::invalid_argument when f has no codec, the row is
-/// no whole number of blocks, `out` has another size, or a weight is not finite.
+namespace detail {
+
+inline void check_row(format f, std::int64_t elements, std::size_t bytes) {
+    const std::string format_name = name(f);
+    if (!has_codec(f))
+        throw std::invalid_argument("There is no codec for format " + format_name +
+                                    ": add include/catena/format/" + format_name +
+                                    ".hpp and include it from codec.hpp.");
+    if (elements % info(f).block_elements != 0)
+        throw std::invalid_argument("A row of " + std::to_string(elements) +
+                                    " elements is no whole number of " + format_name +
+                                    " blocks of " + std::to_string(info(f).block_elements) + ".");
+    if (bytes != static_cast<std::size_t>(stored_bytes(f, elements)))
+        throw std::invalid_argument("A row of " + std::to_string(elements) + " elements of " +
+                                    format_name + " takes " +
+                                    std::to_string(stored_bytes(f, elements)) +
+                                    " bytes; the buffer has " + std::to_string(bytes) + ".");
+}
+
+/// The scales of quantized weights are f16, so values must be in its range.
+inline void check_weights(format f, std::span<const float> values) {
+    const auto bad = std::ranges::find_if(values, [](float x) { return !(std::fabs(x) <= 65504); });
+    if (bad == values.end()) return;
+    throw std::invalid_argument(
+        "A row of " + std::string(name(f)) + " holds " + std::to_string(*bad) + " at element " +
+        std::to_string(bad - values.begin()) + ": weights must be finite and in the range of f16.");
+}
+
+}  // namespace detail
+
+/// Writes stored_bytes(f, values.size()) bytes. Throws std::invalid_argument when f has no codec,
+/// the row is no whole number of blocks, `out` has another size, or a weight is beyond f16.
 inline void encode_row(format f, std::span<const float> values, std::span<std::byte> out) {
     detail::check_row(f, std::ssize(values), out.size());
-    if (info(f).role == format_role::weight) {
-        const auto bad = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
-        if (bad != values.end())
-            throw std::invalid_argument("A row of " + std::string(name(f)) + " holds " +
-                                        std::to_string(*bad) + " at element " +
-                                        std::to_string(bad - values.begin()) +
-                                        ": weights must be finite.");
-    }
+    if (info(f).role == format_role::weight) detail::check_weights(f, values);
     detail::with_codec(f, [&]<format F>(std::integral_constant<format, F>) {
         auto* block = reinterpret_cast<typename codec<F>::block*>(out.data());
         const float* end = values.data() + values.size();
@@ -98,14 +124,14 @@ inline void encode_row(format f, std::span<const float> values, std::span<std::b
 }
 
 inline std::vector<std::byte> encode_row(format f, std::span<const float> values) {
-    std::vector<std::byte> out(static_cast<std::size_t>(
-        has_codec(f) ? stored_bytes(f, std::ssize(values)) : 0));
+    std::vector<std::byte> out(
+        static_cast<std::size_t>(has_codec(f) ? stored_bytes(f, std::ssize(values)) : 0));
     encode_row(f, values, out);
     return out;
 }
 
-/// Reads values.size() elements from the stored_bytes of `row`; Real is float or double, and double rounds
-/// nothing. Throws std::invalid_argument as encode_row does.
+/// Reads values.size() elements from the stored_bytes of `row`; Real is float or double, and double
+/// rounds nothing. Throws std::invalid_argument as encode_row does.
 template <std::floating_point Real>
 void decode_row(format f, std::span<const std::byte> row, std::span<Real> values) {
     detail::check_row(f, std::ssize(values), row.size());
@@ -122,22 +148,6 @@ std::vector<Real> decode_row(format f, std::span<const std::byte> row, std::int6
     std::vector<Real> values(static_cast<std::size_t>(elements));
     decode_row<Real>(f, row, values);
     return values;
-}
-
-inline void detail::check_row(format f, std::int64_t elements, std::size_t bytes) {
-    const std::string format_name = name(f);
-    if (!has_codec(f))
-        throw std::invalid_argument("There is no codec for format " + format_name +
-                                    ": add include/catena/format/" + format_name +
-                                    ".hpp and include it from codec.hpp.");
-    if (elements % info(f).block_elements != 0)
-        throw std::invalid_argument("A row of " + std::to_string(elements) + " elements is no whole number of " +
-                                    format_name + " blocks of " +
-                                    std::to_string(info(f).block_elements) + ".");
-    if (bytes != static_cast<std::size_t>(stored_bytes(f, elements)))
-        throw std::invalid_argument("A row of " + std::to_string(elements) + " elements of " + format_name +
-                                    " takes " + std::to_string(stored_bytes(f, elements)) +
-                                    " bytes; the buffer has " + std::to_string(bytes) + ".");
 }
 
 }  // namespace catena

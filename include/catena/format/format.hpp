@@ -1,5 +1,5 @@
-// The registry of formats: how numbers lie in memory. One row per format; everything that needs to know
-// a block's size or its name reads it here. Sizes are those of ggml 0.25 (ggml-common.h).
+// The registry of formats: how numbers lie in memory. One row per format; everything that needs to
+// know a block's size or its name reads it here. Sizes are those of ggml 0.25 (ggml-common.h).
 #pragma once
 
 #include <cstddef>
@@ -101,7 +101,8 @@ constexpr format format_named(const char* text) {
 template <format F>
 struct codec {};
 
-/// Elements of a stored row of k: q8_1 rows are padded with zero blocks to a multiple of 512, as in ggml-cuda.
+/// Elements of a stored row of k: q8_1 rows are padded with zeros to a multiple of 512, as
+/// ggml-cuda does.
 constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     return f == format::q8_1 ? (k + 511) / 512 * 512 : k;
 }

@@ -1,7 +1,7 @@
-// f16 and bf16 as bits in a uint16_t, and their conversions from and to f32: integer code, so that no
-// compiler flag changes a bit, on the host or in a kernel body. Rounding is to nearest, ties to even.
-// Narrowing and f16 to f32 turn every NaN into the one that CUDA's cvt instruction gives, so that an
-// executor may use that instruction and get the same bits.
+// f16 and bf16 as bits in a uint16_t, and their conversions from and to f32: integer code, so that
+// no compiler flag changes a bit, on the host or in a kernel body. Rounding is to nearest, ties to
+// even. Narrowing and f16 to f32 turn every NaN into the one that CUDA's cvt instruction gives, so
+// that an executor may use that instruction and get the same bits.
 #pragma once
 
 #include "catena/config.hpp"
@@ -24,7 +24,7 @@ CATENA_FN constexpr std::uint16_t f16_from_f32_bits(std::uint32_t bits) {
         half = 0x7c00;
     } else if (magnitude >= 0x38800000u) {  // a normal f16: rebase the exponent, round off 13 bits
         half = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-    } else if (magnitude > 0x33000000u) {  // a subnormal f16, in units of 2^-24
+    } else if (magnitude > 0x33000000u) {                      // a subnormal f16, in units of 2^-24
         const std::uint32_t shift = 126u - (magnitude >> 23);  // 14 to 24
         const std::uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
         const std::uint32_t odd = (significand >> shift) & 1u;

@@ -13,7 +13,9 @@ struct codec<format::f32> {
     using block = float;
     static void encode(const float* in, block* out) { *out = *in; }
     template <class Real>
-    static void decode(const block* in, Real* out) { *out = *in; }
+    static void decode(const block* in, Real* out) {
+        *out = *in;
+    }
 };
 
 template <>
@@ -21,7 +23,9 @@ struct codec<format::f16> {
     using block = std::uint16_t;
     static void encode(const float* in, block* out) { *out = f16_from_f32(*in); }
     template <class Real>
-    static void decode(const block* in, Real* out) { *out = f32_from_f16(*in); }
+    static void decode(const block* in, Real* out) {
+        *out = f32_from_f16(*in);
+    }
 };
 
 template <>
@@ -29,7 +33,9 @@ struct codec<format::bf16> {
     using block = std::uint16_t;
     static void encode(const float* in, block* out) { *out = bf16_from_f32(*in); }
     template <class Real>
-    static void decode(const block* in, Real* out) { *out = f32_from_bf16(*in); }
+    static void decode(const block* in, Real* out) {
+        *out = f32_from_bf16(*in);
+    }
 };
 
 }  // namespace catena

@@ -1,4 +1,5 @@
-// q4_0: 32 values as 4 bits, minus 8, times an f16 scale. Byte i holds value i below and value i + 16 above.
+// q4_0: 32 values as 4 bits, minus 8, times an f16 scale. Byte i holds value i below and value i +
+// 16 above.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -20,8 +21,8 @@ template <>
 struct codec<format::q4_0> {
     using block = block_q4_0;
 
-    /// Values must be finite. The value of largest magnitude becomes level -8 exactly, whatever its sign.
-    /// The bytes are those of ggml's reference quantizer.
+    /// Values must be finite. The value of largest magnitude becomes level -8 exactly, whatever its
+    /// sign. The bytes are those of ggml's reference quantizer.
     static void encode(const float* in, block* out) {
         float extreme = 0;
         for (int i = 0; i < 32; ++i)
@@ -30,7 +31,8 @@ struct codec<format::q4_0> {
         out->d = f16_from_f32(d);
         const float per_d = inverse_or_zero(d);
         const auto level = [&](float x) {
-            return clamp_level(static_cast<int>(x * per_d + 8.5f), 0, 15);
+            const int truncated = static_cast<int>(x * per_d + 8.5f);
+            return truncated < 15 ? truncated : 15;
         };
         for (int i = 0; i < 16; ++i)
             out->qs[i] = static_cast<std::uint8_t>(level(in[i]) | level(in[i + 16]) << 4);
@@ -44,6 +46,9 @@ struct codec<format::q4_0> {
             out[i + 16] = d * static_cast<Real>((in->qs[i] >> 4) - 8);
         }
     }
+
+    /// d of either sign, its magnitude in [2^-8, 2^-7).
+    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x1c00 | (b->d & 0x83ff)); }
 };
 
 }  // namespace catena

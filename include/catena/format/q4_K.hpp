@@ -1,5 +1,6 @@
-// q4_K: 256 values in 8 parts of 32; value = d * scale * level - dmin * min, with a 6-bit scale and a 6-bit
-// min per part and 4-bit levels. Bytes 32c .. 32c+31 of qs hold part 2c below and part 2c+1 above.
+// q4_K: 256 values in 8 parts of 32; value = d * scale * level - dmin * min, with a 6-bit scale and
+// a 6-bit min per part and 4-bit levels. Bytes 32c .. 32c+31 of qs hold part 2c below and part 2c+1
+// above.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -7,6 +8,7 @@
 #include "catena/format/rounding.hpp"
 #include "catena/format/scale_search.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -24,9 +26,9 @@ struct scale_min {
     int scale, min;
 };
 
-/// Parts 0 to 3 have their scales in the low six bits of bytes 0 to 3 and their mins in those of bytes 4
-/// to 7. Parts 4 to 7 have their low four bits in bytes 8 to 11 (scale below, min above) and their high
-/// two bits on top of bytes 0 to 3 (scale) and 4 to 7 (min).
+/// Parts 0 to 3 have their scales in the low six bits of bytes 0 to 3 and their mins in those of
+/// bytes 4 to 7. Parts 4 to 7 have their low four bits in bytes 8 to 11 (scale below, min above)
+/// and their high two bits on top of bytes 0 to 3 (scale) and 4 to 7 (min).
 CATENA_FN constexpr scale_min unpack_scale_min(const std::uint8_t* scales, int part) {
     if (part < 4) return {scales[part] & 63, scales[part + 4] & 63};
     return {(scales[part + 4] & 15) | (scales[part - 4] >> 6) << 4,
@@ -58,17 +60,15 @@ struct codec<format::q4_K> {
         }
         out->d = f16_from_f32(largest_scale / 63.0f);
         out->dmin = f16_from_f32(largest_min / 63.0f);
-        const float per_d = inverse_or_zero(f32_from_f16(out->d));
-        const float per_dmin = inverse_or_zero(f32_from_f16(out->dmin));
+        const float d = f32_from_f16(out->d), dmin = f32_from_f16(out->dmin);
         scale_min parts[8];
         for (int part = 0; part < 8; ++part)
-            parts[part] = {clamp_level(round_half_away(fits[part].scale * per_d), 0, 63),
-                           clamp_level(round_half_away(fits[part].min * per_dmin), 0, 63)};
+            parts[part] = best_near(in + 32 * part, d, dmin, fits[part]);
         pack_scale_min(parts, out->scales);
         for (int part = 0; part < 8; part += 2) {
             std::uint8_t low[32], high[32];
-            levels(in + 32 * part, *out, parts[part], low);
-            levels(in + 32 * part + 32, *out, parts[part + 1], high);
+            levels(in + 32 * part, d, dmin, parts[part], low);
+            levels(in + 32 * part + 32, d, dmin, parts[part + 1], high);
             for (int i = 0; i < 32; ++i)
                 out->qs[16 * part + i] = static_cast<std::uint8_t>(low[i] | high[i] << 4);
         }
@@ -80,21 +80,76 @@ struct codec<format::q4_K> {
         const Real d = f32_from_f16(in->d), dmin = f32_from_f16(in->dmin);
         for (int part = 0; part < 8; ++part) {
             const scale_min at = unpack_scale_min(in->scales, part);
-            const Real scale = d * static_cast<Real>(at.scale), min = dmin * static_cast<Real>(at.min);
+            const Real scale = d * static_cast<Real>(at.scale),
+                       min = dmin * static_cast<Real>(at.min);
             const std::uint8_t* qs = in->qs + part / 2 * 32;
             for (int i = 0; i < 32; ++i)
                 *out++ = scale * static_cast<Real>((qs[i] >> part % 2 * 4) & 15) - min;
         }
     }
 
+    /// d in [2^-14, 2^-13), scales and mins of 32 to 63, and the dmin that centers the levels on
+    /// zero.
+    static void bound(block* b) {
+        b->d = static_cast<std::uint16_t>(0x0400 | (b->d & 0x3ff));
+        b->dmin = f16_from_f32(7.5f * f32_from_f16(b->d));
+        scale_min parts[8];
+        for (int part = 0; part < 8; ++part) {
+            const scale_min noise = unpack_scale_min(b->scales, part);
+            parts[part] = {noise.scale | 32, noise.min | 32};
+        }
+        pack_scale_min(parts, b->scales);
+    }
+
   private:
-    /// The nearest levels under the scale and min as they are stored.
-    static void levels(const float* in, const block& b, scale_min at, std::uint8_t* out) {
-        const float per_scale = inverse_or_zero(f32_from_f16(b.d) * static_cast<float>(at.scale));
-        const float min = f32_from_f16(b.dmin) * static_cast<float>(at.min);
+    /// The scale near that of `fit`, as it can be stored, and the min, that leave the least error:
+    /// rounding each alone would not, since a min makes up for what its scale lost.
+    static scale_min best_near(const float* in, float d, float dmin, const scale_fit& fit) {
+        const int scale = nearest_level(fit.scale * inverse_or_zero(d), 0, 63);
+        const float per_dmin = inverse_or_zero(dmin);
+        const int min = nearest_level(fit.min * per_dmin, 0, 63);
+        scale_min best{};
+        float least = INFINITY;
+        const auto attempt = [&](int s, int m) {  // gives the min that would center the error
+            const scale_min at{std::clamp(s, 0, 63), std::clamp(m, 0, 63)};
+            const part_error error = error_of(in, d, dmin, at);
+            if (error.squared < least) {
+                least = error.squared;
+                best = at;
+            }
+            return at.min + nearest_level(error.mean * per_dmin, -63, 63);
+        };
+        for (int s = scale - 1; s <= scale + 1; ++s) {
+            const int centered = attempt(s, min);
+            for (int m = -1; m <= 1; ++m) attempt(s, centered + m);
+        }
+        return best;
+    }
+
+    struct part_error {
+        float squared, mean;  ///< mean: of what is stored minus what is wanted
+    };
+
+    static part_error error_of(const float* in, float d, float dmin, scale_min at) {
+        std::uint8_t level[32];
+        levels(in, d, dmin, at, level);
+        const float scale = d * static_cast<float>(at.scale),
+                    min = dmin * static_cast<float>(at.min);
+        float sum = 0, squared = 0;
+        for (int i = 0; i < 32; ++i) {
+            const float excess = scale * static_cast<float>(level[i]) - min - in[i];
+            sum += excess;
+            squared += excess * excess;
+        }
+        return {squared, sum / 32};
+    }
+
+    /// The nearest levels under a scale and min as they are stored.
+    static void levels(const float* in, float d, float dmin, scale_min at, std::uint8_t* out) {
+        const float per_scale = inverse_or_zero(d * static_cast<float>(at.scale));
+        const float min = dmin * static_cast<float>(at.min);
         for (int i = 0; i < 32; ++i)
-            out[i] = static_cast<std::uint8_t>(
-                clamp_level(round_half_away((in[i] + min) * per_scale), 0, 15));
+            out[i] = static_cast<std::uint8_t>(nearest_level((in[i] + min) * per_scale, 0, 15));
     }
 };
 

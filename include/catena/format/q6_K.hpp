@@ -1,6 +1,6 @@
-// q6_K: 256 values in 16 parts of 16; value = d * scale * (level - 32), with an int8 scale per part and 6-bit
-// levels. In each half of 128 values, value 64a + b (b < 64) has its low four bits in nibble a of ql[b],
-// value 32a + b (b < 32) its high two bits in bits 2a, 2a+1 of qh[b].
+// q6_K: 256 values in 16 parts of 16; value = d * scale * (level - 32), with an int8 scale per part
+// and 6-bit levels. In each half of 128 values, value 64a + b (b < 64) has its low four bits in
+// nibble a of ql[b], value 32a + b (b < 32) its high two bits in bits 2a, 2a+1 of qh[b].
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -25,8 +25,8 @@ template <>
 struct codec<format::q6_K> {
     using block = block_q6_K;
 
-    /// Values must be finite. d has the sign that makes the largest scale -128, the int8 with the most
-    /// room.
+    /// Values must be finite. d has the sign that makes the largest scale -128, the int8 with the
+    /// most room.
     static void encode(const float* in, block* out) {
         float scales[16], extreme = 0;
         for (int part = 0; part < 16; ++part) {
@@ -41,8 +41,8 @@ struct codec<format::q6_K> {
             out->scales[part] = round_to_int8(scales[part] * per_d);
             const float per_scale = inverse_or_zero(d * static_cast<float>(out->scales[part]));
             for (int i = 16 * part; i < 16 * part + 16; ++i)
-                levels[i] = static_cast<std::uint8_t>(
-                    clamp_level(round_half_away(in[i] * per_scale), -32, 31) + 32);
+                levels[i] =
+                    static_cast<std::uint8_t>(nearest_level(in[i] * per_scale, -32, 31) + 32);
         }
         for (int half = 0; half < 2; ++half) pack(levels + 128 * half, *out, half);
     }
@@ -60,15 +60,22 @@ struct codec<format::q6_K> {
         }
     }
 
+    /// d of either sign, its magnitude in [2^-17, 2^-16), and scales of either sign, of 64 to 127.
+    static void bound(block* b) {
+        b->d = static_cast<std::uint16_t>(0x80 | (b->d & 0x807f));
+        for (std::int8_t& scale : b->scales)
+            scale = static_cast<std::int8_t>(scale < 0 ? -64 - (scale & 63) : 64 + (scale & 63));
+    }
+
   private:
     static void pack(const std::uint8_t* levels, block& out, int half) {
         for (int b = 0; b < 64; ++b)
             out.ql[64 * half + b] =
                 static_cast<std::uint8_t>((levels[b] & 15) | (levels[b + 64] & 15) << 4);
         for (int b = 0; b < 32; ++b)
-            out.qh[32 * half + b] = static_cast<std::uint8_t>(
-                levels[b] >> 4 | levels[b + 32] >> 4 << 2 | levels[b + 64] >> 4 << 4 |
-                levels[b + 96] >> 4 << 6);
+            out.qh[32 * half + b] =
+                static_cast<std::uint8_t>(levels[b] >> 4 | levels[b + 32] >> 4 << 2 |
+                                          levels[b + 64] >> 4 << 4 | levels[b + 96] >> 4 << 6);
     }
 };
 

@@ -36,6 +36,9 @@ struct codec<format::q8_0> {
         const Real d = f32_from_f16(in->d);
         for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Real>(in->qs[i]);
     }
+
+    /// d in [2^-12, 2^-11).
+    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
 };
 
 }  // namespace catena

@@ -1,5 +1,6 @@
-// q8_1: the activation that integer dot products read. 32 values as int8 times d, and s, the sum of the
-// values before they were rounded. The codec states the rule, to the bit, that the kernels follow.
+// q8_1: the activation that integer dot products read. 32 values as int8 times d, and s, the sum of
+// the values before they were rounded. The codec states the rule, to the bit, that the kernels
+// follow.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -21,8 +22,9 @@ template <>
 struct codec<format::q8_1> {
     using block = block_q8_1;
 
-    /// d = max|x| / 127 and qs = x / d with the unrounded d, halves away from zero, saturating. A block
-    /// that holds a NaN or an infinity gets d = s = NaN, so that it is not lost in the product.
+    /// d = max|x| / 127 and qs = x / d with the unrounded d, halves away from zero, saturating. A
+    /// block that holds a NaN or an infinity gets d = s = NaN, so that it is not lost in the
+    /// product.
     static void encode(const float* in, block* out) {
         std::uint32_t largest = 0;
         for (int i = 0; i < 32; ++i) {
@@ -45,8 +47,8 @@ struct codec<format::q8_1> {
         for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Real>(in->qs[i]);
     }
 
-    /// In the order of eight neighbouring threads that own four values each: every thread its four in
-    /// sequence, then pairs at distance 1, 2, 4.
+    /// In the order of eight neighbouring threads that own four values each: every thread its four
+    /// in sequence, then pairs at distance 1, 2, 4.
     static float sum(const float* in) {
         float part[8];
         for (int t = 0; t < 8; ++t)

@@ -1,4 +1,5 @@
-// Arithmetic that the encoders share. Rounding is half away from zero, exact, without a library call.
+// Arithmetic that the encoders share. Rounding is half away from zero, exact, without a library
+// call.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +13,21 @@ inline int round_half_away(float x) {
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
-/// The same, saturating to int8; a NaN gives 0.
-inline std::int8_t round_to_int8(float x) {
-    if (x != x) return 0;
-    if (x >= 127.0f) return 127;
-    if (x <= -128.0f) return -128;
-    return static_cast<std::int8_t>(round_half_away(x));
-}
-
 /// 1 / d, or 0 where that is no finite number: every level of a block of zeros is 0.
 inline float inverse_or_zero(float d) {
     const float inverse = 1.0f / d;
     return inverse - inverse == 0.0f ? inverse : 0.0f;
 }
 
-constexpr int clamp_level(int level, int lowest, int highest) {
-    return level < lowest ? lowest : level > highest ? highest : level;
+/// The integer in [lowest, highest] nearest to any x; a NaN gives the lowest.
+inline int nearest_level(float x, int lowest, int highest) {
+    const auto low = static_cast<float>(lowest), high = static_cast<float>(highest);
+    return round_half_away(x > low ? x < high ? x : high : low);
+}
+
+/// The int8 nearest to any x; a NaN gives 0.
+inline std::int8_t round_to_int8(float x) {
+    return static_cast<std::int8_t>(x != x ? 0 : nearest_level(x, -128, 127));
 }
 
 }  // namespace catena

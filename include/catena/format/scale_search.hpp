@@ -1,6 +1,6 @@
-// The search that the K formats share: which scale, and which min, let a few integer levels come closest to
-// some values in the sense of least squares. For given levels the best scale has a closed form, and so has the
-// error that it leaves; a grid of inverse scales proposes levels.
+// The search that the K formats share: which scale, and which min, let a few integer levels come
+// closest to some values in the sense of least squares. For given levels the best scale has a
+// closed form, and so has the error that it leaves; a grid of inverse scales proposes levels.
 #pragma once
 
 #include "catena/format/rounding.hpp"
@@ -14,8 +14,8 @@ struct scale_fit {
     float min = 0;  ///< subtracted, and never negative
 };
 
-/// values ~ scale * level, level in [-span, span). The grid lets the value of largest magnitude fall
-/// within 0.9 of level -span: the side that has one level more.
+/// values ~ scale * level, level in [-span, span). The grid lets the value of largest magnitude
+/// fall within 0.9 of level -span: the side that has one level more.
 template <int Count>
 scale_fit fit_scale(const float* values, int span) {
     float extreme = 0;
@@ -25,11 +25,12 @@ scale_fit fit_scale(const float* values, int span) {
     scale_fit best;
     float best_gain = 0;  // sum of squares explained
     for (int step = -9; step <= 9; ++step) {
-        const float per_scale = -(static_cast<float>(span) + 0.1f * static_cast<float>(step)) * per_extreme;
+        const float per_scale =
+            -(static_cast<float>(span) + 0.1f * static_cast<float>(step)) * per_extreme;
         float vl = 0;
         int ll = 0;
         for (int i = 0; i < Count; ++i) {
-            const int level = clamp_level(round_half_away(values[i] * per_scale), -span, span - 1);
+            const int level = nearest_level(values[i] * per_scale, -span, span - 1);
             vl += values[i] * static_cast<float>(level);
             ll += level * level;
         }
@@ -56,11 +57,12 @@ scale_fit fit_scale_min(const float* values, int highest) {
     scale_fit best{0, -lowest};
     float best_gain = -INFINITY;
     for (int step = -10; step <= 10; ++step) {
-        const float per_scale = (static_cast<float>(highest) + 0.1f * static_cast<float>(step)) * per_range;
+        const float per_scale =
+            (static_cast<float>(highest) + 0.1f * static_cast<float>(step)) * per_range;
         float vl = 0;
         int l = 0, ll = 0;
         for (int i = 0; i < Count; ++i) {
-            const int level = clamp_level(round_half_away((values[i] - lowest) * per_scale), 0, highest);
+            const int level = nearest_level((values[i] - lowest) * per_scale, 0, highest);
             vl += values[i] * static_cast<float>(level);
             l += level;
             ll += level * level;
