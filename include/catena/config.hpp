@@ -6,3 +6,13 @@
 #else
 #define CATENA_FN inline
 #endif
+
+// Loops over register arrays must be unrolled on a GPU, long loops of kernel bodies must not. A host compiler
+// is left to its own judgement.
+#if defined(__CUDACC__)
+#define CATENA_UNROLL _Pragma("unroll")
+#define CATENA_NO_UNROLL _Pragma("unroll 1")
+#else
+#define CATENA_UNROLL
+#define CATENA_NO_UNROLL
+#endif

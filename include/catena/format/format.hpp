@@ -2,6 +2,8 @@
 // know a block's size or its name reads it here. Sizes are those of ggml 0.25 (ggml-common.h).
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -103,7 +105,7 @@ struct codec {};
 
 /// Elements of a stored row of k: q8_1 rows are padded with zeros to a multiple of 512, as
 /// ggml-cuda does.
-constexpr std::int64_t stored_elements(format f, std::int64_t k) {
+CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     return f == format::q8_1 ? (k + 511) / 512 * 512 : k;
 }
 

@@ -2,6 +2,7 @@
 // once, here.
 #pragma once
 
+#include "catena/config.hpp"
 #include "catena/pick/policy.hpp"
 
 #include <cstdint>
@@ -13,14 +14,18 @@ inline constexpr int warp_size = 32;
 /// Values of one weight row that a warp consumes at a step: 32 per lane. A policy's piece is a multiple.
 inline constexpr int warp_values = 32 * warp_size;
 
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
+inline constexpr int q8_1_bytes = info(format::q8_1).block_bytes;  ///< half d, half s, int8 q[32]
+
+CATENA_FN constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-/// Blocks of a q8_1 row of k elements: padded with zeros to a multiple of 512 elements, as ggml-cuda does.
-constexpr std::int64_t q8_1_row_blocks(std::int64_t k) { return round_up(k, 512) / 32; }
-constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
-    return q8_1_row_blocks(k) * info(format::q8_1).block_bytes;
+/// Blocks of a q8_1 row of k elements, its padding included.
+CATENA_FN constexpr std::int64_t q8_1_row_blocks(std::int64_t k) {
+    return stored_elements(format::q8_1, k) / 32;
+}
+CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
+    return q8_1_row_blocks(k) * q8_1_bytes;
 }
 
 /// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at or below

@@ -1,0 +1,260 @@
+// The row skeleton: one block per row of k floats. Adds a residual, normalises, scales by a weight, and
+// writes the result in any set of formats in one pass. x is read once, into registers; only the plain policy
+// (values == 0) reads it again, and so takes any k.
+//
+// Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: a q8_1 block belongs to 8
+// neighbouring threads, and the order of additions depends on the number of threads alone. Every element is
+// read before the thread that read it writes it: an output may lie exactly over x or residual.
+#pragma once
+
+#include "catena/exec/real.hpp"
+#include "catena/format/half.hpp"
+#include "catena/kernel/args.hpp"
+#include "catena/kernel/layout.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace catena::kernel {
+
+inline constexpr int quad = 4;  ///< neighbouring elements that a thread owns
+
+struct row_place {
+    std::int64_t i1, i2, i3;
+};
+
+CATENA_FN row_place place_of(const row_args& a, int row) {
+    const int rest = row / a.n1;
+    return {row % a.n1, rest % a.n2, rest / a.n2};
+}
+
+template <class T>
+CATENA_FN T* row_at(T* tensor, const row_strides& nb, const row_place& p) {
+    using byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+    return reinterpret_cast<T*>(reinterpret_cast<byte*>(tensor) + p.i1 * nb.nb1 + p.i2 * nb.nb2 +
+                                p.i3 * nb.nb3);
+}
+
+/// Four elements from `at`; those past k are zero.
+template <bool Vector, class X>
+CATENA_FN void load_quad(X& x, const float* row, int at, int k, real (&to)[quad]) {
+    if constexpr (Vector) {
+        if (at < k) {
+            const auto word = x.load16(row + at);
+            to[0] = from_bits(word.x);
+            to[1] = from_bits(word.y);
+            to[2] = from_bits(word.z);
+            to[3] = from_bits(word.w);
+            return;
+        }
+    }
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) to[i] = !Vector && at + i < k ? x.load(row + at + i) : real{0};
+}
+
+template <bool Vector, class X>
+CATENA_FN void store_quad(X& x, float* row, int at, int k, const real (&v)[quad]) {
+    if constexpr (Vector) {
+        if (at < k) x.store16(row + at, {bits_of(v[0]), bits_of(v[1]), bits_of(v[2]), bits_of(v[3])});
+    } else {
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i)
+            if (at + i < k) x.store(row + at + i, v[i]);
+    }
+}
+
+/// The same for the 16-bit formats.
+template <bool Vector, class X>
+CATENA_FN void store_quad(X& x, std::uint16_t* row, int at, int k, const std::uint16_t (&v)[quad]) {
+    if constexpr (Vector) {
+        std::uint64_t word = 0;
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) word |= std::uint64_t{v[i]} << (16 * i);
+        if (at < k) x.store(reinterpret_cast<std::uint64_t*>(row + at), word);
+    } else {
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i)
+            if (at + i < k) x.store(row + at + i, v[i]);
+    }
+}
+
+/// Where the q8_1 blocks of a norm row go. A norm row may be part of an activation row, or hold several.
+/// Blocks are counted without padding.
+struct q8_1_rows {
+    std::byte* to = nullptr;
+    int first = 0;                   ///< block of the norm row
+    int row_blocks = 1, stride = 1;  ///< blocks of an activation row, and from one to the next
+    int part = 0;                    ///< where in its activation row the first block stands
+    std::byte* base = nullptr;       ///< the first block
+
+    CATENA_FN static q8_1_rows of(const row_args& a, int row) {
+        q8_1_rows rows;
+        rows.to = static_cast<std::byte*>(a.q8_1);
+        rows.first = row * (a.k / 32);
+        rows.row_blocks = a.quant_k / 32;
+        rows.stride = a.quant_blocks;
+        rows.part = rows.first % rows.row_blocks;
+        rows.base = rows.at(rows.first);
+        return rows;
+    }
+    CATENA_FN std::byte* at(int block) const {
+        const std::int64_t placed = block / row_blocks * std::int64_t{stride} + block % row_blocks;
+        return to + placed * q8_1_bytes;
+    }
+    /// Block `i` of the norm row.
+    CATENA_FN std::byte* block(int i) const {
+        return part + i < row_blocks ? base + i * q8_1_bytes : at(first + i);
+    }
+};
+
+/// Quantizes one quad of each thread; 8 neighbours make a block. Whole warps; `inside`: the quad exists.
+/// d = amax / 127, q = x / d rounded half away from zero, s = the sum of x. A block that holds a NaN or an
+/// infinity gets d = s = NaN, so that it is not lost.
+template <class X>
+CATENA_FN void store_q8_1(X& x, std::byte* block, bool inside, const real (&v)[quad]) {
+    unsigned largest = 0;  // bits of |x|: they compare as integers, NaN above infinity
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) {
+        const unsigned bits = bits_of(v[i]) & 0x7fffffffu;
+        largest = bits > largest ? bits : largest;
+    }
+    real sum = ((v[0] + v[1]) + v[2]) + v[3];
+    CATENA_UNROLL
+    for (int mask = 1; mask < 8; mask *= 2) {
+        const unsigned other = x.shuffle_xor(largest, mask);
+        largest = other > largest ? other : largest;
+        sum = sum + x.shuffle_xor(sum, mask);
+    }
+    if (!inside) return;
+    const bool finite = largest < 0x7f800000u;
+    const real d = finite ? from_bits(largest) / real{127} : from_bits(f32_nan_bits);
+    unsigned q = 0;
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) {
+        const int value = finite && largest != 0 ? to_int8(v[i] / d) : 0;
+        q |= (static_cast<unsigned>(value) & 0xffu) << (8 * i);
+    }
+    const int part = x.thread() % 8;
+    if (part == 0) {
+        const unsigned s = finite ? to_half(sum) : f16_nan;
+        x.store(reinterpret_cast<unsigned*>(block), to_half(d) | (s << 16));
+    }
+    x.store(reinterpret_cast<unsigned*>(block + 4 + 4 * part), q);
+}
+
+/// Zeros behind every activation row that ends in this norm row.
+template <class X>
+CATENA_FN void store_padding(X& x, const row_args& a, const q8_1_rows& rows) {
+    const int words = (rows.stride - rows.row_blocks) * (q8_1_bytes / 4);
+    if (words == 0) return;
+    const int end = rows.first + a.k / 32;
+    for (int r = rows.first / rows.row_blocks; (r + 1) * rows.row_blocks <= end; ++r) {
+        std::byte* to = rows.at(r * rows.row_blocks) + rows.row_blocks * q8_1_bytes;
+        for (int i = x.thread(); i < words; i += x.threads())
+            x.store(reinterpret_cast<unsigned*>(to) + i, 0u);
+    }
+}
+
+/// The body. Grid: one block per row. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; with
+/// values > 0, k <= threads * values; with vector, k is a multiple of 4 and every row of 16 bytes
+/// (f16, bf16: of 8).
+template <class X, policy P, norm_kind N>
+CATENA_FN void row_body(X& x, const row_args& a) {
+    static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
+    static_assert(P.values % quad == 0 && P.values >= 0, "a thread owns whole quads");
+    constexpr bool kept = P.values > 0;
+    constexpr int held = kept ? P.values / quad : 1;  // quads in registers
+
+    x.grid_trigger();
+    float* partial = x.template shared<float>(P.threads / warp_size);
+    const row_place place = place_of(a, x.block());
+    const float* from = row_at(a.x, a.x_at, place);
+    const float* residual = a.residual != nullptr ? row_at(a.residual, a.residual_at, place) : nullptr;
+    const int mine = x.thread() * quad;
+    constexpr int stride = P.threads * quad;
+
+    real value[held][quad], weight[held][quad];
+    const auto load_weights = [&] {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) load_quad<P.vector>(x, a.weight, mine + j * stride, a.k, weight[j]);
+    };
+    const auto load_values = [&](int at, real (&v)[quad]) {
+        load_quad<P.vector>(x, from, at, a.k, v);
+        if (residual == nullptr) return;
+        real other[quad];
+        load_quad<P.vector>(x, residual, at, a.k, other);
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) v[i] = v[i] + other[i];
+    };
+
+    const bool weight_early = kept && a.weight_early && a.weight != nullptr;
+    if (weight_early) load_weights();
+    x.grid_wait();
+    if constexpr (kept) {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) load_values(mine + j * stride, value[j]);
+        if (!weight_early && a.weight != nullptr) load_weights();
+    }
+
+    real scale{1};
+    if constexpr (N == norm_kind::rms) {
+        real squares{0};
+        const auto add = [&](const real (&v)[quad]) {
+            CATENA_UNROLL
+            for (int i = 0; i < quad; ++i) squares = fma(v[i], v[i], squares);
+        };
+        if constexpr (kept) {
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j) add(value[j]);
+        } else {
+            for (int at = mine; at < a.k; at += stride) {
+                load_values(at, value[0]);
+                add(value[0]);
+            }
+        }
+        CATENA_UNROLL
+        for (int mask = warp_size / 2; mask > 0; mask /= 2) squares = squares + x.shuffle_xor(squares, mask);
+        if (x.lane() == 0) x.store(partial + x.warp(), squares);
+        x.sync();
+        squares = x.load(partial);
+        CATENA_UNROLL
+        for (int w = 1; w < P.threads / warp_size; ++w) squares = squares + x.load(partial + w);
+        scale = real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
+    }
+
+    const auto store_16 = [&](void* to, const row_strides& nb, int at, const real (&v)[quad], auto narrow) {
+        std::uint16_t bits[quad];
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) bits[i] = narrow(v[i]);
+        store_quad<P.vector>(x, row_at(static_cast<std::uint16_t*>(to), nb, place), at, a.k, bits);
+    };
+    const q8_1_rows rows = a.q8_1 != nullptr ? q8_1_rows::of(a, x.block()) : q8_1_rows{};
+    const auto finish = [&](int at, real (&v)[quad], const real (&w)[quad]) {
+        if (a.sum != nullptr) store_quad<P.vector>(x, row_at(a.sum, a.sum_at, place), at, a.k, v);
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) {
+            if constexpr (N == norm_kind::rms) v[i] = v[i] * scale;
+            if (a.weight != nullptr) v[i] = v[i] * w[i];
+        }
+        if (a.f32 != nullptr) store_quad<P.vector>(x, row_at(a.f32, a.f32_at, place), at, a.k, v);
+        if (a.f16 != nullptr) store_16(a.f16, a.f16_at, at, v, [](real r) { return to_half(r); });
+        if (a.bf16 != nullptr) store_16(a.bf16, a.bf16_at, at, v, [](real r) { return to_bfloat16(r); });
+        if (a.q8_1 != nullptr) store_q8_1(x, rows.block(at / 32), at < a.k, v);
+    };
+
+    if constexpr (kept) {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) finish(mine + j * stride, value[j], weight[j]);
+    } else {
+        for (int first = 0; first < a.k; first += stride) {  // whole warps: quantizing shuffles
+            const int at = first + mine;
+            load_values(at, value[0]);
+            if (a.weight != nullptr) load_quad<P.vector>(x, a.weight, at, a.k, weight[0]);
+            finish(at, value[0], weight[0]);
+        }
+    }
+    if (a.q8_1 != nullptr) store_padding(x, a, rows);
+}
+
+}  // namespace catena::kernel

@@ -1,0 +1,79 @@
+// A slice: the bytes of one weight row in one stage, and how they get there. Bulk and async copies move
+// 16-byte chunks, blocks are 18 or 210 bytes: so the copy starts at the chunk boundary at or below the slice
+// and ends at the one at or above it, but never outside the tensor; the last bytes come by scalar loads.
+#pragma once
+
+#include "catena/config.hpp"
+#include "catena/kernel/layout.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena::kernel {
+
+inline constexpr int chunk_bytes = 16;
+
+/// Bytes of a weight tensor: nothing outside is read.
+struct tensor_bytes {
+    const std::byte* first;
+    const std::byte* end;
+};
+
+/// The block's size is a multiple of a chunk's: slices need no rounding.
+template <format F>
+inline constexpr bool whole_chunks = info(F).block_bytes % chunk_bytes == 0;
+
+/// Where a slice that starts at `source` begins in its part of a stage. Formats whose blocks are whole
+/// chunks begin at the boundary, so that their bodies may load vectors; the others keep their distance from
+/// it, so that chunks stay chunks.
+template <format F>
+CATENA_FN int slice_offset(const std::byte* source) {
+    if constexpr (whole_chunks<F>)
+        return 0;
+    else
+        return static_cast<int>(reinterpret_cast<std::uintptr_t>(source) % chunk_bytes);
+}
+
+/// One slice on its way: [source, source + whole) by the stream, then `tail` bytes by scalar loads.
+/// What a stage holds are whole chunks: bytes of its first and last chunk that lie outside the tensor are
+/// zeros, so that a word that is half inside may be loaded.
+struct slice {
+    const std::byte* source;
+    int head;   ///< bytes of the first chunk that lie before the tensor; 0 if the tensor is aligned
+    int whole;
+    int tail;   ///< bytes of the tensor in its last, unfinished chunk, if the slice reaches it
+};
+
+template <format F>
+CATENA_FN slice slice_at(const std::byte* source, int bytes, const tensor_bytes& tensor) {
+    if constexpr (whole_chunks<F>) return {source, 0, bytes, 0};
+    const int offset = slice_offset<F>(source);
+    const std::byte* boundary = source - offset;
+    const std::byte* first = boundary < tensor.first ? tensor.first : boundary;
+    const std::int64_t wanted = round_up(offset + bytes, chunk_bytes);
+    const std::int64_t there = tensor.end - boundary;
+    const int reach = static_cast<int>(there < wanted ? there : wanted);
+    const int head = static_cast<int>(first - boundary);
+    const int tail = reach % chunk_bytes;
+    return {first, head, reach - tail - head, tail};
+}
+
+/// Moves a slice to `stage_row`. All lanes; between the stream's `begin`, which was told of `whole` bytes,
+/// and its `commit`.
+template <class X, class Stream>
+CATENA_FN void copy_slice(X& x, Stream& stream, std::byte* stage_row, const slice& s) {
+    stream.copy(stage_row + s.head, s.source, s.whole);
+    if (s.tail == 0 && s.head == 0) return;
+    const int lane = x.lane();
+    auto* bytes = reinterpret_cast<std::uint8_t*>(stage_row);
+    if (lane < s.head) x.store(bytes + lane, std::uint8_t{0});
+    if (s.tail > 0 && lane < chunk_bytes) {
+        std::uint8_t value = 0;
+        if (lane < s.tail)
+            value = x.load(reinterpret_cast<const std::uint8_t*>(s.source + s.whole + lane));
+        x.store(bytes + s.head + s.whole + lane, value);
+    }
+    x.sync_warp();
+}
+
+}  // namespace catena::kernel
