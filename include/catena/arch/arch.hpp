@@ -26,7 +26,7 @@ struct arch {
 
 inline constexpr arch arch_registry[] = {
     // name    cc  thr/blk thr/sm blk/sm regs  r/t  smem/sm  smem/blk async bulk  pdl    gpu            sms  B/us     node
-    {"host",    0, 1024, 1024,  1, 65536, 255, 233472, 232448, true,  true,  true,  "host",         1,    1e4, 1.0},
+    {"host",    0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  "host",         1,    1e4, 1.0},
     {"sm_75",  75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, "RTX 2080 Ti", 68,  616e3, 2.0},
     {"sm_80",  80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, "A100 SXM",   108, 2039e3, 1.5},
     {"sm_86",  86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, "RTX 3090",    82,  936e3, 1.5},

@@ -1,0 +1,45 @@
+// The catalogue: the chains that Catena ships instances for, one entry a line. To add one, add its line and
+// regenerate (cmake --build BUILD --target regenerate).
+#pragma once
+
+#include "catena/chain/catalogue.hpp"
+
+namespace catena::catalogue {
+
+using namespace catena::chain;
+
+/// Matrices of these formats, dense or by expert: a norm in a model with experts feeds both kinds.
+template <format... Ws>
+inline constexpr auto readers = group<mul_mat<Ws>..., mul_mat_id<Ws>...>;
+
+/// A norm whose result feeds quantized matmuls, and others that read it in a plain format.
+template <format... Ws>
+inline constexpr auto norm_input = rms_norm | mul(weight) | emit<f32> | emit<f16> | emit<bf16> |
+                                   quantize<q8_1> | readers<Ws...>;
+
+/// The same behind a residual add, whose sum goes on in f32.
+template <format... Ws>
+inline constexpr auto residual_norm_input = add(residual) | emit<f32> | norm_input<Ws...>;
+
+/// Any other activation of quantized matmuls: quantized once for all of them.
+template <format... Ws>
+inline constexpr auto activation = quantize<q8_1> | readers<Ws...>;
+
+inline constexpr auto entries = hana::make_tuple(
+    entry<"norm_input">(norm_input<q8_0>),
+    entry<"norm_input">(norm_input<q4_0>),
+    entry<"norm_input">(norm_input<q4_K>),
+    entry<"norm_input">(norm_input<q6_K>),
+    entry<"norm_input">(norm_input<q4_K, q6_K>),
+    entry<"residual_norm_input">(residual_norm_input<q8_0>),
+    entry<"residual_norm_input">(residual_norm_input<q4_0>),
+    entry<"residual_norm_input">(residual_norm_input<q4_K>),
+    entry<"residual_norm_input">(residual_norm_input<q6_K>),
+    entry<"residual_norm_input">(residual_norm_input<q4_K, q6_K>),
+    entry<"activation">(activation<q8_0>),
+    entry<"activation">(activation<q4_0>),
+    entry<"activation">(activation<q4_K>),
+    entry<"activation">(activation<q6_K>),
+    entry<"activation">(activation<q4_K, q6_K>));
+
+}  // namespace catena::catalogue

@@ -1,0 +1,125 @@
+#include "code.hpp"
+
+#include "catena/pick/name.hpp"
+
+namespace catena::generator {
+
+namespace {
+
+/// The fields of one braced list.
+class braces {
+  public:
+    braces& field(const char* name, const std::string& value) {
+        text_ += (text_.empty() ? "." : ", .") + std::string(name) + " = " + value;
+        return *this;
+    }
+    braces& number(const char* name, long long value, long long normal = 0) {
+        return value == normal ? *this : field(name, std::to_string(value));
+    }
+    braces& flag(const char* name, bool value) { return value ? field(name, "true") : *this; }
+    std::string text() const { return "{" + text_ + "}"; }
+
+  private:
+    std::string text_;
+};
+
+std::string quoted(const std::string& text) { return '"' + text + '"'; }
+
+const char* spelled(stage_kind kind) {
+    switch (kind) {
+        case stage_kind::add: return "stage_kind::add";
+        case stage_kind::rms_norm: return "stage_kind::rms_norm";
+        case stage_kind::mul: return "stage_kind::mul";
+        case stage_kind::emit: return "stage_kind::emit";
+        case stage_kind::quantize: return "stage_kind::quantize";
+        case stage_kind::mul_mat: return "stage_kind::mul_mat";
+        case stage_kind::mul_mat_id: return "stage_kind::mul_mat_id";
+    }
+    return "";
+}
+
+const char* spelled(operand o) {
+    switch (o) {
+        case operand::none: return "operand::none";
+        case operand::residual: return "operand::residual";
+        case operand::weight: return "operand::weight";
+        case operand::bias: return "operand::bias";
+    }
+    return "";
+}
+
+std::string stage_code(const stage& s) {
+    braces out;
+    out.field("kind", spelled(s.kind));
+    if (s.reads != operand::none) out.field("reads", spelled(s.reads));
+    if (!s.formats.empty()) out.field("formats", generator::code(s.formats));
+    return out.text();
+}
+
+}  // namespace
+
+std::string code(format_set formats) {
+    std::string list;
+    for (int f = 1; f < format_count; ++f) {
+        if (!formats.has(static_cast<format>(f))) continue;
+        const std::string one = "format::" + std::string(name(static_cast<format>(f)));
+        list += list.empty() ? "format_set::of(" + one + ")" : " | " + one;
+    }
+    return list;
+}
+
+std::string code(const computation& c) {
+    braces out;
+    out.field("kind", "skeleton::" + std::string(name(c.kind)));
+    if (c.norm == norm_kind::rms) out.field("norm", "norm_kind::rms");
+    out.flag("residual", c.residual).flag("scale", c.scale);
+    if (!c.emits.empty()) out.field("emits", code(c.emits));
+    if (c.activation != format::unknown)
+        out.field("activation", "format::" + std::string(name(c.activation)));
+    if (!c.weights.empty()) out.field("weights", code(c.weights));
+    return out.text();
+}
+
+std::string code(const policy& p) {
+    braces out;
+    out.number("threads", p.threads).number("min_blocks", p.min_blocks, 1).number("values", p.values);
+    out.number("rows", p.rows).number("columns", p.columns).number("piece", p.piece);
+    out.number("stages", p.stages);
+    if (p.copy != copy_method::plain) out.field("copy", "copy_method::" + std::string(name(p.copy)));
+    if (p.activation == activation_source::shared)
+        out.field("activation", "activation_source::shared");
+    return out.flag("vector", p.vector).text();
+}
+
+std::string code(const provenance& p) {
+    braces out;
+    switch (p.kind) {
+        case provenance_kind::predicted: return "{}";
+        case provenance_kind::inherited:
+            out.field("kind", "provenance_kind::inherited").field("arch", quoted(p.arch));
+            break;
+        case provenance_kind::measured:
+            out.field("kind", "provenance_kind::measured").field("gpu", quoted(p.gpu));
+            out.field("cuda", quoted(p.cuda)).field("date", quoted(p.date));
+            out.field("median_us", std::to_string(p.median_us));
+            out.field("spread", std::to_string(p.spread));
+            break;
+    }
+    return out.text();
+}
+
+std::string code(const row& r) {
+    return "{.computes = " + code(r.computes) + ",\n .numbers = " + code(r.numbers) +
+           ",\n .order = " + std::to_string(r.order) + ", .registers = " + std::to_string(r.registers) +
+           ", .evidence = " + code(r.evidence) + "}";
+}
+
+std::string code(const lowered_chain& c) {
+    std::string out = "{.name = " + quoted(c.name) + ",\n .signature = " + quoted(c.signature) +
+                      ",\n .count = " + std::to_string(c.count) + ",\n .stages = {";
+    for (int i = 0; i < c.count; ++i)
+        out += (i == 0 ? "" : ",\n            ") + stage_code(c.stages[i]);
+    return out + "}}";
+}
+
+}  // namespace catena::generator

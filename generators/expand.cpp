@@ -1,0 +1,72 @@
+#include "expand.hpp"
+
+#include "catalogue.hpp"
+#include "policies.hpp"
+
+#include "catena/pick/name.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace catena::generator {
+
+namespace {
+
+/// A row launch switches operands and emits off by null pointers; a matvec is keyed by its formats.
+bool serves(const computation& wide, const computation& narrow) {
+    if (wide == narrow) return true;
+    return wide.kind == skeleton::row && narrow.kind == skeleton::row && wide.norm == narrow.norm &&
+           wide.residual >= narrow.residual && wide.scale >= narrow.scale &&
+           wide.emits.contains(narrow.emits);
+}
+
+}  // namespace
+
+std::vector<lowered_chain> catalogue_chains() {
+    static constexpr auto all = chain::lower_all(catalogue::entries);
+    return {all.begin(), all.end()};
+}
+
+std::vector<computation> computations_of(const std::vector<lowered_chain>& chains) {
+    std::vector<computation> wanted;
+    for (const lowered_chain& c : chains) {
+        if (chain::described_only(c))
+            throw std::runtime_error("catalogue: " + std::string(c.name) +
+                                     " has an add(bias), which no skeleton computes: remove the entry");
+        wanted.push_back(chain::row_part(c));
+        if (chain::has_part(c, skeleton::matvec)) wanted.push_back(chain::matvec_part(c));
+    }
+    std::vector<computation> kept;
+    for (const computation& c : wanted) {
+        const bool served = std::any_of(wanted.begin(), wanted.end(), [&](const computation& other) {
+            return other != c && serves(other, c);
+        });
+        if (!served && std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
+    }
+    std::stable_partition(kept.begin(), kept.end(),
+                          [](const computation& c) { return c.kind == skeleton::row; });
+    return kept;
+}
+
+std::vector<instance_set> expand(const std::vector<computation>& computations,
+                                 const registers_by_name& registers) {
+    std::vector<instance_set> sets;
+    for (const arch& target : arch_registry) {
+        instance_set set = {.target = &target, .rows = {}};
+        for (const computation& c : computations)
+            for (row r : rows_for(target, c)) {
+                const auto known = registers.find(row_name(r, target.name));
+                if (known != registers.end()) r.registers = known->second;
+                set.rows.push_back(r);
+            }
+        sets.push_back(std::move(set));
+    }
+    return sets;
+}
+
+std::string family(const computation& c) {
+    if (c.kind == skeleton::row) return "row";
+    return "matvec_" + formats_part(c.weights);
+}
+
+}  // namespace catena::generator

@@ -1,0 +1,56 @@
+// Expands the catalogue and the policies into instances/ and include/catena/instances/.
+#include "files.hpp"
+#include "registers.hpp"
+#include "render.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+
+namespace {
+
+using namespace catena::generator;
+
+/// Takes over what ptxas reported. A log need not cover every arch or row.
+registers_by_name record_registers(const std::filesystem::path& root, const std::string& log) {
+    const std::vector<compiled_kernel> kernels = parse_ptxas(read_text(log));
+    if (kernels.empty())
+        throw std::runtime_error(log + " names no kernel: give the output of nvcc -Xptxas -v");
+    registers_by_name known = read_registers(root);
+    for (const instance_set& set : expand(computations_of(catalogue_chains()), {})) {
+        const registers_by_name measured = registers_of(set, kernels);
+        if (measured.empty()) continue;
+        for (const auto& [name, registers] : measured) known[name] = registers;
+        write_text(root / registers_path(*set.target), registers_text(set, known));
+        std::printf("%s: %zu rows\n", registers_path(*set.target).c_str(), measured.size());
+    }
+    return known;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    CLI::App app{"Expands generators/catalogue.hpp and generators/policies.cpp into the instance sets."};
+    std::string root = CATENA_SOURCE_DIR;
+    std::string log;
+    bool check = false;
+    app.add_option("--root", root, "Project root to read from and write to")->check(CLI::ExistingDirectory);
+    app.add_option("--registers", log, "Output of nvcc -Xptxas -v, to record registers from")
+        ->check(CLI::ExistingFile);
+    app.add_flag("--check", check, "Write nothing; exit with 1 when a file differs");
+    CLI11_PARSE(app, argc, argv);
+
+    const registers_by_name registers = log.empty() ? read_registers(root) : record_registers(root, log);
+    const std::vector<catena::lowered_chain> chains = catalogue_chains();
+    const std::vector<rendered_file> files = render(chains, expand(computations_of(chains), registers));
+    const std::vector<difference> found = check ? compare(files, root) : update(files, root);
+    for (const difference& d : found) std::printf("%s\n", sentence(d).c_str());
+    if (check && !found.empty()) std::printf("to mend it: generate --root %s\n", root.c_str());
+    if (!check) std::printf("%zu files, %zu written or removed\n", files.size(), found.size());
+    return check && !found.empty() ? 1 : 0;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "generate: %s\n", error.what());
+    return 2;
+}

@@ -1,0 +1,134 @@
+#include "policies.hpp"
+
+#include "catena/kernel/layout.hpp"
+
+#include <stdexcept>
+
+namespace catena::generator {
+
+namespace {
+
+/// Rows of up to threads * values elements. The last one reads x twice, element by element: any k, any
+/// alignment.
+constexpr policy row_policies[] = {
+    {.threads = 128, .values = 8, .vector = true},    // k <= 1024
+    {.threads = 256, .values = 8, .vector = true},    // k <= 2048
+    {.threads = 512, .values = 8, .vector = true},    // k <= 4096
+    {.threads = 1024, .values = 8, .vector = true},   // k <= 8192
+    {.threads = 1024, .values = 16, .vector = true},  // k <= 16384
+    {.threads = 256},
+};
+
+/// The shapes of a matvec. 128 threads: at the 1024 .. 4096 rows of a decode step 132 SMs get 8 .. 31 rows
+/// each, which larger blocks would deal out unevenly. One row a warp for few rows, four to reuse the
+/// activation when there are many; the second and third keep 4 warps * 4 stages * 2 or 4 rows * 0.6 KB = 18
+/// or 37 KB of q4_K in flight per block, and two or more blocks fit an SM (24 KB cover the latency of an
+/// H100). Launch bounds leave registers for 4 blocks where the accumulators allow it.
+constexpr policy streamed_matvecs[] = {
+    {.min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048},
+    {.min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024},
+    {.min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024},
+    {.min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024},
+    {.min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024},
+    {.min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024},
+};
+
+/// Long rows: eight columns of them do not fit shared memory, so the activation stays in global memory.
+constexpr policy long_matvec = {.min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024};
+
+/// Any alignment, little shared memory, every column count.
+constexpr policy plain_matvec = {.threads = 128, .min_blocks = 2, .rows = 1, .columns = 8,
+                                 .piece = 1024, .stages = 2};
+
+/// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
+struct arch_choice {
+    const char* name;
+    copy_method copy;
+    int stages;
+    const char* inherits;  ///< "": predicted for this arch
+};
+
+constexpr arch_choice choices[] = {
+    {"host", copy_method::bulk, 4, "sm_90"},
+    {"sm_75", copy_method::plain, 2, ""},
+    {"sm_80", copy_method::async, 4, ""},
+    {"sm_86", copy_method::async, 4, "sm_80"},
+    {"sm_89", copy_method::async, 4, "sm_80"},
+    {"sm_90", copy_method::bulk, 4, ""},
+    {"sm_100", copy_method::bulk, 4, "sm_90"},
+    {"sm_120", copy_method::bulk, 4, "sm_90"},
+};
+
+const arch_choice& choice_of(const arch& target) {
+    for (const arch_choice& c : choices)
+        if (std::string(c.name) == target.name) return c;
+    throw std::runtime_error("policies: " + std::string(target.name) +
+                             " has no line in `choices` (generators/policies.cpp): add one");
+}
+
+policy on(const arch_choice& choice, policy shape, activation_source activation) {
+    shape.threads = 128;
+    shape.stages = choice.stages;
+    shape.copy = choice.copy;
+    shape.activation = activation;
+    return shape;
+}
+
+std::vector<policy> policies_of(const arch_choice& choice, skeleton kind) {
+    if (kind == skeleton::row) return {std::begin(row_policies), std::end(row_policies)};
+    std::vector<policy> all;
+    for (const policy& shape : streamed_matvecs)
+        all.push_back(on(choice, shape, activation_source::shared));
+    all.push_back(on(choice, long_matvec, activation_source::global));
+    all.push_back(plain_matvec);
+    return all;
+}
+
+}  // namespace
+
+std::string objection(const arch& target, const computation& computes, const policy& p) {
+    const auto text = [](auto n) { return std::to_string(n); };
+    if (p.threads <= 0 || p.threads % warp_size != 0)
+        return text(p.threads) + " threads are not whole warps";
+    if (p.threads > target.max_threads_per_block)
+        return text(p.threads) + " threads in a block of at most " + text(target.max_threads_per_block);
+    if (p.min_blocks < 1 || p.min_blocks > target.max_blocks_per_sm ||
+        p.min_blocks * p.threads > target.max_threads_per_sm)
+        return text(p.min_blocks) + " blocks of " + text(p.threads) + " threads do not fit an SM";
+    if (target.registers_per_sm / (p.min_blocks * p.threads) < 32)
+        return "the launch bounds leave fewer than 32 registers a thread";
+    if (computes.kind == skeleton::row) {
+        if (p.values % 4 != 0) return text(p.values) + " values a thread are no multiple of 4";
+        return "";
+    }
+    if (p.piece <= 0 || p.piece % warp_values != 0)
+        return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
+    if (p.rows < 1 || p.columns < 1 || p.stages < 1)
+        return "rows, columns and stages must be positive";
+    if (p.copy == copy_method::async && !target.async_copy) return "no cp.async on this arch";
+    if (p.copy == copy_method::bulk && !target.bulk_copy) return "no bulk copies on this arch";
+    const std::int64_t shared = shared_bytes(computes, p, 256, p.columns);
+    if (shared > target.shared_per_block)
+        return text(shared) + " bytes of shared memory in a block of at most " +
+               text(target.shared_per_block);
+    return "";
+}
+
+std::vector<row> rows_for(const arch& target, const computation& computes) {
+    const arch_choice& choice = choice_of(target);
+    std::vector<row> rows;
+    for (const policy& numbers : policies_of(choice, computes.kind)) {
+        const std::string why = objection(target, computes, numbers);
+        if (!why.empty())
+            throw std::runtime_error("policies: a row of " + std::string(target.name) + " is illegal: " +
+                                     why);
+        row r = {.computes = computes, .numbers = numbers, .order = order_of(computes, numbers),
+                 .evidence = {}};
+        if (*choice.inherits != '\0')
+            r.evidence = {.kind = provenance_kind::inherited, .arch = choice.inherits};
+        rows.push_back(r);
+    }
+    return rows;
+}
+
+}  // namespace catena::generator

@@ -1,0 +1,115 @@
+#include "render.hpp"
+
+#include "render_cuda.hpp"
+#include "render_host.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <tuple>
+
+namespace catena::generator {
+
+namespace {
+
+constexpr const char* stamp =
+    " Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ";
+
+std::string hash_of(const std::string& text) {  // FNV-1a
+    std::uint64_t hash = 14695981039346656037ull;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+    char digits[17];
+    std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
+    return digits;
+}
+
+std::string chains_inc(const std::vector<lowered_chain>& chains) {
+    std::string out = "// The chains of the catalogue, lowered.\n";
+    for (const lowered_chain& c : chains) out += code(c) + ",\n";
+    return out;
+}
+
+/// all.hpp: the sets that a program links, by name.
+std::string all_header(const std::vector<instance_set>& sets) {
+    std::string out =
+        "// The instance sets that this program links, by the name of their arch. A set is there when its\n"
+        "// target catena::instances_<arch> is linked, which defines CATENA_HAS_<ARCH>.\n"
+        "#pragma once\n\n";
+    for (const instance_set& set : sets)
+        out += "#if defined(" + has_macro(set) + ")\n#include \"catena/instances/" +
+               std::string(set.target->name) + ".hpp\"\n#endif\n";
+    out += "#include \"catena/launch/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
+           "#include <string_view>\n\n"
+           "namespace catena::instances {\n\n"
+           "/// The names of the linked sets, separated by spaces.\n"
+           "inline constexpr char built_in[] = \"\"\n";
+    for (const instance_set& set : sets)
+        out += "#if defined(" + has_macro(set) + ")\n    \"" + set.target->name + " \"\n#endif\n";
+    out += "    ;\n\n"
+           "/// The table of `arch`. When its set is not linked: a table without rows, whose state names those\n"
+           "/// that are.\n"
+           "inline table table_named(const char* arch) {\n"
+           "    const std::string_view wanted = arch == nullptr ? \"\" : arch;\n";
+    for (const instance_set& set : sets)
+        out += "#if defined(" + has_macro(set) + ")\n    if (wanted == \"" + set.target->name +
+               "\") return " + set.target->name + "();\n#endif\n";
+    out += "    table none;\n"
+           "    none.state = failure(status_code::no_instances,\n"
+           "                         \"no instances for arch '%.24s': built in are %s; link \"\n"
+           "                         \"catena::instances_<arch>\",\n"
+           "                         arch == nullptr ? \"\" : arch, sizeof(built_in) > 1 ? built_in : \"none \");\n"
+           "    return none;\n"
+           "}\n\n"
+           "}  // namespace catena::instances\n";
+    return out;
+}
+
+std::string sources_cmake(const std::vector<rendered_file>& files) {
+    std::string out = "# The sources of every instance set, relative to instances/.\n";
+    const std::string root = "instances/";
+    std::string last;
+    for (const rendered_file& file : files) {
+        if (file.path.compare(0, root.size(), root) != 0) continue;
+        const std::string name = file.path.substr(root.size());
+        const std::string arch = name.substr(0, name.find('/'));
+        const std::string ending = name.substr(name.rfind('.') + 1);
+        if (ending != "cpp" && ending != "cu") continue;
+        const std::string list = "catena_" + arch + (ending == "cu" ? "_kernels" : "_sources");
+        if (list != last) out += (last.empty() ? "" : ")\n") + std::string("set(") + list + "\n";
+        out += "  " + name + "\n";
+        last = list;
+    }
+    return out + ")\n";
+}
+
+}  // namespace
+
+std::string stamped(const std::string& comment, const std::string& content) {
+    return comment + stamp + hash_of(content) + ".\n" + content;
+}
+
+bool is_stamped(const std::string& text) {
+    return text.substr(0, text.find('\n')).find(stamp) != std::string::npos;
+}
+
+std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
+                                  const std::vector<instance_set>& sets) {
+    std::vector<rendered_file> files = {{"instances/chains.inc", chains_inc(chains)},
+                                        {"include/catena/instances/all.hpp", all_header(sets)}};
+    const auto append = [&](std::vector<rendered_file> more) {
+        files.insert(files.end(), more.begin(), more.end());
+    };
+    for (const instance_set& set : sets) append(is_host(set) ? render_host(set, sets) : render_cuda(set));
+    const auto by_kind_and_path = [](const rendered_file& a, const rendered_file& b) {
+        const auto ending = [](const rendered_file& f) { return f.path.substr(f.path.rfind('.')); };
+        const auto folder = [](const rendered_file& f) { return f.path.substr(0, f.path.rfind('/')); };
+        return std::tuple(folder(a), ending(a), a.path) < std::tuple(folder(b), ending(b), b.path);
+    };
+    std::sort(files.begin(), files.end(), by_kind_and_path);
+    files.push_back({"instances/sources.cmake", sources_cmake(files)});
+    for (rendered_file& file : files)
+        file.content = stamped(file.path.ends_with(".cmake") ? "#" : "//", file.content);
+    return files;
+}
+
+}  // namespace catena::generator

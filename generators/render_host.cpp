@@ -1,0 +1,89 @@
+#include "render_host.hpp"
+
+#include <algorithm>
+
+namespace catena::generator {
+
+namespace {
+
+/// Host kernels a file: a few seconds of compilation each.
+constexpr std::size_t kernels_per_file = 8;
+
+/// One row per (computation, policy) of all sets, families together and cut to files.
+std::vector<family_rows> host_files(const std::vector<instance_set>& all) {
+    std::vector<row> distinct;
+    for (const instance_set& set : all)
+        for (const row& r : set.rows) {
+            const auto same = [&](const row& other) {
+                return other.computes == r.computes && other.numbers == r.numbers;
+            };
+            if (std::none_of(distinct.begin(), distinct.end(), same)) distinct.push_back(r);
+        }
+    std::stable_sort(distinct.begin(), distinct.end(), [](const row& a, const row& b) {
+        return family(a.computes) < family(b.computes);
+    });
+    std::vector<family_rows> files;
+    for (const family_rows& f : families(distinct))
+        for (std::size_t first = 0; first < f.rows.size(); first += kernels_per_file) {
+            const std::size_t end = std::min(first + kernels_per_file, f.rows.size());
+            files.push_back({f.name + "_" + std::to_string(first / kernels_per_file),
+                             {f.rows.begin() + static_cast<std::ptrdiff_t>(first),
+                              f.rows.begin() + static_cast<std::ptrdiff_t>(end)}});
+        }
+    return files;
+}
+
+rendered_file kernels_cpp(const instance_set& host, const family_rows& f) {
+    std::string out = "// Host kernels: " + f.name + ".\n#include \"catena/kernel/instance_host.hpp\"\n\n" +
+                      "namespace catena::instances::host_" + f.name + " {\n\n";
+    std::vector<computation> computations;
+    for (const row& r : f.rows)
+        if (std::find(computations.begin(), computations.end(), r.computes) == computations.end()) {
+            out += "constexpr computation c" + std::to_string(computations.size()) + " = " +
+                   code(r.computes) + ";\n";
+            computations.push_back(r.computes);
+        }
+    const std::string count = std::to_string(f.rows.size());
+    out += "\nextern const host_instance kernels[" + count + "];\nconst host_instance kernels[" + count +
+           "] = {\n";
+    for (const row& r : f.rows) {
+        const auto at = std::find(computations.begin(), computations.end(), r.computes);
+        out += "    kernel::on_host<c" + std::to_string(at - computations.begin()) + ", policy" +
+               code(r.numbers) + ">(),\n";
+    }
+    return {folder(host) + f.name + ".cpp",
+            out + "};\n\n}  // namespace catena::instances::host_" + f.name + "\n"};
+}
+
+rendered_file table_cpp(const instance_set& host, const std::vector<family_rows>& files) {
+    std::string out = "// The table of the host set, and the list of all host kernels.\n"
+                      "#include \"catena/instances/host.hpp\"\n\n"
+                      "#include \"catena/kernel/instance_host.hpp\"\n\n"
+                      "namespace catena::instances {\n\n" + table_data();
+    for (const family_rows& f : files)
+        out += "namespace host_" + f.name + " { extern const host_instance kernels[" +
+               std::to_string(f.rows.size()) + "]; }\n";
+    out += "\nconst host_family host_families[] = {\n";
+    for (const family_rows& f : files)
+        out += "    {host_" + f.name + "::kernels, " + std::to_string(f.rows.size()) + "},\n";
+    out += "};\nconst int host_family_count = " + std::to_string(files.size()) + ";\n\n" +
+           "table host() {\n    table t;\n    t.target = arch_named(\"host\");\n    t.rows = rows;\n"
+           "    t.row_count = " + std::to_string(host.rows.size()) + ";\n    t.chains = chains;\n"
+           "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n    return on_host(t);\n}\n\n"
+           "}  // namespace catena::instances\n";
+    return {folder(host) + "table.cpp", out};
+}
+
+}  // namespace
+
+std::vector<rendered_file> render_host(const instance_set& host, const std::vector<instance_set>& all) {
+    const std::vector<family_rows> kernels = host_files(all);
+    std::vector<rendered_file> files = {
+        rows_inc(host), table_cpp(host, kernels),
+        set_header(host, "#include \"catena/instances/on_host.hpp\"\n",
+                   "/// The table of the host executor, kernels included.\ntable host();\n")};
+    for (const family_rows& f : kernels) files.push_back(kernels_cpp(host, f));
+    return files;
+}
+
+}  // namespace catena::generator

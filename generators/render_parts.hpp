@@ -1,0 +1,32 @@
+// What the files of CUDA sets and of the host set have in common.
+#pragma once
+
+#include "code.hpp"
+#include "render.hpp"
+
+namespace catena::generator {
+
+inline bool is_host(const instance_set& set) { return set.target->compute_capability == 0; }
+
+/// "CATENA_HAS_SM_90"
+std::string has_macro(const instance_set& set);
+
+/// "instances/sm_90/"
+std::string folder(const instance_set& set);
+
+/// The families of a set in the order of its rows, with their rows.
+struct family_rows {
+    std::string name;
+    std::vector<row> rows;
+};
+std::vector<family_rows> families(const std::vector<row>& rows);
+
+/// rows.inc, and the header with `declarations` in namespace catena::instances.
+rendered_file rows_inc(const instance_set& set);
+rendered_file set_header(const instance_set& set, const std::string& includes,
+                         const std::string& declarations);
+
+/// The constants that a set's table points to: `rows` and `chains`, in an anonymous namespace.
+std::string table_data();
+
+}  // namespace catena::generator

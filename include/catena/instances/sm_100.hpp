@@ -1,0 +1,12 @@
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b857f32d88f4a6a2.
+// The instance set of sm_100 (B200): link catena::instances_sm_100.
+#pragma once
+
+#include "catena/pick/row.hpp"
+
+namespace catena::instances {
+
+/// The table. Without CUDA its rows are described and their kernels are missing.
+table sm_100();
+
+}  // namespace catena::instances

@@ -1,0 +1,12 @@
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 679510983a3d9f2b.
+// The instance set of sm_80 (A100 SXM): link catena::instances_sm_80.
+#pragma once
+
+#include "catena/pick/row.hpp"
+
+namespace catena::instances {
+
+/// The table. Without CUDA its rows are described and their kernels are missing.
+table sm_80();
+
+}  // namespace catena::instances

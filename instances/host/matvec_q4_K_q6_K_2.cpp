@@ -1,0 +1,19 @@
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash cd185ad1c5ca0507.
+// Host kernels: matvec_q4_K_q6_K_2.
+#include "catena/kernel/instance_host.hpp"
+
+namespace catena::instances::host_matvec_q4_K_q6_K_2 {
+
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_K) | format::q6_K};
+
+extern const host_instance kernels[6];
+const host_instance kernels[6] = {
+    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async}>(),
+};
+
+}  // namespace catena::instances::host_matvec_q4_K_q6_K_2

@@ -1,0 +1,55 @@
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 36793ec00659e71e.
+// The table of sm_120.
+#include "catena/instances/sm_120.hpp"
+
+#if CATENA_WITH_CUDA
+#include "catena/kernel/gather.hpp"
+#include "catena/launch/cuda.cuh"
+#endif
+
+namespace catena::instances {
+
+namespace {
+
+constexpr row rows[] = {
+#include "rows.inc"
+};
+
+constexpr lowered_chain chains[] = {
+#include "../chains.inc"
+};
+
+}  // namespace
+
+#if CATENA_WITH_CUDA
+namespace sm_120_row { extern const void* const kernels[12]; }
+namespace sm_120_matvec_q8_0 { extern const void* const kernels[8]; }
+namespace sm_120_matvec_q4_0 { extern const void* const kernels[8]; }
+namespace sm_120_matvec_q4_K { extern const void* const kernels[8]; }
+namespace sm_120_matvec_q6_K { extern const void* const kernels[8]; }
+namespace sm_120_matvec_q4_K_q6_K { extern const void* const kernels[8]; }
+#endif
+
+table sm_120() {
+    table t;
+    t.target = arch_named("sm_120");
+    t.rows = rows;
+    t.row_count = 52;
+    t.chains = chains;
+    t.chain_count = sizeof(chains) / sizeof(chains[0]);
+#if CATENA_WITH_CUDA
+    static const auto kernels = kernel::gather(
+        sm_120_row::kernels,
+        sm_120_matvec_q8_0::kernels,
+        sm_120_matvec_q4_0::kernels,
+        sm_120_matvec_q4_K::kernels,
+        sm_120_matvec_q6_K::kernels,
+        sm_120_matvec_q4_K_q6_K::kernels);
+    static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
+    t.kernels = kernels.data();
+    t.launch = launch_cuda;
+#endif
+    return t;
+}
+
+}  // namespace catena::instances
