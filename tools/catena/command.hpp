@@ -1,0 +1,38 @@
+// The subcommands of `catena`, and what they share: exit codes, options, failures.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace catena::tool {
+
+/// Exit codes of every subcommand.
+enum exit_code : int {
+    exit_ok = 0,
+    exit_check_failed = 1,  ///< it ran, and a result is outside its tolerance
+    exit_bad_input = 2      ///< wrong usage, or a file or an arch that cannot be used
+};
+
+/// What the user can mend: printed as one sentence, exit code 2.
+struct failure : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+inline constexpr const char* exit_code_help =
+    "Exit codes: 0 done; 1 a check failed; 2 wrong usage or bad input (nothing is written).";
+
+/// Each adds its subcommand to the app. When it was asked for, its exit code ends up in `code`.
+void add_explain(CLI::App& app, int& code);
+void add_instances(CLI::App& app, int& code);
+void add_run(CLI::App& app, int& code);
+
+/// Options that several subcommands have.
+struct output_options {
+    bool json = false;
+    std::string file;  ///< empty: standard output
+};
+void add_output_options(CLI::App& command, output_options& to);
+
+}  // namespace catena::tool

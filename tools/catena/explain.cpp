@@ -1,0 +1,52 @@
+// catena explain: what a plan does with a graph, and what it leaves to the engine and why.
+#include "command.hpp"
+#include "output.hpp"
+#include "report.hpp"
+#include "tables.hpp"
+
+#include "catena/runtime.hpp"
+
+#include <memory>
+
+namespace catena::tool {
+namespace {
+
+struct explain_options {
+    std::string graph, arch = "sm_90";
+    bool verbose = false;
+    output_options output;
+};
+
+int explain(const explain_options& o) {
+    const json::graph g = json::read(o.graph);
+    const table t = table_for(o.arch);
+    const report r = make_report(g, t);
+    write_whole(o.output.file, o.output.json ? as_json(r, o.verbose) : as_text(r, o.verbose));
+    return exit_ok;
+}
+
+}  // namespace
+
+report make_report(const json::graph& g, const table& t) {
+    const graph_view view = g.view();
+    explanation e = planner{t}.plan(view).explain();
+    if (!e.state.ok()) throw failure(g.file + ": cannot be planned: " + e.state.message);
+    wishes w = count(view);
+    progress done = judge(view, w, e);
+    return {g, *t.target, std::move(e), std::move(w), std::move(done), count_peer(view)};
+}
+
+void add_explain(CLI::App& app, int& code) {
+    auto o = std::make_shared<explain_options>();
+    CLI::App* command = app.add_subcommand(
+        "explain", "Say what a plan does with a graph: steps, instances, launches, and what stays with "
+                   "the engine and why. Nodes are positions in the execution order.");
+    command->footer(exit_code_help);
+    command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
+    command->add_option("--arch", o->arch, "The instance set to plan with")->capture_default_str();
+    command->add_flag("--verbose", o->verbose, "Name every rejected row of every step, with its reason");
+    add_output_options(*command, o->output);
+    command->callback([o, &code] { code = explain(*o); });
+}
+
+}  // namespace catena::tool

@@ -1,0 +1,88 @@
+// catena instances: the rows of an arch's table.
+#include "command.hpp"
+#include "output.hpp"
+#include "tables.hpp"
+
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/name.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <iterator>
+#include <memory>
+
+namespace catena::tool {
+namespace {
+
+struct instances_options {
+    std::string arch;
+    output_options output;
+};
+
+/// Shared memory grows with the problem: for rows of 4096 elements and every column that the row serves.
+std::int64_t shared_at_4096(const row& r) {
+    return shared_bytes(r.computes, r.numbers, 4096, r.numbers.columns);
+}
+
+std::string evidence_text(const provenance& p) {
+    switch (p.kind) {
+        case provenance_kind::predicted: return "predicted";
+        case provenance_kind::inherited: return fmt::format("inherited from {}", p.arch);
+        case provenance_kind::measured:
+            return fmt::format("measured on {}, CUDA {}, {}: {:.2f} us +- {:.0f} %", p.gpu, p.cuda, p.date,
+                               p.median_us, 100 * p.spread);
+    }
+    return "";
+}
+
+std::string as_text(const table& t) {
+    fmt::memory_buffer out;
+    const auto put = [&](const auto& name, const auto& registers, const auto& shared, const auto& order,
+                         const auto& evidence) {
+        fmt::format_to(std::back_inserter(out), "{:<62} {:>9} {:>12} {:>6}  {}\n", name, registers, shared,
+                       order, evidence);
+    };
+    put("instance", "registers", "shared@4096", "order", "provenance");
+    for (int i = 0; i < t.row_count; ++i) {
+        const row& r = t.rows[i];
+        put(row_name(t, i), r.registers == 0 ? "?" : std::to_string(r.registers), shared_at_4096(r), r.order,
+            evidence_text(r.evidence));
+    }
+    return fmt::to_string(out);
+}
+
+std::string as_json(const table& t) {
+    nlohmann::ordered_json root{{"arch", t.target->name}, {"rows", nlohmann::ordered_json::array()}};
+    for (int i = 0; i < t.row_count; ++i) {
+        const row& r = t.rows[i];
+        root["rows"].push_back({{"name", row_name(t, i)},
+                                {"skeleton", name(r.computes.kind)},
+                                {"computes", chain_part(r.computes)},
+                                {"registers", r.registers},
+                                {"shared_bytes_at_4096", shared_at_4096(r)},
+                                {"order", r.order},
+                                {"provenance", evidence_text(r.evidence)}});
+    }
+    return root.dump(1) + "\n";
+}
+
+int list_instances(const instances_options& o) {
+    const table t = table_for(o.arch);
+    write_whole(o.output.file, o.output.json ? as_json(t) : as_text(t));
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_instances(CLI::App& app, int& code) {
+    auto o = std::make_shared<instances_options>();
+    CLI::App* command = app.add_subcommand("instances", "List the kernels of an instance set");
+    command->footer(exit_code_help);
+    command->add_option("--arch", o->arch, "The instance set")->required();
+    add_output_options(*command, o->output);
+    command->callback([o, &code] { code = list_instances(*o); });
+}
+
+}  // namespace catena::tool

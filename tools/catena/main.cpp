@@ -1,0 +1,29 @@
+// catena: explains plans for graph files, runs their steps against the reference, lists instances.
+#include "command.hpp"
+
+#include "catena/engine/json.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+int main(int argc, char** argv) {
+    using namespace catena::tool;
+    CLI::App app{"Catena: chains of operations, expanded into tuned CUDA kernels.", "catena"};
+    app.require_subcommand(1);
+    app.footer(exit_code_help);
+    int code = exit_ok;
+    add_explain(app, code);
+    add_run(app, code);
+    add_instances(app, code);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? exit_ok : exit_bad_input;
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "catena: {}\n", e.what());
+        return exit_bad_input;
+    }
+    return code;
+}

@@ -1,0 +1,12 @@
+// Where results go: standard output, or a file that appears whole or not at all.
+#pragma once
+
+#include <string>
+
+namespace catena::tool {
+
+/// Writes `text` to a file beside `path` and renames it; an empty `path` is standard output. Throws failure;
+/// then the file, if it was there before, is as it was.
+void write_whole(const std::string& path, const std::string& text);
+
+}  // namespace catena::tool

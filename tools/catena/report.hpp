@@ -1,0 +1,32 @@
+// Everything `catena explain` says about a graph and its plan, and the two ways to print it.
+#pragma once
+
+#include "count.hpp"
+#include "peer.hpp"
+
+#include "catena/engine/json.hpp"
+#include "catena/pick/row.hpp"
+
+#include <string>
+
+namespace catena::tool {
+
+struct report {
+    const json::graph& graph;
+    const arch& target;
+    explanation plan;
+    wishes wanted;
+    progress done;
+    peer_launches peer;
+};
+
+/// Plans the graph for the table's arch. Throws failure if nothing can be planned.
+report make_report(const json::graph& g, const table& t);
+
+/// `verbose` adds every rejected row of every step.
+std::string as_json(const report& r, bool verbose);
+
+/// Repeated steps and reasons are folded into one line each, with their count.
+std::string as_text(const report& r, bool verbose);
+
+}  // namespace catena::tool

@@ -1,0 +1,67 @@
+#include "report.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace catena::tool {
+namespace {
+
+using value = nlohmann::ordered_json;
+
+value tally_json(const tally& t) {
+    return {{"wanted", t.wanted}, {"matmuls", t.matmuls}, {"quantized_once", t.quantized_once}};
+}
+
+value activations_json(const progress& done) {
+    value all = tally_json(done.all);
+    value by = value::object();
+    for (const auto& [producer, t] : done.by_producer) by[producer] = tally_json(t);
+    all["by_producer"] = by;
+    all["standalone"] = done.standalone;
+    return all;
+}
+
+value step_json(const report& r, const explained_step& s, bool verbose) {
+    const explained_chain& c = r.plan.chains[static_cast<std::size_t>(s.chain)];
+    value v{{"chain", c.name},
+            {"place", s.chain},
+            {"instance", s.instance},
+            {"launch_at", s.launch_at},
+            {"nodes", s.nodes},
+            {"bytes", s.bytes},
+            {"predicted_us", s.predicted_us},
+            {"attainable_us", s.attainable_us}};
+    if (verbose) v["rejected"] = s.rejected;
+    return v;
+}
+
+}  // namespace
+
+std::string as_json(const report& r, bool verbose) {
+    value root;
+    root["graph"] = {{"model", r.graph.model}, {"case", r.graph.case_name},
+                     {"nodes", r.graph.nodes.size()}, {"file", r.graph.file}};
+    root["arch"] = r.target.name;
+    root["norm_scale"] = {{"total", r.wanted.scaled_norms},
+                          {"wanted", r.done.norms_wanted},
+                          {"emitted", r.done.norms_emitted}};
+    root["activations"] = activations_json(r.done);
+    root["launches"] = {{"per_node", r.wanted.launches_per_node},
+                        {"peer", r.peer.launches},
+                        {"planned", r.done.launches},
+                        {"planned_engine_fused", r.done.launches_engine_fused},
+                        {"steps", r.plan.steps.size()},
+                        {"peer_fusions", r.peer.fused}};
+    root["bytes"] = r.plan.bytes;
+    root["attainable_us"] = r.plan.attainable_us;
+    root["workspace_bytes"] = r.plan.workspace_bytes;
+    root["steps"] = value::array();
+    for (const explained_step& s : r.plan.steps) root["steps"].push_back(step_json(r, s, verbose));
+    root["not_fused"] = value::array();
+    for (const left_node& left : r.done.not_fused)
+        root["not_fused"].push_back(
+            {{"node", left.node}, {"reason", name(left.why)}, {"sentence", left.sentence}});
+    root["notes"] = r.graph.notes;
+    return root.dump(1, ' ', false, value::error_handler_t::replace) + "\n";
+}
+
+}  // namespace catena::tool

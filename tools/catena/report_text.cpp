@@ -1,0 +1,119 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace catena::tool {
+namespace {
+
+using buffer = fmt::memory_buffer;
+
+template <class... Args>
+void line(buffer& out, fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+    out.push_back('\n');
+}
+
+/// Equal lines once, with how often and where first, in the order of their first appearance.
+class folded {
+public:
+    void add(std::string text, std::int32_t node) {
+        const auto [at, is_new] = index_.emplace(text, rows_.size());
+        if (is_new) rows_.push_back({std::move(text), 0, node});
+        ++rows_[at->second].count;
+    }
+    void print(buffer& out) const {
+        for (const row& r : rows_) line(out, "  {:>4} x  {}  (first at node {})", r.count, r.text, r.first);
+        if (rows_.empty()) line(out, "  none");
+    }
+
+private:
+    struct row {
+        std::string text;
+        int count;
+        std::int32_t first;
+    };
+    std::map<std::string, std::size_t> index_;
+    std::vector<row> rows_;
+};
+
+std::string work(const problem& p) {
+    if (p.needs.kind == skeleton::row) return fmt::format("{} rows of {}", p.rows, p.k);
+    std::map<std::string, int> members;
+    for (int i = 0; i < p.member_count; ++i)
+        ++members[fmt::format("{} {}", p.member[i].rows, name(p.member[i].type))];
+    std::string list;
+    for (const auto& [text, n] : members)
+        list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));
+    return fmt::format("{} rows of {}, {} {}", list, p.k, p.columns,
+                       p.expert ? "expert columns" : p.columns == 1 ? "column" : "columns");
+}
+
+void print_activations(buffer& out, const report& r) {
+    const progress& d = r.done;
+    line(out, "norm x weight  {} in the graph, {} read by quantised matmuls, {} emit what those read",
+         r.wanted.scaled_norms, d.norms_wanted, d.norms_emitted);
+    line(out, "activations    {} read by {} quantised matmuls, {} quantised once for all their readers",
+         d.all.wanted, d.all.matmuls, d.all.quantized_once);
+    for (const auto& [producer, t] : d.by_producer)
+        line(out, "  {:<40} {:>4} read by {:>4}, {:>4} once", producer, t.wanted, t.matmuls,
+             t.quantized_once);
+}
+
+void print_launches(buffer& out, const report& r) {
+    line(out, "launches       {} one by one, {} by ggml-cuda's fusions, {} planned ({} of them Catena's)",
+         r.wanted.launches_per_node, r.peer.launches, r.done.launches, r.plan.steps.size());
+    line(out, "               {} planned if the engine fuses what it keeps", r.done.launches_engine_fused);
+    line(out, "workspace      {} bytes", r.plan.workspace_bytes);
+    line(out, "steps move     {:.1f} MB, attainable in {:.0f} us on {}",
+         static_cast<double>(r.plan.bytes) / 1e6, r.plan.attainable_us, r.target.gpu);
+}
+
+void print_rejected(buffer& out, const report& r) {
+    std::map<std::string, std::vector<std::string>> by_step;
+    for (const explained_step& s : r.plan.steps)
+        by_step.emplace(fmt::format("{}, {}", s.instance, work(s.what)), s.rejected);
+    line(out, "\nrejected rows");
+    for (const auto& [step, rejected] : by_step) {
+        line(out, "  {}", step);
+        for (const std::string& why : rejected) line(out, "      {}", why);
+    }
+}
+
+}  // namespace
+
+std::string as_text(const report& r, bool verbose) {
+    buffer out;
+    line(out, "graph          {}, {}: {} nodes, {} tensors", r.graph.model, r.graph.case_name,
+         r.graph.nodes.size(), r.graph.tensors.size());
+    line(out, "arch           {} ({})", r.target.name, r.target.gpu);
+    for (const std::string& note : r.graph.notes) line(out, "note           {}", note);
+    print_activations(out, r);
+    print_launches(out, r);
+
+    line(out, "\nsteps");
+    folded steps;
+    for (const explained_step& s : r.plan.steps)
+        steps.add(fmt::format("{}: {}", s.instance, work(s.what)), s.launch_at);
+    steps.print(out);
+
+    line(out, "\nleft with the engine");
+    folded left;
+    for (const left_node& l : r.done.not_fused)
+        left.add(fmt::format("{}: {}", r.graph.tensors[static_cast<std::size_t>(
+                                                           r.graph.nodes[static_cast<std::size_t>(l.node)])]
+                                           .op_name,
+                             l.sentence),
+                 l.node);
+    left.print(out);
+    if (verbose) print_rejected(out, r);
+    return fmt::to_string(out);
+}
+
+}  // namespace catena::tool

@@ -1,0 +1,13 @@
+// The instance sets that this build of the command can plan with.
+#pragma once
+
+#include "catena/pick/row.hpp"
+
+#include <string>
+
+namespace catena::tool {
+
+/// The table of an arch. Throws failure, naming the archs there are, if it has none.
+table table_for(const std::string& arch);
+
+}  // namespace catena::tool
