@@ -1,0 +1,122 @@
+// The host executor as a device: what a launch needs as its `stream`. It knows the memory that kernels may
+// touch, runs their blocks one after the other, and keeps what it found.
+#pragma once
+
+#include "catena/exec/host/thread.hpp"
+#include "catena/launch/launch.hpp"
+
+#include <cfenv>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace catena {
+
+/// A kernel on the host executor; `args` points to the skeleton's argument struct.
+using host_kernel = void (*)(exec::host& x, const void* args);
+
+}  // namespace catena
+
+namespace catena::exec {
+
+/// One at a time: launches on one device must not overlap. Devices are independent of each other.
+class host_device {
+public:
+    /// `seed` chooses the order in which blocks run and threads go on; 0 is the natural order. Equal seeds
+    /// give equal runs; a correct kernel gives equal results for all seeds.
+    explicit host_device(std::uint64_t seed = 0) : seed_(seed) {}
+
+    void set_seed(std::uint64_t seed) { seed_ = seed; }
+
+    /// Declares global memory. Kernels may touch declared memory only. `base` need not be mapped where no
+    /// kernel reads. Throws std::invalid_argument if the range is empty or meets another.
+    void add(std::string name, const void* base, std::size_t bytes, memory kind) {
+        machine_.global.add(std::move(name), base, bytes, kind);
+    }
+
+    /// Allocates and declares n zeroed elements, 256-byte aligned, with undeclared margins. Lives as long as the
+    /// device.
+    template <class T>
+    T* allocate(std::string name, std::size_t n, memory kind) {
+        return static_cast<T*>(machine_.global.allocate(std::move(name), n * sizeof(T), kind));
+    }
+
+    /// Ends a declaration made by `add`. False: no range starts there.
+    bool remove(const void* base) { return machine_.global.remove(base); }
+
+    /// After the host wrote to, or gave up, bytes of a range that is not constant.
+    void mark(const void* base, std::size_t bytes, bool initialised) {
+        machine_.global.mark(base, bytes, initialised);
+    }
+
+    /// What findings call a kernel.
+    void name(host_kernel kernel, std::string label) {
+        names_[reinterpret_cast<const void*>(kernel)] = std::move(label);
+    }
+    void name(const void* kernel, std::string label) { names_[kernel] = std::move(label); }
+
+    /// From now on launches run these blocks only; an empty list: all.
+    void run_only(std::vector<std::uint32_t> blocks) { only_ = std::move(blocks); }
+
+    const std::vector<finding>& findings() const { return machine_.findings; }
+    void clear_findings() { machine_.findings.clear(); }
+
+    /// Runs a launch. False: it was stopped by the finding that is now the last.
+    bool run(host_kernel kernel, const launch_config& config, const void* args) {
+        const auto named = names_.find(reinterpret_cast<const void*>(kernel));
+        kernel_ = kernel;
+        args_ = args;
+        machine_.begin_launch(named == names_.end() ? "unnamed" : named->second,
+                              static_cast<int>(config.threads), config.shared_bytes, config.dependent);
+        std::vector<std::uint32_t> blocks = only_;
+        if (blocks.empty()) {
+            blocks.resize(config.blocks);
+            std::iota(blocks.begin(), blocks.end(), 0u);
+        }
+        order_seed seed(seed_);
+        seed.shuffle(blocks.data(), blocks.size());
+        const ieee_arithmetic ieee;
+        for (const std::uint32_t block : blocks) {
+            if (block >= config.blocks) continue;
+            if (!machine_.run_block(block, seed, &host_device::run_thread, this)) return false;
+        }
+        return true;
+    }
+
+private:
+    /// Round to nearest, nothing flushed, no traps; as long as it lives.
+    struct ieee_arithmetic {
+        std::fenv_t before;
+        ieee_arithmetic() {
+            std::fegetenv(&before);
+            std::fesetenv(FE_DFL_ENV);
+        }
+        ~ieee_arithmetic() { std::fesetenv(&before); }
+    };
+
+    static void run_thread(boost::context::detail::transfer_t arrived) {
+        auto& device = *static_cast<host_device*>(fiber::entered_from(arrived).owner);
+        exec::thread& t = device.machine_.enter();
+        try {
+            host x(device.machine_, t);
+            device.kernel_(x, device.args_);
+        } catch (const std::exception& e) {
+            device.machine_.stop(t, fault::body, {}, std::string("throws: ") + e.what());
+        }
+        device.machine_.leave(t);
+    }
+
+    machine machine_;
+    std::uint64_t seed_;
+    std::map<const void*, std::string> names_;
+    std::vector<std::uint32_t> only_;
+    host_kernel kernel_ = nullptr;
+    const void* args_ = nullptr;
+};
+
+}  // namespace catena::exec

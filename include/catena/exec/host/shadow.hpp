@@ -1,0 +1,177 @@
+// What is known about every byte of tracked memory: the last write, and the reads since. Kept per aligned
+// word of 4 bytes; a word of which only a part was touched is split into its bytes.
+#pragma once
+
+#include "catena/exec/host/stamp.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace catena::exec {
+
+/// The stamps of a word or, once it is split, of a byte. Of a split word `read` is an index.
+struct cell {
+    stamp write = stamps::never;
+    stamp read = stamps::never;
+};
+
+using split_word = std::array<cell, 4>;
+
+enum class verdict : std::uint8_t {
+    fine,
+    uninitialised,
+    races_with_write,
+    races_with_read,
+    in_flight,
+    no_array
+};
+
+struct trouble {
+    verdict what = verdict::fine;
+    stamp other = 0;             ///< the access raced with
+    std::uintptr_t address = 0;  ///< the first byte at fault
+};
+
+/// The cells of a piece of memory that starts at `base`, a multiple of 4.
+struct shadow_view {
+    cell* cells = nullptr;
+    std::uintptr_t base = 0;
+    std::vector<split_word>* splits = nullptr;
+};
+
+namespace detail {
+
+inline verdict read_cell(cell& c, stamp me, const present& now) {
+    if (c.write >= stamps::in_flight)
+        return c.write == stamps::in_flight ? verdict::in_flight : verdict::no_array;
+    if (c.write < now.oldest) return verdict::uninitialised;
+    if (unordered_write(c.write, me, now)) return verdict::races_with_write;
+    c.read = with_read(c.read, me, now);
+    return verdict::fine;
+}
+
+inline verdict write_cell(cell& c, stamp me, stamp mark, const present& now) {
+    if (c.write >= stamps::in_flight)
+        return c.write == stamps::in_flight ? verdict::in_flight : verdict::no_array;
+    if (c.write >= now.oldest && unordered_write(c.write, me, now))
+        return verdict::races_with_write;
+    if (unordered_read(c.read, me, now)) return verdict::races_with_read;
+    c.write = mark;
+    return verdict::fine;
+}
+
+/// Applies `f` to the cells of the bytes [address, address + bytes) until it finds fault.
+template <class F>
+trouble for_cells(const shadow_view& view, std::uintptr_t address, std::size_t bytes, F&& f) {
+    const std::uintptr_t end = address + bytes;
+    while (address < end) {
+        cell& word = view.cells[(address - view.base) / 4];
+        const unsigned first = address % 4;
+        const unsigned last = end - address + first < 4 ? static_cast<unsigned>(end - address) + first : 4;
+        const bool whole = first == 0 && last == 4;
+        if (whole && word.write != stamps::split) {
+            const stamp other_write = word.write, other_read = word.read;
+            const verdict v = f(word);
+            if (v != verdict::fine)
+                return {v, v == verdict::races_with_read ? other_read : other_write, address};
+        } else {
+            if (word.write != stamps::split) {
+                view.splits->push_back({word, word, word, word});
+                word = {stamps::split, view.splits->size() - 1};
+            }
+            for (unsigned i = first; i < last; ++i) {
+                cell& byte = (*view.splits)[word.read][i];
+                const stamp other_write = byte.write, other_read = byte.read;
+                const verdict v = f(byte);
+                if (v != verdict::fine)
+                    return {v, v == verdict::races_with_read ? other_read : other_write,
+                            address - first + i};
+            }
+        }
+        address += last - first;
+    }
+    return {};
+}
+
+}  // namespace detail
+
+inline trouble read_shadow(const shadow_view& view, std::uintptr_t address, std::size_t bytes,
+                           stamp me, const present& now) {
+    return detail::for_cells(view, address, bytes,
+                             [&](cell& c) { return detail::read_cell(c, me, now); });
+}
+
+/// A write at `me` that leaves `mark`: `me` itself, or stamps::in_flight.
+inline trouble write_shadow(const shadow_view& view, std::uintptr_t address, std::size_t bytes,
+                            stamp me, stamp mark, const present& now) {
+    return detail::for_cells(view, address, bytes,
+                             [&](cell& c) { return detail::write_cell(c, me, mark, now); });
+}
+
+/// Sets the stamps without asking.
+inline void mark_shadow(const shadow_view& view, std::uintptr_t address, std::size_t bytes,
+                        stamp write) {
+    detail::for_cells(view, address, bytes, [&](cell& c) {
+        c = {write, stamps::never};
+        return verdict::fine;
+    });
+}
+
+// The common cases, inline: true when the access is fine and recorded; false: ask the functions above.
+
+inline bool quick_read(cell& c, stamp me, const present& now) {
+    const bool ordered = c.write - now.oldest < now.launch - now.oldest ||
+                         c.write - now.block < now.era - now.block;
+    if (!ordered) return false;
+    if (c.read == me || (c.read >= now.launch && (c.read & stamps::many_blocks) != 0) ||
+        (c.read >= now.era && (c.read & stamps::many_warps) != 0))
+        return true;
+    if (c.read >= now.launch) return false;
+    c.read = me;
+    return true;
+}
+
+inline bool quick_write(cell& c, stamp me, const present& now) {
+    const bool ordered = c.write < now.launch || c.write - now.block < now.era - now.block;
+    const bool unread = c.read < now.launch || (c.read - now.block < now.era - now.block &&
+                                                (c.read & stamps::many_blocks) == 0);
+    if (!ordered || !unread) return false;
+    c.write = me;
+    return true;
+}
+
+template <std::size_t Bytes>
+inline bool quick_read(const shadow_view& view, std::uintptr_t address, stamp me,
+                       const present& now) {
+    cell* c = view.cells + (address - view.base) / 4;
+    if constexpr (Bytes < 4) {
+        if (c->write != stamps::split) return false;
+        split_word& bytes = (*view.splits)[c->read];
+        for (std::size_t i = 0; i < Bytes; ++i)
+            if (!quick_read(bytes[address % 4 + i], me, now)) return false;
+    } else {
+        for (std::size_t i = 0; i < Bytes / 4; ++i)
+            if (!quick_read(c[i], me, now)) return false;
+    }
+    return true;
+}
+
+template <std::size_t Bytes>
+inline bool quick_write(const shadow_view& view, std::uintptr_t address, stamp me,
+                        const present& now) {
+    cell* c = view.cells + (address - view.base) / 4;
+    if constexpr (Bytes < 4) {
+        if (c->write != stamps::split) return false;
+        split_word& bytes = (*view.splits)[c->read];
+        for (std::size_t i = 0; i < Bytes; ++i)
+            if (!quick_write(bytes[address % 4 + i], me, now)) return false;
+    } else {
+        for (std::size_t i = 0; i < Bytes / 4; ++i)
+            if (!quick_write(c[i], me, now)) return false;
+    }
+    return true;
+}
+
+}  // namespace catena::exec

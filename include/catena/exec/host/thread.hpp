@@ -1,0 +1,146 @@
+// The executor that runs on any CPU, as one thread of a block sees it: the calls of exec/executor.hpp,
+// every one checked. What goes wrong ends the launch with a finding, see exec/host/device.hpp.
+#pragma once
+
+#include "catena/exec/executor.hpp"
+#include "catena/exec/host/machine.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace catena::exec {
+
+template <copy_method M, int Stages>
+class host_stream {
+public:
+    host_stream(machine& m, thread& t, stream_log& log) : machine_(&m), thread_(&t), log_(&log) {}
+
+    void begin(int stage, std::int64_t total_bytes, site at = CATENA_HERE) {
+        call({stream_call::begin, stage, 0, 0, total_bytes}, at);
+    }
+    void copy(void* shared, const void* global, std::int64_t bytes, site at = CATENA_HERE) {
+        call({stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
+              reinterpret_cast<std::uintptr_t>(global), bytes},
+             at);
+    }
+    void commit(int stage, site at = CATENA_HERE) { call({stream_call::commit, stage, 0, 0, 0}, at); }
+    void wait(int stage, site at = CATENA_HERE) { machine_->stream_wait(*thread_, *log_, stage, at); }
+    void release(int stage, site at = CATENA_HERE) {
+        machine_->stream_release(*thread_, *log_, stage, at);
+    }
+
+private:
+    void call(const stream_call& c, site at) {
+        machine_->stream_begin_copy_commit(*thread_, *log_, c, at);
+    }
+
+    machine* machine_;
+    thread* thread_;
+    stream_log* log_;
+};
+
+class host {
+public:
+    host(machine& m, thread& t) : machine_(m), thread_(t) {}
+    host(const host&) = delete;
+    host& operator=(const host&) = delete;
+
+    int thread() const { return thread_.id; }
+    int lane() const { return thread_.id % 32; }
+    int warp() const { return thread_.id / 32; }
+    int threads() const { return machine_.threads(); }
+    int warps() const { return machine_.threads() / 32; }
+    int block() const { return machine_.block(); }
+
+    void sync(site at = CATENA_HERE) { machine_.sync(thread_, at); }
+    void sync_warp(site at = CATENA_HERE) {
+        machine_.sync_warp(thread_, meeting::sync_warp, 0, at, [] {});
+    }
+
+    real shuffle_xor(real v, int mask, site at = CATENA_HERE) {
+        return from_bits(machine_.shuffle_xor(thread_, bits_of(v), mask, at));
+    }
+    int shuffle_xor(int v, int mask, site at = CATENA_HERE) {
+        return static_cast<int>(
+            machine_.shuffle_xor(thread_, static_cast<std::uint32_t>(v), mask, at));
+    }
+    unsigned shuffle_xor(unsigned v, int mask, site at = CATENA_HERE) {
+        return machine_.shuffle_xor(thread_, v, mask, at);
+    }
+
+    template <class T>
+    T* shared(std::int64_t n, site at = CATENA_HERE) {
+        const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
+        return reinterpret_cast<T*>(machine_.shared(thread_, bytes, at));
+    }
+
+    template <class T>
+    T load(const T* p, site at = CATENA_HERE) {
+        check<machine::access::read, T>(p, at);
+        T v;
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    }
+    real load(const float* p, site at = CATENA_HERE) {
+        check<machine::access::read, float>(p, at);
+        real v;
+        std::memcpy(&v.v, p, sizeof v.v);
+        return v;
+    }
+    template <class T>
+    void store(T* p, std::type_identity_t<T> v, site at = CATENA_HERE) {
+        check<machine::access::write, T>(p, at);
+        std::memcpy(p, &v, sizeof v);
+    }
+    void store(float* p, real v, site at = CATENA_HERE) {
+        check<machine::access::write, float>(p, at);
+        std::memcpy(p, &v.v, sizeof v.v);
+    }
+
+    word4 load16(const void* p, site at = CATENA_HERE) {
+        check<machine::access::read, word4>(p, at);
+        word4 v;
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    }
+    void store16(void* p, word4 v, site at = CATENA_HERE) {
+        check<machine::access::write, word4>(p, at);
+        std::memcpy(p, &v, sizeof v);
+    }
+
+    int dp4a(int a, int b, int c) const {
+        auto sum = static_cast<unsigned>(c);  // wraps, as the instruction does
+        for (int i = 0; i < 32; i += 8)
+            sum += static_cast<unsigned>(static_cast<std::int8_t>(a >> i) *
+                                         static_cast<std::int8_t>(b >> i));
+        return static_cast<int>(sum);
+    }
+    unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
+        return static_cast<unsigned>((std::uint64_t{hi} << 32 | lo) >> (bits & 31));
+    }
+
+    void grid_wait() { machine_.grid_wait(thread_); }
+    void grid_trigger() {}
+
+    template <copy_method M, int Stages>
+    host_stream<M, Stages> stream(site at = CATENA_HERE) {
+        return {machine_, thread_, machine_.open_stream(thread_, M, Stages, at)};
+    }
+
+private:
+    template <machine::access A, class T>
+    void check(const void* p, site at) {
+        static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) & (sizeof(T) - 1)) == 0 &&
+                          sizeof(T) <= 16,
+                      "load and store take scalars of 1, 2, 4 or 8 bytes; load16 and store16 take 16");
+        machine_.check<A, sizeof(T)>(thread_, p, at);
+    }
+
+    machine& machine_;
+    exec::thread& thread_;
+};
+
+static_assert(executor<host>);
+
+}  // namespace catena::exec
