@@ -58,17 +58,18 @@ struct codec<format::q4_K> {
             largest_scale = std::fmax(largest_scale, fits[part].scale);
             largest_min = std::fmax(largest_min, fits[part].min);
         }
-        out->d = f16_from_f32(largest_scale / 63.0f);
-        out->dmin = f16_from_f32(largest_min / 63.0f);
-        const float d = f32_from_f16(out->d), dmin = f32_from_f16(out->dmin);
+        pair at{stored(largest_scale / 63), stored(largest_min / 63)};
         scale_min parts[8];
         for (int part = 0; part < 8; ++part)
-            parts[part] = best_near(in + 32 * part, d, dmin, fits[part]);
+            parts[part] = best_near(in + 32 * part, at, fits[part]);
+        at = refit(in, at, parts);
+        out->d = f16_from_f32(at.d);
+        out->dmin = f16_from_f32(at.dmin);
         pack_scale_min(parts, out->scales);
         for (int part = 0; part < 8; part += 2) {
             std::uint8_t low[32], high[32];
-            levels(in + 32 * part, d, dmin, parts[part], low);
-            levels(in + 32 * part + 32, d, dmin, parts[part + 1], high);
+            levels(in + 32 * part, at, parts[part], low);
+            levels(in + 32 * part + 32, at, parts[part + 1], high);
             for (int i = 0; i < 32; ++i)
                 out->qs[16 * part + i] = static_cast<std::uint8_t>(low[i] | high[i] << 4);
         }
@@ -102,17 +103,23 @@ struct codec<format::q4_K> {
     }
 
   private:
-    /// The scale near that of `fit`, as it can be stored, and the min, that leave the least error:
-    /// rounding each alone would not, since a min makes up for what its scale lost.
-    static scale_min best_near(const float* in, float d, float dmin, const scale_fit& fit) {
-        const int scale = nearest_level(fit.scale * inverse_or_zero(d), 0, 63);
-        const float per_dmin = inverse_or_zero(dmin);
+    struct pair {
+        float d, dmin;  ///< as an f16 holds them
+    };
+
+    static float stored(float x) { return f32_from_f16(f16_from_f32(x)); }
+
+    /// The scale next to that of `fit`, as it can be stored, and the min, that leave the least
+    /// error: rounding each alone would not, since a min makes up for what its scale lost.
+    static scale_min best_near(const float* in, pair super, const scale_fit& fit) {
+        const int scale = nearest_level(fit.scale * inverse_or_zero(super.d), 0, 63);
+        const float per_dmin = inverse_or_zero(super.dmin);
         const int min = nearest_level(fit.min * per_dmin, 0, 63);
         scale_min best{};
         float least = INFINITY;
         const auto attempt = [&](int s, int m) {  // gives the min that would center the error
             const scale_min at{std::clamp(s, 0, 63), std::clamp(m, 0, 63)};
-            const part_error error = error_of(in, d, dmin, at);
+            const part_error error = error_of(in, super, at);
             if (error.squared < least) {
                 least = error.squared;
                 best = at;
@@ -130,11 +137,11 @@ struct codec<format::q4_K> {
         float squared, mean;  ///< mean: of what is stored minus what is wanted
     };
 
-    static part_error error_of(const float* in, float d, float dmin, scale_min at) {
+    static part_error error_of(const float* in, pair super, scale_min at) {
         std::uint8_t level[32];
-        levels(in, d, dmin, at, level);
-        const float scale = d * static_cast<float>(at.scale),
-                    min = dmin * static_cast<float>(at.min);
+        levels(in, super, at, level);
+        const float scale = super.d * static_cast<float>(at.scale);
+        const float min = super.dmin * static_cast<float>(at.min);
         float sum = 0, squared = 0;
         for (int i = 0; i < 32; ++i) {
             const float excess = scale * static_cast<float>(level[i]) - min - in[i];
@@ -144,10 +151,36 @@ struct codec<format::q4_K> {
         return {squared, sum / 32};
     }
 
+    /// The d and dmin of least error for the levels that `super` gives; `super` itself where that
+    /// would be a leap.
+    static pair refit(const float* in, pair super, const scale_min* parts) {
+        // Normal equations of in ~ d * a - dmin * b, where a = scale * level and b = min.
+        double aa = 0, ab = 0, bb = 0, va = 0, vb = 0;
+        for (int part = 0; part < 8; ++part) {
+            std::uint8_t level[32];
+            levels(in + 32 * part, super, parts[part], level);
+            for (int i = 0; i < 32; ++i) {
+                const int a = parts[part].scale * level[i], b = parts[part].min;
+                const double v = in[32 * part + i];
+                aa += a * a;
+                ab += a * b;
+                bb += b * b;
+                va += v * a;
+                vb += v * b;
+            }
+        }
+        const double determinant = aa * bb - ab * ab;
+        if (determinant <= 0) return super;
+        const pair best{stored(static_cast<float>((va * bb - vb * ab) / determinant)),
+                        stored(static_cast<float>((va * ab - vb * aa) / determinant))};
+        const auto near = [](float x, float y) { return y / 2 < x && x < y * 2; };
+        return near(best.d, super.d) && near(best.dmin, super.dmin) ? best : super;
+    }
+
     /// The nearest levels under a scale and min as they are stored.
-    static void levels(const float* in, float d, float dmin, scale_min at, std::uint8_t* out) {
-        const float per_scale = inverse_or_zero(d * static_cast<float>(at.scale));
-        const float min = dmin * static_cast<float>(at.min);
+    static void levels(const float* in, pair super, scale_min at, std::uint8_t* out) {
+        const float per_scale = inverse_or_zero(super.d * static_cast<float>(at.scale));
+        const float min = super.dmin * static_cast<float>(at.min);
         for (int i = 0; i < 32; ++i)
             out[i] = static_cast<std::uint8_t>(nearest_level((in[i] + min) * per_scale, 0, 15));
     }

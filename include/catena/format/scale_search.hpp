@@ -67,14 +67,17 @@ scale_fit fit_scale_min(const float* values, int highest) {
             l += level;
             ll += level * level;
         }
-        const int determinant = Count * ll - l * l;
-        if (determinant == 0) continue;
-        const float per_det = 1.0f / static_cast<float>(determinant);
-        float scale = (Count * vl - v * static_cast<float>(l)) * per_det;
-        float offset = (v * static_cast<float>(ll) - vl * static_cast<float>(l)) * per_det;
-        if (offset > 0) {
-            offset = 0;
-            scale = vl / static_cast<float>(ll);
+        if (ll == 0) continue;
+        float scale = vl / static_cast<float>(ll), offset = 0;
+        const int determinant = Count * ll - l * l;  // 0 when all levels are equal
+        if (determinant != 0) {
+            const auto d = static_cast<float>(determinant);
+            const float with_offset = (Count * vl - v * static_cast<float>(l)) / d;
+            const float free = (v * static_cast<float>(ll) - vl * static_cast<float>(l)) / d;
+            if (free < 0) {
+                scale = with_offset;
+                offset = free;
+            }
         }
         const float gain = scale * vl + offset * v;
         if (gain > best_gain) {

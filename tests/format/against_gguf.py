@@ -1,0 +1,68 @@
+"""Checks Catena's blocks against the gguf package: our decoder for every format, our encoder where
+gguf has one. Every value and byte must be the same; NaNs count as one.
+
+    against_gguf.py PATH_OF_gguf_blocks
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    from gguf import quants
+    from gguf.constants import GGMLQuantizationType
+except ImportError as missing:
+    sys.exit(f"{missing}. This test compares with the gguf package: run "
+             f"'{sys.executable} -m pip install gguf', or point the CMake variable CATENA_PYTHON "
+             f"at a Python that has it.")
+
+ENCODED_BY_GGUF_TOO = {"f16", "bf16", "q8_0", "q4_0"}
+
+
+def differing(ours, theirs):
+    """Indices where two arrays of numbers differ in a bit, where they are not both NaN."""
+    if ours.dtype == numpy.float32:
+        differs = (ours.view(numpy.uint32) != theirs.view(numpy.uint32)) & ~(
+            numpy.isnan(ours) & numpy.isnan(theirs))
+    else:
+        differs = ours != theirs
+    return numpy.flatnonzero(differs)
+
+
+def check(what, ours, theirs):
+    if ours.size == 0 or ours.shape != theirs.shape:
+        return [f"{what}: {ours.shape} of ours, {theirs.shape} of gguf's"]
+    wrong = differing(ours, theirs)
+    if wrong.size == 0:
+        print(f"{what}: {ours.size} equal")
+        return []
+    at = wrong[0]
+    return [f"{what}: {wrong.size} of {ours.size} differ, first at {at}: "
+            f"{ours[at]} of ours, {theirs[at]} of gguf's"]
+
+
+def main():
+    failures = []
+    numpy.seterr(all="ignore")  # random bits make scales that overflow
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.argv[1], folder], check=True)
+        stems = sorted(path.with_suffix("") for path in pathlib.Path(folder).glob("*.blocks"))
+        if not stems:
+            failures.append(f"{sys.argv[1]} wrote no blocks")
+        for stem in stems:
+            kind = GGMLQuantizationType[stem.name.upper()]
+            blocks = numpy.fromfile(stem.with_suffix(".blocks"), numpy.uint8)
+            decoded = numpy.fromfile(stem.with_suffix(".decoded"), numpy.float32)
+            failures += check(f"{stem.name} decoded", decoded, quants.dequantize(blocks, kind))
+            if stem.name in ENCODED_BY_GGUF_TOO:
+                values = numpy.fromfile(stem.with_suffix(".values"), numpy.float32)
+                encoded = numpy.fromfile(stem.with_suffix(".encoded"), numpy.uint8)
+                theirs = quants.quantize(values, kind).view(numpy.uint8)
+                failures += check(f"{stem.name} encoded", encoded, theirs)
+    sys.exit("\n".join(failures) or 0)
+
+
+if __name__ == "__main__":
+    main()

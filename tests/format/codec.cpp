@@ -1,0 +1,173 @@
+#include "catena/format/codec.hpp"
+#include "catena/format/random.hpp"
+#include "catena_test/catch.hpp"
+
+#include <cmath>
+#include <limits>
+
+using namespace catena;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr format with_codec[] = {format::f32,  format::f16,  format::bf16, format::q8_1,
+                                 format::q8_0, format::q4_0, format::q4_K, format::q6_K};
+constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+std::vector<float> bell(std::size_t n) {
+    std::vector<float> values(n);
+    fill_random_values(1, 0, values);
+    return values;
+}
+
+block_q8_1 quantize(const std::vector<float>& values) {
+    block_q8_1 block;
+    codec<format::q8_1>::encode(values.data(), &block);
+    return block;
+}
+
+}  // namespace
+
+TEST_CASE("the formats of the first chains have codecs, the rest says so") {
+    for (const format f : with_codec) CHECK(has_codec(f));
+    static_assert(!has_codec(format::unknown));
+    static_assert(!has_codec(format::iq2_s));
+    static_assert(!has_codec(format::i32));
+    CHECK_THROWS_WITH(encode_row(format::iq2_s, bell(256)),
+                      "There is no codec for format iq2_s: add include/catena/format/iq2_s.hpp and "
+                      "include it from codec.hpp.");
+    CHECK_THROWS_AS(decode_row(format::unknown, {}, 0), std::invalid_argument);
+}
+
+TEST_CASE("a row that is no whole number of blocks is refused with both lengths") {
+    CHECK_THROWS_WITH(encode_row(format::q4_K, bell(300)),
+                      "A row of 300 elements is no whole number of q4_K blocks of 256.");
+    CHECK_THROWS_AS(encode_row(format::q8_1, bell(31)), std::invalid_argument);
+}
+
+TEST_CASE("a buffer of another size is refused with the size it needs") {
+    std::vector<std::byte> bytes(143);
+    CHECK_THROWS_WITH(encode_row(format::q4_K, bell(256), bytes),
+                      "A row of 256 elements of q4_K takes 144 bytes; the buffer has 143.");
+    CHECK_THROWS_AS(decode_row(format::q4_K, bytes, 256), std::invalid_argument);
+}
+
+TEST_CASE("weights that no f16 scale can carry are refused with their place") {
+    for (const format f : {format::q8_0, format::q4_0, format::q4_K, format::q6_K})
+        for (const float bad : {quiet_nan, infinity, -infinity, 1e5f}) {
+            std::vector<float> values = bell(256);
+            values[77] = bad;
+            CHECK_THROWS_WITH(encode_row(f, values), Contains(name(f)) && Contains("element 77"));
+        }
+}
+
+TEST_CASE("an empty row is encoded to nothing") {
+    for (const format f : with_codec) CHECK(encode_row(f, {}).empty());
+}
+
+TEST_CASE("zeros are encoded to zeros") {
+    const std::vector<float> zeros(512);
+    for (const format f : with_codec) {
+        INFO(name(f));
+        CHECK(decode_row(f, encode_row(f, zeros), 512) == zeros);
+    }
+}
+
+TEST_CASE("f32 and double decode to the same value, rounded once") {
+    const std::vector<float> values = bell(2048);
+    for (const format f : with_codec) {
+        INFO(name(f));
+        const std::vector<std::byte> row = encode_row(f, values);
+        const std::vector<float> narrow = decode_row(f, row, 2048);
+        const std::vector<double> wide = decode_row<double>(f, row, 2048);
+        for (std::size_t i = 0; i < wide.size(); ++i)
+            REQUIRE(narrow[i] == static_cast<float>(wide[i]));
+    }
+}
+
+TEST_CASE("a row is its blocks, one after the other") {
+    const std::vector<float> values = bell(1024);
+    for (const format f : with_codec) {
+        INFO(name(f));
+        const std::vector<std::byte> row = encode_row(f, values);
+        const auto half = static_cast<std::size_t>(row_bytes(f, 512));
+        const std::vector<std::byte> tail = encode_row(f, std::span(values).subspan(512));
+        CHECK(std::equal(tail.begin(), tail.end(), row.begin() + std::ptrdiff_t(half)));
+    }
+}
+
+TEST_CASE("a q8_1 row is padded with zero bytes") {
+    const std::vector<std::byte> row = encode_row(format::q8_1, bell(544));
+    REQUIRE(row.size() == 32 * 36);
+    CHECK(row[17 * 36 - 1] != std::byte{});
+    CHECK(std::all_of(row.begin() + 17 * 36, row.end(),
+                      [](std::byte b) { return b == std::byte{}; }));
+}
+
+TEST_CASE("q8_1 rounds by the unrounded d, halves away from zero, and keeps the true sum") {
+    std::vector<float> values(32);
+    values[0] = 127;
+    values[1] = 0.5f;
+    values[2] = -0.5f;
+    values[3] = 1.4999999f;
+    values[31] = -127;
+    const block_q8_1 block = quantize(values);
+    CHECK(f32_from_f16(block.d) == 1.0f);
+    CHECK(f32_from_f16(block.s) == 1.5f);
+    CHECK(block.qs[0] == 127);
+    CHECK(block.qs[1] == 1);
+    CHECK(block.qs[2] == -1);
+    CHECK(block.qs[3] == 1);
+    CHECK(block.qs[31] == -127);
+
+    values.assign(32, 0.1f);  // d = 0.1 / 127 is no f16
+    const block_q8_1 tenth = quantize(values);
+    for (const std::int8_t q : tenth.qs) CHECK(q == 127);
+    CHECK(tenth.d == f16_from_f32(0.1f / 127));
+    CHECK(tenth.s == f16_from_f32(3.2f));
+}
+
+TEST_CASE("q8_1 adds four values in sequence, then eight sums as a tree") {
+    std::vector<float> values(32);
+    values[0] = 16777216;  // 2^24 + 1 is no f32: only the order decides what survives
+    values[1] = 1;
+    values[2] = 1;
+    values[4] = 1;
+    values[5] = 1;
+    values[8] = -16777216;
+    CHECK(codec<format::q8_1>::sum(values.data()) == 2);
+}
+
+TEST_CASE("a q8_1 block that holds a NaN or an infinity is all NaN") {
+    for (const float bad : {quiet_nan, -quiet_nan, infinity, -infinity}) {
+        std::vector<float> values = bell(32);
+        values[9] = bad;
+        const block_q8_1 block = quantize(values);
+        CHECK(block.d == f16_nan);
+        CHECK(block.s == f16_nan);
+        for (const std::int8_t q : block.qs) CHECK(q == 0);
+    }
+}
+
+TEST_CASE("q8_1 keeps its rule where the f16 d or s leaves its range") {
+    std::vector<float> values(32, 1e-6f);
+    const block_q8_1 tiny = quantize(values);
+    CHECK(tiny.d == 0);  // 7.9e-9 is below half the smallest f16
+    for (const std::int8_t q : tiny.qs) CHECK(q == 127);
+
+    values.assign(32, 1e7f);
+    const block_q8_1 huge = quantize(values);
+    CHECK(huge.d == 0x7c00);
+    CHECK(huge.s == 0x7c00);
+    for (const std::int8_t q : huge.qs) CHECK(q == 127);
+
+    values.assign(32, 0);  // amax / 127 underflows even f32: x / 0 saturates
+    values[0] = std::numeric_limits<float>::denorm_min();
+    values[1] = -values[0];
+    const block_q8_1 least = quantize(values);
+    CHECK(least.d == 0);
+    CHECK(least.qs[0] == 127);
+    CHECK(least.qs[1] == -128);
+    CHECK(least.qs[2] == 0);
+}
