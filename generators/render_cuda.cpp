@@ -16,7 +16,7 @@ std::string kernel_code(const row& r, const instance_set& set, int index) {
     return "constexpr policy p" + number + " = " + code(r.numbers) + ";\n" +
            "extern \"C\" __global__ __launch_bounds__(p" + number + ".threads, p" + number +
            ".min_blocks) void\n" + symbol(r, *set.target) + "(const __grid_constant__ " + args + " args) {\n" +
-           "    kernel::run_on_device<" + (r.computes.kind == skeleton::row ? "norm_kind::" : "") +
+           "    run_on_device<" + (r.computes.kind == skeleton::row ? "norm_kind::" : "") +
            (r.computes.kind == skeleton::row ? (r.computes.norm == norm_kind::rms ? "rms" : "none")
                                              : "weights") +
            ", p" + number + ">(args);\n}\n\n";
@@ -24,7 +24,7 @@ std::string kernel_code(const row& r, const instance_set& set, int index) {
 
 rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
     std::string out = "// " + std::string(set.target->name) + ": " + f.name + ".\n" +
-                      "#include \"catena/kernel/instance.cuh\"\n\n" +
+                      "#include \"catena/instances/device_instance.cuh\"\n\n" +
                       "namespace catena::instances::" + family_namespace(set, f) + " {\n\n";
     const computation& c = f.rows.front().computes;
     if (c.kind == skeleton::matvec) out += "constexpr format_set weights = " + code(c.weights) + ";\n\n";
@@ -43,7 +43,7 @@ rendered_file table_cpp(const instance_set& set) {
     const std::string name = set.target->name;
     const std::vector<family_rows> all = families(set.rows);
     std::string out = "// The table of " + name + ".\n#include \"catena/instances/" + name + ".hpp\"\n\n" +
-                      "#if CATENA_WITH_CUDA\n#include \"catena/kernel/gather.hpp\"\n"
+                      "#if CATENA_WITH_CUDA\n#include \"catena/instances/gather.hpp\"\n"
                       "#include \"catena/launch/cuda.cuh\"\n#endif\n\n"
                       "namespace catena::instances {\n\n" +
                       table_data() + "#if CATENA_WITH_CUDA\n";
@@ -53,7 +53,7 @@ rendered_file table_cpp(const instance_set& set) {
     out += "#endif\n\ntable " + name + "() {\n    table t;\n    t.target = arch_named(\"" + name +
            "\");\n    t.rows = rows;\n    t.row_count = " + std::to_string(set.rows.size()) +
            ";\n    t.chains = chains;\n    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
-           "#if CATENA_WITH_CUDA\n    static const auto kernels = kernel::gather(";
+           "#if CATENA_WITH_CUDA\n    static const auto kernels = gather(";
     for (std::size_t i = 0; i < all.size(); ++i)
         out += (i == 0 ? "\n        " : ",\n        ") + family_namespace(set, all[i]) + "::kernels";
     out += ");\n    static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));\n"

@@ -34,7 +34,7 @@ std::vector<family_rows> host_files(const std::vector<instance_set>& all) {
 }
 
 rendered_file kernels_cpp(const instance_set& host, const family_rows& f) {
-    std::string out = "// Host kernels: " + f.name + ".\n#include \"catena/kernel/instance_host.hpp\"\n\n" +
+    std::string out = "// Host kernels: " + f.name + ".\n#include \"catena/instances/host_instance.hpp\"\n\n" +
                       "namespace catena::instances::host_" + f.name + " {\n\n";
     std::vector<computation> computations;
     for (const row& r : f.rows)
@@ -48,7 +48,7 @@ rendered_file kernels_cpp(const instance_set& host, const family_rows& f) {
            "] = {\n";
     for (const row& r : f.rows) {
         const auto at = std::find(computations.begin(), computations.end(), r.computes);
-        out += "    kernel::on_host<c" + std::to_string(at - computations.begin()) + ", policy" +
+        out += "    host_instance_of<c" + std::to_string(at - computations.begin()) + ", policy" +
                code(r.numbers) + ">(),\n";
     }
     return {folder(host) + f.name + ".cpp",
@@ -58,7 +58,7 @@ rendered_file kernels_cpp(const instance_set& host, const family_rows& f) {
 rendered_file table_cpp(const instance_set& host, const std::vector<family_rows>& files) {
     std::string out = "// The table of the host set, and the list of all host kernels.\n"
                       "#include \"catena/instances/host.hpp\"\n\n"
-                      "#include \"catena/kernel/instance_host.hpp\"\n\n"
+                      "#include \"catena/instances/host_instance.hpp\"\n\n"
                       "namespace catena::instances {\n\n" + table_data();
     for (const family_rows& f : files)
         out += "namespace host_" + f.name + " { extern const host_instance kernels[" +

@@ -1,6 +1,6 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ec2b7747ad6e9d2b.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash cf6771c07e074562.
 // Host kernels: matvec_q4_K_1.
-#include "catena/kernel/instance_host.hpp"
+#include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q4_K_1 {
 
@@ -8,14 +8,14 @@ constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 2, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 2, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
 };
 
 }  // namespace catena::instances::host_matvec_q4_K_1

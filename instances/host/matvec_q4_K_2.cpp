@@ -1,6 +1,6 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 881299345c256565.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e5e772ae44c69200.
 // Host kernels: matvec_q4_K_2.
-#include "catena/kernel/instance_host.hpp"
+#include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q4_K_2 {
 
@@ -8,12 +8,12 @@ constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1
 
 extern const host_instance kernels[6];
 const host_instance kernels[6] = {
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
-    kernel::on_host<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async}>(),
 };
 
 }  // namespace catena::instances::host_matvec_q4_K_2

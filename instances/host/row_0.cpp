@@ -1,6 +1,6 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3e748f69d3c2bbac.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 595c30636bbc187f.
 // Host kernels: row_0.
-#include "catena/kernel/instance_host.hpp"
+#include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_row_0 {
 
@@ -9,14 +9,14 @@ constexpr computation c1 = {.kind = skeleton::row, .emits = format_set::of(forma
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {
-    kernel::on_host<c0, policy{.threads = 128, .values = 8, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 256, .values = 8, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 1024, .values = 16, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 256}>(),
-    kernel::on_host<c1, policy{.threads = 128, .values = 8, .vector = true}>(),
-    kernel::on_host<c1, policy{.threads = 256, .values = 8, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 128, .values = 8, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 256, .values = 8, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 1024, .values = 16, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 256}>(),
+    host_instance_of<c1, policy{.threads = 128, .values = 8, .vector = true}>(),
+    host_instance_of<c1, policy{.threads = 256, .values = 8, .vector = true}>(),
 };
 
 }  // namespace catena::instances::host_row_0

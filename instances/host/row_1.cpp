@@ -1,6 +1,6 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0b2f153994b4573e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2ea30b3d1b3c589b.
 // Host kernels: row_1.
-#include "catena/kernel/instance_host.hpp"
+#include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_row_1 {
 
@@ -8,10 +8,10 @@ constexpr computation c0 = {.kind = skeleton::row, .emits = format_set::of(forma
 
 extern const host_instance kernels[4];
 const host_instance kernels[4] = {
-    kernel::on_host<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 1024, .values = 16, .vector = true}>(),
-    kernel::on_host<c0, policy{.threads = 256}>(),
+    host_instance_of<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 1024, .values = 16, .vector = true}>(),
+    host_instance_of<c0, policy{.threads = 256}>(),
 };
 
 }  // namespace catena::instances::host_row_1

@@ -1,8 +1,8 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 47380c0d524d2726.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 939ab13e2691f045.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
-#include "catena/kernel/instance_host.hpp"
+#include "catena/instances/host_instance.hpp"
 
 namespace catena::instances {
 

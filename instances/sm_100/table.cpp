@@ -1,9 +1,9 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 88ca2779bf9d1d06.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a113fc61c55f5058.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
 #if CATENA_WITH_CUDA
-#include "catena/kernel/gather.hpp"
+#include "catena/instances/gather.hpp"
 #include "catena/launch/cuda.cuh"
 #endif
 
@@ -38,7 +38,7 @@ table sm_100() {
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
-    static const auto kernels = kernel::gather(
+    static const auto kernels = gather(
         sm_100_row::kernels,
         sm_100_matvec_q8_0::kernels,
         sm_100_matvec_q4_0::kernels,

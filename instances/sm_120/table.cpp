@@ -1,9 +1,9 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 36793ec00659e71e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a16b8358f5a4d1a0.
 // The table of sm_120.
 #include "catena/instances/sm_120.hpp"
 
 #if CATENA_WITH_CUDA
-#include "catena/kernel/gather.hpp"
+#include "catena/instances/gather.hpp"
 #include "catena/launch/cuda.cuh"
 #endif
 
@@ -38,7 +38,7 @@ table sm_120() {
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
-    static const auto kernels = kernel::gather(
+    static const auto kernels = gather(
         sm_120_row::kernels,
         sm_120_matvec_q8_0::kernels,
         sm_120_matvec_q4_0::kernels,

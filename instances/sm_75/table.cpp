@@ -1,9 +1,9 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash be406cdce4654cfc.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bf81b8f25aaec016.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
 #if CATENA_WITH_CUDA
-#include "catena/kernel/gather.hpp"
+#include "catena/instances/gather.hpp"
 #include "catena/launch/cuda.cuh"
 #endif
 
@@ -38,7 +38,7 @@ table sm_75() {
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
-    static const auto kernels = kernel::gather(
+    static const auto kernels = gather(
         sm_75_row::kernels,
         sm_75_matvec_q8_0::kernels,
         sm_75_matvec_q4_0::kernels,

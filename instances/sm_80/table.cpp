@@ -1,9 +1,9 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 374ad4223260241c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9092a06011b9932e.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
 #if CATENA_WITH_CUDA
-#include "catena/kernel/gather.hpp"
+#include "catena/instances/gather.hpp"
 #include "catena/launch/cuda.cuh"
 #endif
 
@@ -38,7 +38,7 @@ table sm_80() {
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
-    static const auto kernels = kernel::gather(
+    static const auto kernels = gather(
         sm_80_row::kernels,
         sm_80_matvec_q8_0::kernels,
         sm_80_matvec_q4_0::kernels,

@@ -1,9 +1,9 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 08f2c975e05c1be4.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3219a587e2a50b06.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
 #if CATENA_WITH_CUDA
-#include "catena/kernel/gather.hpp"
+#include "catena/instances/gather.hpp"
 #include "catena/launch/cuda.cuh"
 #endif
 
@@ -38,7 +38,7 @@ table sm_86() {
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
-    static const auto kernels = kernel::gather(
+    static const auto kernels = gather(
         sm_86_row::kernels,
         sm_86_matvec_q8_0::kernels,
         sm_86_matvec_q4_0::kernels,

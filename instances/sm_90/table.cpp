@@ -1,9 +1,9 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b5505563a12579f0.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 70d5cff1433cf192.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
 #if CATENA_WITH_CUDA
-#include "catena/kernel/gather.hpp"
+#include "catena/instances/gather.hpp"
 #include "catena/launch/cuda.cuh"
 #endif
 
@@ -38,7 +38,7 @@ table sm_90() {
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
-    static const auto kernels = kernel::gather(
+    static const auto kernels = gather(
         sm_90_row::kernels,
         sm_90_matvec_q8_0::kernels,
         sm_90_matvec_q4_0::kernels,

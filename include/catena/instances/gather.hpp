@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-namespace catena::kernel {
+namespace catena::instances {
 
 template <std::size_t... Counts>
 std::array<const void*, (Counts + ...)> gather(const void* const (&... families)[Counts]) {
@@ -15,4 +15,4 @@ std::array<const void*, (Counts + ...)> gather(const void* const (&... families)
     return all;
 }
 
-}  // namespace catena::kernel
+}  // namespace catena::instances

@@ -1,0 +1,98 @@
+#include "catena/chain/catalogue.hpp"
+#include "catena/chain/parts.hpp"
+#include "catena_test/catch.hpp"
+
+#include <string>
+
+using namespace catena::chain;
+using catena::format_set;
+using catena::lowered_chain;
+using catena::norm_kind;
+using catena::skeleton;
+using catena::stage_kind;
+
+namespace {
+
+constexpr auto attention_input =
+    rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K>, mul_mat<q6_K>>;
+constexpr auto with_residual = add(residual) | emit<f32> | attention_input;
+
+constexpr lowered_chain plain = lower("attention_input", attention_input);
+constexpr lowered_chain behind_sum = lower("with_residual", with_residual);
+
+}  // namespace
+
+TEST_CASE("A chain is spelled as its author wrote it") {
+    CHECK(std::string(plain.signature) ==
+          "rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K>, mul_mat<q6_K>>");
+    constexpr auto biased = rms_norm | add(bias) | emit<bf16> | quantize<q8_1> | mul_mat_id<q8_0>;
+    CHECK(signature(biased).view() ==
+          "rms_norm | add(bias) | emit<bf16> | quantize<q8_1> | mul_mat_id<q8_0>");
+    STATIC_REQUIRE(signature(rms_norm | emit<f32>).view() == "rms_norm | emit<f32>");
+}
+
+TEST_CASE("Joining named pieces gives the chain that joining their ops gives") {
+    constexpr auto head = rms_norm | mul(weight);
+    constexpr auto tail = quantize<q8_1> | mul_mat<q4_0>;
+    STATIC_REQUIRE(std::is_same_v<decltype(head | tail),
+                                  decltype(rms_norm | mul(weight) | quantize<q8_1> | mul_mat<q4_0>)>);
+}
+
+TEST_CASE("A chain lowers to its stages in order") {
+    REQUIRE(behind_sum.count == 7);
+    const stage_kind kinds[] = {stage_kind::add,  stage_kind::emit,     stage_kind::rms_norm,
+                                stage_kind::mul,  stage_kind::emit,     stage_kind::quantize,
+                                stage_kind::mul_mat};
+    for (int i = 0; i < behind_sum.count; ++i) CHECK(behind_sum.stages[i].kind == kinds[i]);
+    CHECK(behind_sum.stages[0].reads == catena::operand::residual);
+    CHECK(behind_sum.stages[3].reads == catena::operand::weight);
+    CHECK(behind_sum.stages[5].formats == format_set::of(q8_1));
+    CHECK(behind_sum.stages[6].formats == (format_set::of(q4_K) | q6_K));
+}
+
+TEST_CASE("A group of dense and expert readers lowers to one stage of each kind") {
+    constexpr lowered_chain mixed =
+        lower("", quantize<q8_1> | group<mul_mat_id<q4_K>, mul_mat<q4_K>, mul_mat<q6_K>>);
+    REQUIRE(mixed.count == 3);
+    CHECK(mixed.stages[1].kind == stage_kind::mul_mat);
+    CHECK(mixed.stages[1].formats == (format_set::of(q4_K) | q6_K));
+    CHECK(mixed.stages[2].kind == stage_kind::mul_mat_id);
+    CHECK(mixed.stages[2].formats == format_set::of(q4_K));
+}
+
+TEST_CASE("A group of one is the reader itself") {
+    constexpr lowered_chain one = lower("", quantize<q8_1> | mul_mat<q4_K>);
+    constexpr lowered_chain group_of_one = lower("", quantize<q8_1> | group<mul_mat<q4_K>>);
+    REQUIRE(one.count == group_of_one.count);
+    CHECK(one.stages[1].kind == group_of_one.stages[1].kind);
+    CHECK(one.stages[1].formats == group_of_one.stages[1].formats);
+}
+
+TEST_CASE("The launches of a chain: a row part without the sum's emit, and a matvec part") {
+    constexpr auto row = row_part(behind_sum);
+    CHECK(row.kind == skeleton::row);
+    CHECK(row.norm == norm_kind::rms);
+    CHECK(row.residual);
+    CHECK(row.scale);
+    CHECK(row.emits == (format_set::of(f32) | q8_1));
+    constexpr auto matvec = matvec_part(behind_sum);
+    CHECK(matvec.kind == skeleton::matvec);
+    CHECK(matvec.activation == q8_1);
+    CHECK(matvec.weights == (format_set::of(q4_K) | q6_K));
+
+    constexpr lowered_chain sum_only = lower("", add(residual) | emit<f32>);
+    CHECK(row_part(sum_only).emits.empty());
+    CHECK_FALSE(has_part(sum_only, skeleton::matvec));
+    CHECK(row_part(lower("", quantize<q8_1> | mul_mat<q4_K>)).norm == norm_kind::none);
+}
+
+TEST_CASE("A chain with a bias is described, and known to have no skeleton") {
+    CHECK(described_only(lower("", rms_norm | add(bias) | emit<f32>)));
+    CHECK_FALSE(described_only(behind_sum));
+}
+
+TEST_CASE("An entry's name says what it is for and which formats its group holds") {
+    constexpr lowered_chain named = lower(entry<"attention_input">(attention_input));
+    CHECK(std::string(named.name) == "attention_input.q4_K_q6_K");
+    CHECK(std::string(lower(entry<"norm">(rms_norm | emit<f32>)).name) == "norm");
+}

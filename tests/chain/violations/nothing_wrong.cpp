@@ -1,0 +1,6 @@
+// The control: a chain that is right compiles.
+// Accepted.
+#include "violation.hpp"
+
+CATENA_USE(add(residual) | emit<f32> | rms_norm | mul(weight) | add(bias) | emit<f32> | quantize<q8_1> |
+           group<mul_mat<q4_K>, mul_mat_id<q4_K>>)

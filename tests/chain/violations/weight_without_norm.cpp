@@ -1,0 +1,4 @@
+// Refused with: catena: mul(weight) scales the result of a norm: put it right after rms_norm
+#include "violation.hpp"
+
+CATENA_USE(mul(weight) | emit<f32>)
