@@ -1,0 +1,21 @@
+// The launches of the first table: every row of an instance set, on the shapes of decode steps.
+#pragma once
+
+#include "measure.hpp"
+
+#include "catena/pick/row.hpp"
+
+namespace catena::bench {
+
+/// A row on a shape. What is launched rotates through `arena`, whose first half holds inputs and whose
+/// second half takes outputs.
+struct row_case {
+    int row = -1;
+    timed what;
+    double predicted_us = 0;  ///< by the cost model
+};
+
+/// All shapes that `rows` serve. `l2_bytes` is the cache that rotation has to exceed.
+std::vector<row_case> row_cases(const table& rows, const buffer& arena, double l2_bytes);
+
+}  // namespace catena::bench
