@@ -9,12 +9,16 @@
 
 #include <cstdint>
 
-namespace catena::exec {
+namespace catena {
 
 /// 16 bytes, moved at once.
 struct alignas(16) word4 {
     unsigned x, y, z, w;
 };
+
+}  // namespace catena
+
+namespace catena::exec {
 
 /// The weight stream of one warp: `Stages` pieces of shared memory, filled and waited for in ring order.
 /// Every lane makes every call, with the same arguments. After `x.stream()` the body calls `x.sync()`.

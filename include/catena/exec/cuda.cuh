@@ -1,0 +1,207 @@
+// The executor that is a GPU: every call of exec/executor.hpp is an instruction or a few. What a launch on an
+// older GPU lacks (bulk copies and the grid dependency before sm_90, cp.async before sm_80) is not compiled
+// there; policies see to it that it is not asked for.
+#pragma once
+
+#include "catena/exec/executor.hpp"
+
+#include <cuda/ptx>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace catena::exec {
+
+template <copy_method M, int Stages>
+class cuda_stream;
+
+class cuda {
+public:
+    __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+    __device__ int lane() const { return static_cast<int>(threadIdx.x % 32); }
+    __device__ int warp() const { return static_cast<int>(threadIdx.x / 32); }
+    __device__ int threads() const { return static_cast<int>(blockDim.x); }
+    __device__ int warps() const { return static_cast<int>(blockDim.x / 32); }
+    __device__ int block() const { return static_cast<int>(blockIdx.x); }
+
+    __device__ void sync() const { __syncthreads(); }
+    __device__ void sync_warp() const { __syncwarp(); }
+
+    __device__ real shuffle_xor(real v, int mask) const {
+        return {__shfl_xor_sync(0xffffffffu, v.v, mask)};
+    }
+    __device__ int shuffle_xor(int v, int mask) const {
+        return __shfl_xor_sync(0xffffffffu, v, mask);
+    }
+    __device__ unsigned shuffle_xor(unsigned v, int mask) const {
+        return __shfl_xor_sync(0xffffffffu, v, mask);
+    }
+
+    template <class T>
+    __device__ T* shared(std::int64_t n) {
+        extern __shared__ __align__(128) unsigned char catena_shared[];
+        auto* array = reinterpret_cast<T*>(catena_shared + shared_used_);
+        shared_used_ += (static_cast<unsigned>(n) * static_cast<unsigned>(sizeof(T)) + 15u) / 16u * 16u;
+        return array;
+    }
+
+    template <class T>
+    __device__ T load(const T* p) const {
+        return *p;
+    }
+    __device__ real load(const float* p) const { return {*p}; }
+    template <class T>
+    __device__ void store(T* p, std::type_identity_t<T> v) const {
+        *p = v;
+    }
+    __device__ void store(float* p, real v) const { *p = v.v; }
+    __device__ word4 load16(const void* p) const {
+        const uint4 v = *static_cast<const uint4*>(p);
+        return {v.x, v.y, v.z, v.w};
+    }
+    __device__ void store16(void* p, word4 v) const {
+        *static_cast<uint4*>(p) = make_uint4(v.x, v.y, v.z, v.w);
+    }
+
+    __device__ int dp4a(int a, int b, int c) const { return __dp4a(a, b, c); }
+    __device__ unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
+        return __funnelshift_r(lo, hi, bits);
+    }
+
+    /// Waits until the kernels before this one have completed, wherever their trigger stood.
+    __device__ void grid_wait() const {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+    }
+    /// Lets the next dependent kernel be scheduled.
+    __device__ void grid_trigger() const {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+    }
+
+    template <copy_method M, int Stages>
+    __device__ cuda_stream<M, Stages> stream() {
+        return cuda_stream<M, Stages>(*this);
+    }
+
+private:
+    unsigned shared_used_ = 0;
+};
+
+/// Loads and stores. The bytes are there after the copy; wait and release only order the lanes.
+template <int Stages>
+class cuda_stream<copy_method::plain, Stages> {
+public:
+    __device__ explicit cuda_stream(cuda&) {}
+
+    __device__ void begin(int, std::int64_t) {}
+    __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
+        const auto ends = reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global) |
+                          static_cast<std::uintptr_t>(bytes);
+        if (ends % 16 == 0)
+            copy_as<uint4>(shared, global, bytes);
+        else if (ends % 4 == 0)
+            copy_as<unsigned>(shared, global, bytes);
+        else
+            copy_as<unsigned char>(shared, global, bytes);
+    }
+    __device__ void commit(int) {}
+    __device__ void wait(int) { __syncwarp(); }
+    __device__ void release(int) { __syncwarp(); }
+
+private:
+    template <class Unit>
+    __device__ static void copy_as(void* shared, const void* global, std::int64_t bytes) {
+        const int units = static_cast<int>(bytes / static_cast<int>(sizeof(Unit)));
+#pragma unroll 4
+        for (int i = static_cast<int>(threadIdx.x % 32); i < units; i += 32)
+            static_cast<Unit*>(shared)[i] = static_cast<const Unit*>(global)[i];
+    }
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
+/// cp.async: every lane copies its share, 16 bytes at a time. A fill is one group.
+template <int Stages>
+class cuda_stream<copy_method::async, Stages> {
+public:
+    __device__ explicit cuda_stream(cuda&) {}
+
+    __device__ void begin(int, std::int64_t) {}
+    __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
+        const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+        for (int at = static_cast<int>(threadIdx.x % 32) * 16; at < bytes; at += 32 * 16)
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + static_cast<unsigned>(at)),
+                         "l"(__cvta_generic_to_global(static_cast<const char*>(global) + at))
+                         : "memory");
+    }
+    __device__ void commit(int) {
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        ++groups_;
+    }
+    __device__ void wait(int) {
+        // Groups complete in order. With the ring full the oldest is the one wanted; while it runs empty
+        // the few that are left are waited for together.
+        if (groups_ == Stages)
+            asm volatile("cp.async.wait_group %0;" ::"n"(Stages - 1) : "memory");
+        else
+            asm volatile("cp.async.wait_group 0;" ::: "memory");
+        --groups_;
+        __syncwarp();
+    }
+    __device__ void release(int) { __syncwarp(); }
+
+private:
+    int groups_ = 0;  // committed and not waited for
+};
+
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/// cp.async.bulk: lane 0 announces the bytes of a fill to the stage's barrier and issues the copies; every
+/// lane waits for the barrier's phase.
+template <int Stages>
+class cuda_stream<copy_method::bulk, Stages> {
+public:
+    __device__ explicit cuda_stream(cuda& x)
+        : barriers_(x.shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
+        if (x.lane() != 0) return;
+        for (int i = 0; i < Stages; ++i) ::cuda::ptx::mbarrier_init(barriers_ + i, 1);
+        // The copies come through another proxy, which must see the barriers too.
+        ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
+    }
+
+    __device__ void begin(int stage, std::int64_t total_bytes) {
+        filling_ = stage;
+        if (threadIdx.x % 32 != 0) return;
+        ::cuda::ptx::mbarrier_arrive_expect_tx(::cuda::ptx::sem_release, ::cuda::ptx::scope_cta,
+                                               ::cuda::ptx::space_shared, barriers_ + stage,
+                                               static_cast<std::uint32_t>(total_bytes));
+    }
+    __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
+        if (threadIdx.x % 32 != 0) return;
+        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared, global,
+                                   static_cast<std::uint32_t>(bytes), barriers_ + filling_);
+    }
+    __device__ void commit(int) {}
+    __device__ void wait(int stage) {
+        const std::uint32_t parity = phases_ >> stage & 1u;
+        while (!::cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity)) {
+        }
+        phases_ ^= 1u << stage;
+        __syncwarp();
+    }
+    __device__ void release(int) { __syncwarp(); }
+
+private:
+    std::uint64_t* barriers_;
+    int filling_ = 0;
+    std::uint32_t phases_ = 0;  // per stage, the parity of the fill to wait for next
+};
+
+#endif
+
+}  // namespace catena::exec
