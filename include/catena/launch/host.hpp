@@ -3,9 +3,9 @@
 
 #include "catena/exec/host.hpp"
 #include "catena/launch/launch.hpp"
+#include "catena/launch/message.hpp"
 
 #include <cstddef>
-#include <cstdio>
 #include <exception>
 
 namespace catena {
@@ -14,26 +14,21 @@ namespace catena {
 /// keeps it whole.
 inline status launch_host(const void* kernel, const launch_config& config, const void* args,
                           std::size_t /*args_bytes*/, void* stream) noexcept {
-    const auto failed = [](status_code code, const char* message) {
-        status s{code, {}};
-        std::snprintf(s.message, sizeof s.message, "%s", message);
-        return s;
-    };
     if (stream == nullptr)
-        return failed(status_code::invalid_argument,
+        return failure(status_code::invalid_argument,
                       "launch_host: stream is null; pass the exec::host_device to run on");
     if (kernel == nullptr)
-        return failed(status_code::no_kernel,
+        return failure(status_code::no_kernel,
                       "launch_host: the row has no host kernel; use catena::instances::on_host(table)");
     if (config.threads == 0 || config.threads > 1024 || config.threads % 32 != 0)
-        return failed(status_code::invalid_argument,
+        return failure(status_code::invalid_argument,
                       "launch_host: config.threads must be a multiple of 32 between 32 and 1024");
     try {
         auto& device = *static_cast<exec::host_device*>(stream);
         if (device.run(reinterpret_cast<host_kernel>(const_cast<void*>(kernel)), config, args)) return {};
-        return failed(status_code::device_error, device.findings().back().message.c_str());
+        return failure(status_code::device_error, device.findings().back().message.c_str());
     } catch (const std::exception& e) {
-        return failed(status_code::device_error, e.what());
+        return failure(status_code::device_error, e.what());
     }
 }
 

@@ -1,0 +1,94 @@
+// The table for a GPU: its own set, or the nearest older one that runs there.
+#pragma once
+
+#include "catena/instances/all.hpp"
+#include "catena/launch/message.hpp"
+
+#if __has_include(<cuda_runtime_api.h>)
+#include <cuda_runtime_api.h>
+#define CATENA_HAS_CUDA_RUNTIME 1
+#endif
+
+namespace catena::instances {
+
+/// The table for CUDA device `device` among the sets that this program links. If it is not the device's own
+/// set, `state` is ok and its message says which one serves. Otherwise `state` says why there is none: the
+/// planner then leaves everything to the engine.
+inline table for_device(int device) noexcept;
+
+#if defined(CATENA_HAS_CUDA_RUNTIME)
+
+namespace detail {
+
+/// Makes `device` current as long as it lives.
+struct current_device {
+    int before = 0;
+    cudaError_t error;
+    explicit current_device(int device) : error(cudaGetDevice(&before)) {
+        if (error == cudaSuccess) error = cudaSetDevice(device);
+    }
+    ~current_device() { (void)cudaSetDevice(before); }
+    current_device(const current_device&) = delete;
+    current_device& operator=(const current_device&) = delete;
+};
+
+/// Whether the set has code that loads on the current device.
+inline bool runs_here(const table& t) {
+    if (!t.state.ok() || t.kernels == nullptr || t.row_count == 0) return false;
+    cudaFuncAttributes attributes;
+    if (cudaFuncGetAttributes(&attributes, t.kernels[0]) == cudaSuccess) return true;
+    (void)cudaGetLastError();
+    return false;
+}
+
+}  // namespace detail
+
+inline table for_device(int device) noexcept {
+    const auto none = [](status why) {
+        table t;
+        t.state = why;
+        return t;
+    };
+    const detail::current_device current(device);
+    int major = 0, minor = 0;
+    cudaError_t error = current.error;
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return none(failure(status_code::device_error, "CUDA device %d cannot be used: %s", device,
+                            cudaGetErrorString(error)));
+    }
+
+    const int wanted = major * 10 + minor;
+    table best;
+    for (const arch& a : arch_registry) {
+        if (a.compute_capability == 0 || a.compute_capability > wanted) continue;
+        if (best.target != nullptr && best.target->compute_capability > a.compute_capability) continue;
+        if (const table t = table_named(a.name); detail::runs_here(t)) best = t;
+    }
+    if (best.target == nullptr)
+        return none(failure(status_code::no_instances,
+                            "no instances run on CUDA device %d (sm_%d): built in are %s; link "
+                            "catena::instances_sm_%d with CUDA enabled",
+                            device, wanted, sizeof(built_in) > 1 ? built_in : "none", wanted));
+    if (best.target->compute_capability != wanted)
+        best.state = failure(status_code::ok, "device %d is sm_%d, which has no set here: %s serves",
+                             device, wanted, best.target->name);
+    return best;
+}
+
+#else
+
+inline table for_device(int) noexcept {
+    table t;
+    t.state = failure(status_code::no_instances,
+                      "compiled without cuda_runtime_api.h: add the CUDA Toolkit's include directory");
+    return t;
+}
+
+#endif
+
+}  // namespace catena::instances
