@@ -43,7 +43,7 @@ namespace catena {
     X(row_length, "it reads rows of {have} elements, the first matmul reads rows of {need}")               \
     X(batched_result, "its result is not contiguous from column to column")                                \
     X(expert_ids, "its expert ids are not i32 of [slots, tokens]")                                         \
-    X(expert_shape, "the sizes of its weight, activation, ids and result do not fit together")             \
+    X(matmul_shape, "the sizes of its weight, activation, ids and result do not fit together")             \
     X(meets_own_input, "its result shares memory with what it reads")                                      \
     X(no_row, "no row of the table serves it")                                                             \
     X(overlap, "the step would pass node {have}, which shares memory with it")                             \

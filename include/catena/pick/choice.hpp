@@ -25,7 +25,6 @@ namespace catena {
     X(held_values, "rows of {have} elements; its registers hold {need}")                                   \
     X(columns, "{have} columns; it serves at most {need}")                                                 \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                                  \
-    X(in_place, "an output lies over an input, and it reads the input twice")                              \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")                     \
     X(order, "its accumulation order is {have}; the same bits for all column counts need {need}")          \
     X(slower, "predicted to take {have} ns; the picked row takes {need} ns")

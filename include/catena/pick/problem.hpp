@@ -22,7 +22,6 @@ constexpr bool operator==(const problem_member& a, const problem_member& b) {
 struct problem {
     computation needs;           ///< exactly what is to be computed: emits that are on, formats that occur
     bool sum = false;            ///< row: x + residual is written
-    bool in_place = false;       ///< row: an output lies exactly over an input
     bool expert = false;         ///< matvec: matrices are picked by ids
     std::int64_t k = 0;          ///< elements of a norm row, of a weight row
     std::int64_t rows = 0;       ///< row: norm rows
@@ -36,8 +35,7 @@ struct problem {
 };
 
 constexpr bool operator==(const problem& a, const problem& b) {
-    if (a.needs != b.needs || a.sum != b.sum || a.in_place != b.in_place || a.expert != b.expert ||
-        a.k != b.k || a.rows != b.rows || a.quant_k != b.quant_k || a.columns != b.columns ||
+    if (a.needs != b.needs || a.sum != b.sum || a.expert != b.expert || a.k != b.k || a.rows != b.rows || a.quant_k != b.quant_k || a.columns != b.columns ||
         a.tokens != b.tokens || a.alignment != b.alignment || a.member_count != b.member_count)
         return false;
     for (int i = 0; i < a.member_count; ++i)

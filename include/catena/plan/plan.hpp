@@ -120,6 +120,7 @@ class plan {
 
   private:
     friend class plan_builder;
+    friend class planner;
 
     /// matvec_args without its array of members.
     struct matvec_head {

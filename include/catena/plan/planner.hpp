@@ -2,7 +2,10 @@
 // may use one.
 #pragma once
 
+#include "catena/launch/message.hpp"
+#include "catena/plan/build.hpp"
 #include "catena/plan/plan.hpp"
+#include "catena/plan/report.hpp"
 
 namespace catena {
 
@@ -13,12 +16,32 @@ class planner {
 
     /// Plans a graph after its memory was allocated. (Before that it plans too, but then it must assume that
     /// tensors may share memory, and the plan cannot be launched.) A malformed view is left to the engine
-    /// whole; plan::state() names node and field. Takes time linear in the nodes.
-    inline catena::plan plan(const graph_view& view) const;
+    /// whole; plan::state() names node and field.
+    catena::plan plan(const graph_view& view) const {
+        catena::plan out;
+        out.table_ = table_;
+        out.options_ = options_;
+        out.nodes_.assign(view.node_count > 0 ? static_cast<std::size_t>(view.node_count) : 0, {});
+        out.first_step_at_.assign(out.nodes_.size() + 1, 0);
+        out.state_ = table_state();
+        if (!out.state_.ok()) return out;
+        graph_index index;
+        out.state_ = index.build(view);
+        if (out.state_.ok() && options_.enabled) plan_builder(index, table_, options_).build(out);
+        return out;
+    }
 
   private:
     table table_;
     options options_;
+
+    status table_state() const {
+        if (!table_.state.ok()) return table_.state;
+        if (table_.target == nullptr || table_.rows == nullptr || table_.row_count <= 0)
+            return failure(status_code::no_instances,
+                           "the table has no arch or no rows: take one from catena::instances");
+        return {};
+    }
 };
 
 }  // namespace catena

@@ -1,0 +1,83 @@
+// From a row and a problem to a launch: how many weight rows a block takes, how many blocks there are, and
+// what they ask of an SM.
+#pragma once
+
+#include "catena/arch/arch.hpp"
+#include "catena/kernel/layout.hpp"
+#include "catena/launch/launch.hpp"
+#include "catena/pick/problem.hpp"
+#include "catena/pick/row.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+/// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that is less.
+constexpr int registers_of(const row& r, const arch& a) {
+    if (r.registers > 0) return r.registers;
+    const int usual = 64;
+    const int bound = a.registers_per_sm / (r.numbers.threads * r.numbers.min_blocks);
+    return bound < usual ? bound : usual;
+}
+
+/// Columns whose activation a block holds: an expert block works on one.
+constexpr std::int64_t block_columns(const problem& p) { return p.expert ? 1 : p.columns; }
+
+constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
+    return shared_bytes(r.computes, r.numbers, p.k, block_columns(p));
+}
+
+/// Blocks of a row that an SM holds at once; 0: not even one.
+constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
+    const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
+    int blocks = a.max_blocks_per_sm;
+    const auto at_most = [&blocks](std::int64_t n) {
+        if (n < blocks) blocks = static_cast<int>(n);
+    };
+    at_most(a.max_threads_per_sm / r.numbers.threads);
+    at_most(a.registers_per_sm / (registers_of(r, a) * r.numbers.threads));
+    at_most(a.shared_per_sm / (shared_bytes(r, p) + reserved));
+    return blocks;
+}
+
+/// Weight rows of a band, the work of one block: all bands of all members together fill the GPU once, and
+/// every warp of a block has rows.
+constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a) {
+    std::int64_t rows = 0;
+    for (int i = 0; i < p.member_count; ++i) rows += p.member[i].rows;
+    if (p.expert) rows *= p.columns;
+    const int resident = blocks_per_sm(r, p, a);
+    const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 ? resident : 1);
+    const std::int64_t unit = std::int64_t{r.numbers.threads / warp_size} * r.numbers.rows;
+    const std::int64_t band = round_up((rows + blocks - 1) / blocks, unit > 0 ? unit : 1);
+    const std::int64_t limit = 1 << 30;
+    return static_cast<std::int32_t>(band < unit ? unit : band < limit ? band : limit);
+}
+
+/// Bands of one member.
+constexpr std::int32_t bands_of(const problem_member& m, std::int32_t band) {
+    return (m.rows + band - 1) / band;
+}
+
+/// Bands of all members; of experts, for each column.
+constexpr std::int32_t bands_of(const problem& p, std::int32_t band) {
+    std::int32_t bands = 0;
+    for (int i = 0; i < p.member_count; ++i) bands += bands_of(p.member[i], band);
+    return bands;
+}
+
+constexpr std::int64_t blocks_of(const problem& p, std::int32_t band) {
+    if (p.needs.kind == skeleton::row) return p.rows;
+    return std::int64_t{bands_of(p, band)} * (p.expert ? p.columns : 1);
+}
+
+inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
+    launch_config out;
+    out.blocks = static_cast<std::uint32_t>(blocks_of(p, band));
+    out.threads = static_cast<std::uint32_t>(r.numbers.threads);
+    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p));
+    out.dependent = a.dependent_launch;
+    return out;
+}
+
+}  // namespace catena

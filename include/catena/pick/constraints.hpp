@@ -1,0 +1,84 @@
+// Hard limits: may this row run this problem on this arch at all? No preference here; see cost.hpp.
+#pragma once
+
+#include "catena/pick/choice.hpp"
+#include "catena/pick/config.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+/// An expert column reads its matrices alone. Above so many tokens experts repeat, and a matmul that reads
+/// each once is what is wanted.
+inline constexpr std::int64_t max_expert_tokens = 8;
+
+/// Does the row compute at least what is needed?
+constexpr bool serves(const computation& row, const computation& needs) {
+    if (row.kind != needs.kind || row.activation != needs.activation) return false;
+    if (row.kind == skeleton::matvec) return row.weights.contains(needs.weights);
+    return row.norm == needs.norm && (row.residual || !needs.residual) && (row.scale || !needs.scale) &&
+           row.emits.contains(needs.emits);
+}
+
+namespace detail {
+
+constexpr rejection no(limit why, std::int64_t have = 0, std::int64_t need = 0) {
+    return {-1, why, have, need};
+}
+
+/// What the row asks of the arch, whatever the problem.
+constexpr rejection fits_arch(const row& r, const arch& a) {
+    const policy& p = r.numbers;
+    if (p.threads < warp_size || p.threads % warp_size != 0 || p.threads > a.max_threads_per_block)
+        return no(limit::threads, p.threads, a.max_threads_per_block);
+    if (p.min_blocks < 1 || p.threads * p.min_blocks > a.max_threads_per_sm ||
+        p.min_blocks > a.max_blocks_per_sm)
+        return no(limit::launch_bounds, p.threads * p.min_blocks, a.max_threads_per_sm);
+    if (r.registers > a.max_registers_per_thread)
+        return no(limit::registers, r.registers, a.max_registers_per_thread);
+    if (r.registers * p.threads * p.min_blocks > a.registers_per_sm)
+        return no(limit::registers, r.registers * p.threads * p.min_blocks, a.registers_per_sm);
+    if (p.copy == copy_method::async && !a.async_copy) return no(limit::copy_method, 0, 80);
+    if (p.copy == copy_method::bulk && !a.bulk_copy) return no(limit::copy_method, 0, 90);
+    return {};
+}
+
+constexpr rejection row_fits(const policy& n, const problem& p) {
+    const std::int64_t unit = p.quant_k > 0 ? info(format::q8_1).block_elements : n.vector ? 4 : 1;
+    for (const std::int64_t length : {p.k, p.quant_k})
+        if (length % unit != 0) return no(limit::divisibility, length, unit);
+    if (n.values > 0 && p.k > std::int64_t{n.threads} * n.values)
+        return no(limit::held_values, p.k, std::int64_t{n.threads} * n.values);
+    const int aligned = n.vector ? 16 : 4;
+    if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
+    return {};
+}
+
+constexpr rejection matvec_fits(const policy& n, const problem& p) {
+    for (int i = 0; i < p.member_count; ++i) {
+        const int block = info(p.member[i].type).block_elements;
+        if (p.k % block != 0) return no(limit::divisibility, p.k, block);
+    }
+    const std::int64_t columns = p.expert ? p.tokens : p.columns;
+    const std::int64_t most = p.expert ? max_expert_tokens : n.columns;
+    if (columns > most) return no(limit::columns, columns, most);
+    const int aligned = n.copy == copy_method::plain ? 2 : 16;
+    if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
+    return {};
+}
+
+}  // namespace detail
+
+/// The first hard limit that forbids the row, or limit::none.
+constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
+    if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
+    if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
+    const bool is_row = p.needs.kind == skeleton::row;
+    const rejection shape = is_row ? detail::row_fits(r.numbers, p) : detail::matvec_fits(r.numbers, p);
+    if (shape.why != limit::none) return shape;
+    const std::int64_t shared = shared_bytes(r, p);
+    if (shared > a.shared_per_block) return detail::no(limit::shared_memory, shared, a.shared_per_block);
+    return {};
+}
+
+}  // namespace catena

@@ -1,0 +1,60 @@
+// The chains of a table as the planner looks for them: those that find the same places are one family, whose
+// readers may be any of theirs. Longer ones are tried first.
+#pragma once
+
+#include "catena/match/pattern.hpp"
+#include "catena/pick/row.hpp"
+#include "catena/plan/options.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace catena {
+
+struct family {
+    pattern common;                   ///< its readers: those of all its chains
+    std::vector<std::int32_t> chains; ///< indices into the table
+};
+
+inline std::vector<family> families_of(const table& t, const options& asked) {
+    std::vector<family> out;
+    for (std::int32_t c = 0; c < t.chain_count; ++c) {
+        if (c < 64 && (asked.chains_off >> c & 1u) != 0) continue;
+        const pattern p = pattern_of(t.chains[c]);
+        if (!p.known || !p.has_group()) continue;
+        const auto same = std::find_if(out.begin(), out.end(),
+                                       [&p](const family& f) { return same_family(f.common, p); });
+        if (same == out.end()) {
+            out.push_back({p, {c}});
+            continue;
+        }
+        same->common.dense = same->common.dense | p.dense;
+        same->common.expert = same->common.expert | p.expert;
+        same->chains.push_back(c);
+    }
+    std::stable_sort(out.begin(), out.end(), [](const family& a, const family& b) {
+        return a.common.length() > b.common.length();
+    });
+    return out;
+}
+
+/// The chain of a family by which a place is reported: the first that lists most of its matrices' formats,
+/// and of those the one that lists least besides.
+inline std::int32_t chain_for(const family& f, const table& t, format_set dense, format_set expert) {
+    std::int32_t best = -1;
+    int listed = -1;
+    int besides = 0;
+    for (const std::int32_t c : f.chains) {
+        const pattern p = pattern_of(t.chains[c]);
+        const format_set both{(p.dense.bits & dense.bits) | (p.expert.bits & expert.bits)};
+        const int spare = (p.dense | p.expert).size();
+        if (both.size() < listed || (both.size() == listed && spare >= besides)) continue;
+        best = c;
+        listed = both.size();
+        besides = spare;
+    }
+    return best;
+}
+
+}  // namespace catena

@@ -1,0 +1,106 @@
+// Writing a built plan down: steps in launch order, arguments, the workspace, the nodes' roles, what is left.
+#pragma once
+
+#include "catena/plan/build.hpp"
+
+namespace catena {
+
+inline void plan_builder::store(plan& out) {
+    const std::vector<move>& moves = schedule_.steps();
+    std::vector<lifetime> buffers;
+    for (const place& p : places_) {
+        const match& m = p.found;
+        const std::int64_t rows = elements(view_.at(m.activation)) / m.quant_k;
+        buffers.push_back({rows * q8_1_row_bytes(m.quant_k), p.from, p.until});
+        out.chains_.push_back({p.chain, m.add, m.norm, m.mul, m.activation, m.f32_needed, m.sum_needed, 0,
+                               buffers.back().bytes});
+    }
+    const packing packed = pack(buffers, workspace_alignment);
+    for (std::size_t i = 0; i < places_.size(); ++i) out.chains_[i].workspace_offset = packed.offsets[i];
+    out.workspace_bytes_ = packed.bytes;
+
+    std::vector<std::int32_t> order(moves.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+    std::stable_sort(order.begin(), order.end(), [&moves](std::int32_t a, std::int32_t b) {
+        return moves[at(a)].launch_at < moves[at(b)].launch_at;
+    });
+    out.nodes_.assign(at(view_.node_count), {});
+    for (const std::int32_t index : order) store_step(out, index);
+
+    out.first_step_at_.assign(at(view_.node_count) + 1, 0);
+    for (const step& s : out.steps_) {
+        ++out.first_step_at_[at(s.launch_at) + 1];
+        out.nodes_[at(s.launch_at)].role = role::launch;
+    }
+    for (std::size_t i = 1; i < out.first_step_at_.size(); ++i)
+        out.first_step_at_[i] += out.first_step_at_[i - 1];
+
+    for (std::int32_t i = 0; i < view_.node_count; ++i) {
+        const tensor& t = view_.node(i);
+        const bool runs = !launches_nothing(t.kind) && elements(t) != 0 && (t.flags & flag_compute) != 0;
+        if (runs && !schedule_.covered(i)) ++out.engine_launches_;
+    }
+    std::stable_sort(left_.begin(), left_.end(), [](const left_over& a, const left_over& b) {
+        return a.what.node < b.what.node;
+    });
+    out.left_ = std::move(left_);
+}
+
+inline void plan_builder::store_step(plan& out, std::int32_t index) const {
+    const move& m = schedule_.steps()[at(index)];
+    const draft& d = drafts_[at(index)];
+    const auto stored = static_cast<std::int32_t>(out.steps_.size());
+    step s;
+    s.chain = d.place;
+    s.row = d.pick.row;
+    s.launch_at = m.launch_at;
+    s.first_node = static_cast<std::int32_t>(out.covered_.size());
+    s.node_count = static_cast<std::int32_t>(m.nodes.size());
+    s.what = d.what;
+    s.config = d.pick.config;
+    s.band_rows = d.pick.band_rows;
+    s.bytes = bytes_of(d.what);
+    s.predicted_us = d.pick.predicted_us;
+    s.workspace_offset = out.chains_[at(d.place)].workspace_offset;
+    for (const covered_node& c : m.nodes) {
+        out.covered_.push_back(c.node);
+        out.nodes_[at(c.node)] = {role::covered, stored, c.elided};
+    }
+
+    bool missing = false;
+    plan::stored_args args;
+    if (d.what.needs.kind == skeleton::row) {
+        args.index = static_cast<std::int32_t>(out.row_args_.size());
+        out.row_args_.push_back(row_arguments(view_, places_[at(d.place)].found, missing));
+    } else {
+        const tensor& first = view_.node(d.members.front());
+        plan::matvec_head h;
+        h.k = static_cast<std::int32_t>(d.what.k);
+        h.columns = static_cast<std::int32_t>(d.what.columns);
+        h.x_bytes = q8_1_row_bytes(d.what.k);
+        h.band_rows = d.pick.band_rows;
+        h.bands = bands_of(d.what, d.pick.band_rows);
+        if (d.what.expert) {
+            const tensor& ids = view_.at(first.src[2]);
+            missing = ids.data == nullptr;
+            h.ids = static_cast<const std::int32_t*>(ids.data);
+            h.ids_nb1 = ids.nb[1];
+            h.slots = static_cast<std::int32_t>(ids.ne[0]);
+            h.x_slots = static_cast<std::int32_t>(view_.at(first.src[1]).ne[1]);
+        }
+        h.first_member = static_cast<std::int32_t>(out.members_.size());
+        h.members = d.what.member_count;
+        std::int32_t band = 0;
+        for (int i = 0; i < h.members; ++i) {
+            out.members_.push_back(member_arguments(view_, d.members[static_cast<std::size_t>(i)], band, missing));
+            band += bands_of(d.what.member[i], d.pick.band_rows);
+        }
+        args.index = static_cast<std::int32_t>(out.heads_.size());
+        out.heads_.push_back(h);
+    }
+    args.missing = !missing ? -1 : s.node_count > 0 ? out.covered_[at(s.first_node)] : s.launch_at;
+    out.args_.push_back(args);
+    out.steps_.push_back(s);
+}
+
+}  // namespace catena
