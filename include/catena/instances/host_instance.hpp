@@ -1,0 +1,25 @@
+// How the generated host kernels are made: a skeleton's body on the host executor, keyed by what the row
+// computes and its policy. Only the generated files of instances/host include this.
+#pragma once
+
+#include "catena/exec/host.hpp"
+#include "catena/instances/on_host.hpp"
+#include "catena/kernel/matvec.hpp"
+#include "catena/kernel/row.hpp"
+
+namespace catena::instances {
+
+template <computation C, policy P>
+void run_on_host(exec::host& x, const void* args) {
+    if constexpr (C.kind == skeleton::row)
+        kernel::row_body<exec::host, P, C.norm>(x, *static_cast<const row_args*>(args));
+    else
+        kernel::matvec_body<exec::host, P, C.weights>(x, *static_cast<const matvec_args*>(args));
+}
+
+template <computation C, policy P>
+constexpr host_instance host_instance_of() {
+    return {C, P, &run_on_host<C, P>};
+}
+
+}  // namespace catena::instances
