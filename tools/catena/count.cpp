@@ -109,7 +109,7 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
             t->quantized_once += once;
         }
         p.norms_wanted += a.scaled_norm;
-        p.norms_emitted += a.scaled_norm && once;
+        p.norms_emitted += a.scaled_norm && once && e.chains[static_cast<std::size_t>(chain)].norm >= 0;
         p.standalone += once && e.chains[static_cast<std::size_t>(chain)].norm < 0;
     }
     std::stable_sort(p.not_fused.begin(), p.not_fused.end(),

@@ -1,0 +1,96 @@
+// catena run: executes the planned steps of a graph on seeded data and compares each with the reference.
+#include "command.hpp"
+#include "output.hpp"
+#include "run/check.hpp"
+#include "run/progress.hpp"
+#include "run/report.hpp"
+#include "tables.hpp"
+
+#include "catena/engine/json.hpp"
+#include "catena/runtime.hpp"
+
+#include <memory>
+
+namespace catena::tool {
+namespace {
+
+struct run_options {
+    std::string graph, arch;
+    int layers = 0;
+    bool host = false;
+    check_options check;
+    output_options output;
+};
+
+/// How many of the first steps make `layers` layers. A file does not say where its layers end, and names are
+/// no guide, so they are counted: two norms that feed matmuls are a layer. In a graph with fewer than three
+/// of them (some models normalise elsewhere) four quantised activations are.
+int steps_of_layers(const plan& p, int layers) {
+    const auto steps = p.steps();
+    const int all = static_cast<int>(steps.size());
+    if (layers == 0) return all;
+    const auto begins = [](const step& s, bool norms_only) {
+        return s.what.needs.kind == skeleton::row && (!norms_only || s.what.needs.norm != norm_kind::none);
+    };
+    int norms = 0;
+    for (const step& s : steps) norms += begins(s, true);
+    const bool by_norms = norms > 2;
+    int seen = 0;
+    for (int i = 0; i < all; ++i)
+        if (begins(steps[static_cast<std::size_t>(i)], by_norms) && ++seen > layers * (by_norms ? 2 : 4))
+            return i;
+    return all;
+}
+
+int run(const run_options& o) {
+    const json::graph g = json::read(o.graph);
+    const std::string device = o.host ? "" : cuda_arch();
+    const std::unique_ptr<machine> on = device.empty() ? host_machine(o.check.seed) : cuda_machine();
+    const std::string arch = !o.arch.empty() ? o.arch : device.empty() ? "sm_90" : device;
+    const placement where{g, *on};
+    const plan p = planner{on->equip(table_for(arch))}.plan(where.view());
+    if (!p.state().ok()) throw failure(o.graph + ": cannot be planned: " + p.state().message);
+
+    checker check{p, where, *on, o.check};
+    run_report report{g, p, on->name(), o.check, {}};
+    const int count = steps_of_layers(p, o.layers);
+    {
+        progress_line progress;
+        for (int i = 0; i < count; ++i) {
+            progress.show(i, count, row_name(p.rows(), p.steps()[static_cast<std::size_t>(i)].row));
+            report.results.push_back(check.run(i));
+        }
+    }
+    write_whole(o.output.file, o.output.json ? as_json(report) : as_text(report));
+    for (const step_result& r : report.results)
+        if (!r.ok()) return exit_check_failed;
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& code) {
+    auto o = std::make_shared<run_options>();
+    CLI::App* command = app.add_subcommand(
+        "run", "Run the planned steps of a graph on seeded data, on the GPU if there is one, else on the host "
+               "executor, and compare each with the reference in double. On the host, matrices are sampled: "
+               "the first, the last and the tail band of rows, and bands of random rows, all of K.");
+    command->footer(exit_code_help);
+    command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
+    command->add_option("--layers", o->layers,
+                        "Only the first N layers (two norms that feed matmuls count as one layer; without "
+                        "such norms, four quantised activations)")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N");
+    command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");
+    command->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")
+        ->capture_default_str();
+    command->add_option("--rows", o->check.random_rows, "Random rows per matrix to sample")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str();
+    command->add_flag("--host", o->host, "Use the host executor even if there is a GPU");
+    add_output_options(*command, o->output);
+    command->callback([o, &code] { code = run(*o); });
+}
+
+}  // namespace catena::tool

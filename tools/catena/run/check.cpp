@@ -1,0 +1,37 @@
+#include "check.hpp"
+
+namespace catena::tool {
+
+checker::checker(const plan& p, const placement& where, machine& on, const check_options& asked)
+    : plan_(p), where_(where), on_(on), asked_(asked) {
+    if (p.workspace_bytes() > 0)
+        workspace_ = on.reserve("workspace", static_cast<std::size_t>(p.workspace_bytes()), false);
+}
+
+step_result checker::run(int step) {
+    const step_args a = plan_.args(step, workspace_);
+    return a.kind == skeleton::row ? run_row(step, a.row) : run_matvec(step, a.matvec);
+}
+
+/// Through the plan where a step starts alone at its node; steps that start together are launched one by one,
+/// since each needs its own data first.
+std::string checker::launch(int step, const std::vector<std::uint32_t>& blocks) {
+    const auto steps = plan_.steps();
+    const catena::step& s = steps[static_cast<std::size_t>(step)];
+    int together = 0;
+    for (const catena::step& other : steps) together += other.launch_at == s.launch_at;
+    on_.only(blocks);
+    status result;
+    if (together == 1) {
+        result = plan_.launch(s.launch_at, on_.stream(), workspace_);
+    } else {
+        const table& t = plan_.rows();
+        const step_args a = plan_.args(step, workspace_);
+        const bool row = a.kind == skeleton::row;
+        result = t.launch(t.kernels[s.row], s.config, row ? static_cast<const void*>(&a.row) : &a.matvec,
+                          row ? sizeof a.row : sizeof a.matvec, on_.stream());
+    }
+    return on_.finish(result);
+}
+
+}  // namespace catena::tool

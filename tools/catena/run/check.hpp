@@ -1,0 +1,60 @@
+// Runs a step on seeded data and compares what it wrote with the reference in double.
+#pragma once
+
+#include "machine.hpp"
+#include "placement.hpp"
+
+#include "catena/runtime.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace catena::tool {
+
+/// One output against one reference. NMSE = sum (found - expected)^2 / sum expected^2.
+struct comparison {
+    std::string of;     ///< "f32", "q8_1", "product, same activation", ...
+    double nmse = 0, limit = 0;
+    bool ok() const { return nmse <= limit; }  // false for NaN
+};
+
+struct step_result {
+    std::vector<comparison> comparisons;
+    double computed = 0, rows = 0;  ///< rows of output that were computed here, and that there are
+    std::string fault;              ///< why the launch failed, if it did
+
+    bool ok() const {
+        for (const comparison& c : comparisons)
+            if (!c.ok()) return false;
+        return fault.empty();
+    }
+};
+
+struct check_options {
+    std::uint64_t seed = 1;
+    int random_rows = 64;  ///< of each matrix, besides its first, last and tail band
+};
+
+class checker {
+public:
+    checker(const plan& p, const placement& where, machine& on, const check_options& asked);
+
+    /// Steps must come in launch order: a group reads what its row step wrote.
+    step_result run(int step);
+
+private:
+    step_result run_row(int step, const row_args& a);
+    step_result run_matvec(int step, const matvec_args& a);
+    std::string launch(int step, const std::vector<std::uint32_t>& blocks);
+
+    const plan& plan_;
+    const placement& where_;
+    machine& on_;
+    check_options asked_;
+    void* workspace_ = nullptr;
+    std::map<int, std::vector<double>> activations_;  ///< per chain of the plan: its value, not quantised
+};
+
+}  // namespace catena::tool

@@ -1,0 +1,51 @@
+// Where `catena run` executes: the host executor, or a GPU. Both hold the graph's buffers at addresses of
+// their own, which only `write` and `read` may touch.
+#pragma once
+
+#include "catena/launch/status.hpp"
+#include "catena/pick/row.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace catena::tool {
+
+class machine {
+public:
+    virtual ~machine() = default;
+
+    virtual std::string name() const = 0;
+
+    /// The table with kernels that run here.
+    virtual table equip(const table& t) const = 0;
+
+    /// Room that takes memory only where it is written; it lives as long as the machine. `constant`: kernels
+    /// only read it.
+    virtual void* reserve(const std::string& name, std::size_t bytes, bool constant) = 0;
+    virtual void write(void* to, std::span<const std::byte> bytes) = 0;
+    virtual void read(const void* from, std::span<std::byte> bytes) = 0;
+
+    /// What launches take as their stream.
+    virtual void* stream() = 0;
+
+    /// The next launch needs these blocks only; empty: all of them. A GPU runs all anyway.
+    virtual void only(const std::vector<std::uint32_t>& blocks) = 0;
+
+    /// Waits for a launch, which returned `launched`. Empty, or the whole sentence of what went wrong.
+    virtual std::string finish(const status& launched) = 0;
+};
+
+/// Threads of a block run in an order drawn from `seed`.
+std::unique_ptr<machine> host_machine(std::uint64_t seed);
+
+/// Null: this build has no CUDA, or there is no device.
+std::unique_ptr<machine> cuda_machine();
+
+/// The arch of the first device, such as "sm_90"; empty: none.
+std::string cuda_arch();
+
+}  // namespace catena::tool

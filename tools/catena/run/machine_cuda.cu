@@ -1,0 +1,84 @@
+// A GPU as a machine. Buffers are whole allocations there: a model needs the memory that it needs.
+#include "machine.hpp"
+
+#include "../command.hpp"
+
+#include <cuda_runtime.h>
+
+namespace catena::tool {
+namespace {
+
+void expect(cudaError_t result, const std::string& what) {
+    if (result != cudaSuccess) throw failure(what + ": " + cudaGetErrorString(result));
+}
+
+class gpu : public machine {
+public:
+    gpu() { expect(cudaStreamCreate(&stream_), "a CUDA stream cannot be made"); }
+    gpu(const gpu&) = delete;
+    gpu& operator=(const gpu&) = delete;
+    ~gpu() override {
+        for (void* room : rooms_) cudaFree(room);
+        cudaStreamDestroy(stream_);
+    }
+
+    std::string name() const override {
+        cudaDeviceProp device{};
+        expect(cudaGetDeviceProperties(&device, 0), "the device cannot be asked");
+        return device.name;
+    }
+
+    table equip(const table& t) const override {
+        if (t.kernels == nullptr || t.launch == nullptr)
+            throw failure(std::string("the kernels of ") + t.target->name +
+                          " are not in this build: configure it with CATENA_CUDA_ARCHS=" + t.target->name +
+                          ", or run with --host");
+        return t;
+    }
+
+    void* reserve(const std::string& name, std::size_t bytes, bool) override {
+        void* room = nullptr;
+        expect(cudaMalloc(&room, bytes), name + ": " + std::to_string(bytes) + " bytes of device memory");
+        rooms_.push_back(room);
+        expect(cudaMemset(room, 0, bytes), name);
+        return room;
+    }
+
+    void write(void* to, std::span<const std::byte> bytes) override {
+        expect(cudaMemcpy(to, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "copy to the device");
+    }
+
+    void read(const void* from, std::span<std::byte> bytes) override {
+        expect(cudaMemcpy(bytes.data(), from, bytes.size(), cudaMemcpyDeviceToHost), "copy from the device");
+    }
+
+    void* stream() override { return stream_; }
+    void only(const std::vector<std::uint32_t>&) override {}
+
+    std::string finish(const status& launched) override {
+        if (!launched.ok()) return launched.message;
+        const cudaError_t result = cudaStreamSynchronize(stream_);
+        return result == cudaSuccess ? "" : cudaGetErrorString(result);
+    }
+
+private:
+    cudaStream_t stream_ = nullptr;
+    std::vector<void*> rooms_;
+};
+
+}  // namespace
+
+std::string cuda_arch() {
+    int count = 0;
+    cudaDeviceProp device{};
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return "";
+    if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return "";
+    return "sm_" + std::to_string(device.major * 10 + device.minor);
+}
+
+std::unique_ptr<machine> cuda_machine() {
+    if (cuda_arch().empty()) return nullptr;
+    return std::make_unique<gpu>();
+}
+
+}  // namespace catena::tool

@@ -1,0 +1,9 @@
+// A build without CUDA has no GPU to offer.
+#include "machine.hpp"
+
+namespace catena::tool {
+
+std::unique_ptr<machine> cuda_machine() { return nullptr; }
+std::string cuda_arch() { return ""; }
+
+}  // namespace catena::tool

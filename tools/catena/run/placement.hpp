@@ -1,0 +1,33 @@
+// A graph's buffers on a machine, at the offsets that the engine's allocator chose: tensors that share memory
+// in the file share it here.
+#pragma once
+
+#include "machine.hpp"
+
+#include "catena/engine/json.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace catena::tool {
+
+class placement {
+public:
+    /// Reserves one range per buffer and gives every tensor of the copy its address.
+    placement(const json::graph& g, machine& on);
+
+    graph_view view() const { return graph_.view(); }
+
+    /// The same number for the same byte of the graph in every process: what seeds its data.
+    std::uint64_t key(const void* address) const;
+
+private:
+    struct range {
+        std::byte* base;
+        std::uint64_t bytes;
+    };
+    json::graph graph_;
+    std::vector<range> buffers_;
+};
+
+}  // namespace catena::tool
