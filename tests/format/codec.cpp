@@ -98,8 +98,8 @@ TEST_CASE("a row is its blocks, one after the other") {
 }
 
 TEST_CASE("a q8_1 row is padded with zero bytes") {
-    const std::vector<std::byte> row = encode_row(format::q8_1, bell(544));
-    REQUIRE(row.size() == 32 * 36);
+    std::vector<std::byte> row(32 * 36, std::byte{0xff});
+    encode_row(format::q8_1, bell(544), row);
     CHECK(row[17 * 36 - 1] != std::byte{});
     CHECK(std::all_of(row.begin() + 17 * 36, row.end(),
                       [](std::byte b) { return b == std::byte{}; }));
@@ -129,14 +129,18 @@ TEST_CASE("q8_1 rounds by the unrounded d, halves away from zero, and keeps the 
 }
 
 TEST_CASE("q8_1 adds four values in sequence, then eight sums as a tree") {
-    std::vector<float> values(32);
-    values[0] = 16777216;  // 2^24 + 1 is no f32: only the order decides what survives
-    values[1] = 1;
-    values[2] = 1;
-    values[4] = 1;
-    values[5] = 1;
-    values[8] = -16777216;
-    CHECK(codec<format::q8_1>::sum(values.data()) == 2);
+    // 2^24 + 1 is no f32, so that a one is lost beside a 2^24: where, shows the order.
+    const auto sum_of = [](std::initializer_list<std::pair<std::size_t, float>> at) {
+        std::vector<float> values(32);
+        for (const auto& [i, x] : at) values[i] = x;
+        return codec<format::q8_1>::sum(values.data());
+    };
+    constexpr float big = 16777216;
+    CHECK(sum_of({{0, big}, {1, 1}, {2, 1}, {4, -big}}) == 0);  // in sequence
+    CHECK(sum_of({{0, 1}, {1, 1}, {2, big}, {4, -big}}) == 2);
+    CHECK(sum_of({{0, big}, {4, 1}, {8, -big}}) == 0);   // then at distance 1
+    CHECK(sum_of({{0, big}, {8, 1}, {16, -big}}) == 0);  // then at distance 2
+    CHECK(sum_of({{0, big}, {8, 1}, {12, 1}, {16, -big}}) == 2);
 }
 
 TEST_CASE("a q8_1 block that holds a NaN or an infinity is all NaN") {
