@@ -1,0 +1,47 @@
+// The host executor as a machine: every byte that a case does not hand out is out of bounds.
+#pragma once
+
+#include "machine.hpp"
+
+#include "catena/launch/host.hpp"
+
+#include <deque>
+
+namespace catena_test {
+
+class host_machine : public machine {
+public:
+    explicit host_machine(std::uint64_t seed) : device_(seed) {}
+
+    void* allocate(const std::string& name, contents kind, const bytes& initial, std::size_t offset) override {
+        constexpr std::size_t alignment = 256;
+        bytes& block = blocks_.emplace_back(initial.size() + offset + alignment);
+        const auto start = reinterpret_cast<std::uintptr_t>(block.data());
+        std::byte* to = block.data() + ((start + alignment - 1) / alignment * alignment - start) + offset;
+        if (!initial.empty()) std::memcpy(to, initial.data(), initial.size());
+        using catena::exec::memory;
+        device_.add(name, to, initial.size(),
+                    kind == contents::weights ? memory::constant
+                    : kind == contents::data  ? memory::initialised
+                                              : memory::uninitialised);
+        return to;
+    }
+
+    bytes read(const void* from, std::size_t count) override {
+        const auto* first = static_cast<const std::byte*>(from);
+        return {first, first + count};
+    }
+
+    std::string launch(const void* kernel, const catena::launch_config& config, const void* args,
+                       std::size_t args_bytes) override {
+        const catena::status done = catena::launch_host(kernel, config, args, args_bytes, &device_);
+        if (done.ok()) return "";
+        return device_.findings().empty() ? done.message : device_.findings().back().message;
+    }
+
+private:
+    catena::exec::host_device device_;
+    std::deque<bytes> blocks_;
+};
+
+}  // namespace catena_test

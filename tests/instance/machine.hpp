@@ -1,0 +1,68 @@
+// Where an instance runs in a test, and the memory it runs on: the host executor, or a GPU.
+#pragma once
+
+#include "catena/launch/launch.hpp"
+#include "catena/pick/row.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace catena_test {
+
+using bytes = std::vector<std::byte>;
+
+template <class T>
+bytes to_bytes(const std::vector<T>& values) {
+    bytes out(values.size() * sizeof(T));
+    if (!out.empty()) std::memcpy(out.data(), values.data(), out.size());
+    return out;
+}
+
+template <class T>
+std::vector<T> from_bytes(std::span<const std::byte> raw) {
+    std::vector<T> out(raw.size() / sizeof(T));
+    if (!out.empty()) std::memcpy(out.data(), raw.data(), out.size() * sizeof(T));
+    return out;
+}
+
+/// What unwritten memory holds, byte by byte, so that a gap that was written, or an output that was not,
+/// shows.
+inline constexpr std::byte untouched{0xa5};
+
+enum class contents {
+    weights,  ///< may be read before the grid wait, never written
+    data,     ///< may be read after it
+    blank     ///< may be read once written
+};
+
+/// Memory is handed out 256-byte aligned plus `offset` bytes, and freed with the machine.
+class machine {
+public:
+    virtual ~machine() = default;
+    virtual void* allocate(const std::string& name, contents kind, const bytes& initial, std::size_t offset) = 0;
+    virtual bytes read(const void* from, std::size_t count) = 0;
+    /// What went wrong; empty if nothing did.
+    virtual std::string launch(const void* kernel, const catena::launch_config& config, const void* args,
+                               std::size_t args_bytes) = 0;
+
+    void* put(const std::string& name, contents kind, const bytes& initial, std::size_t offset = 0) {
+        return allocate(name, kind, initial, offset);
+    }
+    void* blank(const std::string& name, std::size_t count, std::size_t offset = 0) {
+        return allocate(name, contents::blank, bytes(count, untouched), offset);
+    }
+};
+
+/// One compiled row on a machine: a case asks for a fresh machine, so cases share nothing.
+struct instance {
+    catena::computation computes;
+    catena::policy numbers;
+    const void* kernel = nullptr;
+    std::unique_ptr<machine> (*make_machine)() = nullptr;
+};
+
+}  // namespace catena_test

@@ -1,0 +1,206 @@
+#include "row_case.hpp"
+
+#include "compare.hpp"
+
+#include "catena/chain/reference.hpp"
+#include "catena/format/codec.hpp"
+#include "catena/format/random.hpp"
+#include "catena/kernel/args.hpp"
+#include "catena/kernel/layout.hpp"
+#include "catena_test/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace catena_test {
+namespace {
+
+using namespace catena;
+
+constexpr float eps = 1e-6f;
+
+std::size_t size(int n) { return static_cast<std::size_t>(n); }
+
+struct row_data {
+    std::vector<float> x, residual, weight;  ///< without gaps
+};
+
+row_data make_data(const row_case& c) {
+    row_data d;
+    d.x.resize(size(c.k * c.rows()));
+    d.weight.resize(size(c.k));
+    fill_random_values(2, 0, d.weight);
+    for (float& w : d.weight) w = 1 + w / 8;
+    if (c.put != row_values::zeros) fill_random_values(1, 0, d.x);
+    if (c.residual) {
+        d.residual.resize(d.x.size());
+        if (c.put != row_values::zeros) fill_random_values(3, 0, d.residual);
+    }
+    const std::size_t special = size((c.rows() - 1) * c.k + c.k / 2);
+    if (c.put == row_values::nan) d.x[special] = std::numeric_limits<float>::quiet_NaN();
+    if (c.put == row_values::infinity) d.x[special] = std::numeric_limits<float>::infinity();
+    if (c.put == row_values::tiny || c.put == row_values::huge) {
+        // Powers of two across the row carry it through the whole range where halves end.
+        auto& scaled = c.scale ? d.weight : d.x;
+        for (std::size_t i = 0; i < scaled.size(); ++i) {
+            const int step = static_cast<int>(i / 32 % 24);
+            scaled[i] = std::ldexp(scaled[i], c.put == row_values::tiny ? -8 - 5 * step : 4 + 2 * step);
+        }
+    }
+    return d;
+}
+
+/// Rows of k with gaps, for the machine and back.
+bytes spread(const row_case& c, const std::vector<float>& values) {
+    std::vector<float> out;
+    for (int row = 0; row < c.rows(); ++row) {
+        out.insert(out.end(), values.begin() + row * c.k, values.begin() + (row + 1) * c.k);
+        out.insert(out.end(), size(c.gap), 0.0f);
+    }
+    return to_bytes(out);
+}
+
+bytes gather(const row_case& c, const bytes& raw, std::size_t element, std::byte gap) {
+    bytes out;
+    bool gaps_untouched = true;
+    for (std::size_t row = 0; row < size(c.rows()); ++row) {
+        const auto at = std::span(raw).subspan(row * size(c.k + c.gap) * element, size(c.k + c.gap) * element);
+        out.insert(out.end(), at.begin(), at.begin() + static_cast<std::ptrdiff_t>(size(c.k) * element));
+        for (const std::byte b : at.subspan(size(c.k) * element)) gaps_untouched = gaps_untouched && b == gap;
+    }
+    CHECK(gaps_untouched);
+    return out;
+}
+
+row_strides strides(const row_case& c, int element) {
+    const std::int64_t nb1 = std::int64_t{element} * (c.k + c.gap);
+    return {nb1, nb1 * c.n1, nb1 * c.n1 * c.n2};
+}
+
+int quant_blocks(const row_case& c) { return static_cast<int>(q8_1_row_blocks(c.quant_k())) + c.more_padding; }
+int quant_rows(const row_case& c) { return c.rows() * c.split / c.merged; }
+
+lowered_chain chain_of(const instance& on, const row_case& c) {
+    lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
+    const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
+    if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
+    if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+    if (on.computes.norm == norm_kind::rms) add({.kind = stage_kind::rms_norm});
+    if (c.scale) add({.kind = stage_kind::mul, .reads = operand::weight});
+    add({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
+    return chain;
+}
+
+chain::inputs reference_inputs(const row_case& c) {
+    const row_data d = make_data(c);
+    chain::inputs in;
+    in.k = c.k;
+    in.rows = c.rows();
+    in.eps = eps;
+    in.x.assign(d.x.begin(), d.x.end());
+    in.residual.assign(d.residual.begin(), d.residual.end());
+    in.weight.assign(d.weight.begin(), d.weight.end());
+    return in;
+}
+
+/// The q8_1 bytes that the rule makes of f32 results.
+bytes quantized(const row_case& c, const std::vector<float>& values) {
+    bytes out;
+    const auto row_bytes_of = size(quant_blocks(c) * q8_1_bytes);
+    for (int row = 0; row < quant_rows(c); ++row) {
+        auto stored = encode_row(format::q8_1, std::span(values).subspan(size(row * c.quant_k()), size(c.quant_k())));
+        stored.resize(row_bytes_of);
+        out.insert(out.end(), stored.begin(), stored.end());
+    }
+    return out;
+}
+
+template <class Narrow>
+bytes narrowed(const std::vector<float>& values, Narrow narrow) {
+    std::vector<std::uint16_t> out;
+    for (const float v : values) out.push_back(narrow(v));
+    return to_bytes(out);
+}
+
+bool ordinary(const row_case& c) { return c.put == row_values::normal || c.put == row_values::zeros; }
+
+}  // namespace
+
+row_outputs run(const instance& on, const row_case& c) {
+    const row_data d = make_data(c);
+    const auto machine = on.make_machine();
+    const auto at = size(c.offset);
+    const auto plain_bytes = [&](std::size_t element) { return size(c.rows() * (c.k + c.gap)) * element; };
+    const std::byte gap = c.in_place ? std::byte{0} : untouched;
+
+    row_args a;
+    a.k = c.k;
+    a.rows = c.rows();
+    a.n1 = c.n1;
+    a.n2 = c.n2;
+    a.eps = eps;
+    a.x_at = a.residual_at = a.sum_at = a.f32_at = strides(c, 4);
+    a.f16_at = a.bf16_at = strides(c, 2);
+    void* x = machine->put("x", contents::data, spread(c, d.x), at);
+    a.x = static_cast<const float*>(x);
+    void* residual = nullptr;
+    if (c.residual) residual = machine->put("residual", contents::data, spread(c, d.residual), at);
+    a.residual = static_cast<const float*>(residual);
+    if (c.scale) {
+        a.weight = static_cast<const float*>(
+            machine->put("weight", c.early ? contents::weights : contents::data, to_bytes(d.weight), at));
+        a.weight_early = c.early;
+    }
+    if (c.sum) a.sum = static_cast<float*>(c.in_place ? residual : machine->blank("sum", plain_bytes(4), at));
+    if (c.emits.has(format::f32))
+        a.f32 = static_cast<float*>(c.in_place ? x : machine->blank("f32", plain_bytes(4), at));
+    if (c.emits.has(format::f16)) a.f16 = machine->blank("f16", plain_bytes(2), at);
+    if (c.emits.has(format::bf16)) a.bf16 = machine->blank("bf16", plain_bytes(2), at);
+    const auto q8_1_size = size(quant_rows(c) * quant_blocks(c) * q8_1_bytes);
+    if (c.emits.has(format::q8_1)) {
+        a.q8_1 = machine->blank("q8_1", q8_1_size);
+        a.quant_k = c.quant_k();
+        a.quant_blocks = quant_blocks(c);
+    }
+    const launch_config config{
+        .blocks = static_cast<std::uint32_t>(a.rows),
+        .threads = static_cast<std::uint32_t>(on.numbers.threads),
+        .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, 1)),
+        .dependent = true};
+    REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
+
+    row_outputs out;
+    if (a.sum != nullptr) out.sum = gather(c, machine->read(a.sum, plain_bytes(4)), 4, gap);
+    if (a.f32 != nullptr) out.f32 = gather(c, machine->read(a.f32, plain_bytes(4)), 4, gap);
+    if (a.f16 != nullptr) out.f16 = gather(c, machine->read(a.f16, plain_bytes(2)), 2, untouched);
+    if (a.bf16 != nullptr) out.bf16 = gather(c, machine->read(a.bf16, plain_bytes(2)), 2, untouched);
+    if (a.q8_1 != nullptr) out.q8_1 = machine->read(a.q8_1, q8_1_size);
+    return out;
+}
+
+void check(const instance& on, const row_case& c, const row_outputs& outputs) {
+    const auto in = reference_inputs(c);
+    if (c.sum) {
+        const row_data d = make_data(c);
+        std::vector<float> sum = d.x;
+        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += d.residual[i];
+        if (ordinary(c)) CHECK(outputs.sum == to_bytes(sum));
+    }
+    std::vector<float> result = from_bytes<float>(outputs.f32);
+    if (result.empty()) {  // without f32 the result is known only if nothing is computed
+        if (on.computes.norm != norm_kind::none || c.residual || c.scale) return;
+        result.assign(in.x.begin(), in.x.end());
+    } else if (ordinary(c)) {
+        const auto wanted = chain::reference(chain_of(on, c), in).value;
+        CHECK(nmse<float>(result, wanted) <= 1e-7);
+    }
+    if (c.put == row_values::zeros) CHECK(std::ranges::all_of(result, [](float v) { return v == 0; }));
+    if (c.put == row_values::nan || c.put == row_values::infinity)
+        CHECK(std::ranges::any_of(std::span(result).last(size(c.k)), [](float v) { return !std::isfinite(v); }));
+    if (c.emits.has(format::f16)) CHECK(outputs.f16 == narrowed(result, f16_from_f32));
+    if (c.emits.has(format::bf16)) CHECK(outputs.bf16 == narrowed(result, bf16_from_f32));
+    if (c.emits.has(format::q8_1)) CHECK(outputs.q8_1 == quantized(c, result));
+}
+
+}  // namespace catena_test

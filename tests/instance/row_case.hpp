@@ -1,0 +1,51 @@
+// One launch of a row instance: what it is given, what it writes, what it should.
+#pragma once
+
+#include "machine.hpp"
+
+#include "catena/format/format.hpp"
+
+#include <string>
+
+namespace catena_test {
+
+/// What a case puts into x.
+enum class row_values {
+    normal,
+    zeros,
+    nan,       ///< one NaN, in the last row
+    infinity,  ///< one infinity, in the last row
+    tiny,      ///< results so small that q8_1's half d and s underflow, some blocks in part
+    huge       ///< so large that they overflow
+};
+
+struct row_case {
+    std::string what;
+    int k = 0;
+    int n1 = 1, n2 = 1, n3 = 1;
+    catena::format_set emits = {};
+    bool residual = false, sum = false, scale = false;
+    bool in_place = false;      ///< f32 lies over x; sum, if on, over the residual
+    bool early = false;         ///< the weight is a leaf
+    int merged = 1, split = 1;  ///< norm rows to an activation row, activation rows to a norm row
+    int more_padding = 0;       ///< blocks behind an activation row, above what the format asks for
+    int gap = 0;                ///< floats between rows of every plain tensor
+    int offset = 0;             ///< bytes of every plain tensor's address past a 256-byte boundary
+    row_values put = row_values::normal;
+
+    int rows() const { return n1 * n2 * n3; }
+    int quant_k() const { return k * merged / split; }
+};
+
+/// What was written, without gaps; empty where nothing was asked for.
+struct row_outputs {
+    bytes sum, f32, f16, bf16, q8_1;
+};
+
+/// Launches the case. Fails the running test if the launch fails, or writes where it must not.
+row_outputs run(const instance& on, const row_case& c);
+
+/// Compares with the reference in double, and what is rounded with what the codecs make of the f32 result.
+void check(const instance& on, const row_case& c, const row_outputs& outputs);
+
+}  // namespace catena_test
