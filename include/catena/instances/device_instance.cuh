@@ -1,0 +1,23 @@
+// How the generated CUDA kernels are made: a skeleton's body on the CUDA executor. Only the generated files of
+// instances/<arch> include this.
+#pragma once
+
+#include "catena/exec/cuda.cuh"
+#include "catena/kernel/matvec.hpp"
+#include "catena/kernel/row.hpp"
+
+namespace catena::instances {
+
+template <norm_kind N, policy P>
+__device__ __forceinline__ void run_on_device(const row_args& args) {
+    exec::cuda x;
+    kernel::row_body<exec::cuda, P, N>(x, args);
+}
+
+template <format_set Weights, policy P>
+__device__ __forceinline__ void run_on_device(const matvec_args& args) {
+    exec::cuda x;
+    kernel::matvec_body<exec::cuda, P, Weights>(x, args);
+}
+
+}  // namespace catena::instances
