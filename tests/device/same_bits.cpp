@@ -1,0 +1,55 @@
+// Every compiled row of the sm_90 set on a GPU, against the reference and against the host executor.
+#include "cuda_machine.hpp"
+#include "host_machine.hpp"
+#include "sweep.hpp"
+
+#include "catena/instances/host.hpp"
+#include "catena/instances/sm_90.hpp"
+#include "catena/pick/name.hpp"
+#include "catena_test/catch.hpp"
+
+#include <cstdlib>
+#include <memory>
+
+namespace {
+
+using namespace catena;
+using namespace catena_test;
+
+/// Without a GPU the tests say so and are reported as skipped, unless CATENA_NEEDS_DEVICE is set.
+bool device_is_there() {
+    cudaDeviceProp gpu{};
+    if (cudaGetDeviceProperties(&gpu, 0) == cudaSuccess && gpu.major == 9) return true;
+    if (std::getenv("CATENA_NEEDS_DEVICE") != nullptr) FAIL("device 0 is not of compute capability 9.0");
+    WARN("skipped: no GPU of compute capability 9.0 as device 0");
+    return false;
+}
+
+std::unique_ptr<machine> make_cuda() { return std::make_unique<cuda_machine>(); }
+std::unique_ptr<machine> make_host() { return std::make_unique<host_machine>(1); }
+
+instance on_device(const table& t, int i) {
+    return {t.rows[i].computes, t.rows[i].numbers, t.kernels[i], make_cuda};
+}
+
+}  // namespace
+
+TEST_CASE("on a GPU every row stands its cases", "[sanitize]") {
+    if (!device_is_there()) return;
+    const table t = instances::sm_90();
+    for (int i = 0; i < t.row_count; ++i) {
+        INFO(row_name(t, i));
+        sweep(on_device(t, i));
+    }
+}
+
+TEST_CASE("every row writes the same bytes on a GPU and on the host executor") {
+    if (!device_is_there()) return;
+    const table t = instances::sm_90();
+    const table host = instances::on_host(t);
+    for (int i = 0; i < t.row_count; ++i) {
+        INFO(row_name(t, i));
+        const instance peer{t.rows[i].computes, t.rows[i].numbers, host.kernels[i], make_host};
+        sweep(on_device(t, i), &peer);
+    }
+}
