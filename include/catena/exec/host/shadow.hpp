@@ -62,33 +62,30 @@ inline verdict write_cell(cell& c, stamp me, stamp mark, const present& now) {
     return verdict::fine;
 }
 
+inline stamp blamed(const cell& c, verdict v) { return v == verdict::races_with_read ? c.read : c.write; }
+
 /// Applies `f` to the cells of the bytes [address, address + bytes) until it finds fault.
 template <class F>
 trouble for_cells(const shadow_view& view, std::uintptr_t address, std::size_t bytes, F&& f) {
     const std::uintptr_t end = address + bytes;
     while (address < end) {
+        if (address % 4 == 0 && end - address >= 4) {
+            cell* word = view.cells + (address - view.base) / 4;
+            for (; end - address >= 4 && word->write != stamps::split; ++word, address += 4)
+                if (const verdict v = f(*word); v != verdict::fine) return {v, blamed(*word, v), address};
+            if (address == end) break;
+        }
         cell& word = view.cells[(address - view.base) / 4];
         const unsigned first = address % 4;
         const unsigned last = end - address + first < 4 ? static_cast<unsigned>(end - address) + first : 4;
-        const bool whole = first == 0 && last == 4;
-        if (whole && word.write != stamps::split) {
-            const stamp other_write = word.write, other_read = word.read;
-            const verdict v = f(word);
-            if (v != verdict::fine)
-                return {v, v == verdict::races_with_read ? other_read : other_write, address};
-        } else {
-            if (word.write != stamps::split) {
-                view.splits->push_back({word, word, word, word});
-                word = {stamps::split, view.splits->size() - 1};
-            }
-            for (unsigned i = first; i < last; ++i) {
-                cell& byte = (*view.splits)[word.read][i];
-                const stamp other_write = byte.write, other_read = byte.read;
-                const verdict v = f(byte);
-                if (v != verdict::fine)
-                    return {v, v == verdict::races_with_read ? other_read : other_write,
-                            address - first + i};
-            }
+        if (word.write != stamps::split) {
+            view.splits->push_back({word, word, word, word});
+            word = {stamps::split, view.splits->size() - 1};
+        }
+        for (unsigned i = first; i < last; ++i) {
+            cell& byte = (*view.splits)[word.read][i];
+            if (const verdict v = f(byte); v != verdict::fine)
+                return {v, blamed(byte, v), address - first + i};
         }
         address += last - first;
     }
@@ -122,22 +119,15 @@ inline void mark_shadow(const shadow_view& view, std::uintptr_t address, std::si
 // The common cases, inline: true when the access is fine and recorded; false: ask the functions above.
 
 inline bool quick_read(cell& c, stamp me, const present& now) {
-    const bool ordered = c.write - now.oldest < now.launch - now.oldest ||
-                         c.write - now.block < now.era - now.block;
-    if (!ordered) return false;
-    if (c.read == me || (c.read >= now.launch && (c.read & stamps::many_blocks) != 0) ||
-        (c.read >= now.era && (c.read & stamps::many_warps) != 0))
-        return true;
-    if (c.read >= now.launch) return false;
+    if (c.write < now.oldest || !plainly_before(c.write, me, now)) return false;
+    if (plainly_read(c.read, me, now)) return true;
+    if (!plainly_before(c.read, me, now)) return false;
     c.read = me;
     return true;
 }
 
 inline bool quick_write(cell& c, stamp me, const present& now) {
-    const bool ordered = c.write < now.launch || c.write - now.block < now.era - now.block;
-    const bool unread = c.read < now.launch || (c.read - now.block < now.era - now.block &&
-                                                (c.read & stamps::many_blocks) == 0);
-    if (!ordered || !unread) return false;
+    if (!plainly_before(c.write, me, now) || !plainly_before(c.read, me, now)) return false;
     c.write = me;
     return true;
 }

@@ -29,6 +29,8 @@ constexpr std::uint32_t era(stamp s) { return static_cast<std::uint32_t>(s >> 33
 constexpr std::uint32_t step(stamp s) { return static_cast<std::uint32_t>(s >> 13) & max_step; }
 constexpr int thread(stamp s) { return static_cast<int>(s & 1023); }
 constexpr int warp(stamp s) { return thread(s) / 32; }
+constexpr stamp start_of_step(stamp s) { return s & ~stamp{0x1fff}; }
+constexpr bool of_one_warp(stamp a, stamp b) { return ((a ^ b) & 0x3e0) == 0; }
 
 inline constexpr stamp never = 0;
 inline constexpr stamp before_all_launches = 1;  ///< written by the host
@@ -79,6 +81,24 @@ constexpr stamp with_read(stamp other, stamp me, const present& now) {
         ((other & stamps::many_lanes) != 0 || stamps::thread(other) != stamps::thread(me)))
         sum |= stamps::many_lanes;
     return sum;
+}
+
+/// Whether `other`, one access or several, has happened before one at `me` for certain. Cheaper than the rules
+/// above, which decide when this says no.
+constexpr bool plainly_before(stamp other, stamp me, const present& now) {
+    if (other < now.launch) return true;
+    if (other < now.era) return other >= now.block && (other & stamps::many_blocks) == 0;
+    return other < stamps::start_of_step(me) && stamps::of_one_warp(other, me) &&
+           (other & (stamps::many_blocks | stamps::many_warps)) == 0;
+}
+
+/// Whether the reads `other` already stand for one at `me`.
+constexpr bool plainly_read(stamp other, stamp me, const present& now) {
+    if (other == me) return true;
+    if (other < now.era) return other >= now.launch && (other & stamps::many_blocks) != 0;
+    return (other & (stamps::many_blocks | stamps::many_warps)) != 0 ||
+           ((other & stamps::many_lanes) != 0 && other >= stamps::start_of_step(me) &&
+            stamps::of_one_warp(other, me));
 }
 
 }  // namespace catena::exec

@@ -110,11 +110,11 @@ public:
     }
 
     int dp4a(int a, int b, int c) const {
-        auto sum = static_cast<unsigned>(c);  // wraps, as the instruction does
-        for (int i = 0; i < 32; i += 8)
-            sum += static_cast<unsigned>(static_cast<std::int8_t>(a >> i) *
-                                         static_cast<std::int8_t>(b >> i));
-        return static_cast<int>(sum);
+        const auto product = [&](int shift) {
+            return static_cast<std::int8_t>(a >> shift) * static_cast<std::int8_t>(b >> shift);
+        };
+        const int sum = product(0) + product(8) + product(16) + product(24);
+        return static_cast<int>(static_cast<unsigned>(c) + static_cast<unsigned>(sum));  // wraps
     }
     unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
         return static_cast<unsigned>((std::uint64_t{hi} << 32 | lo) >> (bits & 31));
