@@ -10,46 +10,43 @@
 
 namespace catena {
 
-/// Above these no product of a size and a stride is in range; no tensor of any engine comes near.
-inline constexpr std::int64_t max_elements = std::int64_t{1} << 48;
-inline constexpr std::int64_t max_stride = std::int64_t{1} << 48;
-inline constexpr std::int64_t max_extent = std::int64_t{1} << 60;
+/// Above these no product of a size and a stride is in range; no tensor of any engine comes near. (As
+/// floating-point numbers, in which a product that is too large does not wrap.)
+inline constexpr double max_elements = 0x1p48;
+inline constexpr double max_extent = 0x1p60;
 
-/// The first thing that is wrong with tensor `index` taken alone, or ok.
-inline status check_tensor(const graph_view& view, std::int32_t index) {
-    const auto wrong = [index](const char* field, long long have, const char* expected) {
-        return failure(status_code::invalid_argument, "tensor %d: %s is %lld; expected %s", index, field, have,
-                       expected);
-    };
+/// What is wrong with a tensor: a field, its value, and what was expected of it. `field` null: nothing.
+struct tensor_fault {
+    const char* field = nullptr;
+    std::int64_t have = 0;
+    const char* expected = "";
+};
+
+/// The first thing that is wrong with tensor `index` taken alone.
+inline tensor_fault fault_of(const graph_view& view, std::int32_t index) {
     const tensor& t = view.at(index);
     if (static_cast<int>(t.type) >= format_count)
-        return wrong("type", static_cast<int>(t.type), "a format of the registry");
-    std::int64_t count = 1;
-    std::int64_t extent = 0;
+        return {"type", static_cast<int>(t.type), "a format of the registry"};
+    double count = 1;
+    double extent = 0;
     for (int d = 0; d < 4; ++d) {
-        static constexpr const char* ne_names[] = {"ne[0]", "ne[1]", "ne[2]", "ne[3]"};
-        static constexpr const char* nb_names[] = {"nb[0]", "nb[1]", "nb[2]", "nb[3]"};
-        const std::int64_t ne = t.ne[d];
-        const std::int64_t nb = t.nb[d];
-        if (ne < 0) return wrong(ne_names[d], ne, "a size of 0 or more");
-        if (ne > 0 && (ne > max_elements || count > max_elements / ne))
-            return wrong(ne_names[d], ne, "fewer than 2^48 elements in all");
-        if (nb < 0 || nb > max_stride) return wrong(nb_names[d], nb, "a stride of 0 to 2^48 bytes");
-        if (nb > 0 && ne > (max_extent - extent) / nb)
-            return wrong(nb_names[d], nb, "a tensor of less than 2^60 bytes");
-        count *= ne > 0 ? ne : 1;
-        extent += ne * nb;
+        constexpr const char* ne[] = {"ne[0]", "ne[1]", "ne[2]", "ne[3]"};
+        constexpr const char* nb[] = {"nb[0]", "nb[1]", "nb[2]", "nb[3]"};
+        if (t.ne[d] < 0) return {ne[d], t.ne[d], "a size of 0 or more"};
+        if (t.nb[d] < 0) return {nb[d], t.nb[d], "a stride of 0 or more"};
+        count *= t.ne[d] > 0 ? static_cast<double>(t.ne[d]) : 1.0;
+        extent += static_cast<double>(t.ne[d]) * static_cast<double>(t.nb[d]);
+        if (count > max_elements) return {ne[d], t.ne[d], "2^48 elements at most"};
+        if (extent > max_extent) return {nb[d], t.nb[d], "a tensor of 2^60 bytes at most"};
     }
     const int block = info(t.type).block_elements;
-    if (block > 1 && t.ne[0] % block != 0)
-        return wrong("ne[0]", t.ne[0], "a multiple of its format's block");
-    if (t.offset > static_cast<std::uint64_t>(max_extent))
-        return wrong("offset", -1, "less than 2^60");
-    if (t.uses < unknown_uses) return wrong("uses", t.uses, "a count, or -1 for unknown");
+    if (block > 1 && t.ne[0] % block != 0) return {"ne[0]", t.ne[0], "a multiple of its format's block"};
+    if (static_cast<double>(t.offset) > max_extent) return {"offset", -1, "2^60 bytes at most"};
+    if (t.uses < unknown_uses) return {"uses", t.uses, "a count, or -1 for unknown"};
     for (const std::int32_t s : t.src)
-        if (s < no_tensor || s >= view.tensor_count) return wrong("src", s, "a tensor index, or -1");
+        if (s < no_tensor || s >= view.tensor_count) return {"src", s, "a tensor of the view, or -1"};
     if (t.view_src < no_tensor || t.view_src >= view.tensor_count)
-        return wrong("view_src", t.view_src, "a tensor index, or -1");
+        return {"view_src", t.view_src, "a tensor of the view, or -1"};
     return {};
 }
 
@@ -65,7 +62,9 @@ inline status check(const graph_view& view, std::vector<std::int32_t>& position)
     if ((view.tensors == nullptr && view.tensor_count > 0) || (view.nodes == nullptr && view.node_count > 0))
         return failure(status_code::invalid_argument, "the view's tensors or nodes are null");
     for (std::int32_t t = 0; t < view.tensor_count; ++t)
-        if (status s = check_tensor(view, t); !s.ok()) return s;
+        if (const tensor_fault f = fault_of(view, t); f.field != nullptr)
+            return failure(status_code::invalid_argument, "tensor %d: %s is %lld; expected %s", t, f.field,
+                           static_cast<long long>(f.have), f.expected);
 
     position.assign(static_cast<std::size_t>(view.tensor_count), -1);
     for (int i = 0; i < view.node_count; ++i) {

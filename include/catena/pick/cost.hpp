@@ -15,6 +15,7 @@ inline constexpr double l2_speedup = 2.5;            ///< L2 against memory, byt
 inline constexpr double bytes_per_issue = 0.1;       ///< weight bytes read while one instruction issues
 inline constexpr double row_value_us = 0.008;        ///< one value of a thread, through all its steps
 inline constexpr double vector_value_us = 0.003;
+inline constexpr double spare_share = 0.01;          ///< lost to each column or format that is not there
 inline constexpr double warp_sum_us = 0.01;          ///< one warp's part of a block's sum
 
 /// The share of the bandwidth that `bytes` on their way keep busy.
@@ -65,15 +66,16 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double bandwidth = a.bytes_per_us * share_in_flight(in_flight, a);
 
     const double columns = static_cast<double>(block_columns(p));
-    const double unused = n.columns > columns ? n.columns - columns : 0.0;  // registers and selects
-    const double issues = 3 + columns + 0.1 * unused;
+    const double issues = 3 + columns;
     const double activation = columns * static_cast<double>(q8_1_row_bytes(p.k));
     const bool shared = n.activation == activation_source::shared;
     const double reads = shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1
 
     const double memory = weights / bandwidth + reads * activation / (a.bytes_per_us * l2_speedup);
     const double issue = weights * issues * bytes_per_issue / (a.bytes_per_us * busy);
-    return memory_latency_us + (memory > issue ? memory : issue);
+    const double spare = (n.columns > columns ? n.columns - columns : 0.0) +
+                         (r.computes.weights.size() - p.needs.weights.size());
+    return memory_latency_us + (memory > issue ? memory : issue) * (1 + spare_share * spare);
 }
 
 }  // namespace detail
