@@ -5,7 +5,9 @@
 
 #include "catena/launch/host.hpp"
 
+#include <cstdint>
 #include <deque>
+#include <memory>
 
 namespace catena_test {
 
@@ -39,9 +41,21 @@ public:
         return device_.findings().empty() ? done.message : device_.findings().back().message;
     }
 
+    void name(const void* kernel, const std::string& label) { device_.name(kernel, label); }
+
 private:
     catena::exec::host_device device_;
     std::deque<bytes> blocks_;
 };
+
+/// An instance on the host executor, every launch with another order of threads.
+inline instance on_host(const catena::computation& computes, const catena::policy& numbers, const void* kernel,
+                        const std::string& label) {
+    return {computes, numbers, kernel, [kernel, label, seed = std::uint64_t{0}]() mutable {
+                auto machine = std::make_unique<host_machine>(seed++);
+                machine->name(kernel, label);
+                return machine;
+            }};
+}
 
 }  // namespace catena_test

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,7 +63,7 @@ struct instance {
     catena::computation computes;
     catena::policy numbers;
     const void* kernel = nullptr;
-    std::unique_ptr<machine> (*make_machine)() = nullptr;
+    std::function<std::unique_ptr<machine>()> make_machine;
 };
 
 }  // namespace catena_test

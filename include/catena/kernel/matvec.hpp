@@ -32,51 +32,53 @@ struct matvec_block {
     int first_row, end_row;    ///< of the member: the band
 };
 
-/// A warp's way through its part of a band: piece by piece of K, then the next group of rows.
+/// A warp's way through its part of a band: piece by piece of K, then the next group of P.rows rows. Rows past
+/// the band repeat its last one and are not stored.
 template <policy P, format F>
 struct matvec_walk {
     const std::byte* weight;   ///< the matrix
-    tensor_bytes tensor;
     std::int64_t row_stride;
-    int first_row, end_row;
-    int k_bytes;               ///< of a row's values, which may be less than its stride
-    int warps;
-    int group, piece;          ///< where it is: groups of P.rows rows, pieces of P.piece values
+    int k;
+    int row, end_row;          ///< first row of the group; end of the band
+    int rows_on;               ///< to the warp's next group
+    int value;                 ///< first value of the piece
+    const std::byte* at[P.rows];  ///< the piece of each row
 
     static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
 
-    CATENA_FN int row(int r) const {  // rows past the band repeat its last one and are not stored
-        const int at = first_row + group * P.rows + r;
-        return at < end_row ? at : end_row - 1;
+    CATENA_FN void start_group() {
+        value = 0;
+        CATENA_UNROLL
+        for (int r = 0; r < P.rows; ++r)
+            at[r] = weight + (row + r < end_row ? row + r : end_row - 1) * row_stride;
     }
-    CATENA_FN const std::byte* source(int r) const {
-        return weight + row(r) * row_stride + static_cast<std::int64_t>(piece) * piece_bytes;
-    }
+    CATENA_FN bool done() const { return row >= end_row; }
+    CATENA_FN int values() const { return k - value < P.piece ? k - value : P.piece; }
     CATENA_FN int bytes() const {
-        const int left = k_bytes - piece * piece_bytes;
-        return left < piece_bytes ? left : piece_bytes;
+        return k - value < P.piece ? (k - value) / block_elements<F> * block_bytes<F> : piece_bytes;
     }
-    CATENA_FN bool last_piece() const { return (piece + 1) * piece_bytes >= k_bytes; }
+    CATENA_FN bool last_piece() const { return k - value <= P.piece; }
     CATENA_FN void next() {
         if (last_piece()) {
-            group += warps;
-            piece = 0;
-        } else {
-            ++piece;
+            row += rows_on;
+            start_group();
+            return;
         }
+        value += P.piece;
+        CATENA_UNROLL
+        for (int r = 0; r < P.rows; ++r) at[r] += piece_bytes;
     }
-    CATENA_FN bool done() const { return first_row + group * P.rows >= end_row; }
 };
 
 /// Fills a stage with the slices that `walk` points at.
 template <policy P, format F, int Room, class X, class Stream>
-CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
+CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage, const tensor_bytes& tensor,
                           const matvec_walk<P, F>& walk) {
     slice part[P.rows];
     int total = 0;
     CATENA_UNROLL
     for (int r = 0; r < P.rows; ++r) {
-        part[r] = slice_at<F>(walk.source(r), walk.bytes(), walk.tensor);
+        part[r] = slice_at<F, P.copy>(walk.at[r], walk.bytes(), tensor);
         total += part[r].whole;
     }
     std::byte* to = stages + stage * (P.rows * Room);
@@ -138,23 +140,26 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
     constexpr int step_bytes = warp_values / block_elements<F> * block_bytes<F>;
     const matvec_member& m = *b.member;
     const auto* base = static_cast<const std::byte*>(m.weight);
-    matvec_walk<P, F> fill{base, {base, base + m.weight_bytes}, m.row_bytes, b.first_row, b.end_row,
-                           a.k / block_elements<F> * block_bytes<F>, x.warps(), x.warp(), 0};
+    const tensor_bytes tensor{base, base + m.weight_bytes};
+    matvec_walk<P, F> fill{base, m.row_bytes, a.k, b.first_row + x.warp() * P.rows, b.end_row,
+                           x.warps() * P.rows, 0, {}};
+    fill.start_group();
 
     const bool expert = a.ids != nullptr;
     const bool early = a.weights_early && !expert;
-    int filled = 0;
+    matvec_walk<P, F> read = fill;
     const auto prime = [&] {
-        for (; filled < P.stages && !fill.done(); ++filled, fill.next())
-            fill_stage<P, F, Room>(x, stream, stages, filled, fill);
+        CATENA_NO_UNROLL
+        for (int stage = 0; stage < P.stages && !fill.done(); ++stage, fill.next())
+            fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
     };
     if (early) prime();
     x.grid_wait();
     if (expert) {
         const int column = x.block() / a.bands;
         const int token = column / a.slots, slot = column % a.slots;
-        const int id = x.load(reinterpret_cast<const std::int32_t*>(
-                                  reinterpret_cast<const std::byte*>(a.ids) + token * a.ids_nb1) + slot);
+        const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + token * a.ids_nb1;
+        const int id = x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
         b.dst += slot * m.dst_nb1 + token * m.dst_nb2;
         b.x += (static_cast<std::int64_t>(token) * a.x_slots + (a.x_slots == 1 ? 0 : slot)) * a.x_bytes;
         if (id < 0 || id >= m.experts) {  // nothing to multiply by: a NaN is not overlooked
@@ -163,10 +168,9 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
             return;
         }
         fill.weight += id * m.expert_bytes;
+        fill.start_group();
+        read = fill;
     }
-    matvec_walk<P, F> read = fill;
-    read.group = x.warp();
-    read.piece = 0;
     if (!early) prime();
 
     if constexpr (P.activation == activation_source::shared) {
@@ -178,33 +182,30 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
 
     real sum[P.rows][P.columns];
     for (int stage = 0; !read.done(); stage = stage + 1 < P.stages ? stage + 1 : 0) {
-        if (read.piece == 0) {
+        if (read.value == 0) {
             CATENA_UNROLL
             for (int i = 0; i < P.rows * P.columns; ++i) sum[i / P.columns][i % P.columns] = real{0};
         }
-
         stream.wait(stage);
         const std::byte* row[P.rows];
         CATENA_UNROLL
         for (int r = 0; r < P.rows; ++r)
-            row[r] = stages + (stage * P.rows + r) * Room + slice_offset<F>(read.source(r));
-        const int first = read.piece * P.piece;
-        const int values = a.k - first < P.piece ? a.k - first : P.piece;
-        const std::byte* q8_1 = b.x + first / 32 * q8_1_bytes;
+            row[r] = stages + (stage * P.rows + r) * Room + slice_offset<F>(read.at[r]);
+        const std::byte* q8_1 = b.x + read.value / 32 * q8_1_bytes;
+        const int values = read.values();
         CATENA_NO_UNROLL
-        for (int at = 0; at < values; at += warp_values) {
-            if (x.lane() * 32 < values - at)
-                matvec_step<P, F>(x, row, q8_1, b.x_bytes, b.columns, sum);
+        for (int at = x.lane() * 32; at < values; at += warp_values) {
+            matvec_step<P, F>(x, row, q8_1, b.x_bytes, b.columns, sum);
             CATENA_UNROLL
             for (int r = 0; r < P.rows; ++r) row[r] += step_bytes;
             q8_1 += warp_size * q8_1_bytes;
         }
         stream.release(stage);
         if (!fill.done()) {
-            fill_stage<P, F, Room>(x, stream, stages, stage, fill);
+            fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
             fill.next();
         }
-        if (read.last_piece()) store_rows<P>(x, b, read.first_row + read.group * P.rows, sum);
+        if (read.last_piece()) store_rows<P>(x, b, read.row, sum);
         read.next();
     }
 }

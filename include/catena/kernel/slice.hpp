@@ -44,18 +44,19 @@ struct slice {
     int tail;   ///< bytes of the tensor in its last, unfinished chunk, if the slice reaches it
 };
 
-template <format F>
+/// `async` and `bulk` take tensors that start at a boundary.
+template <format F, copy_method M>
 CATENA_FN slice slice_at(const std::byte* source, int bytes, const tensor_bytes& tensor) {
     if constexpr (whole_chunks<F>) return {source, 0, bytes, 0};
     const int offset = slice_offset<F>(source);
     const std::byte* boundary = source - offset;
-    const std::byte* first = boundary < tensor.first ? tensor.first : boundary;
-    const std::int64_t wanted = round_up(offset + bytes, chunk_bytes);
+    const int wanted = (offset + bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
     const std::int64_t there = tensor.end - boundary;
-    const int reach = static_cast<int>(there < wanted ? there : wanted);
-    const int head = static_cast<int>(first - boundary);
+    const int reach = there < wanted ? static_cast<int>(there) : wanted;
     const int tail = reach % chunk_bytes;
-    return {first, head, reach - tail - head, tail};
+    int head = 0;
+    if (M == copy_method::plain && boundary < tensor.first) head = static_cast<int>(tensor.first - boundary);
+    return {boundary + head, head, reach - tail - head, tail};
 }
 
 /// Moves a slice to `stage_row`. All lanes; between the stream's `begin`, which was told of `whole` bytes,
