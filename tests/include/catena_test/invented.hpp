@@ -1,0 +1,99 @@
+// Invented hardware and an invented table: nothing of a real set can change what these tests expect.
+#pragma once
+
+#include "catena/pick/row.hpp"
+
+#include <vector>
+
+namespace catena_test {
+
+using catena::computation;
+using catena::format;
+using catena::format_set;
+using catena::policy;
+
+/// A small GPU: four SMs, every instruction there is.
+inline constexpr catena::arch toy_arch = {
+    .name = "toy", .compute_capability = 90, .max_threads_per_block = 512, .max_threads_per_sm = 1024,
+    .max_blocks_per_sm = 8, .registers_per_sm = 32768, .max_registers_per_thread = 128,
+    .shared_per_sm = 65536, .shared_per_block = 49152, .async_copy = true, .bulk_copy = true,
+    .dependent_launch = true, .gpu = "Toy 4", .sms = 4, .bytes_per_us = 1000, .node_us = 1};
+
+inline constexpr format_set plain_and_q8_1 = format_set::of(format::f32) | format::q8_1;
+
+inline constexpr computation norm_row = {.kind = catena::skeleton::row, .norm = catena::norm_kind::rms,
+                                         .residual = true, .scale = true, .emits = plain_and_q8_1};
+inline constexpr computation quantize_row = {.kind = catena::skeleton::row,
+                                             .emits = format_set::of(format::q8_1)};
+constexpr computation matvec_of(format_set weights) {
+    return {.kind = catena::skeleton::matvec, .activation = format::q8_1, .weights = weights};
+}
+
+constexpr catena::row row_of(const computation& c, const policy& p) {
+    return {.computes = c, .numbers = p,
+            .order = c.kind == catena::skeleton::row ? static_cast<unsigned>(p.threads) : 1u,
+            .registers = 0, .evidence = {}};
+}
+
+inline constexpr policy kept_row = {.threads = 128, .values = 16, .vector = true};
+inline constexpr policy plain_row = {.threads = 64};
+inline constexpr policy narrow_matvec = {.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
+inline constexpr policy wide_matvec = {.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2};
+
+inline constexpr format_set q4 = format_set::of(format::q4_K);
+inline constexpr format_set q6 = format_set::of(format::q6_K);
+inline constexpr format_set q8 = format_set::of(format::q8_0);
+
+/// Everything the planner's tests need: {q4_K}, {q4_K, q6_K} and {q8_0} matrices, up to 4 columns.
+inline constexpr catena::row toy_rows[] = {
+    row_of(norm_row, kept_row),
+    row_of(norm_row, plain_row),
+    row_of(quantize_row, plain_row),
+    row_of(matvec_of(q4), narrow_matvec),
+    row_of(matvec_of(q4), wide_matvec),
+    row_of(matvec_of(q4 | q6), narrow_matvec),
+    row_of(matvec_of(q4 | q6), wide_matvec),
+    row_of(matvec_of(q8), narrow_matvec),
+    row_of(matvec_of(q8), wide_matvec),
+};
+inline constexpr int toy_row_count = sizeof(toy_rows) / sizeof(toy_rows[0]);
+
+constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm, format_set matrices) {
+    using catena::operand;
+    using catena::stage_kind;
+    catena::lowered_chain c{.name = name, .signature = name};
+    const auto stage = [&c](stage_kind kind, operand reads = operand::none, format_set formats = {}) {
+        c.stages[c.count++] = {kind, reads, formats};
+    };
+    if (add) {
+        stage(stage_kind::add, operand::residual);
+        stage(stage_kind::emit, operand::none, format_set::of(format::f32));
+    }
+    if (norm) {
+        stage(stage_kind::rms_norm);
+        stage(stage_kind::mul, operand::weight);
+        stage(stage_kind::emit, operand::none, format_set::of(format::f32));
+    }
+    stage(stage_kind::quantize, operand::none, format_set::of(format::q8_1));
+    stage(stage_kind::mul_mat, operand::none, matrices);
+    stage(stage_kind::mul_mat_id, operand::none, matrices);
+    return c;
+}
+
+inline constexpr catena::lowered_chain toy_chains[] = {
+    chain_of("norm.q8", false, true, q8),        chain_of("norm.q4_q6", false, true, q4 | q6),
+    chain_of("residual.q8", true, true, q8),     chain_of("residual.q4_q6", true, true, q4 | q6),
+    chain_of("value.q8", false, false, q8),      chain_of("value.q4_q6", false, false, q4 | q6),
+};
+
+inline catena::table toy_table() {
+    catena::table t;
+    t.target = &toy_arch;
+    t.rows = toy_rows;
+    t.row_count = toy_row_count;
+    t.chains = toy_chains;
+    t.chain_count = sizeof(toy_chains) / sizeof(toy_chains[0]);
+    return t;
+}
+
+}  // namespace catena_test

@@ -1,0 +1,136 @@
+#include "catena/match/match.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/graph_builder.hpp"
+#include "catena_test/invented.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+struct reader_case {
+    graph_builder g;
+    id x = g.input(format::f32, {512, 4});
+    id mul = g.scaled_norm(x);
+    id first = g.matmul(format::q4_K, 64, mul);
+
+    /// Why the node that computes `t` is not served.
+    reason left(id t) {
+        graph_index index;
+        const status s = index.build(g.view());
+        INFO(s.message);
+        REQUIRE(s.ok());
+        const pattern p = pattern_of(chain_of("c", false, true, q4 | q6));
+        const match m = matcher(index, p).at_norm(g.position(mul) - 1);
+        REQUIRE(m.found());
+        for (const reader& r : m.readers)
+            if (r.node == g.position(t)) return r.left.why;
+        FAIL("not a reader");
+        return reason::none;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a dense matmul of a listed format is served", "[reader]") {
+    reader_case c;
+    CHECK(c.left(c.first) == reason::none);
+    CHECK(c.left(c.g.matmul(format::q6_K, 32, c.mul)) == reason::none);
+}
+
+TEST_CASE("experts read through a RESHAPE", "[reader]") {
+    reader_case c;
+    const id wide = c.g.reshape(c.mul, {512, 1, 4});
+    const id ids = c.g.input(format::i32, {2, 4});
+    const id w = c.g.weight(format::q4_K, {512, 64, 8});
+    CHECK(c.left(c.g.mul_mat_id(w, wide, ids)) == reason::none);
+    SECTION("whose ids are i32") {
+        const id wrong = c.g.input(format::i64, {2, 4});
+        CHECK(c.left(c.g.mul_mat_id(w, wide, wrong)) == reason::expert_ids);
+    }
+    SECTION("whose ids fit the activation") {
+        const id wrong = c.g.input(format::i32, {2, 3});
+        CHECK(c.left(c.g.mul_mat_id(w, wide, wrong)) == reason::matmul_shape);
+    }
+}
+
+TEST_CASE("a view that holds everything is another name, one that does not is not", "[reader]") {
+    reader_case c;
+    CHECK(c.left(c.g.matmul(format::q4_K, 64, c.g.view(c.mul, {512, 4}))) == reason::none);
+    const id part = c.g.view(c.mul, {512, 2}, 2048);
+    CHECK(c.left(c.g.matmul(format::q4_K, 64, part)) == reason::activation_strided);
+    const id turned = c.g.view(c.mul, {512, 4});
+    c.g[turned].kind = op::permute;
+    CHECK(c.left(c.g.matmul(format::q4_K, 64, turned)) == reason::activation_strided);
+}
+
+TEST_CASE("rows of another length are not the rows that were quantized", "[reader]") {
+    reader_case c;
+    const id merged = c.g.reshape(c.mul, {1024, 2});
+    CHECK(c.left(c.g.matmul(format::q4_K, 64, merged)) == reason::row_length);
+}
+
+TEST_CASE("a norm row need not be an activation row", "[reader]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {128, 8, 2});
+    const id mul = g.scaled_norm(x);
+    g.matmul(format::q4_K, 64, g.reshape(mul, {1024, 2}));
+    graph_index index;
+    REQUIRE(index.build(g.view()).ok());
+    const pattern p = pattern_of(chain_of("c", false, true, q4));
+    const match m = matcher(index, p).at_norm(0);
+    REQUIRE(m.found());
+    CHECK(m.quant_k == 1024);
+    CHECK(m.servable() == 1);
+}
+
+TEST_CASE("a matmul that asks for something else is left with its reason", "[reader]") {
+    reader_case c;
+    const id t = c.g.matmul(format::q4_K, 64, c.mul);
+    const id w = c.g[t].src[0];
+    CHECK(c.left(t) == reason::none);
+    SECTION("f32 accumulation") {
+        c.g[t].params[0] = 10;
+        CHECK(c.left(t) == reason::precision);
+    }
+    SECTION("a transform") {
+        c.g[t].params[1] = 1;
+        CHECK(c.left(t) == reason::hint);
+    }
+    SECTION("nothing: it is not computed") {
+        c.g[t].flags = 0;
+        CHECK(c.left(t) == reason::not_computed);
+    }
+    SECTION("a weight that the engine may write") {
+        c.g[w].weight = false;
+        CHECK(c.left(t) == reason::weight_not_leaf);
+    }
+    SECTION("a weight with gaps") {
+        c.g[w].nb[1] += 144;
+        CHECK(c.left(t) == reason::weight_strided);
+    }
+    SECTION("a weight for each batch") {
+        c.g[w].ne[2] = 2;
+        c.g[w].nb[3] *= 2;
+        CHECK(c.left(t) == reason::weight_batched);
+    }
+    SECTION("a result with gaps") {
+        c.g[t].nb[0] = 8;
+        CHECK(c.left(t) == reason::not_unit_stride);
+    }
+    SECTION("sizes that do not fit") {
+        c.g[t].ne[0] = 63;
+        CHECK(c.left(t) == reason::matmul_shape);
+    }
+}
+
+TEST_CASE("other readers of the value are told apart", "[reader]") {
+    reader_case c;
+    CHECK(c.left(c.g.matmul(format::f32, 8, c.mul)) == reason::plain_weight);
+    CHECK(c.left(c.g.matmul(format::f16, 8, c.mul)) == reason::plain_weight);
+    CHECK(c.left(c.g.matmul(format::mxfp4, 8, c.mul)) == reason::format_not_in_chain);
+    CHECK(c.left(c.g.other({c.x, c.mul})) == reason::not_activation);
+    const id first_operand = c.g.node(op::mul_mat, format::f32, {4, 4}, {c.mul, c.x});
+    CHECK(c.left(first_operand) == reason::not_activation);
+}
