@@ -4,6 +4,8 @@
 #include "check.hpp"
 #include "fields.hpp"
 
+#include "catena/match/op_name.hpp"
+
 #include <fmt/format.h>
 
 #include <map>
@@ -11,30 +13,6 @@
 
 namespace catena::json {
 namespace {
-
-constexpr std::pair<std::string_view, op> ops[] = {
-    {"NONE", op::none}, {"ADD", op::add}, {"MUL", op::mul}, {"SCALE", op::scale},
-    {"RMS_NORM", op::rms_norm}, {"NORM", op::norm}, {"MUL_MAT", op::mul_mat},
-    {"MUL_MAT_ID", op::mul_mat_id}, {"ADD_ID", op::add_id}, {"GLU", op::glu},
-    {"UNARY", op::unary}, {"RESHAPE", op::reshape}, {"VIEW", op::view},
-    {"PERMUTE", op::permute}, {"TRANSPOSE", op::transpose}, {"GET_ROWS", op::get_rows},
-    {"SET_ROWS", op::set_rows}, {"ROPE", op::rope}, {"CPY", op::cpy}, {"CONT", op::cont},
-    {"SOFT_MAX", op::soft_max}, {"ARGSORT", op::argsort},
-    {"FLASH_ATTN_EXT", op::flash_attn_ext}, {"SUM_ROWS", op::sum_rows}, {"CLAMP", op::clamp},
-    {"DIV", op::div}, {"CONCAT", op::concat}};
-
-constexpr std::pair<std::string_view, sub_op> sub_ops[] = {
-    {"", sub_op::none}, {"SILU", sub_op::silu}, {"SIGMOID", sub_op::sigmoid},
-    {"GELU", sub_op::gelu}, {"RELU", sub_op::relu}, {"SWIGLU", sub_op::swiglu},
-    {"GEGLU", sub_op::geglu}, {"REGLU", sub_op::reglu}, {"SWIGLU_OAI", sub_op::swiglu_oai},
-    {"SOFTPLUS", sub_op::softplus}, {"TANH", sub_op::tanh}};
-
-template <class T, std::size_t N>
-T named(const std::pair<std::string_view, T> (&names)[N], std::string_view text, T otherwise) {
-    for (const auto& [spelling, kind] : names)
-        if (spelling == text) return kind;
-    return otherwise;
-}
 
 /// Names found in the file that this library does not know, with how often and where first.
 struct unknowns {
@@ -110,8 +88,8 @@ private:
     void read(const place& at, tensor& t) {
         const std::string op_text = text(at, "op");
         const std::string type_text = text(at, "type");
-        t.kind = named(ops, op_text, op::other);
-        t.sub = named(sub_ops, text(at, "sub"), sub_op::other);
+        t.kind = op_named(op_text);
+        t.sub = sub_op_named(text(at, "sub"));
         t.type = format_named(type_text.c_str());
         t.name = keep(text(at, "name"));
         t.op_name = keep(op_text);
