@@ -1,0 +1,35 @@
+// Problems by hand.
+#pragma once
+
+#include "catena/pick/problem.hpp"
+
+#include <initializer_list>
+
+namespace catena_test {
+
+/// rms_norm | mul | emit q8_1 of `rows` rows.
+inline catena::problem norm_problem(std::int64_t k, std::int64_t rows = 1) {
+    catena::problem p;
+    p.needs.norm = catena::norm_kind::rms;
+    p.needs.scale = true;
+    p.needs.emits = catena::format_set::of(catena::format::q8_1);
+    p.k = p.quant_k = k;
+    p.rows = rows;
+    return p;
+}
+
+inline catena::problem matvec_problem(std::int64_t k, std::initializer_list<catena::problem_member> members,
+                                      std::int64_t columns = 1) {
+    catena::problem p;
+    p.needs.kind = catena::skeleton::matvec;
+    p.needs.activation = catena::format::q8_1;
+    p.k = k;
+    p.columns = columns;
+    for (const catena::problem_member& m : members) {
+        p.needs.weights = p.needs.weights | m.type;
+        p.member[p.member_count++] = m;
+    }
+    return p;
+}
+
+}  // namespace catena_test

@@ -1,0 +1,163 @@
+#include "catena/pick/constraints.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+#include <string>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+rejection judge(const row& r, const problem& p) { return constraint(r, p, toy_arch); }
+
+row norm(policy p) { return row_of(norm_row, p); }
+row matvec(policy p, format_set weights = q4) { return row_of(matvec_of(weights), p); }
+
+}  // namespace
+
+TEST_CASE("a row serves what it computes, and less", "[constraints]") {
+    CHECK(judge(norm(kept_row), norm_problem(512)).why == limit::none);
+    problem p = norm_problem(512);
+    p.needs.residual = true;
+    CHECK(judge(norm(kept_row), p).why == limit::none);
+    p.needs.norm = norm_kind::none;
+    CHECK(judge(norm(kept_row), p).why == limit::computes);
+    p = norm_problem(512);
+    p.needs.emits = p.needs.emits | format::f16;
+    CHECK(judge(norm(kept_row), p).why == limit::computes);
+    CHECK(judge(matvec(narrow_matvec), norm_problem(512)).why == limit::computes);
+
+    row bare = norm(kept_row);
+    bare.computes.residual = bare.computes.scale = false;
+    CHECK(judge(bare, norm_problem(512)).why == limit::computes);
+
+    CHECK(judge(matvec(narrow_matvec), matvec_problem(512, {{format::q6_K, 64}})).why == limit::computes);
+    CHECK(judge(matvec(narrow_matvec, q4 | q6), matvec_problem(512, {{format::q6_K, 64}})).why ==
+          limit::none);
+}
+
+TEST_CASE("what the arch cannot hold is told with its numbers", "[constraints]") {
+    const problem p = norm_problem(512);
+    policy n = kept_row;
+    SECTION("threads") {
+        n.threads = 1024;
+        const rejection r = judge(norm(n), p);
+        CHECK(r.why == limit::threads);
+        CHECK(r.have == 1024);
+        CHECK(r.need == 512);
+        CHECK(sentence(r) == "1024 threads a block; the arch runs at most 512, in warps of 32");
+    }
+    SECTION("part of a warp") {
+        n.threads = 48;
+        CHECK(judge(norm(n), p).why == limit::threads);
+    }
+    SECTION("launch bounds") {
+        n.min_blocks = 9;
+        CHECK(judge(norm(n), p).why == limit::launch_bounds);
+        n.threads = 512;
+        n.min_blocks = 3;
+        CHECK(judge(norm(n), p).why == limit::launch_bounds);
+    }
+    SECTION("registers of a thread") {
+        row r = norm(n);
+        r.registers = 129;
+        CHECK(judge(r, p).why == limit::registers);
+    }
+    SECTION("registers of an SM") {
+        n.threads = 512;
+        row r = norm(n);
+        r.registers = 65;
+        CHECK(judge(r, p).why == limit::registers);
+        r.registers = 64;
+        CHECK(judge(r, p).why == limit::none);
+    }
+    SECTION("copies") {
+        arch old = toy_arch;
+        old.async_copy = old.bulk_copy = false;
+        n = narrow_matvec;
+        n.copy = copy_method::async;
+        const problem m = matvec_problem(512, {{format::q4_K, 64}});
+        CHECK(constraint(matvec(n), m, old).why == limit::copy_method);
+        CHECK(constraint(matvec(n), m, toy_arch).why == limit::none);
+        n.copy = copy_method::bulk;
+        CHECK(constraint(matvec(n), m, old).need == 90);
+    }
+    SECTION("shared memory") {
+        n = narrow_matvec;
+        n.stages = 32;
+        const rejection r = judge(matvec(n), matvec_problem(512, {{format::q4_K, 64}}));
+        CHECK(r.why == limit::shared_memory);
+        CHECK(r.need == toy_arch.shared_per_block);
+        CHECK(r.have == shared_bytes(matvec_of(q4), n, 512, 1));
+    }
+    SECTION("shared memory for the activation of every column") {
+        n = wide_matvec;
+        n.activation = activation_source::shared;
+        problem m = matvec_problem(16384, {{format::q4_K, 64}}, 4);
+        CHECK(judge(matvec(n), m).why == limit::shared_memory);
+        m.columns = 1;
+        CHECK(judge(matvec(n), m).why == limit::none);
+    }
+}
+
+TEST_CASE("the plain row takes any length, others what their registers hold", "[constraints]") {
+    const std::int64_t held = kept_row.threads * kept_row.values;
+    CHECK(judge(norm(kept_row), norm_problem(held)).why == limit::none);
+    const rejection r = judge(norm(kept_row), norm_problem(held + 32));
+    CHECK(r.why == limit::held_values);
+    CHECK(r.need == held);
+    CHECK(judge(norm(plain_row), norm_problem(1 << 20)).why == limit::none);
+}
+
+TEST_CASE("lengths must divide", "[constraints]") {
+    CHECK(judge(norm(plain_row), norm_problem(500)).why == limit::divisibility);
+    problem p = norm_problem(500);
+    p.quant_k = 0;
+    CHECK(judge(norm(plain_row), p).why == limit::none);
+    p.k = 501;
+    CHECK(judge(norm(plain_row), p).why == limit::none);
+    CHECK(judge(norm(kept_row), p).why == limit::divisibility);
+    const rejection r = judge(matvec(narrow_matvec), matvec_problem(544, {{format::q4_K, 64}}));
+    CHECK(r.why == limit::divisibility);
+    CHECK(r.need == 256);
+}
+
+TEST_CASE("vector rows and asynchronous copies want 16 bytes", "[constraints]") {
+    problem p = norm_problem(512);
+    p.alignment = 8;
+    CHECK(judge(norm(kept_row), p).why == limit::alignment);
+    CHECK(judge(norm(plain_row), p).why == limit::none);
+    p.alignment = 2;
+    CHECK(judge(norm(plain_row), p).why == limit::alignment);
+
+    problem m = matvec_problem(512, {{format::q4_K, 64}});
+    m.alignment = 2;
+    policy n = narrow_matvec;
+    CHECK(judge(matvec(n), m).why == limit::none);
+    n.copy = copy_method::bulk;
+    CHECK(judge(matvec(n), m).why == limit::alignment);
+    m.alignment = 1;
+    CHECK(judge(matvec(narrow_matvec), m).why == limit::alignment);
+}
+
+TEST_CASE("a matvec serves as many columns as it has accumulators", "[constraints]") {
+    const row r = matvec(wide_matvec);
+    CHECK(judge(r, matvec_problem(512, {{format::q4_K, 64}}, 4)).why == limit::none);
+    const rejection no = judge(r, matvec_problem(512, {{format::q4_K, 64}}, 5));
+    CHECK(no.why == limit::columns);
+    CHECK(no.have == 5);
+    CHECK(no.need == 4);
+}
+
+TEST_CASE("experts work on one column at a time, up to some tokens", "[constraints]") {
+    const row r = matvec(narrow_matvec);
+    problem p = matvec_problem(512, {{format::q4_K, 64, 16}}, 32);
+    p.expert = true;
+    p.tokens = 8;
+    CHECK(judge(r, p).why == limit::none);
+    p.tokens = 9;
+    CHECK(judge(r, p).why == limit::columns);
+}

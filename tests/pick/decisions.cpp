@@ -1,0 +1,190 @@
+// Golden decisions on invented hardware: when one changes, somebody changed the cost model or a limit, and
+// should say so.
+#include "catena/pick/name.hpp"
+#include "catena/pick/pick.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+table table_of(const std::vector<row>& rows, const arch& a = toy_arch) {
+    table t;
+    t.target = &a;
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    return t;
+}
+
+std::string picked_name(const problem& p, const table& t, const preference& want = {}) {
+    return row_name(t, pick(p, t, want).row);
+}
+
+limit why_not(const choice& c, int row) {
+    for (const rejection& r : c.rejected)
+        if (r.row == row) return r.why;
+    return limit::none;
+}
+
+const std::vector<row> row_rows = {
+    row_of(norm_row, {.threads = 64, .values = 8, .vector = true}),
+    row_of(norm_row, {.threads = 256, .values = 8, .vector = true}),
+    row_of(norm_row, {.threads = 512, .values = 16, .vector = true}),
+    row_of(norm_row, {.threads = 128}),
+};
+
+const std::vector<row> matvec_rows = {
+    row_of(matvec_of(q4), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
+    row_of(matvec_of(q4), {.threads = 128, .rows = 4, .columns = 1, .piece = 1024, .stages = 4,
+                           .copy = copy_method::bulk}),
+    row_of(matvec_of(q4), {.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2}),
+    row_of(matvec_of(q4 | q6), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
+};
+
+}  // namespace
+
+TEST_CASE("short rows get few threads, long rows many, endless rows the plain row", "[decisions]") {
+    const table t = table_of(row_rows);
+    CHECK(picked_name(norm_problem(256), t) == "add_rms_norm_mul.f32_q8_1.t64_v8_vec.toy");
+    CHECK(picked_name(norm_problem(2048), t) == "add_rms_norm_mul.f32_q8_1.t256_v8_vec.toy");
+    CHECK(picked_name(norm_problem(8192), t) == "add_rms_norm_mul.f32_q8_1.t512_v16_vec.toy");
+    CHECK(picked_name(norm_problem(8224), t) == "add_rms_norm_mul.f32_q8_1.t128_v0.toy");
+}
+
+TEST_CASE("misaligned rows get the plain row", "[decisions]") {
+    problem p = norm_problem(2048);
+    p.alignment = 4;
+    CHECK(picked_name(p, table_of(row_rows)) == "add_rms_norm_mul.f32_q8_1.t128_v0.toy");
+}
+
+TEST_CASE("the matvec with more bytes in flight wins on a large matrix", "[decisions]") {
+    const table t = table_of(matvec_rows);
+    CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}), t) ==
+          "mul_mat.q4_K.t128_r4_c1_p1024_s4_bulk_global.toy");
+}
+
+TEST_CASE("columns decide before anything else", "[decisions]") {
+    const table t = table_of(matvec_rows);
+    CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}, 2), t) ==
+          "mul_mat.q4_K.t64_r2_c4_p1024_s2_plain_global.toy");
+    CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}, 5), t) == "none");
+}
+
+TEST_CASE("only a row that lists all formats of a group serves it", "[decisions]") {
+    const table t = table_of(matvec_rows);
+    CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q6_K, 512}}), t) ==
+          "mul_mat.q4_K_q6_K.t64_r1_c1_p1024_s2_plain_global.toy");
+    CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q8_0, 512}}), t) == "none");
+}
+
+TEST_CASE("of rows that are equally good the first of the table is picked", "[decisions]") {
+    const std::vector<row> twins(3, row_of(norm_row, kept_row));
+    CHECK(pick(norm_problem(512), table_of(twins)).row == 0);
+    const choice c = choose(norm_problem(512), table_of(twins));
+    CHECK(why_not(c, 1) == limit::slower);
+    CHECK(why_not(c, 2) == limit::slower);
+}
+
+TEST_CASE("a choice holds every other row with its reason", "[decisions]") {
+    const table t = table_of(matvec_rows);
+    const choice c = choose(matvec_problem(4096, {{format::q4_K, 8192}}, 2), t);
+    CHECK(c.best.row == 2);
+    REQUIRE(c.rejected.size() == 3);
+    CHECK(why_not(c, 0) == limit::columns);
+    CHECK(why_not(c, 1) == limit::columns);
+    CHECK(why_not(c, 3) == limit::columns);
+    CHECK(sentence(c.rejected[0]) == "2 columns; it serves at most 1");
+
+    const choice one = choose(matvec_problem(4096, {{format::q4_K, 8192}}), t);
+    CHECK(one.best.row == 1);
+    CHECK(why_not(one, 0) == limit::slower);
+    for (const rejection& r : one.rejected) {
+        CHECK(r.have >= r.need);
+        CHECK(r.need == static_cast<std::int64_t>(one.best.predicted_us * 1000));
+    }
+}
+
+TEST_CASE("when no row serves, the nearest rejection is kept", "[decisions]") {
+    const picked p = pick(matvec_problem(4096, {{format::q4_K, 8192}}, 5), table_of(matvec_rows));
+    CHECK(p.row == -1);
+    CHECK(p.nearest.why == limit::columns);
+    CHECK(p.nearest.have == 5);
+}
+
+TEST_CASE("pick and choose agree", "[decisions]") {
+    const table t = table_of(matvec_rows);
+    for (const std::int64_t rows : {1, 7, 64, 1000, 8192, 128256})
+        for (const std::int64_t columns : {1, 2, 4}) {
+            const problem p = matvec_problem(2048, {{format::q4_K, static_cast<int>(rows)}}, columns);
+            CHECK(pick(p, t).row == choose(p, t).best.row);
+        }
+}
+
+TEST_CASE("the same bits for every batch: one order, whatever would be faster", "[decisions]") {
+    arch fast = toy_arch;
+    fast.bytes_per_us = 1e6;
+    const std::vector<row> rows = {
+        row_of(norm_row, {.threads = 512, .values = 8, .vector = true}),
+        row_of(norm_row, {.threads = 64, .values = 32, .vector = true}),
+        row_of(norm_row, {.threads = 512}),
+    };
+    const table t = table_of(rows, fast);
+    const preference same{.same_bits = true};
+    const std::int64_t k = 2048;
+    REQUIRE(pick(norm_problem(k), t).row == 0);
+    REQUIRE(pick(norm_problem(k, 4096), t).row == 1);
+    CHECK(pick(norm_problem(k), t, same).row == 0);
+    CHECK(pick(norm_problem(k, 4096), t, same).row == 0);
+    const choice c = choose(norm_problem(k, 4096), t, same);
+    CHECK(why_not(c, 1) == limit::order);
+    problem misaligned = norm_problem(k);
+    misaligned.alignment = 4;
+    CHECK(pick(misaligned, t, same).row == 2);
+}
+
+TEST_CASE("rows without a measurement are not picked when measurements are demanded", "[decisions]") {
+    std::vector<row> rows = row_rows;
+    const preference measured{.measured_only = true};
+    CHECK(pick(norm_problem(256), table_of(rows), measured).row == -1);
+    rows[3].evidence.kind = provenance_kind::measured;
+    CHECK(pick(norm_problem(256), table_of(rows), measured).row == 3);
+}
+
+TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decisions]") {
+    const row r = row_of(matvec_of(q4), {.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2});
+    problem p = matvec_problem(1024, {{format::q4_K, 1000}, {format::q4_K, 10}});
+    const int resident = blocks_per_sm(r, p, toy_arch);
+    REQUIRE(resident == 4);  // 128 threads of 64 registers
+    const std::int32_t band = band_rows(r, p, toy_arch);
+    CHECK(band == 64);       // 1010 rows over 16 blocks, in steps of 4 warps x 2 rows
+    CHECK(bands_of(p, band) == 16 + 1);
+    CHECK(config_of(r, p, toy_arch, band).blocks == 17);
+
+    p.member[0].rows = 3;
+    p.member_count = 1;
+    CHECK(band_rows(r, p, toy_arch) == 8);
+
+    p = matvec_problem(1024, {{format::q4_K, 64, 8}}, 6);
+    p.expert = true;
+    p.tokens = 3;
+    const std::int32_t expert_band = band_rows(r, p, toy_arch);
+    CHECK(expert_band == 24);
+    CHECK(config_of(r, p, toy_arch, expert_band).blocks == 3 * 6);
+}
+
+TEST_CASE("bytes are those of every operand once, experts one matrix for each column", "[decisions]") {
+    CHECK(bytes_of(norm_problem(512, 2)) == 4 * 512 * 2 + 4 * 512 + 2 * 576);
+    problem p = matvec_problem(512, {{format::q4_K, 10}}, 3);
+    CHECK(bytes_of(p) == 3 * 576 + 10 * 288 + 3 * 10 * 4);
+    p.expert = true;
+    p.tokens = 3;
+    p.member[0].experts = 2;
+    CHECK(bytes_of(p) == 3 * 576 + 2 * 10 * 288 + 3 * 10 * 4);
+}

@@ -1,0 +1,46 @@
+#include "catena/pick/name.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+TEST_CASE("a name spells what is computed, the formats, the policy and the arch", "[name]") {
+    CHECK(row_name(row_of(norm_row, kept_row), "toy") == "add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
+    CHECK(row_name(row_of(quantize_row, plain_row), "toy") == "quantize.q8_1.t64_v0.toy");
+    policy p = narrow_matvec;
+    CHECK(row_name(row_of(matvec_of(q6 | q4), p), "toy") ==
+          "mul_mat.q4_K_q6_K.t64_r2_c1_p1024_s2_plain_global.toy");
+    p.copy = copy_method::bulk;
+    p.activation = activation_source::shared;
+    p.min_blocks = 3;
+    CHECK(row_name(row_of(matvec_of(q8), p), "toy") ==
+          "mul_mat.q8_0.t64_m3_r2_c1_p1024_s2_bulk_shared.toy");
+}
+
+TEST_CASE("policies that differ have names that differ", "[name]") {
+    const policy base = narrow_matvec;
+    const auto differs = [&base](policy p) {
+        return policy_part(skeleton::matvec, p) != policy_part(skeleton::matvec, base);
+    };
+    policy p = base;
+    CHECK_FALSE(differs(p));
+    p = base, p.threads = 96; CHECK(differs(p));
+    p = base, p.min_blocks = 2; CHECK(differs(p));
+    p = base, p.rows = 3; CHECK(differs(p));
+    p = base, p.columns = 3; CHECK(differs(p));
+    p = base, p.piece = 2048; CHECK(differs(p));
+    p = base, p.stages = 3; CHECK(differs(p));
+    p = base, p.copy = copy_method::async; CHECK(differs(p));
+    p = base, p.activation = activation_source::shared; CHECK(differs(p));
+    policy row = kept_row;
+    row.vector = false;
+    CHECK(policy_part(skeleton::row, row) != policy_part(skeleton::row, kept_row));
+}
+
+TEST_CASE("an index without a row has no name", "[name]") {
+    CHECK(row_name(toy_table(), -1) == "none");
+    CHECK(row_name(toy_table(), toy_row_count) == "none");
+    CHECK(row_name(table{}, 0) == "none");
+}
