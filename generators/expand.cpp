@@ -3,6 +3,7 @@
 #include "catalogue.hpp"
 #include "policies.hpp"
 
+#include "catena/pick/constraints.hpp"
 #include "catena/pick/name.hpp"
 
 #include <algorithm>
@@ -12,12 +13,10 @@ namespace catena::generator {
 
 namespace {
 
-/// A row launch switches operands and emits off by null pointers; a matvec is keyed by its formats.
-bool serves(const computation& wide, const computation& narrow) {
-    if (wide == narrow) return true;
-    return wide.kind == skeleton::row && narrow.kind == skeleton::row && wide.norm == narrow.norm &&
-           wide.residual >= narrow.residual && wide.scale >= narrow.scale &&
-           wide.emits.contains(narrow.emits);
+/// A row launch switches operands and emits off at run time, so a wide one is enough. A matvec compiled for
+/// more formats than occur is slower, so every listed set stays.
+bool makes_superfluous(const computation& wide, const computation& narrow) {
+    return wide.kind == skeleton::row && wide != narrow && serves(wide, narrow);
 }
 
 }  // namespace
@@ -39,7 +38,7 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
     std::vector<computation> kept;
     for (const computation& c : wanted) {
         const bool served = std::any_of(wanted.begin(), wanted.end(), [&](const computation& other) {
-            return other != c && serves(other, c);
+            return makes_superfluous(other, c);
         });
         if (!served && std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
     }

@@ -1,6 +1,8 @@
 #include "policies.hpp"
 
 #include "catena/kernel/layout.hpp"
+#include "catena/pick/constraints.hpp"
+#include "catena/pick/name.hpp"
 
 #include <stdexcept>
 
@@ -86,31 +88,20 @@ std::vector<policy> policies_of(const arch_choice& choice, skeleton kind) {
 
 }  // namespace
 
-std::string objection(const arch& target, const computation& computes, const policy& p) {
+std::string objection(const arch& target, const row& r) {
     const auto text = [](auto n) { return std::to_string(n); };
-    if (p.threads <= 0 || p.threads % warp_size != 0)
-        return text(p.threads) + " threads are not whole warps";
-    if (p.threads > target.max_threads_per_block)
-        return text(p.threads) + " threads in a block of at most " + text(target.max_threads_per_block);
-    if (p.min_blocks < 1 || p.min_blocks > target.max_blocks_per_sm ||
-        p.min_blocks * p.threads > target.max_threads_per_sm)
-        return text(p.min_blocks) + " blocks of " + text(p.threads) + " threads do not fit an SM";
+    const policy& p = r.numbers;
+    if (const rejection no = detail::fits_arch(r, target); no.why != limit::none) return sentence(no);
     if (target.registers_per_sm / (p.min_blocks * p.threads) < 32)
-        return "the launch bounds leave fewer than 32 registers a thread";
-    if (computes.kind == skeleton::row) {
-        if (p.values % 4 != 0) return text(p.values) + " values a thread are no multiple of 4";
-        return "";
-    }
+        return "its launch bounds leave fewer than 32 registers a thread";
+    if (r.computes.kind == skeleton::row)
+        return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
     if (p.piece <= 0 || p.piece % warp_values != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
-    if (p.rows < 1 || p.columns < 1 || p.stages < 1)
-        return "rows, columns and stages must be positive";
-    if (p.copy == copy_method::async && !target.async_copy) return "no cp.async on this arch";
-    if (p.copy == copy_method::bulk && !target.bulk_copy) return "no bulk copies on this arch";
-    const std::int64_t shared = shared_bytes(computes, p, 256, p.columns);
+    if (p.rows < 1 || p.columns < 1 || p.stages < 1) return "rows, columns and stages must be positive";
+    const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns);
     if (shared > target.shared_per_block)
-        return text(shared) + " bytes of shared memory in a block of at most " +
-               text(target.shared_per_block);
+        return sentence({.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});
     return "";
 }
 
@@ -118,14 +109,12 @@ std::vector<row> rows_for(const arch& target, const computation& computes) {
     const arch_choice& choice = choice_of(target);
     std::vector<row> rows;
     for (const policy& numbers : policies_of(choice, computes.kind)) {
-        const std::string why = objection(target, computes, numbers);
-        if (!why.empty())
-            throw std::runtime_error("policies: a row of " + std::string(target.name) + " is illegal: " +
-                                     why);
         row r = {.computes = computes, .numbers = numbers, .order = order_of(computes, numbers),
                  .evidence = {}};
         if (*choice.inherits != '\0')
             r.evidence = {.kind = provenance_kind::inherited, .arch = choice.inherits};
+        const std::string why = objection(target, r);
+        if (!why.empty()) throw std::runtime_error("policies: " + row_name(r, target.name) + ": " + why);
         rows.push_back(r);
     }
     return rows;

@@ -11,7 +11,7 @@ namespace catena::generator {
 /// The rows of one computation on one arch. Registers are left at 0.
 std::vector<row> rows_for(const arch& target, const computation& computes);
 
-/// Why `numbers` cannot run on `target`, or an empty string.
-std::string objection(const arch& target, const computation& computes, const policy& numbers);
+/// Why no problem at all could run the row on `target`, or an empty string.
+std::string objection(const arch& target, const row& r);
 
 }  // namespace catena::generator

@@ -41,10 +41,10 @@ std::string all_header(const std::vector<instance_set>& sets) {
     out += "#include \"catena/launch/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
            "#include <string_view>\n\n"
            "namespace catena::instances {\n\n"
-           "/// The names of the linked sets, separated by spaces.\n"
+           "/// The names of the linked sets, a space before each.\n"
            "inline constexpr char built_in[] = \"\"\n";
     for (const instance_set& set : sets)
-        out += "#if defined(" + has_macro(set) + ")\n    \"" + set.target->name + " \"\n#endif\n";
+        out += "#if defined(" + has_macro(set) + ")\n    \" " + set.target->name + "\"\n#endif\n";
     out += "    ;\n\n"
            "/// The table of `arch`. When its set is not linked: a table without rows, whose state names those\n"
            "/// that are.\n"
@@ -55,9 +55,9 @@ std::string all_header(const std::vector<instance_set>& sets) {
                "\") return " + set.target->name + "();\n#endif\n";
     out += "    table none;\n"
            "    none.state = failure(status_code::no_instances,\n"
-           "                         \"no instances for arch '%.24s': built in are %s; link \"\n"
+           "                         \"no instances for arch '%.24s': built in are%s; link \"\n"
            "                         \"catena::instances_<arch>\",\n"
-           "                         arch == nullptr ? \"\" : arch, sizeof(built_in) > 1 ? built_in : \"none \");\n"
+           "                         arch == nullptr ? \"\" : arch, sizeof(built_in) > 1 ? built_in : \" none\");\n"
            "    return none;\n"
            "}\n\n"
            "}  // namespace catena::instances\n";

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5c4dca74b5754f47.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3bfa57cb769f0da7.
 // The instance sets that this program links, by the name of their arch. A set is there when its
 // target catena::instances_<arch> is linked, which defines CATENA_HAS_<ARCH>.
 #pragma once
@@ -34,31 +34,31 @@
 
 namespace catena::instances {
 
-/// The names of the linked sets, separated by spaces.
+/// The names of the linked sets, a space before each.
 inline constexpr char built_in[] = ""
 #if defined(CATENA_HAS_HOST)
-    "host "
+    " host"
 #endif
 #if defined(CATENA_HAS_SM_75)
-    "sm_75 "
+    " sm_75"
 #endif
 #if defined(CATENA_HAS_SM_80)
-    "sm_80 "
+    " sm_80"
 #endif
 #if defined(CATENA_HAS_SM_86)
-    "sm_86 "
+    " sm_86"
 #endif
 #if defined(CATENA_HAS_SM_89)
-    "sm_89 "
+    " sm_89"
 #endif
 #if defined(CATENA_HAS_SM_90)
-    "sm_90 "
+    " sm_90"
 #endif
 #if defined(CATENA_HAS_SM_100)
-    "sm_100 "
+    " sm_100"
 #endif
 #if defined(CATENA_HAS_SM_120)
-    "sm_120 "
+    " sm_120"
 #endif
     ;
 
@@ -92,9 +92,9 @@ inline table table_named(const char* arch) {
 #endif
     table none;
     none.state = failure(status_code::no_instances,
-                         "no instances for arch '%.24s': built in are %s; link "
+                         "no instances for arch '%.24s': built in are%s; link "
                          "catena::instances_<arch>",
-                         arch == nullptr ? "" : arch, sizeof(built_in) > 1 ? built_in : "none ");
+                         arch == nullptr ? "" : arch, sizeof(built_in) > 1 ? built_in : " none");
     return none;
 }
 

@@ -71,9 +71,9 @@ inline table for_device(int device) noexcept {
     }
     if (best.target == nullptr)
         return none(failure(status_code::no_instances,
-                            "no instances run on CUDA device %d (sm_%d): built in are %s; link "
+                            "no instances run on CUDA device %d (sm_%d): built in are%s; link "
                             "catena::instances_sm_%d with CUDA enabled",
-                            device, wanted, sizeof(built_in) > 1 ? built_in : "none", wanted));
+                            device, wanted, sizeof(built_in) > 1 ? built_in : " none", wanted));
     if (best.target->compute_capability != wanted)
         best.state = failure(status_code::ok, "device %d is sm_%d, which has no set here: %s serves",
                              device, wanted, best.target->name);

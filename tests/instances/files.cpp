@@ -1,0 +1,74 @@
+// Writing files: only what changed, whole or not at all, and nothing that is not ours.
+#include "files.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace catena::generator;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// An empty folder for as long as the test runs.
+struct scratch {
+    fs::path root = fs::temp_directory_path() / ("catena_files_" + std::to_string(::getpid()));
+    scratch() { fs::create_directories(root); }
+    ~scratch() { fs::remove_all(root); }
+};
+
+const std::vector<rendered_file> two = {{"instances/a/rows.inc", stamped("//", "one\n")},
+                                        {"instances/b/rows.inc", stamped("//", "two\n")}};
+
+}  // namespace
+
+TEST_CASE("Missing files are written, and a second run writes nothing") {
+    const scratch folder;
+    CHECK(update(two, folder.root).size() == 2);
+    CHECK(read_text(folder.root / "instances/a/rows.inc") == two[0].content);
+    CHECK(update(two, folder.root).empty());
+}
+
+TEST_CASE("A file that did not change keeps its time") {
+    const scratch folder;
+    (void)update(two, folder.root);
+    const fs::path kept = folder.root / "instances/a/rows.inc";
+    const auto then = fs::last_write_time(kept) - std::chrono::hours(1);
+    fs::last_write_time(kept, then);
+    write_text(folder.root / "instances/b/rows.inc", "edited by hand");
+    const std::vector<difference> found = update(two, folder.root);
+    REQUIRE(found.size() == 1);
+    CHECK(sentence(found[0]) == "instances/b/rows.inc differs");
+    CHECK(fs::last_write_time(kept) == then);
+}
+
+TEST_CASE("A stale generated file is removed, any other file is left alone") {
+    const scratch folder;
+    (void)update(two, folder.root);
+    write_text(folder.root / "instances/a/registers.txt", "not generated\n");
+    const std::vector<rendered_file> one = {two[1]};
+    CHECK(compare(one, folder.root).size() == 1);
+    const std::vector<difference> found = update(one, folder.root);
+    REQUIRE(found.size() == 1);
+    CHECK(sentence(found[0]) == "instances/a/rows.inc is stale");
+    CHECK_FALSE(fs::exists(folder.root / "instances/a/rows.inc"));
+    CHECK(fs::exists(folder.root / "instances/a/registers.txt"));
+}
+
+TEST_CASE("Comparing writes nothing") {
+    const scratch folder;
+    CHECK(compare(two, folder.root).size() == 2);
+    CHECK(fs::is_empty(folder.root));
+}
+
+TEST_CASE("A write that fails leaves the file as it was") {
+    const scratch folder;
+    (void)update(two, folder.root);
+    const fs::path taken = folder.root / "instances/a/rows.inc.new";
+    fs::create_directories(taken / "occupied");  // where the new content would be written first
+    CHECK_THROWS_WITH(write_text(folder.root / "instances/a/rows.inc", "new"),
+                      Catch::Matchers::Contains("cannot write"));
+    CHECK(read_text(folder.root / "instances/a/rows.inc") == two[0].content);
+}

@@ -1,0 +1,97 @@
+// ptxas_check NVCC ARCH LOG FAMILY... : compiles families of an arch's set (all: every one) and checks what
+// ptxas reports: every row is there, none spills, registers fit the launch bounds and are those on record.
+// The compiler's words go to LOG.
+#include "files.hpp"
+#include "policies.hpp"
+#include "registers.hpp"
+
+#include "catena/pick/name.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <set>
+#include <string>
+
+namespace {
+
+using namespace catena;
+using namespace catena::generator;
+
+std::string compile(const std::string& nvcc, const arch& target, const std::string& file,
+                    const std::string& log) {
+    const std::string number = std::string(target.name).substr(3);
+    const std::string command = "'" + nvcc + "' -std=c++20 -O3 -DNDEBUG -Xptxas -v -gencode arch=compute_" +
+                                number + ",code=sm_" + number + " -I'" CATENA_SOURCE_DIR "/include' -c '" +
+                                file + "' -o '" + log + ".o' > '" + log + ".part' 2>&1";
+    std::printf("%s\n", file.c_str());
+    std::fflush(stdout);
+    const int code = std::system(command.c_str());
+    const std::string said = read_text(log + ".part");
+    std::filesystem::remove(log + ".part");
+    std::filesystem::remove(log + ".o");
+    if (code != 0) throw std::runtime_error("nvcc refuses " + file + ":\n" + said);
+    return said;
+}
+
+/// Every fault of a compiled row, as a sentence.
+std::string faults(const row& r, const std::string& name, const std::vector<compiled_kernel>& kernels,
+                   const arch& target) {
+    for (const compiled_kernel& k : kernels) {
+        if (k.symbol != symbol(r, target)) continue;
+        std::string out;
+        if (k.spilled_bytes != 0) out += name + " spills " + std::to_string(k.spilled_bytes) + " bytes\n";
+        if (k.stack_bytes != 0)
+            out += name + " keeps " + std::to_string(k.stack_bytes) + " bytes in local memory\n";
+        if (k.registers * r.numbers.threads * r.numbers.min_blocks > target.registers_per_sm)
+            out += name + " needs more registers than its launch bounds allow\n";
+        return out;
+    }
+    return name + " was not compiled\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    if (argc < 5) throw std::runtime_error("usage: ptxas_check NVCC ARCH LOG FAMILY...");
+    const arch* target = arch_named(argv[2]);
+    if (target == nullptr) throw std::runtime_error(std::string(argv[2]) + " is no arch");
+    const std::set<std::string> families(argv + 4, argv + argc);
+    const bool whole = families.count("all") != 0;
+
+    const registers_by_name known = read_registers(CATENA_SOURCE_DIR);
+    std::string log, complaints;
+    std::set<std::string> compiled;
+    bool off_record = false;
+    for (const instance_set& set : expand(computations_of(catalogue_chains()), {})) {
+        if (set.target != target) continue;
+        for (const row& r : set.rows) {
+            const std::string f = family(r.computes);
+            if (!whole && families.count(f) == 0) continue;
+            if (compiled.insert(f).second)
+                log += compile(argv[1], *target,
+                               std::string(CATENA_SOURCE_DIR "/instances/") + target->name + "/" + f + ".cu",
+                               argv[3]);
+        }
+        const std::vector<compiled_kernel> kernels = parse_ptxas(log);
+        const registers_by_name now = registers_of(set, kernels);
+        for (const row& r : set.rows) {
+            if (compiled.count(family(r.computes)) == 0) continue;
+            const std::string name = row_name(r, target->name);
+            complaints += faults(r, name, kernels, *target);
+            const auto on_record = known.find(name);
+            const int was = on_record == known.end() ? 0 : on_record->second;
+            if (now.count(name) == 0 || now.at(name) == was) continue;
+            off_record = true;
+            complaints += name + " uses " + std::to_string(now.at(name)) + " registers, " +
+                          std::to_string(was) + " are on record\n";
+        }
+    }
+    write_text(argv[3], log);
+    std::printf("%s", complaints.c_str());
+    if (off_record) std::printf("to put them on record: generate --registers %s\n", argv[3]);
+    return complaints.empty() ? 0 : 1;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "ptxas_check: %s\n", error.what());
+    return 2;
+}

@@ -1,0 +1,152 @@
+// The sets as a program sees them: complete, legal, named once, and with a host kernel for every row.
+#include "expand.hpp"
+#include "policies.hpp"
+
+#include "catena/instances/all.hpp"
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/name.hpp"
+#include "catena_test/catch.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+using namespace catena;
+
+namespace {
+
+std::vector<table> all_tables() {
+    std::vector<table> all;
+    for (const arch& a : arch_registry) all.push_back(instances::table_named(a.name));
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("Every arch of the registry has a table with the catalogue's chains") {
+    const std::vector<lowered_chain> chains = generator::catalogue_chains();
+    for (const table& t : all_tables()) {
+        REQUIRE(t.state.ok());
+        REQUIRE(t.target != nullptr);
+        INFO(t.target->name);
+        CHECK(t.row_count > 0);
+        REQUIRE(t.chain_count == static_cast<int>(chains.size()));
+        for (int i = 0; i < t.chain_count; ++i) {
+            CHECK(std::string(t.chains[i].name) == chains[static_cast<std::size_t>(i)].name);
+            CHECK(std::string(t.chains[i].signature) == chains[static_cast<std::size_t>(i)].signature);
+            REQUIRE(t.chains[i].count == chains[static_cast<std::size_t>(i)].count);
+            for (int s = 0; s < t.chains[i].count; ++s) {
+                const stage& made = chains[static_cast<std::size_t>(i)].stages[s];
+                CHECK(t.chains[i].stages[s].kind == made.kind);
+                CHECK(t.chains[i].stages[s].reads == made.reads);
+                CHECK(t.chains[i].stages[s].formats == made.formats);
+            }
+        }
+    }
+}
+
+TEST_CASE("Every chain's computations have rows on every arch, a plain one among them") {
+    const std::vector<computation> wanted = generator::computations_of(generator::catalogue_chains());
+    for (const table& t : all_tables())
+        for (const computation& c : wanted) {
+            int rows = 0, plain = 0;
+            for (int i = 0; i < t.row_count; ++i) {
+                if (t.rows[i].computes != c) continue;
+                const policy& p = t.rows[i].numbers;
+                ++rows;
+                if (c.kind == skeleton::row) plain += p.values == 0 && !p.vector;
+                if (c.kind == skeleton::matvec)
+                    plain += p.copy == copy_method::plain && p.activation == activation_source::global &&
+                             p.columns >= 8;
+            }
+            INFO(t.target->name << " " << generator::family(c));
+            CHECK(rows > 1);
+            CHECK(plain >= 1);
+        }
+}
+
+TEST_CASE("Every row is legal for its arch") {
+    for (const table& t : all_tables())
+        for (int i = 0; i < t.row_count; ++i) {
+            INFO(row_name(t, i));
+            CHECK(generator::objection(*t.target, t.rows[i]) == "");
+            CHECK(t.rows[i].order == order_of(t.rows[i].computes, t.rows[i].numbers));
+        }
+}
+
+TEST_CASE("A row's name is its own, in all sets together") {
+    std::set<std::string> names;
+    int rows = 0;
+    for (const table& t : all_tables())
+        for (int i = 0; i < t.row_count; ++i, ++rows) names.insert(row_name(t, i));
+    CHECK(static_cast<int>(names.size()) == rows);
+}
+
+TEST_CASE("Every row says where its numbers come from") {
+    for (const table& t : all_tables())
+        for (int i = 0; i < t.row_count; ++i) {
+            const provenance& p = t.rows[i].evidence;
+            INFO(row_name(t, i));
+            if (p.kind == provenance_kind::inherited) CHECK(arch_named(p.arch) != nullptr);
+            if (p.kind == provenance_kind::measured) CHECK(std::string(p.date) != "");
+        }
+}
+
+TEST_CASE("Every row of every set has a kernel on the host") {
+    for (const table& t : all_tables()) {
+        const table host = instances::on_host(t);
+        CHECK(host.launch == launch_host);
+        for (int i = 0; i < t.row_count; ++i) {
+            INFO(row_name(t, i));
+            CHECK(host.kernels[i] != nullptr);
+            CHECK(host.kernels[i] == reinterpret_cast<const void*>(instances::host_kernel_for(
+                                         t.rows[i].computes, t.rows[i].numbers)));
+        }
+    }
+}
+
+TEST_CASE("A row that no set has gets no host kernel") {
+    policy unheard_of = instances::table_named("host").rows[0].numbers;
+    unheard_of.values = 64;
+    CHECK(instances::host_kernel_for(instances::table_named("host").rows[0].computes, unheard_of) ==
+          nullptr);
+}
+
+TEST_CASE("A wrong arch names the archs that are built in") {
+    const table t = instances::table_named("sm_70");
+    CHECK(t.state.code == status_code::no_instances);
+    CHECK(std::string(t.state.message) ==
+          "no instances for arch 'sm_70': built in are host sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; "
+          "link catena::instances_<arch>");
+    CHECK(t.row_count == 0);
+    CHECK(instances::table_named(nullptr).state.code == status_code::no_instances);
+}
+
+TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
+    row good;
+    good.computes = {.kind = skeleton::matvec, .activation = format::q8_1,
+                     .weights = format_set::of(format::q4_K)};
+    good.numbers = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4,
+                    .copy = copy_method::bulk, .activation = activation_source::shared};
+    const auto said = [&](const char* on, auto change) {
+        row r = good;
+        change(r.numbers);
+        return generator::objection(*arch_named(on), r);
+    };
+    CHECK(said("sm_90", [](policy&) {}) == "");
+    CHECK(said("sm_90", [](policy& p) { p.threads = 100; }) ==
+          "100 threads a block; the arch runs at most 1024, in warps of 32");
+    CHECK(said("sm_90", [](policy& p) { p.min_blocks = 17; }) ==
+          "its launch bounds promise 2176 threads on an SM; the arch holds 2048");
+    CHECK(said("sm_90", [](policy& p) { p.threads = 1024, p.min_blocks = 2; }) == "");
+    CHECK(said("sm_90", [](policy& p) { p.piece = 1000; }) ==
+          "a piece of 1000 values is no multiple of 1024");
+    CHECK(said("sm_90", [](policy& p) { p.stages = 0; }) == "rows, columns and stages must be positive");
+    CHECK(said("sm_90", [](policy& p) { p.stages = 128; }) ==
+          "it needs 610880 bytes of shared memory; a block may use 232448");
+    CHECK(said("sm_80", [](policy&) {}) == "the arch has no instruction for its copies (sm_90 on)");
+    CHECK(said("sm_75", [](policy& p) { p.copy = copy_method::async; }) ==
+          "the arch has no instruction for its copies (sm_80 on)");
+    good.computes = {.kind = skeleton::row};
+    CHECK(said("sm_90", [](policy& p) { p.values = 6; }) == "6 values a thread are no multiple of 4");
+}
