@@ -1,0 +1,11 @@
+# Finds ggml, which the tests and the example of its adapter use; nothing else needs it. Any installed ggml
+# with its CMake package serves, from 0.9.6 on: name its prefix in CMAKE_PREFIX_PATH. scripts/test makes one.
+function(catena_find_ggml)
+  find_package(ggml CONFIG QUIET HINTS ${PROJECT_SOURCE_DIR}/build/ggml)
+  if(ggml_FOUND)
+    message(STATUS "ggml: ${ggml_DIR}")
+  else()
+    message(STATUS "ggml: not found, its adapter is not tested (scripts/test gets it, or set CMAKE_PREFIX_PATH)")
+  endif()
+endfunction()
+catena_find_ggml()
