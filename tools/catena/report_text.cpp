@@ -20,11 +20,11 @@ void line(buffer& out, fmt::format_string<Args...> format, Args&&... args) {
     out.push_back('\n');
 }
 
-/// Equal lines once, with how often and where first, in the order of their first appearance.
+/// Lines of one key once, with how often and where first, in the order of their first appearance.
 class folded {
 public:
-    void add(std::string text, std::int32_t node) {
-        const auto [at, is_new] = index_.emplace(text, rows_.size());
+    void add(const std::string& key, std::string text, std::int32_t node) {
+        const auto [at, is_new] = index_.emplace(key, rows_.size());
         if (is_new) rows_.push_back({std::move(text), 0, node});
         ++rows_[at->second].count;
     }
@@ -44,7 +44,8 @@ private:
 };
 
 std::string work(const problem& p) {
-    if (p.needs.kind == skeleton::row) return fmt::format("{} rows of {}", p.rows, p.k);
+    if (p.needs.kind == skeleton::row)
+        return fmt::format("{} {} of {}", p.rows, p.rows == 1 ? "row" : "rows", p.k);
     std::map<std::string, int> members;
     for (int i = 0; i < p.member_count; ++i)
         ++members[fmt::format("{} {}", p.member[i].rows, name(p.member[i].type))];
@@ -67,9 +68,10 @@ void print_activations(buffer& out, const report& r) {
 }
 
 void print_launches(buffer& out, const report& r) {
-    line(out, "launches       {} one by one, {} by ggml-cuda's fusions, {} planned ({} of them Catena's)",
-         r.wanted.launches_per_node, r.peer.launches, r.done.launches, r.plan.steps.size());
-    line(out, "               {} planned if the engine fuses what it keeps", r.done.launches_engine_fused);
+    line(out, "launches       {} one by one, {} by ggml-cuda's fusions", r.wanted.launches_per_node,
+         r.peer.launches);
+    line(out, "planned        {} launches, {} of them Catena's; {} if the engine fuses what it keeps",
+         r.done.launches, r.plan.steps.size(), r.done.launches_engine_fused);
     line(out, "workspace      {} bytes", r.plan.workspace_bytes);
     line(out, "steps move     {:.1f} MB, attainable in {:.0f} us on {}",
          static_cast<double>(r.plan.bytes) / 1e6, r.plan.attainable_us, r.target.gpu);
@@ -99,18 +101,18 @@ std::string as_text(const report& r, bool verbose) {
 
     line(out, "\nsteps");
     folded steps;
-    for (const explained_step& s : r.plan.steps)
-        steps.add(fmt::format("{}: {}", s.instance, work(s.what)), s.launch_at);
+    for (const explained_step& s : r.plan.steps) {
+        std::string text = fmt::format("{}: {}", s.instance, work(s.what));
+        steps.add(text, text, s.launch_at);
+    }
     steps.print(out);
 
-    line(out, "\nleft with the engine");
+    line(out, "\nnot fused, or not as far");
     folded left;
-    for (const left_node& l : r.done.not_fused)
-        left.add(fmt::format("{}: {}", r.graph.tensors[static_cast<std::size_t>(
-                                                           r.graph.nodes[static_cast<std::size_t>(l.node)])]
-                                           .op_name,
-                             l.sentence),
-                 l.node);
+    for (const left_node& l : r.done.not_fused) {
+        const char* op_name = r.graph.view().node(l.node).op_name;
+        left.add(fmt::format("{} {}", op_name, name(l.why)), fmt::format("{}: {}", op_name, l.sentence), l.node);
+    }
     left.print(out);
     if (verbose) print_rejected(out, r);
     return fmt::to_string(out);

@@ -62,9 +62,7 @@ int run(const run_options& o) {
         }
     }
     write_whole(o.output.file, o.output.json ? as_json(report) : as_text(report));
-    for (const step_result& r : report.results)
-        if (!r.ok()) return exit_check_failed;
-    return exit_ok;
+    return report.ok() ? exit_ok : exit_check_failed;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include "catena/chain/reference.hpp"
 
+#include <cmath>
+
 namespace catena::tool {
 namespace {
 
@@ -48,6 +50,13 @@ comparison compare_rows(machine& on, const row_args& a, const rounded_output& o,
     return {o.of, sum.value(), o.limit};
 }
 
+/// True when `found` is the neighbour of `rule` on the other side of `exact`, which lies about halfway: the
+/// kernel's float may round the other way than the reference's double. (Not quite halfway: the stored scale is
+/// rounded to f16 after it was used.)
+bool other_side_of_a_tie(double found, double rule, double exact) {
+    return std::abs(found - exact) <= 1.15 * std::abs(rule - exact);
+}
+
 /// The quantised rows against the format's own rule on the reference, and that their padding is zero.
 std::vector<comparison> compare_quantized(machine& on, const row_args& a,
                                           const std::vector<double>& expected) {
@@ -64,7 +73,10 @@ std::vector<comparison> compare_quantized(machine& on, const row_args& a,
         const auto wanted = decode_row<double>(format::q8_1, rule, a.quant_k);
         const auto found =
             decode_row<double>(format::q8_1, std::span(bytes).first(stored), a.quant_k);
-        for (std::size_t i = 0; i < found.size(); ++i) sum.add(found[i], wanted[i]);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            const double exact = first[static_cast<std::ptrdiff_t>(i)];
+            sum.add(other_side_of_a_tie(found[i], wanted[i], exact) ? wanted[i] : found[i], wanted[i]);
+        }
         for (std::int64_t i = row_bytes(format::q8_1, a.quant_k); i < row_bytes_here; ++i)
             padding.add(static_cast<double>(bytes[static_cast<std::size_t>(i)]), 0);
     }

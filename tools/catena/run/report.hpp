@@ -5,6 +5,7 @@
 
 #include "catena/engine/json.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct run_report {
     std::string machine;
     check_options asked;
     std::vector<step_result> results;  ///< of the first steps of the plan
+
+    bool ok() const {
+        return std::all_of(results.begin(), results.end(), [](const step_result& r) { return r.ok(); });
+    }
 };
 
 std::string as_text(const run_report& r);

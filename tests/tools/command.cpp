@@ -1,0 +1,147 @@
+// The command as a process: what it prints where, its exit codes, and that it leaves no half-written file.
+#include "catena_test/catch.hpp"
+#include "small_graph.hpp"
+
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct outcome {
+    int code;
+    std::string out, err;
+};
+
+std::string content(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A directory with a small graph in it, and the command run there.
+struct workplace {
+    std::string path = catena_test::scratch("command");
+    workplace() {
+        fs::create_directories(path);
+        catena_test::write_file(path + "/small.json", catena_test::small_graph().dump());
+    }
+    ~workplace() { fs::remove_all(path); }
+
+    outcome run(const std::string& arguments) const {
+        const std::string line = "cd '" + path + "' && '" CATENA_COMMAND "' " + arguments + " >out 2>err </dev/null";
+        const int status = std::system(line.c_str());
+        outcome o{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(path + "/out"), content(path + "/err")};
+        fs::remove(path + "/out");
+        fs::remove(path + "/err");
+        return o;
+    }
+    int files() const {
+        return static_cast<int>(std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
+    workplace w;
+    for (const char* arguments : {"--help", "explain --help", "run --help", "instances --help"}) {
+        const outcome o = w.run(arguments);
+        CHECK(o.code == 0);
+        CHECK_THAT(o.out, Catch::Contains("Exit codes"));
+        CHECK(o.err.empty());
+    }
+}
+
+TEST_CASE("wrong usage is exit code 2 and says what is wrong", "[command]") {
+    workplace w;
+    CHECK(w.run("").code == 2);
+    CHECK(w.run("frobnicate").code == 2);
+    CHECK(w.run("explain").code == 2);
+    CHECK_THAT(w.run("explain").err, Catch::Contains("GRAPH"));
+    CHECK(w.run("explain small.json --no-such-option").code == 2);
+    CHECK(w.run("run small.json --layers 0").code == 2);
+    CHECK(w.run("run small.json --layers x").code == 2);
+    CHECK(w.run("instances").code == 2);
+}
+
+TEST_CASE("bad input is exit code 2, one sentence on standard error, and nothing elsewhere", "[command]") {
+    workplace w;
+    catena_test::write_file(w.path + "/bad.json", "{\"model\": ");
+    for (const char* command : {"explain", "run"}) {
+        const std::string c = command;
+        const outcome missing = w.run(c + " none.json");
+        CHECK(missing.code == 2);
+        CHECK(missing.err == "catena: none.json: cannot be opened: No such file or directory\n");
+        CHECK(missing.out.empty());
+        const outcome bad = w.run(c + " bad.json --output result.json");
+        CHECK(bad.code == 2);
+        CHECK_THAT(bad.err, Catch::StartsWith("catena: bad.json: expected JSON, found a parse error"));
+        const outcome arch = w.run(c + " small.json --arch sm_42");
+        CHECK(arch.code == 2);
+        CHECK_THAT(arch.err, Catch::Contains("sm_42") && Catch::Contains("sm_90"));
+    }
+    CHECK(w.files() == 2);
+}
+
+TEST_CASE("a file from before survives a failure", "[command]") {
+    workplace w;
+    catena_test::write_file(w.path + "/result.json", "precious");
+    CHECK(w.run("explain none.json --output result.json").code == 2);
+    CHECK(content(w.path + "/result.json") == "precious");
+    CHECK(w.run("explain small.json --output none/result.json").code == 2);
+    CHECK(w.files() == 2);
+}
+
+TEST_CASE("explain prints text, or JSON to a file", "[command]") {
+    workplace w;
+    const outcome text = w.run("explain small.json");
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, Catch::Contains("norm x weight  1 in the graph"));
+    const outcome file = w.run("explain small.json --arch sm_80 --json --output result.json");
+    CHECK(file.code == 0);
+    CHECK(file.out.empty());
+    CHECK(nlohmann::json::parse(content(w.path + "/result.json"))["arch"] == "sm_80");
+}
+
+TEST_CASE("run verifies the steps and reports them", "[command]") {
+    workplace w;
+    const outcome text = w.run("run small.json --host");
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, Catch::Contains("2 of 2 steps ran") && Catch::Contains("all within their limits"));
+    const auto j = nlohmann::json::parse(w.run("run small.json --host --json --seed 5").out);
+    CHECK(j["seed"] == 5);
+    CHECK(j["total"]["failed"] == 0);
+    CHECK(j["steps"].size() == 2);
+}
+
+TEST_CASE("run takes the first layers of a real graph only", "[command][graphs]") {
+    workplace w;
+    const outcome o = w.run("run --host --layers 1 --rows 4 --json '" CATENA_TEST_DATA
+                            "/graphs/qwen3.6-35b-a3b-q4km.tg1.json.gz'");
+    REQUIRE(o.code == 0);
+    const auto j = nlohmann::json::parse(o.out);
+    CHECK(j["total"]["failed"] == 0);
+    CHECK(j["total"]["steps"].get<int>() < 20);
+    int norms = 0;
+    for (const auto& step : j["steps"])
+        norms += step["instance"].get<std::string>().find("rms_norm") != std::string::npos;
+    CHECK(norms == 2);
+}
+
+TEST_CASE("instances lists the rows of an arch", "[command]") {
+    workplace w;
+    const outcome text = w.run("instances --arch sm_90");
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, Catch::Contains(".sm_90") && Catch::Contains("registers"));
+    const auto j = nlohmann::json::parse(w.run("instances --arch sm_90 --json").out);
+    CHECK(j["rows"].size() > 4);
+    CHECK(j["rows"][0].contains("provenance"));
+}

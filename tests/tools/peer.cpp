@@ -1,0 +1,149 @@
+// The model of ggml-cuda's fusions, on graphs of a few nodes: each rule fuses where it may and not where its
+// condition fails.
+#include "peer.hpp"
+
+#include "catena/engine/json.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace catena;
+using namespace catena::tool;
+
+namespace {
+
+/// Builds a graph of f32 tensors, each in memory of its own.
+class graph_builder {
+public:
+    std::int32_t leaf(std::vector<std::int64_t> ne, format type = format::f32, bool weight = false) {
+        tensor t;
+        t.weight = weight;
+        t.type = type;
+        t.op_name = "NONE";
+        return add(t, ne);
+    }
+    std::int32_t node(op kind, const char* name, std::vector<std::int64_t> ne,
+                      std::vector<std::int32_t> sources, sub_op sub = sub_op::none) {
+        tensor t;
+        t.kind = kind;
+        t.sub = sub;
+        t.type = format::f32;
+        t.flags = flag_compute;
+        t.op_name = name;
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            t.src[i] = sources[i];
+            ++tensors_[static_cast<std::size_t>(sources[i])].uses;
+        }
+        nodes_.push_back(add(t, ne));
+        return nodes_.back();
+    }
+    tensor& operator[](std::int32_t id) { return tensors_[static_cast<std::size_t>(id)]; }
+
+    peer_launches count(const std::vector<bool>& mine = {}) const {
+        return count_peer({tensors_.data(), static_cast<std::int32_t>(tensors_.size()), nodes_.data(),
+                           static_cast<std::int32_t>(nodes_.size())},
+                          mine);
+    }
+
+private:
+    std::int32_t add(tensor t, const std::vector<std::int64_t>& ne) {
+        std::copy(ne.begin(), ne.end(), t.ne);
+        const format_info& f = info(t.type);
+        t.nb[0] = f.block_bytes;
+        t.nb[1] = row_bytes(t.type, t.ne[0]);
+        t.nb[2] = t.nb[1] * t.ne[1];
+        t.nb[3] = t.nb[2] * t.ne[2];
+        t.uses = 0;
+        t.buffer = 0;
+        t.offset = std::uint64_t{1 << 20} * tensors_.size();
+        tensors_.push_back(t);
+        return static_cast<std::int32_t>(tensors_.size()) - 1;
+    }
+    std::vector<tensor> tensors_;
+    std::vector<std::int32_t> nodes_;
+};
+
+using fused = std::map<std::string, int>;
+
+}  // namespace
+
+TEST_CASE("a norm, its MUL and the ADD behind it are one launch of the peer", "[peer]") {
+    graph_builder g;
+    const auto x = g.leaf({64, 1}), w = g.leaf({64}, format::f32, true), r = g.leaf({64, 1});
+    const auto n = g.node(op::rms_norm, "RMS_NORM", {64, 1}, {x});
+    const auto m = g.node(op::mul, "MUL", {64, 1}, {n, w});
+    CHECK(g.count().launches == 1);
+    g.node(op::add, "ADD", {64, 1}, {m, r});
+    CHECK(g.count().launches == 1);
+    CHECK(g.count().fused == fused{{"RMS_NORM+MUL+ADD", 1}});
+    CHECK(g.count({false, true, false}).launches == 2);  // the MUL is ours: it separates them
+    g[m].uses = 2;
+    CHECK(g.count().fused == fused{{"RMS_NORM+MUL", 1}});
+    g[n].flags |= flag_output;
+    CHECK(g.count().fused.empty());
+}
+
+TEST_CASE("gate, up and their GLU are one launch and one quantise, for one column only", "[peer]") {
+    for (const std::int64_t columns : {1, 4}) {
+        graph_builder g;
+        const auto x = g.leaf({64, columns});
+        const auto gate = g.leaf({64, 32}, format::q8_0, true), up = g.leaf({64, 32}, format::q8_0, true);
+        const auto a = g.node(op::mul_mat, "MUL_MAT", {32, columns}, {gate, x});
+        const auto b = g.node(op::mul_mat, "MUL_MAT", {32, columns}, {up, x});
+        const auto glu = g.node(op::glu, "GLU", {32, columns}, {a, b}, sub_op::swiglu);
+        CHECK(g.count().launches == (columns == 1 ? 2 : 5));
+        CHECK(g.count().quantizes == (columns == 1 ? 1 : 2));
+        g[glu].offset = g[x].offset;  // its result would lie over what gate and up read
+        CHECK(g.count().launches == 5);
+    }
+}
+
+TEST_CASE("a matmul and the residual added to it are one launch, for one column only", "[peer]") {
+    for (const std::int64_t columns : {1, 2}) {
+        graph_builder g;
+        const auto x = g.leaf({64, columns}), r = g.leaf({32, columns});
+        const auto w = g.leaf({64, 32}, format::q4_0, true);
+        const auto m = g.node(op::mul_mat, "MUL_MAT", {32, columns}, {w, x});
+        g.node(op::add, "ADD", {32, columns}, {m, r});
+        CHECK(g.count().launches == (columns == 1 ? 2 : 3));
+    }
+}
+
+TEST_CASE("a run of ADDs is one launch of up to eight", "[peer]") {
+    graph_builder g;
+    const auto x = g.leaf({64, 1}), y = g.leaf({64, 1});
+    auto sum = x;
+    for (int i = 0; i < 9; ++i) sum = g.node(op::add, "ADD", {64, 1}, {sum, y});
+    CHECK(g.count().launches == 2);
+    CHECK(g.count().fused == fused{{"ADD...", 1}});
+}
+
+TEST_CASE("a gate's activation and its MUL are one launch", "[peer]") {
+    graph_builder g;
+    const auto x = g.leaf({64, 1}), y = g.leaf({64, 1});
+    const auto u = g.node(op::unary, "UNARY", {64, 1}, {x}, sub_op::silu);
+    g.node(op::mul, "MUL", {64, 1}, {y, u});
+    CHECK(g.count().launches == 1);
+    g[u].sub = sub_op::relu;
+    CHECK(g.count().launches == 2);
+}
+
+TEST_CASE("a rope that is stored through a view is one launch", "[peer]") {
+    graph_builder g;
+    const auto x = g.leaf({64, 2, 1}), ids = g.leaf({1}, format::i64), cache = g.leaf({128, 16});
+    const auto rope = g.node(op::rope, "ROPE", {64, 2, 1}, {x});
+    const auto view = g.node(op::view, "VIEW", {128, 1}, {rope});
+    g[view].view_src = rope;
+    g[view].offset = g[rope].offset;
+    const auto set = g.node(op::set_rows, "SET_ROWS", {128, 16}, {view, ids, cache});
+    g[set].view_src = cache;
+    g[set].offset = g[cache].offset;
+    CHECK(g.count().launches == 1);
+    CHECK(g.count().fused == fused{{"ROPE+SET_ROWS", 1}});
+    g[rope].uses = 2;
+    CHECK(g.count().launches == 2);
+}
