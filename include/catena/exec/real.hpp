@@ -9,13 +9,8 @@
 #include <cstring>
 
 // On the host every operand and result passes through an empty asm, which the optimizer cannot see
-// through: no identity (x + 0, x / 127, a * b + c) is left for it to rewrite. clang also replaces single
-// operations under -ffast-math (sqrt by an estimate), unless told otherwise.
-#if defined(__clang__) && !defined(__CUDACC__)
-#pragma float_control(push)
-#pragma float_control(precise, on)
-#endif
-
+// through: no identity (x + 0, x / 127, a * b + c) is left for it to rewrite. Division and square root, which
+// compilers may replace by estimates, are instructions.
 namespace catena {
 
 struct real {
@@ -84,7 +79,8 @@ CATENA_FN real sqrt(real a) {
 namespace detail {
 
 /// `v`, out of the optimizer's sight.
-inline float pinned(float v) {
+template <class Float>
+Float pinned(Float v) {
 #if defined(__x86_64__)
     asm("" : "+x"(v));
 #elif defined(__aarch64__)
@@ -102,6 +98,65 @@ inline real finished(float v) {
     return is_nan(r) ? from_bits(0x7fffffffu) : r;
 }
 
+inline float divided(float a, float b) {
+#if defined(__AVX__)
+    asm("vdivss %2, %1, %0" : "=x"(a) : "x"(a), "x"(b));
+#elif defined(__x86_64__)
+    asm("divss %1, %0" : "+x"(a) : "x"(b));
+#elif defined(__aarch64__)
+    asm("fdiv %s0, %s1, %s2" : "=w"(a) : "w"(a), "w"(b));
+#else
+    a = pinned(a) / pinned(b);
+#endif
+    return a;
+}
+
+inline float root_of(float a) {
+#if defined(__AVX__)
+    asm("vsqrtss %1, %1, %0" : "=x"(a) : "x"(a));
+#elif defined(__x86_64__)
+    asm("sqrtss %1, %0" : "=x"(a) : "x"(a));
+#elif defined(__aarch64__)
+    asm("fsqrt %s0, %s1" : "=w"(a) : "w"(a));
+#else
+    a = __builtin_sqrtf(pinned(a));
+#endif
+    return a;
+}
+
+/// a * b + c without the instruction: the product is exact in double; the sum, rounded to odd there, rounds to
+/// float as the exact sum does (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums").
+inline float fused_in_double(float a, float b, float c) {
+    const double product = pinned(pinned<double>(a) * pinned<double>(b));
+    const double addend = pinned<double>(c);
+    const double sum = pinned(product + addend);
+    const double from_addend = pinned(sum - product);
+    const double from_product = pinned(sum - from_addend);
+    const double rest = pinned(pinned(product - from_product) + pinned(addend - from_addend));
+    std::uint64_t sum_bits, rest_bits;
+    std::memcpy(&sum_bits, &sum, sizeof sum);
+    std::memcpy(&rest_bits, &rest, sizeof rest);
+    const bool finite = (sum_bits >> 52 & 0x7ffu) != 0x7ffu;
+    const bool exact = rest_bits << 1 == 0;
+    if (finite && !exact && (sum_bits & 1u) == 0)
+        sum_bits += (sum_bits ^ rest_bits) >> 63 == 0 ? 1 : ~std::uint64_t{0};
+    double odd;
+    std::memcpy(&odd, &sum_bits, sizeof odd);
+    return static_cast<float>(pinned(odd));
+}
+
+inline float fused(float a, float b, float c) {
+#if defined(__FMA__)
+    asm("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
+#elif defined(__aarch64__)
+    asm("fmadd %s0, %s1, %s2, %s3" : "=w"(c) : "w"(a), "w"(b), "w"(c));
+    return c;
+#else
+    return fused_in_double(a, b, c);
+#endif
+}
+
 }  // namespace detail
 
 inline real operator+(real a, real b) {
@@ -113,14 +168,9 @@ inline real operator-(real a, real b) {
 inline real operator*(real a, real b) {
     return detail::finished(detail::pinned(a.v) * detail::pinned(b.v));
 }
-inline real operator/(real a, real b) {
-    return detail::finished(detail::pinned(a.v) / detail::pinned(b.v));
-}
-inline real fma(real a, real b, real c) {
-    return detail::finished(
-        __builtin_fmaf(detail::pinned(a.v), detail::pinned(b.v), detail::pinned(c.v)));
-}
-inline real sqrt(real a) { return detail::finished(__builtin_sqrtf(detail::pinned(a.v))); }
+inline real operator/(real a, real b) { return detail::finished(detail::divided(a.v, b.v)); }
+inline real fma(real a, real b, real c) { return detail::finished(detail::fused(a.v, b.v, c.v)); }
+inline real sqrt(real a) { return detail::finished(detail::root_of(a.v)); }
 
 #endif
 
@@ -238,7 +288,3 @@ CATENA_FN real from_bfloat16(std::uint16_t h) {
 }
 
 }  // namespace catena
-
-#if defined(__clang__) && !defined(__CUDACC__)
-#pragma float_control(pop)
-#endif

@@ -107,6 +107,8 @@ private:
             device.kernel_(x, device.args_);
         } catch (const std::exception& e) {
             device.machine_.stop(t, fault::body, {}, std::string("throws: ") + e.what());
+        } catch (...) {
+            device.machine_.stop(t, fault::body, {}, "throws");
         }
         device.machine_.leave(t);
     }

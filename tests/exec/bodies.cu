@@ -1,0 +1,90 @@
+// A kernel per skeleton and one that uses every operation of `real`, for tests that read what nvcc makes of
+// them. EVERY_METHOD: one streaming kernel per copy method that the arch has, and nothing else.
+#include "catena/exec/cuda.cuh"
+#include "catena/kernel/matvec.hpp"
+#include "catena/kernel/row.hpp"
+
+using namespace catena;
+
+#if defined(EVERY_METHOD)
+
+struct stream_args {
+    const unsigned char* weights;
+    float* sums;
+    int pieces;
+};
+
+/// Sums bytes of each warp's pieces: a stream as a body uses it.
+template <copy_method M, int Stages>
+__device__ void stream_body(exec::cuda& x, const stream_args& a) {
+    constexpr int piece = 4096;
+    x.grid_trigger();
+    auto* ring = x.shared<unsigned char>(x.warps() * Stages * piece) + x.warp() * Stages * piece;
+    auto stream = x.stream<M, Stages>();
+    x.sync();
+    const unsigned char* from =
+        a.weights + static_cast<std::int64_t>(x.block() * x.warps() + x.warp()) * a.pieces * piece;
+    const auto fill = [&](int stage, int i) {
+        stream.begin(stage, piece);
+        stream.copy(ring + stage * piece, from + static_cast<std::int64_t>(i) * piece, piece);
+        stream.commit(stage);
+    };
+    for (int i = 0; i < Stages && i < a.pieces; ++i) fill(i, i);
+    x.grid_wait();
+    int sum = 0;
+    for (int i = 0, stage = 0; i < a.pieces; ++i, stage = stage + 1 < Stages ? stage + 1 : 0) {
+        stream.wait(stage);
+        for (int at = x.lane() * 16; at < piece; at += 512) {
+            const word4 v = x.load16(ring + stage * piece + at);
+            sum = x.dp4a(static_cast<int>(v.x), static_cast<int>(v.y), sum);
+            sum = x.dp4a(static_cast<int>(v.z), static_cast<int>(v.w), sum);
+        }
+        stream.release(stage);
+        if (i + Stages < a.pieces) fill(stage, i + Stages);
+    }
+    for (int mask = 16; mask > 0; mask /= 2) sum += x.shuffle_xor(sum, mask);
+    if (x.lane() == 0) x.store(a.sums + x.block() * x.warps() + x.warp(), from_int(sum));
+}
+
+#define STREAM_KERNEL(method)                                                                      \
+    __global__ __launch_bounds__(256, 2) void stream_##method(const __grid_constant__ stream_args a) { \
+        exec::cuda x;                                                                              \
+        stream_body<copy_method::method, 4>(x, a);                                                 \
+    }
+
+STREAM_KERNEL(plain)
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+STREAM_KERNEL(async)
+#endif
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+STREAM_KERNEL(bulk)
+#endif
+
+#else
+
+constexpr policy row_policy{.threads = 256, .values = 16, .vector = true};
+__global__ __launch_bounds__(row_policy.threads, row_policy.min_blocks) void row_kernel(
+    const __grid_constant__ row_args a) {
+    exec::cuda x;
+    kernel::row_body<exec::cuda, row_policy, norm_kind::rms>(x, a);
+}
+
+constexpr policy matvec_policy{.threads = 128, .rows = 2, .columns = 2, .piece = 1024, .stages = 2};
+constexpr format_set weights = format_set::of(format::q4_K) | format::q6_K;
+__global__ __launch_bounds__(matvec_policy.threads, matvec_policy.min_blocks) void matvec_kernel(
+    const __grid_constant__ matvec_args a) {
+    exec::cuda x;
+    kernel::matvec_body<exec::cuda, matvec_policy, weights>(x, a);
+}
+
+__global__ void real_kernel(const float* in, float* out, int n) {
+    exec::cuda x;
+    const int i = x.block() * x.threads() + x.thread();
+    if (i >= n) return;
+    const real a = x.load(in + i), b = x.load(in + n + i);
+    const real sum = (a + b) * a - b / a;
+    const real mixed = fma(sum, a, sqrt(b)) + from_half(to_half(a)) + from_bfloat16(to_bfloat16(b));
+    x.store(out + i, mixed + from_int(to_int(a)) + from_int(to_int8(b)) - abs(a));
+}
+
+#endif

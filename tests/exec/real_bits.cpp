@@ -1,0 +1,144 @@
+// Prints a hash of the results of every operation of `real` in a kernel on the host executor, and of a row
+// and a matvec body. Compiled with flags that license a compiler to change results: the lines must not change.
+#include "catena/kernel/matvec.hpp"
+#include "catena/kernel/row.hpp"
+#include "catena/launch/host.hpp"
+#include "real_values.hpp"
+
+#include <cfenv>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+using namespace catena;
+
+namespace {
+
+struct hash {
+    std::uint64_t value = 14695981039346656037u;
+    void add(std::uint64_t word) { value = (value ^ word) * 1099511628211u; }
+    void add(real v) { add(bits_of(v)); }
+};
+
+enum operation { sum, difference, product, quotient, chain, root, fused, integers, narrow, operations };
+constexpr const char* names[] = {"a+b",  "a-b",     "a*b",      "a/b",   "(a+b)-a*b",
+                                 "sqrt", "fma",     "integers", "narrow"};
+
+struct real_args {
+    const std::vector<real>* values;
+    hash* to;
+};
+
+template <class X>
+void real_body(X& x, const real_args& a) {
+    if (x.thread() != 0) return;
+    for (const real u : *a.values) {
+        a.to[root].add(sqrt(u));
+        a.to[root].add(real{1} / sqrt(u));
+        a.to[quotient].add(u / real{127});
+        a.to[integers].add(static_cast<std::uint32_t>(to_int(u)));
+        a.to[integers].add(static_cast<std::uint32_t>(to_int8(u)));
+        a.to[integers].add(from_int(static_cast<int>(bits_of(u))));
+        a.to[narrow].add(from_half(to_half(u)));
+        a.to[narrow].add(to_bfloat16(u));
+        a.to[sum].add(u + real{0});
+        a.to[product].add(u * real{0});
+        a.to[product].add(u * real{1});
+        for (const real v : *a.values) {
+            a.to[sum].add(u + v);
+            a.to[difference].add(u - v);
+            a.to[product].add(u * v);
+            a.to[quotient].add(u / v);
+            a.to[chain].add((u + v) - u * v);
+            a.to[chain].add(u * v + u);
+            a.to[fused].add(fma(u, v, u));
+        }
+    }
+}
+
+void run_real(exec::host& x, const void* args) { real_body(x, *static_cast<const real_args*>(args)); }
+
+constexpr policy row_policy{.threads = 64, .values = 8, .vector = true};
+void run_row(exec::host& x, const void* args) {
+    kernel::row_body<exec::host, row_policy, norm_kind::rms>(x, *static_cast<const row_args*>(args));
+}
+
+constexpr policy matvec_policy{.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
+constexpr format_set weights = format_set::of(format::q4_K);
+void run_matvec(exec::host& x, const void* args) {
+    kernel::matvec_body<exec::host, matvec_policy, weights>(x, *static_cast<const matvec_args*>(args));
+}
+
+template <class T>
+void print(const char* name, const T* data, std::size_t count) {
+    hash h;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < count * sizeof(T); ++i) h.add(bytes[i]);
+    std::printf("%s %016llx\n", name, static_cast<unsigned long long>(h.value));
+}
+
+bool run(exec::host_device& device, host_kernel kernel, const launch_config& config, const void* args) {
+    const status done = launch_host(reinterpret_cast<const void*>(kernel), config, args, 0, &device);
+    if (!done.ok()) std::printf("%s\n", device.findings().back().message.c_str());
+    return done.ok();
+}
+
+/// A norm row of 512 elements, quantized, against 5 rows of q4_K.
+bool run_bodies(exec::host_device& device) {
+    constexpr int k = 512, rows = 5;
+    auto* x = device.allocate<float>("x", k, exec::memory::initialised);
+    auto* w = device.allocate<float>("w", k, exec::memory::constant);
+    auto* f32 = device.allocate<float>("f32", k, exec::memory::uninitialised);
+    auto* f16 = device.allocate<std::uint16_t>("f16", k, exec::memory::uninitialised);
+    auto* q8_1 = device.allocate<unsigned char>("q8_1", q8_1_row_bytes(k), exec::memory::uninitialised);
+    constexpr std::int64_t weight_bytes = rows * row_bytes(format::q4_K, k);
+    auto* weight = device.allocate<unsigned char>("weight", weight_bytes, exec::memory::constant);
+    auto* y = device.allocate<float>("y", rows, exec::memory::uninitialised);
+    std::uint32_t state = 7;
+    const auto next = [&state] { return state = state * 1664525u + 1013904223u; };
+    for (int i = 0; i < k; ++i) {
+        x[i] = static_cast<float>(static_cast<std::int32_t>(next())) * 1e-9f;
+        w[i] = static_cast<float>(next() >> 8) * 1e-7f;
+    }
+    for (int i = 0; i < weight_bytes; ++i)
+        weight[i] = static_cast<unsigned char>(i % 144 == 1 || i % 144 == 3 ? 0x2c : next() >> 24);
+
+    row_args r;
+    r.x = x, r.weight = w, r.f32 = f32, r.f16 = f16, r.q8_1 = q8_1;
+    r.k = r.quant_k = k, r.rows = 1, r.quant_blocks = static_cast<int>(q8_1_row_blocks(k)), r.eps = 1e-6f;
+    if (!run(device, run_row, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &r)) return false;
+
+    matvec_args m;
+    m.x = q8_1, m.x_bytes = q8_1_row_bytes(k), m.k = k, m.columns = 1;
+    m.band_rows = rows, m.members = m.bands = 1;
+    m.member[0].weight = weight, m.member[0].dst = y, m.member[0].weight_bytes = weight_bytes;
+    m.member[0].row_bytes = row_bytes(format::q4_K, k), m.member[0].dst_nb1 = rows * 4;
+    m.member[0].rows = rows, m.member[0].type = format::q4_K;
+    if (!run(device, run_matvec, {.blocks = 1, .threads = 64, .shared_bytes = 16384}, &m)) return false;
+    print("row f32", f32, k);
+    print("row f16", f16, k);
+    print("row q8_1", q8_1, static_cast<std::size_t>(q8_1_row_bytes(k)));
+    print("matvec", y, rows);
+    return true;
+}
+
+}  // namespace
+
+int main() {
+    // Flags of this kind set the processor to flush subnormals at start-up; what the program had set must be
+    // there again after a launch.
+    std::fesetround(FE_UPWARD);
+    exec::host_device device;
+    const std::vector<real> values = catena_test::real_values(3);
+    hash results[operations];
+    const real_args args{&values, results};
+    if (!run(device, run_real, {.threads = 32}, &args)) return 1;
+    for (int i = 0; i < operations; ++i)
+        std::printf("%s %016llx\n", names[i], static_cast<unsigned long long>(results[i].value));
+    if (!run_bodies(device)) return 1;
+    if (std::fegetround() != FE_UPWARD) {
+        std::printf("a launch changed the rounding mode of the program\n");
+        return 1;
+    }
+    return 0;
+}
