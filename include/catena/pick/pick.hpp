@@ -18,6 +18,12 @@ struct preference {
 
 namespace detail {
 
+/// Did a row come closer to serving? It fell to a later limit, or to the same by less.
+constexpr bool closer(const rejection& a, const rejection& b) {
+    const auto gap = [](const rejection& r) { return r.have > r.need ? r.have - r.need : r.need - r.have; };
+    return a.why != b.why ? a.why > b.why : gap(a) < gap(b);
+}
+
 /// Walks the rows once. Every row that is not picked goes to `reject`; of equal predictions the first wins.
 template <class Reject>
 picked walk(const problem& p, const table& t, bool measured_only, std::int64_t order, Reject&& reject) {
@@ -35,7 +41,7 @@ picked walk(const problem& p, const table& t, bool measured_only, std::int64_t o
             no = {i, limit::order, r.order, order};
         no.row = i;
         if (no.why != limit::none) {
-            if (no.why > best.nearest.why) best.nearest = no;
+            if (closer(no, best.nearest)) best.nearest = no;
             reject(no);
             continue;
         }

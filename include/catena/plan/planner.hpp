@@ -4,6 +4,7 @@
 
 #include "catena/launch/message.hpp"
 #include "catena/plan/build.hpp"
+#include "catena/plan/launch.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/report.hpp"
 

@@ -1,0 +1,126 @@
+// The planner on real graphs, whole and cut at every node: engines hand over slices.
+#include "replay.hpp"
+
+#include "catena/engine/json.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+std::vector<json::graph> given_graphs() {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(CATENA_TEST_DATA "/graphs"))
+        if (entry.path().extension() == ".gz") paths.push_back(entry.path().string());
+    std::sort(paths.begin(), paths.end());
+    std::vector<json::graph> out;
+    for (const std::string& p : paths) out.push_back(json::read(p));
+    return out;
+}
+
+/// The invented table, with matvecs of prompt width too, so that no graph is left alone.
+table wide_table() {
+    static const std::vector<row> rows = [] {
+        std::vector<row> out(toy_rows, toy_rows + toy_row_count);
+        policy p = wide_matvec;
+        p.columns = 512;
+        for (const format_set s : {q4, q4 | q6, q8}) out.push_back(row_of(matvec_of(s), p));
+        return out;
+    }();
+    table t = toy_table();
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    return t;
+}
+
+/// Who reads a value, found in the most literal way: over the whole file and through every name.
+struct readers {
+    const json::graph& g;
+    std::vector<std::vector<int>> nodes;  ///< per tensor: positions that read its memory
+    std::vector<bool> output;             ///< per tensor: it, or another name of it, is an output
+
+    explicit readers(const json::graph& graph)
+        : g(graph), nodes(graph.tensors.size()), output(graph.tensors.size(), false) {
+        for (std::size_t t = 0; t < g.tensors.size(); ++t)
+            if ((g.tensors[t].flags & flag_output) != 0) output[root(static_cast<std::int32_t>(t))] = true;
+        for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+            const tensor& t = g.tensors[static_cast<std::size_t>(g.nodes[i])];
+            if (launches_nothing(t.kind) || elements(t) == 0) continue;
+            for (const std::int32_t s : t.src)
+                if (s != no_tensor && elements(g.tensors[static_cast<std::size_t>(s)]) != 0)
+                    nodes[root(s)].push_back(static_cast<int>(i));
+        }
+    }
+    std::size_t root(std::int32_t t) const {
+        while (g.tensors[static_cast<std::size_t>(t)].view_src != no_tensor)
+            t = g.tensors[static_cast<std::size_t>(t)].view_src;
+        return static_cast<std::size_t>(t);
+    }
+
+    /// Empty when every value that the plan of nodes [first, ...) elides is read by its own chain only.
+    std::string lost(const plan& p, int first) const {
+        const auto chain_of = [&p](int i) {
+            const std::int32_t s = p.at(i).step;
+            return s < 0 ? -1 : p.steps()[static_cast<std::size_t>(s)].chain;
+        };
+        for (const step& s : p.steps())
+            for (const std::int32_t i : p.covered(s)) {
+                if (!p.at(i).elided) continue;
+                const std::size_t value = root(g.nodes[static_cast<std::size_t>(i + first)]);
+                if (output[value]) return "node " + std::to_string(i + first) + " is an output, but elided";
+                for (const int reader : nodes[value]) {
+                    const int inside = reader - first;
+                    if (inside < 0 || inside >= p.size() || chain_of(inside) != s.chain)
+                        return "node " + std::to_string(i + first) + " is elided, but node " +
+                               std::to_string(reader) + " reads it";
+                }
+            }
+        return "";
+    }
+};
+
+}  // namespace
+
+TEST_CASE("plans of the given graphs read what the engine would read", "[graphs]") {
+    const planner planner(wide_table());
+    int graphs = 0;
+    for (const json::graph& g : given_graphs()) {
+        INFO(g.file);
+        ++graphs;
+        const plan p = planner.plan(g.view());
+        REQUIRE(p.state().ok());
+        CHECK(p.steps().size() > 0);
+        CHECK(inconsistency(g.view(), p) == "");
+        CHECK(difference(g.view(), p) == "");
+        CHECK(readers(g).lost(p, 0) == "");
+    }
+    CHECK(graphs == 27);
+}
+
+TEST_CASE("cut at every node, nothing that is read beyond the cut is elided", "[graphs][cut]") {
+    const planner planner(wide_table());
+    for (const json::graph& g : given_graphs()) {
+        INFO(g.file);
+        const readers read(g);
+        const int nodes = static_cast<int>(g.nodes.size());
+        for (int cut = 1; cut < nodes; ++cut) {
+            for (const auto& [first, last] : {std::pair{0, cut}, std::pair{cut, nodes}}) {
+                const graph_view part = g.slice(first, last);
+                const plan p = planner.plan(part);
+                if (!p.state().ok()) FAIL("cut " << cut << ": " << p.state().message);
+                if (const std::string s = read.lost(p, first); !s.empty()) FAIL("cut " << cut << ": " << s);
+                if (cut % 199 != 0) continue;
+                if (const std::string s = inconsistency(part, p); !s.empty()) FAIL("cut " << cut << ": " << s);
+                if (const std::string s = difference(part, p); !s.empty()) FAIL("cut " << cut << ": " << s);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// Which matmuls share a launch, and what keeps them apart.
+#include "cases.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// Q, (norm, rope), V, K as engines write them: nodes 2, 3, 4, 5.
+struct qkv_case : norm_case {
+    id q = g.matmul(format::q4_K, 64, mul);
+    id rope = g.other({q});
+    id v = g.matmul(format::q6_K, 64, mul);
+    id k = g.matmul(format::q4_K, 64, mul);
+};
+
+}  // namespace
+
+TEST_CASE("members that are not adjacent are hoisted to the first", "[plan][group]") {
+    qkv_case c;
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 4 5");
+}
+
+TEST_CASE("a member whose result lies where a node between reads stays where it is", "[plan][group]") {
+    qkv_case c;
+    c.g.share(c.k, c.q);  // the ROPE reads Q, then K takes its memory
+    const plan p = checked_plan(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 4, 5: 5");
+    CHECK(left_why(p, 5) == reason::group_split);
+    CHECK(p.left()[0].what.have == 3);
+}
+
+TEST_CASE("a member whose result lies where a node between writes stays where it is", "[plan][group]") {
+    qkv_case c;
+    const id other = c.g.other({c.x});
+    std::swap(c.g.nodes[3], c.g.nodes[6]);  // ... and is dead before V
+    c.g.share(c.v, other);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 5, 4: 4");
+}
+
+TEST_CASE("two members that were given the same memory do not run together", "[plan][group]") {
+    norm_case c;
+    const id first = c.g.matmul(format::q4_K, 64, c.mul);
+    const id second = c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.share(second, first, 128);  // half of it
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2, 3: 3");
+}
+
+TEST_CASE("memory that is only next to another's does not keep members apart", "[plan][group]") {
+    norm_case c;
+    const id q = c.g.matmul(format::q4_K, 32, c.mul);
+    c.g.other({q});
+    const id k = c.g.matmul(format::q4_K, 32, c.mul);
+    c.g.share(k, q, 128);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 4");
+    c.g.share(k, q, 124);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2, 4: 4");
+}
+
+TEST_CASE("an offset in another buffer is another place", "[plan][group]") {
+    qkv_case c;
+    c.g.share(c.k, c.q);
+    c.g[c.k].buffer = 7;
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 4 5");
+}
+
+TEST_CASE("f32 that was elided keeps nobody apart", "[plan][group]") {
+    // V lies where the norm's result was; nobody reads that once all are fused.
+    qkv_case c;
+    c.g.share(c.v, c.mul);
+    std::swap(c.g.nodes[4], c.g.nodes[5]);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 4 5");
+}
+
+TEST_CASE("f32 that is still read keeps its memory", "[plan][group]") {
+    norm_case c;
+    const id q = c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.other({q, c.mul});
+    const id k = c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.share(k, c.mul);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2, 4: 4");
+}
+
+TEST_CASE("a set that is not listed splits into listed ones", "[plan][group]") {
+    norm_case c;
+    c.g.matmul(format::q8_0, 64, c.mul);
+    c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.matmul(format::q6_K, 64, c.mul);
+    const plan p = checked_plan(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2, 3: 3 4");
+    CHECK(p.chains().size() == 1);
+    CHECK(p.chains()[0].chain == 1);  // the chain that lists most of what it serves
+}
+
+TEST_CASE("more matrices than a launch can hold are dealt to several", "[plan][group]") {
+    norm_case c;
+    for (int i = 0; i < max_members + 2; ++i) c.g.matmul(format::q4_K, 64, c.mul);
+    const plan p = checked_plan(c.g);
+    REQUIRE(p.steps().size() == 3);
+    CHECK(p.covered(p.steps()[1]).size() == max_members);
+    CHECK(p.covered(p.steps()[2]).size() == 2);
+}
+
+TEST_CASE("experts of one set of ids run together, dense ones apart", "[plan][group]") {
+    norm_case c;
+    const id wide = c.g.reshape(c.mul, {512, 1, 1});
+    const id ids = c.g.input(format::i32, {2, 1});
+    const id other_ids = c.g.input(format::i32, {2, 1});
+    const auto experts = [&](id by) {
+        return c.g.mul_mat_id(c.g.weight(format::q4_K, {512, 64, 8}), wide, by);
+    };
+    experts(ids);
+    c.g.matmul(format::q4_K, 64, c.mul);
+    experts(ids);
+    experts(other_ids);
+    const plan p = checked_plan(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 3: 3 5, 4: 4, 6: 6");
+    const matvec_args a = p.args(1, nullptr).matvec;
+    CHECK(a.ids == c.g[ids].data);
+    CHECK(a.slots == 2);
+    CHECK(a.x_slots == 1);
+    CHECK(a.columns == 2);
+    CHECK(a.member[0].experts == 8);
+}
+
+TEST_CASE("experts are not hoisted past the node that makes their ids", "[plan][group]") {
+    norm_case c;
+    const id wide = c.g.reshape(c.mul, {512, 1, 1});
+    const id ids = c.g.node(op::argsort, format::i32, {2, 1}, {c.x});
+    const id w = c.g.weight(format::q4_K, {512, 64, 8});
+    const id first = c.g.mul_mat_id(w, wide, ids);
+    const id again = c.g.node(op::argsort, format::i32, {2, 1}, {first});
+    c.g.share(again, ids);
+    c.g[again].view_src = ids;  // the ids themselves change between the two
+    c.g.mul_mat_id(c.g.weight(format::q4_K, {512, 64, 8}), wide, ids);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 4: 4, 6: 6");
+}
+
+TEST_CASE("before allocation only lifetimes speak", "[plan][group]") {
+    qkv_case c;
+    c.g.other({c.rope, c.v});
+    c.g.other({c.rope, c.k});
+    c.g.deallocate();
+    const graph_view view = c.g.view();
+    const plan p = planner(toy_table()).plan(view);
+    CHECK(inconsistency(view, p) == "");
+    // Q dies at the ROPE: V or K could be given its memory. V and K live side by side.
+    CHECK(steps_of(p) == "1: 0 1, 2: 2, 4: 4 5");
+}

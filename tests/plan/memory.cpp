@@ -1,0 +1,101 @@
+// Row steps whose operands share memory.
+#include "cases.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+struct residual_case {
+    graph_builder g;
+    id x = g.other({g.input(format::f32, {512, 2})});
+    id r = g.other({g.input(format::f32, {512, 2})});
+    id sum = g.add(x, r);
+    id norm = g.rms_norm(sum);
+    id mul = g.mul(norm, g.weight(format::f32, {512}));
+    id out = g.matmul(format::q4_K, 64, mul);
+
+    residual_case() {  // both the sum and the value are read by the engine too
+        g.other({mul});
+        g.other({sum});
+    }
+};
+
+}  // namespace
+
+TEST_CASE("outputs may lie exactly over inputs", "[plan][memory]") {
+    residual_case c;
+    SECTION("nothing shares memory") {}
+    SECTION("the sum over x") { c.g.share(c.sum, c.x); }
+    SECTION("the sum over the residual") { c.g.share(c.sum, c.r); }
+    SECTION("the value over x") { c.g.share(c.mul, c.x); }
+    SECTION("the sum over x, the value over the residual") {
+        c.g.share(c.sum, c.x);
+        c.g.share(c.mul, c.r);
+    }
+    CHECK(steps_of(checked_plan(c.g)) == "4: 2 3 4, 5: 5");
+}
+
+TEST_CASE("an output that lies over part of an input keeps the ADD out", "[plan][memory]") {
+    residual_case c;
+    c.g.share(c.mul, c.r, -2048);
+    const plan p = checked_plan(c.g);
+    CHECK(steps_of(p) == "4: 3 4, 5: 5");
+    CHECK(left_why(p, 2) == reason::overlap);
+    CHECK(p.at(2).role == role::engine);
+}
+
+TEST_CASE("rows that are strided differently are not element upon element", "[plan][memory]") {
+    residual_case c;
+    c.g[c.x].nb[1] = 4096;
+    c.g[c.x].nb[2] = c.g[c.x].nb[3] = 8192;
+    c.g.share(c.sum, c.x);
+    CHECK(steps_of(checked_plan(c.g)) == "4: 3 4, 5: 5");
+}
+
+TEST_CASE("a node between ADD and norm that reads the sum moves the step up", "[plan][memory]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    const id sum = g.add(x, g.input(format::f32, {512}));
+    g.other({sum});
+    const id mul = g.scaled_norm(sum);
+    g.matmul(format::q4_K, 64, mul);
+    const plan p = checked_plan(g);
+    CHECK(steps_of(p) == "0: 0 2 3, 4: 4");
+    CHECK(p.at(0).role == role::launch);
+}
+
+TEST_CASE("a node that blocks every position leaves the ADD to the engine", "[plan][memory]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    const id sum = g.add(x, g.input(format::f32, {512}));
+    const id between = g.other({sum});
+    const id mul = g.scaled_norm(sum);
+    g.matmul(format::q4_K, 64, mul);
+    g.other({mul});
+    g.share(mul, between);  // written and dead before the MUL
+    CHECK(steps_of(checked_plan(g)) == "3: 2 3, 4: 4");
+}
+
+TEST_CASE("an input that is overwritten between norm and MUL is read in time", "[plan][memory]") {
+    norm_case c;
+    const id thief = c.g.other({c.g.input(format::f32, {512})});
+    std::swap(c.g.nodes[1], c.g.nodes[2]);
+    c.g.share(thief, c.x);
+    c.g.matmul(format::q4_K, 64, c.mul);
+    CHECK(steps_of(checked_plan(c.g)) == "0: 0 2, 3: 3");
+}
+
+TEST_CASE("a step does not move over another step's read", "[plan][memory]") {
+    // The second chain's group would be hoisted over the first chain's row step, whose x it overwrites.
+    graph_builder g;
+    const id a = g.input(format::f32, {512});
+    const id early = g.scaled_norm(a);
+    const id first = g.matmul(format::q4_K, 512, early);
+    const id norm = g.rms_norm(first);
+    const id mul = g.mul(norm, g.weight(format::f32, {512}));
+    g.matmul(format::q4_K, 64, mul);
+    const id late = g.matmul(format::q4_K, 512, early);
+    g.share(late, first);
+    CHECK(steps_of(checked_plan(g)) == "1: 0 1, 2: 2, 4: 3 4, 5: 5, 6: 6");
+}

@@ -1,0 +1,239 @@
+#include "replay.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace catena_test {
+
+using namespace catena;
+
+void symbolic_memory::write(const tensor& t, std::int32_t writer, std::uint64_t version) {
+    const std::uint64_t first = t.offset;
+    const std::uint64_t last = first + static_cast<std::uint64_t>(extent_bytes(t));
+    if (first == last) return;
+    // Cut what lies across either end, then replace what lies between.
+    for (const std::uint64_t cut : {first, last}) {
+        auto after = runs_.lower_bound({t.buffer, cut});
+        if (after == runs_.begin()) continue;
+        auto before = std::prev(after);
+        if (before->first.first != t.buffer || before->second.last <= cut) continue;
+        const written tail = before->second;
+        before->second.last = cut;
+        runs_[{t.buffer, cut}] = tail;
+    }
+    runs_.erase(runs_.lower_bound({t.buffer, first}), runs_.lower_bound({t.buffer, last}));
+    runs_[{t.buffer, first}] = {last, writer, version};
+}
+
+std::vector<symbolic_memory::run> symbolic_memory::read(const tensor& t) const {
+    std::vector<run> out;
+    std::uint64_t at = t.offset;
+    const std::uint64_t last = at + static_cast<std::uint64_t>(extent_bytes(t));
+    const auto add = [&](std::uint64_t first, std::uint64_t end, std::int32_t writer, std::uint64_t version) {
+        if (!out.empty() && out.back().writer == writer && out.back().version == version &&
+            out.back().last == first)
+            out.back().last = end;
+        else
+            out.push_back({first, end, writer, version});
+    };
+    auto it = runs_.upper_bound({t.buffer, at});
+    if (it != runs_.begin() && std::prev(it)->first.first == t.buffer) --it;
+    for (; at < last && it != runs_.end() && it->first.first == t.buffer && it->first.second < last; ++it) {
+        if (it->second.last <= at) continue;
+        if (it->first.second > at) add(at, it->first.second, nobody, 0);
+        at = std::max(at, it->first.second);
+        const std::uint64_t end = std::min(last, it->second.last);
+        add(at, end, it->second.writer, it->second.version);
+        at = end;
+    }
+    if (at < last) add(at, last, nobody, 0);
+    return out;
+}
+
+namespace {
+
+using run = symbolic_memory::run;
+
+std::uint64_t mixed(std::uint64_t h, std::uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
+
+/// What one order of execution read and left behind.
+struct replay {
+    const graph_view& view;
+    symbolic_memory memory;
+    /// Per node, per source: what was there.
+    std::vector<std::vector<std::vector<run>>> seen;
+    std::vector<std::uint64_t> version;
+
+    explicit replay(const graph_view& v)
+        : view(v), seen(static_cast<std::size_t>(v.size())), version(seen.size(), 0) {}
+
+    bool runs(int i) const {
+        const tensor& t = view.node(i);
+        return !launches_nothing(t.kind) && elements(t) != 0;
+    }
+    void read(int i, std::uint32_t skip = 0) {
+        auto& sources = seen[static_cast<std::size_t>(i)];
+        sources.resize(max_src);
+        for (int s = 0; s < max_src; ++s) {
+            const std::int32_t t = view.node(i).src[s];
+            if (t != no_tensor && (skip >> s & 1u) == 0)
+                sources[static_cast<std::size_t>(s)] = memory.read(view.at(t));
+        }
+    }
+    void write(int i) { memory.write(view.node(i), i, version[static_cast<std::size_t>(i)]); }
+};
+
+bool overlap(const tensor& a, const tensor& b) {
+    const auto end = [](const tensor& t) { return t.offset + static_cast<std::uint64_t>(extent_bytes(t)); };
+    return a.buffer == b.buffer && a.offset < end(b) && b.offset < end(a);
+}
+
+/// Element upon element: whoever writes it has read it.
+bool same_elements(const tensor& a, const tensor& b) {
+    if (a.offset != b.offset) return false;
+    for (int d = 0; d < 4; ++d)
+        if (a.ne[d] != b.ne[d] || a.nb[d] != b.nb[d]) return false;
+    return true;
+}
+
+std::string at_node(int i, const std::string& what) { return "node " + std::to_string(i) + ": " + what; }
+
+}  // namespace
+
+std::string difference(const graph_view& view, const plan& plan) {
+    replay engine(view);
+    for (int i = 0; i < view.size(); ++i) {
+        if (!engine.runs(i)) continue;
+        engine.read(i);
+        std::uint64_t h = static_cast<std::uint64_t>(i) + 1;
+        for (const auto& source : engine.seen[static_cast<std::size_t>(i)])
+            for (const run& r : source) h = mixed(mixed(h, r.first - r.last), r.version);
+        engine.version[static_cast<std::size_t>(i)] = h;
+        engine.write(i);
+    }
+
+    replay planned(view);
+    planned.version = engine.version;  // a node that reads the same makes the same
+    // The workspace: which chain's activation each byte holds.
+    std::map<std::int64_t, std::pair<std::int64_t, std::int32_t>> workspace;
+    const auto holds = [&](std::int64_t from, std::int64_t to, std::int32_t chain) {
+        for (const auto& [first, end_and_chain] : workspace)
+            if (end_and_chain.second == chain && first <= from && to <= end_and_chain.first) return true;
+        return false;
+    };
+    const auto compare = [&](int i) -> std::string {
+        const auto node = static_cast<std::size_t>(i);
+        for (std::size_t s = 0; s < planned.seen[node].size(); ++s)
+            if (!planned.seen[node][s].empty() && planned.seen[node][s] != engine.seen[node][s])
+                return at_node(i, "source " + std::to_string(s) + " reads other bytes than in the engine's order");
+        return "";
+    };
+
+    std::size_t next = 0;
+    for (int i = 0; i < view.size(); ++i) {
+        for (; next < plan.steps().size() && plan.steps()[next].launch_at == i; ++next) {
+            const step& s = plan.steps()[next];
+            const planned_chain& c = plan.chains()[static_cast<std::size_t>(s.chain)];
+            const range<std::int32_t> covered = plan.covered(s);
+            const bool is_row = s.what.needs.kind == skeleton::row;
+            for (const std::int32_t n : covered) {
+                std::uint32_t skip = 0;
+                if (!is_row) skip = 2;  // the activation comes from the workspace
+                for (int src = 0; src < 2 && is_row; ++src)
+                    for (const std::int32_t other : covered)
+                        if (view.node(n).src[src] == view.nodes[other]) skip |= 1u << src;
+                planned.read(n, skip);
+                for (int src = 0; src < max_src; ++src) {
+                    const std::int32_t t = view.node(n).src[src];
+                    if (t == no_tensor || (skip >> src & 1u) != 0) continue;
+                    for (const std::int32_t w : covered)
+                        if (!plan.at(w).elided && overlap(view.at(t), view.node(w)) &&
+                            !(is_row && same_elements(view.at(t), view.node(w))))
+                            return at_node(w, "its step writes over what another of its threads reads");
+                }
+                if (std::string d = compare(n); !d.empty()) return d;
+            }
+            if (is_row) {
+                if (covered.size() == 0) {  // a value of the engine's: every reader of it must have seen this
+                    const auto now = planned.memory.read(view.at(c.activation));
+                    for (const step& reader : plan.steps())
+                        if (reader.chain == s.chain && reader.what.needs.kind == skeleton::matvec)
+                            for (const std::int32_t n : plan.covered(reader))
+                                if (engine.seen[static_cast<std::size_t>(n)][1] != now)
+                                    return at_node(n, "its activation was quantized from other bytes");
+                }
+                const std::int64_t first = c.workspace_offset;
+                const std::int64_t last = first + c.workspace_bytes;
+                if (first % 256 != 0 || last > plan.workspace_bytes())
+                    return at_node(i, "its activation is not inside the workspace");
+                for (auto it = workspace.begin(); it != workspace.end();)
+                    it = it->first < last && first < it->second.first ? workspace.erase(it) : std::next(it);
+                workspace[first] = {last, s.chain};
+            } else if (!holds(c.workspace_offset, c.workspace_offset + c.workspace_bytes, s.chain)) {
+                return at_node(i, "its activation is no longer in the workspace");
+            }
+            for (const std::int32_t n : covered)
+                if (!plan.at(n).elided) planned.write(n);
+            for (const std::int32_t n : covered) {  // nothing written by this step may lie over another result
+                if (plan.at(n).elided) continue;
+                for (const run& r : planned.memory.read(view.node(n)))
+                    if (r.writer != n) return at_node(n, "two results of one step share memory");
+            }
+        }
+        if (plan.at(i).role != role::engine || !planned.runs(i)) continue;
+        planned.read(i);
+        if (std::string d = compare(i); !d.empty()) return d;
+        planned.write(i);
+    }
+
+    std::vector<int> edges(static_cast<std::size_t>(view.tensor_count), 0);
+    for (int i = 0; i < view.size(); ++i)
+        for (const std::int32_t src : view.node(i).src)
+            if (src != no_tensor) ++edges[static_cast<std::size_t>(src)];
+    for (int i = 0; i < view.size(); ++i) {
+        const tensor& t = view.node(i);
+        const int inside = edges[static_cast<std::size_t>(view.nodes[i])];
+        const bool wanted = t.uses == unknown_uses || t.uses == 0 || t.uses > inside ||
+                            (t.flags & flag_output) != 0;
+        const std::vector<run> left = engine.memory.read(t);
+        if (!wanted || left.size() != 1 || left[0].writer == symbolic_memory::nobody) continue;
+        const std::int32_t writer = view.nodes[left[0].writer];
+        if (writer != view.nodes[i] && writer != t.view_src) continue;  // the engine itself did not keep it
+        if (planned.memory.read(t) != left)
+            return at_node(i, "its result is wanted outside and is not left behind");
+    }
+    return "";
+}
+
+std::string inconsistency(const graph_view& view, const plan& plan) {
+    if (plan.size() != view.size()) return "the plan has another size than the view";
+    std::vector<std::int32_t> step_of(static_cast<std::size_t>(view.size()), -1);
+    std::set<std::int32_t> launches;
+    std::int32_t last = -1;
+    for (std::size_t s = 0; s < plan.steps().size(); ++s) {
+        const step& step = plan.steps()[s];
+        if (step.launch_at < last) return "the steps are not in launch order";
+        last = step.launch_at;
+        launches.insert(step.launch_at);
+        for (const std::int32_t n : plan.covered(step)) {
+            if (step_of[static_cast<std::size_t>(n)] >= 0) return at_node(n, "two steps cover it");
+            step_of[static_cast<std::size_t>(n)] = static_cast<std::int32_t>(s);
+        }
+        const bool is_row = step.what.needs.kind == skeleton::row;
+        if (!is_row && plan.covered(step).size() != static_cast<std::size_t>(step.what.member_count))
+            return "a group covers other nodes than its members";
+        if (step.row < 0 || step.row >= plan.rows().row_count) return "a step has no row";
+    }
+    for (int i = 0; i < view.size(); ++i) {
+        const node_plan& n = plan.at(i);
+        const bool launched = launches.count(i) != 0;
+        if (n.step != step_of[static_cast<std::size_t>(i)]) return at_node(i, "its step does not cover it");
+        const role expected = launched ? role::launch : n.step >= 0 ? role::covered : role::engine;
+        if (n.role != expected) return at_node(i, std::string("its role is ") + name(n.role));
+        if (launched && n.step < 0) return at_node(i, "a step is launched in place of a node that it leaves out");
+        if (n.elided && n.step < 0) return at_node(i, "it is elided, and nobody covers it");
+    }
+    return "";
+}
+
+}  // namespace catena_test

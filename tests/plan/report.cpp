@@ -1,0 +1,86 @@
+#include "cases.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+TEST_CASE("a report tells chains, steps, rejected rows and what stayed", "[report]") {
+    norm_case c;
+    c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.other({c.mul});
+    c.g.matmul(format::mxfp4, 64, c.mul);
+    const plan p = checked_plan(c.g);
+    const explanation e = p.explain();
+    CHECK(e.state.ok());
+    CHECK(e.arch == "toy");
+    CHECK(e.nodes == 5);
+    CHECK(e.launches == 2);
+    CHECK(e.engine_launches == 2);
+    CHECK(e.workspace_bytes == p.workspace_bytes());
+    REQUIRE(e.chains.size() == 1);
+    CHECK(e.chains[0].name == "norm.q4_q6");
+    CHECK(e.chains[0].served == std::vector<std::int32_t>{2});
+    CHECK(e.chains[0].steps == std::vector<std::int32_t>{0, 1});
+    REQUIRE(e.steps.size() == 2);
+    CHECK(e.steps[0].instance == "add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
+    CHECK(e.steps[1].instance == "mul_mat.q4_K.t64_r2_c1_p1024_s2_plain_global.toy");
+    for (const explained_step& s : e.steps) {
+        CHECK(s.pick.rejected.size() == toy_row_count - 1);
+        CHECK(s.rejected.size() == toy_row_count - 1);
+        CHECK(s.predicted_us >= s.attainable_us);
+        CHECK(s.bytes == bytes_of(s.what));
+    }
+    CHECK(e.bytes == e.steps[0].bytes + e.steps[1].bytes);
+    REQUIRE(e.not_fused.size() == 1);
+    CHECK(e.not_fused[0].node == 4);
+    CHECK(e.not_fused[0].why == reason::format_not_in_chain);
+    CHECK(e.not_fused[0].sentence == "the chain lists no matrix of this format");
+}
+
+TEST_CASE("what no row served is told with the rejection that came closest", "[report]") {
+    graph_builder g;
+    g.matmul(format::q4_K, 64, g.scaled_norm(g.input(format::f32, {512, 6})));
+    const explanation e = checked_plan(g).explain();
+    REQUIRE(e.not_fused.size() == 2);
+    CHECK(e.not_fused[1].sentence ==
+          "no row of the table serves it; the nearest: 6 columns; it serves at most 4");
+}
+
+TEST_CASE("every reason and every limit has a sentence without open places", "[report]") {
+    for (int r = 0; r <= static_cast<int>(reason::taken); ++r) {
+        const std::string s = sentence(finding{0, static_cast<reason>(r), 1, 2});
+        CHECK(!s.empty());
+        CHECK(s.find('{') == std::string::npos);
+    }
+    for (int l = 0; l <= static_cast<int>(limit::slower); ++l) {
+        const std::string s = sentence(rejection{0, static_cast<limit>(l), 1, 2});
+        CHECK(!s.empty());
+        CHECK(s.find('{') == std::string::npos);
+    }
+}
+
+TEST_CASE("a malformed graph and a table without rows are the engine's, with the reason", "[report]") {
+    norm_case c;
+    c.g.matmul(format::q4_K, 64, c.mul);
+    SECTION("graph") {
+        c.g[c.x].ne[0] = -5;
+        const plan p = planner(toy_table()).plan(c.g.view());
+        CHECK(p.state().code == status_code::invalid_argument);
+        CHECK(std::string(p.state().message).find("ne[0] is -5") != std::string::npos);
+        CHECK(p.size() == 3);
+        for (int i = 0; i < p.size(); ++i) CHECK(p.at(i).role == role::engine);
+        CHECK(p.launch(0, nullptr, nullptr).ok());
+        CHECK(p.explain().state.code == status_code::invalid_argument);
+    }
+    SECTION("table") {
+        const plan p = planner(table{}).plan(c.g.view());
+        CHECK(p.state().code == status_code::no_instances);
+        CHECK(p.size() == 3);
+        CHECK(p.explain().nodes == 3);
+    }
+    SECTION("a state of the table is handed on") {
+        table t = toy_table();
+        t.state = failure(status_code::no_instances, "no instances for sm_61; built in: sm_90");
+        CHECK(std::string(planner(t).plan(c.g.view()).state().message) ==
+              "no instances for sm_61; built in: sm_90");
+    }
+}
