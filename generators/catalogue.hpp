@@ -1,5 +1,5 @@
-// The catalogue: the chains that Catena ships instances for, one entry a line. To add one, add its line and
-// regenerate (cmake --build BUILD --target regenerate).
+// The catalogue: the chains that Catena ships instances for, one entry a line. To add one, add its
+// line and regenerate (cmake --build BUILD --target regenerate).
 #pragma once
 
 #include "catena/chain/catalogue.hpp"
@@ -14,8 +14,8 @@ inline constexpr auto readers = group<mul_mat<Ws>..., mul_mat_id<Ws>...>;
 
 /// A norm whose result feeds quantized matmuls, and others that read it in a plain format.
 template <format... Ws>
-inline constexpr auto norm_input = rms_norm | mul(weight) | emit<f32> | emit<f16> | emit<bf16> |
-                                   quantize<q8_1> | readers<Ws...>;
+inline constexpr auto norm_input =
+    rms_norm | mul(weight) | emit<f32> | emit<f16> | emit<bf16> | quantize<q8_1> | readers<Ws...>;
 
 /// The same behind a residual add, whose sum goes on in f32.
 template <format... Ws>
@@ -25,6 +25,7 @@ inline constexpr auto residual_norm_input = add(residual) | emit<f32> | norm_inp
 template <format... Ws>
 inline constexpr auto activation = quantize<q8_1> | readers<Ws...>;
 
+// clang-format off
 inline constexpr auto entries = hana::make_tuple(
     entry<"norm_input">(norm_input<q8_0>),
     entry<"norm_input">(norm_input<q4_0>),
@@ -41,5 +42,6 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"activation">(activation<q4_K>),
     entry<"activation">(activation<q6_K>),
     entry<"activation">(activation<q4_K, q6_K>));
+// clang-format on
 
 }  // namespace catena::catalogue

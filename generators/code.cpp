@@ -27,23 +27,34 @@ std::string quoted(const std::string& text) { return '"' + text + '"'; }
 
 const char* spelled(stage_kind kind) {
     switch (kind) {
-        case stage_kind::add: return "stage_kind::add";
-        case stage_kind::rms_norm: return "stage_kind::rms_norm";
-        case stage_kind::mul: return "stage_kind::mul";
-        case stage_kind::emit: return "stage_kind::emit";
-        case stage_kind::quantize: return "stage_kind::quantize";
-        case stage_kind::mul_mat: return "stage_kind::mul_mat";
-        case stage_kind::mul_mat_id: return "stage_kind::mul_mat_id";
+        case stage_kind::add:
+            return "stage_kind::add";
+        case stage_kind::rms_norm:
+            return "stage_kind::rms_norm";
+        case stage_kind::mul:
+            return "stage_kind::mul";
+        case stage_kind::emit:
+            return "stage_kind::emit";
+        case stage_kind::quantize:
+            return "stage_kind::quantize";
+        case stage_kind::mul_mat:
+            return "stage_kind::mul_mat";
+        case stage_kind::mul_mat_id:
+            return "stage_kind::mul_mat_id";
     }
     return "";
 }
 
 const char* spelled(operand o) {
     switch (o) {
-        case operand::none: return "operand::none";
-        case operand::residual: return "operand::residual";
-        case operand::weight: return "operand::weight";
-        case operand::bias: return "operand::bias";
+        case operand::none:
+            return "operand::none";
+        case operand::residual:
+            return "operand::residual";
+        case operand::weight:
+            return "operand::weight";
+        case operand::bias:
+            return "operand::bias";
     }
     return "";
 }
@@ -82,10 +93,13 @@ std::string code(const computation& c) {
 
 std::string code(const policy& p) {
     braces out;
-    out.number("threads", p.threads).number("min_blocks", p.min_blocks, 1).number("values", p.values);
+    out.number("threads", p.threads)
+        .number("min_blocks", p.min_blocks, 1)
+        .number("values", p.values);
     out.number("rows", p.rows).number("columns", p.columns).number("piece", p.piece);
     out.number("stages", p.stages);
-    if (p.copy != copy_method::plain) out.field("copy", "copy_method::" + std::string(name(p.copy)));
+    if (p.copy != copy_method::plain)
+        out.field("copy", "copy_method::" + std::string(name(p.copy)));
     if (p.activation == activation_source::shared)
         out.field("activation", "activation_source::shared");
     return out.flag("vector", p.vector).text();
@@ -94,7 +108,8 @@ std::string code(const policy& p) {
 std::string code(const provenance& p) {
     braces out;
     switch (p.kind) {
-        case provenance_kind::predicted: return "{}";
+        case provenance_kind::predicted:
+            return "{}";
         case provenance_kind::inherited:
             out.field("kind", "provenance_kind::inherited").field("arch", quoted(p.arch));
             break;
@@ -110,8 +125,9 @@ std::string code(const provenance& p) {
 
 std::string code(const row& r) {
     return "{.computes = " + code(r.computes) + ",\n .numbers = " + code(r.numbers) +
-           ",\n .order = " + std::to_string(r.order) + ", .registers = " + std::to_string(r.registers) +
-           ", .evidence = " + code(r.evidence) + "}";
+           ",\n .order = " + std::to_string(r.order) +
+           ", .registers = " + std::to_string(r.registers) + ", .evidence = " + code(r.evidence) +
+           "}";
 }
 
 std::string code(const lowered_chain& c) {

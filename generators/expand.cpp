@@ -13,8 +13,8 @@ namespace catena::generator {
 
 namespace {
 
-/// A row launch switches operands and emits off at run time, so a wide one is enough. A matvec compiled for
-/// more formats than occur is slower, so every listed set stays.
+/// A row launch switches operands and emits off at run time, so a wide one is enough. A matvec
+/// compiled for more formats than occur is slower, so every listed set stays.
 bool makes_superfluous(const computation& wide, const computation& narrow) {
     return wide.kind == skeleton::row && wide != narrow && serves(wide, narrow);
 }
@@ -30,16 +30,17 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
     std::vector<computation> wanted;
     for (const lowered_chain& c : chains) {
         if (chain::described_only(c))
-            throw std::runtime_error("catalogue: " + std::string(c.name) +
-                                     " has an add(bias), which no skeleton computes: remove the entry");
+            throw std::runtime_error(
+                "catalogue: " + std::string(c.name) +
+                " has an add(bias), which no skeleton computes: remove the entry");
         wanted.push_back(chain::row_part(c));
         if (chain::has_part(c, skeleton::matvec)) wanted.push_back(chain::matvec_part(c));
     }
     std::vector<computation> kept;
     for (const computation& c : wanted) {
-        const bool served = std::any_of(wanted.begin(), wanted.end(), [&](const computation& other) {
-            return makes_superfluous(other, c);
-        });
+        const bool served =
+            std::any_of(wanted.begin(), wanted.end(),
+                        [&](const computation& other) { return makes_superfluous(other, c); });
         if (!served && std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
     }
     std::stable_partition(kept.begin(), kept.end(),

@@ -21,8 +21,8 @@ using registers_by_name = std::map<std::string, int>;
 /// The chains of the catalogue, in its order.
 std::vector<lowered_chain> catalogue_chains();
 
-/// The computations that the chains' launches need, without those that another one serves by switching
-/// parts off. Throws where no skeleton computes a chain.
+/// The computations that the chains' launches need, without those that another one serves by
+/// switching parts off. Throws where no skeleton computes a chain.
 std::vector<computation> computations_of(const std::vector<lowered_chain>& chains);
 
 /// Every arch of the registry.

@@ -72,9 +72,12 @@ std::vector<difference> update(const std::vector<rendered_file>& files, const fs
 
 std::string sentence(const difference& d) {
     switch (d.what) {
-        case difference::kind::missing: return d.path + " is missing";
-        case difference::kind::changed: return d.path + " differs";
-        case difference::kind::stale: return d.path + " is stale";
+        case difference::kind::missing:
+            return d.path + " is missing";
+        case difference::kind::changed:
+            return d.path + " differs";
+        case difference::kind::stale:
+            return d.path + " is stale";
     }
     return d.path;
 }

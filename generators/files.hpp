@@ -19,8 +19,8 @@ struct difference {
 std::vector<difference> compare(const std::vector<rendered_file>& files,
                                 const std::filesystem::path& root);
 
-/// Writes what is missing or changed, removes what is stale, and returns what it did. Throws with the path
-/// and the reason where the file system refuses; a file is never left half-written.
+/// Writes what is missing or changed, removes what is stale, and returns what it did. Throws with
+/// the path and the reason where the file system refuses; a file is never left half-written.
 std::vector<difference> update(const std::vector<rendered_file>& files,
                                const std::filesystem::path& root);
 

@@ -32,19 +32,23 @@ registers_by_name record_registers(const std::filesystem::path& root, const std:
 }  // namespace
 
 int main(int argc, char** argv) try {
-    CLI::App app{"Expands generators/catalogue.hpp and generators/policies.cpp into the instance sets."};
+    CLI::App app{
+        "Expands generators/catalogue.hpp and generators/policies.cpp into the instance sets."};
     std::string root = CATENA_SOURCE_DIR;
     std::string log;
     bool check = false;
-    app.add_option("--root", root, "Project root to read from and write to")->check(CLI::ExistingDirectory);
+    app.add_option("--root", root, "Project root to read from and write to")
+        ->check(CLI::ExistingDirectory);
     app.add_option("--registers", log, "Output of nvcc -Xptxas -v, to record registers from")
         ->check(CLI::ExistingFile);
     app.add_flag("--check", check, "Write nothing; exit with 1 when a file differs");
     CLI11_PARSE(app, argc, argv);
 
-    const registers_by_name registers = log.empty() ? read_registers(root) : record_registers(root, log);
+    const registers_by_name registers =
+        log.empty() ? read_registers(root) : record_registers(root, log);
     const std::vector<catena::lowered_chain> chains = catalogue_chains();
-    const std::vector<rendered_file> files = render(chains, expand(computations_of(chains), registers));
+    const std::vector<rendered_file> files =
+        render(chains, expand(computations_of(chains), registers));
     const std::vector<difference> found = check ? compare(files, root) : update(files, root);
     for (const difference& d : found) std::printf("%s\n", sentence(d).c_str());
     if (check && !found.empty()) std::printf("to mend it: generate --root %s\n", root.c_str());

@@ -10,8 +10,8 @@ namespace catena::generator {
 
 namespace {
 
-/// Rows of up to threads * values elements. The last one reads x twice, element by element: any k, any
-/// alignment.
+/// Rows of up to threads * values elements. The last one reads x twice, element by element: any k,
+/// any alignment.
 constexpr policy row_policies[] = {
     {.threads = 128, .values = 8, .vector = true},    // k <= 1024
     {.threads = 256, .values = 8, .vector = true},    // k <= 2048
@@ -21,11 +21,12 @@ constexpr policy row_policies[] = {
     {.threads = 256},
 };
 
-/// The shapes of a matvec. 128 threads: at the 1024 .. 4096 rows of a decode step 132 SMs get 8 .. 31 rows
-/// each, which larger blocks would deal out unevenly. One row a warp for few rows, four to reuse the
-/// activation when there are many; the second and third keep 4 warps * 4 stages * 2 or 4 rows * 0.6 KB = 18
-/// or 37 KB of q4_K in flight per block, and two or more blocks fit an SM (24 KB cover the latency of an
-/// H100). Launch bounds leave registers for 4 blocks where the accumulators allow it.
+/// The shapes of a matvec. 128 threads: at the 1024 .. 4096 rows of a decode step 132 SMs get 8 ..
+/// 31 rows each, which larger blocks would deal out unevenly. One row a warp for few rows, four to
+/// reuse the activation when there are many; the second and third keep 4 warps * 4 stages * 2 or 4
+/// rows * 0.6 KB = 18 or 37 KB of q4_K in flight per block, and two or more blocks fit an SM (24 KB
+/// cover the latency of an H100). Launch bounds leave registers for 4 blocks where the accumulators
+/// allow it.
 constexpr policy streamed_matvecs[] = {
     {.min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048},
     {.min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024},
@@ -35,12 +36,13 @@ constexpr policy streamed_matvecs[] = {
     {.min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024},
 };
 
-/// Long rows: eight columns of them do not fit shared memory, so the activation stays in global memory.
+/// Long rows: eight columns of them do not fit shared memory, so the activation stays in global
+/// memory.
 constexpr policy long_matvec = {.min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024};
 
 /// Any alignment, little shared memory, every column count.
-constexpr policy plain_matvec = {.threads = 128, .min_blocks = 2, .rows = 1, .columns = 8,
-                                 .piece = 1024, .stages = 2};
+constexpr policy plain_matvec = {
+    .threads = 128, .min_blocks = 2, .rows = 1, .columns = 8, .piece = 1024, .stages = 2};
 
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
 struct arch_choice {
@@ -50,16 +52,18 @@ struct arch_choice {
     const char* inherits;  ///< "": predicted for this arch
 };
 
+// clang-format off
 constexpr arch_choice choices[] = {
-    {"host", copy_method::bulk, 4, "sm_90"},
-    {"sm_75", copy_method::plain, 2, ""},
-    {"sm_80", copy_method::async, 4, ""},
-    {"sm_86", copy_method::async, 4, "sm_80"},
-    {"sm_89", copy_method::async, 4, "sm_80"},
-    {"sm_90", copy_method::bulk, 4, ""},
-    {"sm_100", copy_method::bulk, 4, "sm_90"},
-    {"sm_120", copy_method::bulk, 4, "sm_90"},
+    {"host",   copy_method::bulk,  4, "sm_90"},
+    {"sm_75",  copy_method::plain, 2, ""},
+    {"sm_80",  copy_method::async, 4, ""},
+    {"sm_86",  copy_method::async, 4, "sm_80"},
+    {"sm_89",  copy_method::async, 4, "sm_80"},
+    {"sm_90",  copy_method::bulk,  4, ""},
+    {"sm_100", copy_method::bulk,  4, "sm_90"},
+    {"sm_120", copy_method::bulk,  4, "sm_90"},
 };
+// clang-format on
 
 const arch_choice& choice_of(const arch& target) {
     for (const arch_choice& c : choices)
@@ -91,17 +95,20 @@ std::vector<policy> policies_of(const arch_choice& choice, skeleton kind) {
 std::string objection(const arch& target, const row& r) {
     const auto text = [](auto n) { return std::to_string(n); };
     const policy& p = r.numbers;
-    if (const rejection no = detail::fits_arch(r, target); no.why != limit::none) return sentence(no);
+    if (const rejection no = detail::fits_arch(r, target); no.why != limit::none)
+        return sentence(no);
     if (target.registers_per_sm / (p.min_blocks * p.threads) < 32)
         return "its launch bounds leave fewer than 32 registers a thread";
     if (r.computes.kind == skeleton::row)
         return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
     if (p.piece <= 0 || p.piece % warp_values != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
-    if (p.rows < 1 || p.columns < 1 || p.stages < 1) return "rows, columns and stages must be positive";
+    if (p.rows < 1 || p.columns < 1 || p.stages < 1)
+        return "rows, columns and stages must be positive";
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns);
     if (shared > target.shared_per_block)
-        return sentence({.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});
+        return sentence(
+            {.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});
     return "";
 }
 
@@ -109,12 +116,15 @@ std::vector<row> rows_for(const arch& target, const computation& computes) {
     const arch_choice& choice = choice_of(target);
     std::vector<row> rows;
     for (const policy& numbers : policies_of(choice, computes.kind)) {
-        row r = {.computes = computes, .numbers = numbers, .order = order_of(computes, numbers),
+        row r = {.computes = computes,
+                 .numbers = numbers,
+                 .order = order_of(computes, numbers),
                  .evidence = {}};
         if (*choice.inherits != '\0')
             r.evidence = {.kind = provenance_kind::inherited, .arch = choice.inherits};
         const std::string why = objection(target, r);
-        if (!why.empty()) throw std::runtime_error("policies: " + row_name(r, target.name) + ": " + why);
+        if (!why.empty())
+            throw std::runtime_error("policies: " + row_name(r, target.name) + ": " + why);
         rows.push_back(r);
     }
     return rows;

@@ -19,7 +19,8 @@ std::string symbol(const row& r, const arch& target) {
 
 std::vector<compiled_kernel> parse_ptxas(const std::string& log) {
     static const std::regex entry("Compiling entry function '([^']+)'");
-    static const std::regex frame("(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes spill");
+    static const std::regex frame(
+        "(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes spill");
     static const std::regex used("Used (\\d+) registers");
     std::vector<compiled_kernel> found;
     std::istringstream lines(log);
@@ -37,7 +38,8 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log) {
     return found;
 }
 
-registers_by_name registers_of(const instance_set& set, const std::vector<compiled_kernel>& kernels) {
+registers_by_name registers_of(const instance_set& set,
+                               const std::vector<compiled_kernel>& kernels) {
     registers_by_name out;
     for (const row& r : set.rows) {
         const std::string wanted = symbol(r, *set.target);
@@ -64,7 +66,8 @@ registers_by_name read_registers(const std::filesystem::path& root) {
             int registers = 0;
             if (!(words >> name >> registers) || registers <= 0 || words >> rest)
                 throw std::runtime_error(registers_path(target) + ":" + std::to_string(number) +
-                                         ": expected '<row name> <registers>', found '" + line + "'");
+                                         ": expected '<row name> <registers>', found '" + line +
+                                         "'");
             known[name] = registers;
         }
     }

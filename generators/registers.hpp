@@ -1,5 +1,5 @@
-// What ptxas says about compiled kernels, and the record of it: instances/<arch>/registers.txt, one line a
-// row, read by the generator as evidence for the rows' `registers`.
+// What ptxas says about compiled kernels, and the record of it: instances/<arch>/registers.txt, one
+// line a row, read by the generator as evidence for the rows' `registers`.
 #pragma once
 
 #include "expand.hpp"
@@ -24,7 +24,8 @@ struct compiled_kernel {
 std::vector<compiled_kernel> parse_ptxas(const std::string& log);
 
 /// Registers of the rows of `set` that `kernels` holds.
-registers_by_name registers_of(const instance_set& set, const std::vector<compiled_kernel>& kernels);
+registers_by_name registers_of(const instance_set& set,
+                               const std::vector<compiled_kernel>& kernels);
 
 /// Reads the record of every arch under `root`. Throws, naming file and line, on a line that is not
 /// "<row name> <registers>".

@@ -13,7 +13,8 @@ namespace catena::generator {
 namespace {
 
 constexpr const char* stamp =
-    " Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ";
+    " Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, "
+    "regenerate. Hash ";
 
 std::string hash_of(const std::string& text) {  // FNV-1a
     std::uint64_t hash = 14695981039346656037ull;
@@ -32,35 +33,41 @@ std::string chains_inc(const std::vector<lowered_chain>& chains) {
 /// all.hpp: the sets that a program links, by name.
 std::string all_header(const std::vector<instance_set>& sets) {
     std::string out =
-        "// The instance sets that this program links, by the name of their arch. A set is there when its\n"
+        "// The instance sets that this program links, by the name of their arch. A set is there "
+        "when its\n"
         "// target catena::instances_<arch> is linked, which defines CATENA_HAS_<ARCH>.\n"
         "#pragma once\n\n";
     for (const instance_set& set : sets)
         out += "#if defined(" + has_macro(set) + ")\n#include \"catena/instances/" +
                std::string(set.target->name) + ".hpp\"\n#endif\n";
-    out += "#include \"catena/launch/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
-           "#include <string_view>\n\n"
-           "namespace catena::instances {\n\n"
-           "/// The names of the linked sets, a space before each.\n"
-           "inline constexpr char built_in[] = \"\"\n";
+    out +=
+        "#include \"catena/launch/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
+        "#include <string_view>\n\n"
+        "namespace catena::instances {\n\n"
+        "/// The names of the linked sets, a space before each.\n"
+        "inline constexpr char built_in[] = \"\"\n";
     for (const instance_set& set : sets)
         out += "#if defined(" + has_macro(set) + ")\n    \" " + set.target->name + "\"\n#endif\n";
-    out += "    ;\n\n"
-           "/// The table of `arch`. When its set is not linked: a table without rows, whose state names those\n"
-           "/// that are.\n"
-           "inline table table_named(const char* arch) {\n"
-           "    const std::string_view wanted = arch == nullptr ? \"\" : arch;\n";
+    out +=
+        "    ;\n\n"
+        "/// The table of `arch`. When its set is not linked: a table without rows, whose state "
+        "names those\n"
+        "/// that are.\n"
+        "inline table table_named(const char* arch) {\n"
+        "    const std::string_view wanted = arch == nullptr ? \"\" : arch;\n";
     for (const instance_set& set : sets)
         out += "#if defined(" + has_macro(set) + ")\n    if (wanted == \"" + set.target->name +
                "\") return " + set.target->name + "();\n#endif\n";
-    out += "    table none;\n"
-           "    none.state = failure(status_code::no_instances,\n"
-           "                         \"no instances for arch '%.24s': built in are%s; link \"\n"
-           "                         \"catena::instances_<arch>\",\n"
-           "                         arch == nullptr ? \"\" : arch, sizeof(built_in) > 1 ? built_in : \" none\");\n"
-           "    return none;\n"
-           "}\n\n"
-           "}  // namespace catena::instances\n";
+    out +=
+        "    table none;\n"
+        "    none.state = failure(status_code::no_instances,\n"
+        "                         \"no instances for arch '%.24s': built in are%s; link \"\n"
+        "                         \"catena::instances_<arch>\",\n"
+        "                         arch == nullptr ? \"\" : arch, sizeof(built_in) > 1 ? built_in : "
+        "\" none\");\n"
+        "    return none;\n"
+        "}\n\n"
+        "}  // namespace catena::instances\n";
     return out;
 }
 
@@ -99,10 +106,13 @@ std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
     const auto append = [&](std::vector<rendered_file> more) {
         files.insert(files.end(), more.begin(), more.end());
     };
-    for (const instance_set& set : sets) append(is_host(set) ? render_host(set, sets) : render_cuda(set));
+    for (const instance_set& set : sets)
+        append(is_host(set) ? render_host(set, sets) : render_cuda(set));
     const auto by_kind_and_path = [](const rendered_file& a, const rendered_file& b) {
         const auto ending = [](const rendered_file& f) { return f.path.substr(f.path.rfind('.')); };
-        const auto folder = [](const rendered_file& f) { return f.path.substr(0, f.path.rfind('/')); };
+        const auto folder = [](const rendered_file& f) {
+            return f.path.substr(0, f.path.rfind('/'));
+        };
         return std::tuple(folder(a), ending(a), a.path) < std::tuple(folder(b), ending(b), b.path);
     };
     std::sort(files.begin(), files.end(), by_kind_and_path);

@@ -1,4 +1,5 @@
-// The instance sets as files: rows, tables, kernels, headers. Pure: text in memory, nothing written.
+// The instance sets as files: rows, tables, kernels, headers. Pure: text in memory, nothing
+// written.
 #pragma once
 
 #include "expand.hpp"
@@ -17,8 +18,8 @@ struct rendered_file {
 std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
                                   const std::vector<instance_set>& sets);
 
-/// `content` under a stamp: what made it, and a hash by which an edit by hand shows. `comment` opens a
-/// comment line of the file's language.
+/// `content` under a stamp: what made it, and a hash by which an edit by hand shows. `comment`
+/// opens a comment line of the file's language.
 std::string stamped(const std::string& comment, const std::string& content);
 
 /// True when a text carries the stamp.

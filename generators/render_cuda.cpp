@@ -15,8 +15,9 @@ std::string kernel_code(const row& r, const instance_set& set, int index) {
     const std::string args = r.computes.kind == skeleton::row ? "row_args" : "matvec_args";
     return "constexpr policy p" + number + " = " + code(r.numbers) + ";\n" +
            "extern \"C\" __global__ __launch_bounds__(p" + number + ".threads, p" + number +
-           ".min_blocks) void\n" + symbol(r, *set.target) + "(const __grid_constant__ " + args + " args) {\n" +
-           "    run_on_device<" + (r.computes.kind == skeleton::row ? "norm_kind::" : "") +
+           ".min_blocks) void\n" + symbol(r, *set.target) + "(const __grid_constant__ " + args +
+           " args) {\n" + "    run_on_device<" +
+           (r.computes.kind == skeleton::row ? "norm_kind::" : "") +
            (r.computes.kind == skeleton::row ? (r.computes.norm == norm_kind::rms ? "rms" : "none")
                                              : "weights") +
            ", p" + number + ">(args);\n}\n\n";
@@ -27,7 +28,8 @@ rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
                       "#include \"catena/instances/device_instance.cuh\"\n\n" +
                       "namespace catena::instances::" + family_namespace(set, f) + " {\n\n";
     const computation& c = f.rows.front().computes;
-    if (c.kind == skeleton::matvec) out += "constexpr format_set weights = " + code(c.weights) + ";\n\n";
+    if (c.kind == skeleton::matvec)
+        out += "constexpr format_set weights = " + code(c.weights) + ";\n\n";
     for (std::size_t i = 0; i < f.rows.size(); ++i)
         out += kernel_code(f.rows[i], set, static_cast<int>(i));
     const std::string count = std::to_string(f.rows.size());
@@ -42,7 +44,8 @@ rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
 rendered_file table_cpp(const instance_set& set) {
     const std::string name = set.target->name;
     const std::vector<family_rows> all = families(set.rows);
-    std::string out = "// The table of " + name + ".\n#include \"catena/instances/" + name + ".hpp\"\n\n" +
+    std::string out = "// The table of " + name + ".\n#include \"catena/instances/" + name +
+                      ".hpp\"\n\n" +
                       "#if CATENA_WITH_CUDA\n#include \"catena/instances/gather.hpp\"\n"
                       "#include \"catena/launch/cuda.cuh\"\n#endif\n\n"
                       "namespace catena::instances {\n\n" +
@@ -55,10 +58,12 @@ rendered_file table_cpp(const instance_set& set) {
            ";\n    t.chains = chains;\n    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
            "#if CATENA_WITH_CUDA\n    static const auto kernels = gather(";
     for (std::size_t i = 0; i < all.size(); ++i)
-        out += (i == 0 ? "\n        " : ",\n        ") + family_namespace(set, all[i]) + "::kernels";
-    out += ");\n    static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));\n"
-           "    t.kernels = kernels.data();\n    t.launch = launch_cuda;\n#endif\n    return t;\n}\n\n"
-           "}  // namespace catena::instances\n";
+        out +=
+            (i == 0 ? "\n        " : ",\n        ") + family_namespace(set, all[i]) + "::kernels";
+    out +=
+        ");\n    static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));\n"
+        "    t.kernels = kernels.data();\n    t.launch = launch_cuda;\n#endif\n    return t;\n}\n\n"
+        "}  // namespace catena::instances\n";
     return {folder(set) + "table.cpp", out};
 }
 
@@ -68,9 +73,11 @@ std::vector<rendered_file> render_cuda(const instance_set& set) {
     const std::string name = set.target->name;
     std::vector<rendered_file> files = {
         rows_inc(set), table_cpp(set),
-        set_header(set, "",
-                   "/// The table. Without CUDA its rows are described and their kernels are missing.\n"
-                   "table " + name + "();\n")};
+        set_header(
+            set, "",
+            "/// The table. Without CUDA its rows are described and their kernels are missing.\n"
+            "table " +
+                name + "();\n")};
     for (const family_rows& f : families(set.rows)) files.push_back(kernels_cu(set, f));
     return files;
 }

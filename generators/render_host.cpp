@@ -34,7 +34,8 @@ std::vector<family_rows> host_files(const std::vector<instance_set>& all) {
 }
 
 rendered_file kernels_cpp(const instance_set& host, const family_rows& f) {
-    std::string out = "// Host kernels: " + f.name + ".\n#include \"catena/instances/host_instance.hpp\"\n\n" +
+    std::string out = "// Host kernels: " + f.name +
+                      ".\n#include \"catena/instances/host_instance.hpp\"\n\n" +
                       "namespace catena::instances::host_" + f.name + " {\n\n";
     std::vector<computation> computations;
     for (const row& r : f.rows)
@@ -44,8 +45,8 @@ rendered_file kernels_cpp(const instance_set& host, const family_rows& f) {
             computations.push_back(r.computes);
         }
     const std::string count = std::to_string(f.rows.size());
-    out += "\nextern const host_instance kernels[" + count + "];\nconst host_instance kernels[" + count +
-           "] = {\n";
+    out += "\nextern const host_instance kernels[" + count + "];\nconst host_instance kernels[" +
+           count + "] = {\n";
     for (const row& r : f.rows) {
         const auto at = std::find(computations.begin(), computations.end(), r.computes);
         out += "    host_instance_of<c" + std::to_string(at - computations.begin()) + ", policy" +
@@ -56,27 +57,33 @@ rendered_file kernels_cpp(const instance_set& host, const family_rows& f) {
 }
 
 rendered_file table_cpp(const instance_set& host, const std::vector<family_rows>& files) {
-    std::string out = "// The table of the host set, and the list of all host kernels.\n"
-                      "#include \"catena/instances/host.hpp\"\n\n"
-                      "#include \"catena/instances/host_instance.hpp\"\n\n"
-                      "namespace catena::instances {\n\n" + table_data();
+    std::string out =
+        "// The table of the host set, and the list of all host kernels.\n"
+        "#include \"catena/instances/host.hpp\"\n\n"
+        "#include \"catena/instances/host_instance.hpp\"\n\n"
+        "namespace catena::instances {\n\n" +
+        table_data();
     for (const family_rows& f : files)
         out += "namespace host_" + f.name + " { extern const host_instance kernels[" +
                std::to_string(f.rows.size()) + "]; }\n";
     out += "\nconst host_family host_families[] = {\n";
     for (const family_rows& f : files)
         out += "    {host_" + f.name + "::kernels, " + std::to_string(f.rows.size()) + "},\n";
-    out += "};\nconst int host_family_count = " + std::to_string(files.size()) + ";\n\n" +
-           "table host() {\n    table t;\n    t.target = arch_named(\"host\");\n    t.rows = rows;\n"
-           "    t.row_count = " + std::to_string(host.rows.size()) + ";\n    t.chains = chains;\n"
-           "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n    return on_host(t);\n}\n\n"
-           "}  // namespace catena::instances\n";
+    out +=
+        "};\nconst int host_family_count = " + std::to_string(files.size()) + ";\n\n" +
+        "table host() {\n    table t;\n    t.target = arch_named(\"host\");\n    t.rows = rows;\n"
+        "    t.row_count = " +
+        std::to_string(host.rows.size()) +
+        ";\n    t.chains = chains;\n"
+        "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n    return on_host(t);\n}\n\n"
+        "}  // namespace catena::instances\n";
     return {folder(host) + "table.cpp", out};
 }
 
 }  // namespace
 
-std::vector<rendered_file> render_host(const instance_set& host, const std::vector<instance_set>& all) {
+std::vector<rendered_file> render_host(const instance_set& host,
+                                       const std::vector<instance_set>& all) {
     const std::vector<family_rows> kernels = host_files(all);
     std::vector<rendered_file> files = {
         rows_inc(host), table_cpp(host, kernels),

@@ -5,6 +5,7 @@
 
 namespace catena::generator {
 
-std::vector<rendered_file> render_host(const instance_set& host, const std::vector<instance_set>& all);
+std::vector<rendered_file> render_host(const instance_set& host,
+                                       const std::vector<instance_set>& all);
 
 }  // namespace catena::generator

@@ -38,10 +38,10 @@ rendered_file set_header(const instance_set& set, const std::string& includes,
                          const std::string& declarations) {
     const std::string name = set.target->name;
     return {"include/catena/instances/" + name + ".hpp",
-            "// The instance set of " + name + " (" + set.target->gpu + "): link catena::instances_" + name +
-                ".\n#pragma once\n\n" + includes + "#include \"catena/pick/row.hpp\"\n\n" +
-                "namespace catena::instances {\n\n" + declarations +
-                "\n}  // namespace catena::instances\n"};
+            "// The instance set of " + name + " (" + set.target->gpu +
+                "): link catena::instances_" + name + ".\n#pragma once\n\n" + includes +
+                "#include \"catena/pick/row.hpp\"\n\n" + "namespace catena::instances {\n\n" +
+                declarations + "\n}  // namespace catena::instances\n"};
 }
 
 std::string table_data() {

@@ -4,17 +4,19 @@
 using namespace catena::chain;
 using catena::lowered_chain;
 
-// Hand numbers: k = 4096, 2 rows. A q4_K row of 4096 is 2304 bytes, a q6_K row 3360, a q8_1 row 4608.
+// Hand numbers: k = 4096, 2 rows. A q4_K row of 4096 is 2304 bytes, a q6_K row 3360, a q8_1 row
+// 4608.
 namespace {
 
-constexpr lowered_chain norm_input = lower("", add(residual) | emit<f32> | rms_norm | mul(weight) |
-                                                   emit<f32> | emit<f16> | quantize<q8_1> |
-                                                   group<mul_mat<q4_K>, mul_mat<q6_K>, mul_mat_id<q4_K>>);
+constexpr lowered_chain norm_input =
+    lower("", add(residual) | emit<f32> | rms_norm | mul(weight) | emit<f32> | emit<f16> |
+                  quantize<q8_1> | group<mul_mat<q4_K>, mul_mat<q6_K>, mul_mat_id<q4_K>>);
 constexpr std::int64_t k = 4096, rows = 2;
 
 }  // namespace
 
-TEST_CASE("The row part reads x, residual and weight, and writes the sum, each emit and the activation") {
+TEST_CASE(
+    "The row part reads x, residual and weight, and writes the sum, each emit and the activation") {
     constexpr work row = cost(norm_input, {.k = k, .rows = rows}).row;
     CHECK(row.read == 2 * 16384 + 2 * 16384 + 16384);
     CHECK(row.written == 2 * 16384 + 2 * 16384 + 2 * 8192 + 2 * 4608);

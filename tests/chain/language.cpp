@@ -24,7 +24,8 @@ constexpr lowered_chain behind_sum = lower("with_residual", with_residual);
 
 TEST_CASE("A chain is spelled as its author wrote it") {
     CHECK(std::string(plain.signature) ==
-          "rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K>, mul_mat<q6_K>>");
+          "rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K>, "
+          "mul_mat<q6_K>>");
     constexpr auto biased = rms_norm | add(bias) | emit<bf16> | quantize<q8_1> | mul_mat_id<q8_0>;
     CHECK(signature(biased).view() ==
           "rms_norm | add(bias) | emit<bf16> | quantize<q8_1> | mul_mat_id<q8_0>");
@@ -34,14 +35,14 @@ TEST_CASE("A chain is spelled as its author wrote it") {
 TEST_CASE("Joining named pieces gives the chain that joining their ops gives") {
     constexpr auto head = rms_norm | mul(weight);
     constexpr auto tail = quantize<q8_1> | mul_mat<q4_0>;
-    STATIC_REQUIRE(std::is_same_v<decltype(head | tail),
-                                  decltype(rms_norm | mul(weight) | quantize<q8_1> | mul_mat<q4_0>)>);
+    STATIC_REQUIRE(std::is_same_v<decltype(head | tail), decltype(rms_norm | mul(weight) |
+                                                                  quantize<q8_1> | mul_mat<q4_0>)>);
 }
 
 TEST_CASE("A chain lowers to its stages in order") {
     REQUIRE(behind_sum.count == 7);
-    const stage_kind kinds[] = {stage_kind::add,  stage_kind::emit,     stage_kind::rms_norm,
-                                stage_kind::mul,  stage_kind::emit,     stage_kind::quantize,
+    const stage_kind kinds[] = {stage_kind::add,    stage_kind::emit, stage_kind::rms_norm,
+                                stage_kind::mul,    stage_kind::emit, stage_kind::quantize,
                                 stage_kind::mul_mat};
     for (int i = 0; i < behind_sum.count; ++i) CHECK(behind_sum.stages[i].kind == kinds[i]);
     CHECK(behind_sum.stages[0].reads == catena::operand::residual);

@@ -24,7 +24,8 @@ std::vector<double> random_values(std::int64_t count, unsigned seed) {
     return out;
 }
 
-/// Two tokens of k = 64, one dense matrix of 3 rows, one of 4 experts of 2 rows with 2 slots a token.
+/// Two tokens of k = 64, one dense matrix of 3 rows, one of 4 experts of 2 rows with 2 slots a
+/// token.
 inputs example() {
     inputs in;
     in.k = 64;
@@ -75,7 +76,8 @@ TEST_CASE("The reference writes the sum, the value and every product") {
     for (std::size_t token = 0; token < 2; ++token)
         for (std::size_t row = 0; row < 3; ++row)
             CHECK(out.products[0][token * 3 + row] ==
-                  Approx(dot(&in.matrices[0].values[row * 64], &value[token * 64], 64)).epsilon(1e-12));
+                  Approx(dot(&in.matrices[0].values[row * 64], &value[token * 64], 64))
+                      .epsilon(1e-12));
 
     const std::size_t ids[] = {3, 0, 2, 3};
     REQUIRE(out.products[1].size() == 8);
@@ -133,5 +135,6 @@ TEST_CASE("Inputs that do not fit the chain are refused, with what was expected"
                       "reference: id 4 of column 1 names none of the 4 experts");
     in = example();
     in.ids.push_back(0);
-    CHECK_THROWS_WITH(reference(norm_input, in), "reference: ids name more tokens than x has rows for");
+    CHECK_THROWS_WITH(reference(norm_input, in),
+                      "reference: ids name more tokens than x has rows for");
 }

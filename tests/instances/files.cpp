@@ -3,9 +3,9 @@
 
 #include "catena_test/catch.hpp"
 
+#include <unistd.h>
 #include <chrono>
 #include <filesystem>
-#include <unistd.h>
 
 using namespace catena::generator;
 namespace fs = std::filesystem;

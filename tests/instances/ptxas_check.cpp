@@ -1,6 +1,6 @@
-// ptxas_check NVCC ARCH LOG FAMILY... : compiles families of an arch's set (all: every one) and checks what
-// ptxas reports: every row is there, none spills, registers fit the launch bounds and are those on record.
-// The compiler's words go to LOG.
+// ptxas_check NVCC ARCH LOG FAMILY... : compiles families of an arch's set (all: every one) and
+// checks what ptxas reports: every row is there, none spills, registers fit the launch bounds and
+// are those on record. The compiler's words go to LOG.
 #include "files.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
@@ -21,9 +21,10 @@ using namespace catena::generator;
 std::string compile(const std::string& nvcc, const arch& target, const std::string& file,
                     const std::string& log) {
     const std::string number = std::string(target.name).substr(3);
-    const std::string command = "'" + nvcc + "' -std=c++20 -O3 -DNDEBUG -Xptxas -v -gencode arch=compute_" +
-                                number + ",code=sm_" + number + " -I'" CATENA_SOURCE_DIR "/include' -c '" +
-                                file + "' -o '" + log + ".o' > '" + log + ".part' 2>&1";
+    const std::string command =
+        "'" + nvcc + "' -std=c++20 -O3 -DNDEBUG -Xptxas -v -gencode arch=compute_" + number +
+        ",code=sm_" + number + " -I'" CATENA_SOURCE_DIR "/include' -c '" + file + "' -o '" + log +
+        ".o' > '" + log + ".part' 2>&1";
     std::printf("%s\n", file.c_str());
     std::fflush(stdout);
     const int code = std::system(command.c_str());
@@ -35,12 +36,13 @@ std::string compile(const std::string& nvcc, const arch& target, const std::stri
 }
 
 /// Every fault of a compiled row, as a sentence.
-std::string faults(const row& r, const std::string& name, const std::vector<compiled_kernel>& kernels,
-                   const arch& target) {
+std::string faults(const row& r, const std::string& name,
+                   const std::vector<compiled_kernel>& kernels, const arch& target) {
     for (const compiled_kernel& k : kernels) {
         if (k.symbol != symbol(r, target)) continue;
         std::string out;
-        if (k.spilled_bytes != 0) out += name + " spills " + std::to_string(k.spilled_bytes) + " bytes\n";
+        if (k.spilled_bytes != 0)
+            out += name + " spills " + std::to_string(k.spilled_bytes) + " bytes\n";
         if (k.stack_bytes != 0)
             out += name + " keeps " + std::to_string(k.stack_bytes) + " bytes in local memory\n";
         if (k.registers * r.numbers.threads * r.numbers.min_blocks > target.registers_per_sm)
@@ -69,9 +71,10 @@ int main(int argc, char** argv) try {
             const std::string f = family(r.computes);
             if (!whole && families.count(f) == 0) continue;
             if (compiled.insert(f).second)
-                log += compile(argv[1], *target,
-                               std::string(CATENA_SOURCE_DIR "/instances/") + target->name + "/" + f + ".cu",
-                               argv[3]);
+                log += compile(
+                    argv[1], *target,
+                    std::string(CATENA_SOURCE_DIR "/instances/") + target->name + "/" + f + ".cu",
+                    argv[3]);
         }
         const std::vector<compiled_kernel> kernels = parse_ptxas(log);
         const registers_by_name now = registers_of(set, kernels);

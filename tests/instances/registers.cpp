@@ -5,8 +5,8 @@
 #include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
 
-#include <filesystem>
 #include <unistd.h>
+#include <filesystem>
 
 using namespace catena::generator;
 
@@ -35,8 +35,8 @@ TEST_CASE("A record is read back as it was written, and rows pick it up by name"
     const auto computations = computations_of(catalogue_chains());
     const instance_set set = expand(computations, {}).back();
     const std::string name = catena::row_name(set.rows[3], set.target->name);
-    const auto root = std::filesystem::temp_directory_path() /
-                      ("catena_registers_" + std::to_string(::getpid()));
+    const auto root =
+        std::filesystem::temp_directory_path() / ("catena_registers_" + std::to_string(::getpid()));
 
     write_text(root / registers_path(*set.target), registers_text(set, {{name, 77}}));
     const registers_by_name known = read_registers(root);
@@ -46,7 +46,7 @@ TEST_CASE("A record is read back as it was written, and rows pick it up by name"
 
     write_text(root / registers_path(*set.target), "# words\n" + name + " many\n");
     CHECK_THROWS_WITH(read_registers(root), registers_path(*set.target) +
-                                                ":2: expected '<row name> <registers>', found '" + name +
-                                                " many'");
+                                                ":2: expected '<row name> <registers>', found '" +
+                                                name + " many'");
     std::filesystem::remove_all(root);
 }

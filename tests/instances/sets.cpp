@@ -1,4 +1,5 @@
-// The sets as a program sees them: complete, legal, named once, and with a host kernel for every row.
+// The sets as a program sees them: complete, legal, named once, and with a host kernel for every
+// row.
 #include "expand.hpp"
 #include "policies.hpp"
 
@@ -33,7 +34,8 @@ TEST_CASE("Every arch of the registry has a table with the catalogue's chains") 
         REQUIRE(t.chain_count == static_cast<int>(chains.size()));
         for (int i = 0; i < t.chain_count; ++i) {
             CHECK(std::string(t.chains[i].name) == chains[static_cast<std::size_t>(i)].name);
-            CHECK(std::string(t.chains[i].signature) == chains[static_cast<std::size_t>(i)].signature);
+            CHECK(std::string(t.chains[i].signature) ==
+                  chains[static_cast<std::size_t>(i)].signature);
             REQUIRE(t.chains[i].count == chains[static_cast<std::size_t>(i)].count);
             for (int s = 0; s < t.chains[i].count; ++s) {
                 const stage& made = chains[static_cast<std::size_t>(i)].stages[s];
@@ -46,7 +48,8 @@ TEST_CASE("Every arch of the registry has a table with the catalogue's chains") 
 }
 
 TEST_CASE("Every chain's computations have rows on every arch, a plain one among them") {
-    const std::vector<computation> wanted = generator::computations_of(generator::catalogue_chains());
+    const std::vector<computation> wanted =
+        generator::computations_of(generator::catalogue_chains());
     for (const table& t : all_tables())
         for (const computation& c : wanted) {
             int rows = 0, plain = 0;
@@ -56,8 +59,8 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                 ++rows;
                 if (c.kind == skeleton::row) plain += p.values == 0 && !p.vector;
                 if (c.kind == skeleton::matvec)
-                    plain += p.copy == copy_method::plain && p.activation == activation_source::global &&
-                             p.columns >= 8;
+                    plain += p.copy == copy_method::plain &&
+                             p.activation == activation_source::global && p.columns >= 8;
             }
             INFO(t.target->name << " " << generator::family(c));
             CHECK(rows > 1);
@@ -116,7 +119,8 @@ TEST_CASE("A wrong arch names the archs that are built in") {
     const table t = instances::table_named("sm_70");
     CHECK(t.state.code == status_code::no_instances);
     CHECK(std::string(t.state.message) ==
-          "no instances for arch 'sm_70': built in are host sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; "
+          "no instances for arch 'sm_70': built in are host sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 "
+          "sm_120; "
           "link catena::instances_<arch>");
     CHECK(t.row_count == 0);
     CHECK(instances::table_named(nullptr).state.code == status_code::no_instances);
@@ -124,10 +128,17 @@ TEST_CASE("A wrong arch names the archs that are built in") {
 
 TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     row good;
-    good.computes = {.kind = skeleton::matvec, .activation = format::q8_1,
+    good.computes = {.kind = skeleton::matvec,
+                     .activation = format::q8_1,
                      .weights = format_set::of(format::q4_K)};
-    good.numbers = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4,
-                    .copy = copy_method::bulk, .activation = activation_source::shared};
+    good.numbers = {.threads = 128,
+                    .min_blocks = 4,
+                    .rows = 2,
+                    .columns = 1,
+                    .piece = 1024,
+                    .stages = 4,
+                    .copy = copy_method::bulk,
+                    .activation = activation_source::shared};
     const auto said = [&](const char* on, auto change) {
         row r = good;
         change(r.numbers);
@@ -141,12 +152,14 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     CHECK(said("sm_90", [](policy& p) { p.threads = 1024, p.min_blocks = 2; }) == "");
     CHECK(said("sm_90", [](policy& p) { p.piece = 1000; }) ==
           "a piece of 1000 values is no multiple of 1024");
-    CHECK(said("sm_90", [](policy& p) { p.stages = 0; }) == "rows, columns and stages must be positive");
+    CHECK(said("sm_90", [](policy& p) { p.stages = 0; }) ==
+          "rows, columns and stages must be positive");
     CHECK(said("sm_90", [](policy& p) { p.stages = 128; }) ==
           "it needs 610880 bytes of shared memory; a block may use 232448");
     CHECK(said("sm_80", [](policy&) {}) == "the arch has no instruction for its copies (sm_90 on)");
     CHECK(said("sm_75", [](policy& p) { p.copy = copy_method::async; }) ==
           "the arch has no instruction for its copies (sm_80 on)");
     good.computes = {.kind = skeleton::row};
-    CHECK(said("sm_90", [](policy& p) { p.values = 6; }) == "6 values a thread are no multiple of 4");
+    CHECK(said("sm_90", [](policy& p) { p.values = 6; }) ==
+          "6 values a thread are no multiple of 4");
 }

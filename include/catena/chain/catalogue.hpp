@@ -1,5 +1,5 @@
-// A catalogue: chains with names. The name of an entry says what the chain is for and, after the dot, the
-// weight formats of its group, which nobody types twice.
+// A catalogue: chains with names. The name of an entry says what the chain is for and, after the
+// dot, the weight formats of its group, which nobody types twice.
 #pragma once
 
 #include "catena/chain/lower.hpp"

@@ -47,9 +47,10 @@ constexpr sequence<Left..., Right...> join(const sequence<Left...>& left,
 /// Whether the parts fit is checked where the chain is used, so that pieces of chains can be named.
 template <chain_part Left, class Right>
 constexpr auto operator|(Left left, Right right) {
-    static_assert(chain_part<Right>,
-                  "catena: what stands after | is no op: write add(residual), rms_norm, mul(weight), "
-                  "add(bias), emit<F>, quantize<F>, mul_mat<W>, mul_mat_id<W> or group<mul_mat<W>...>");
+    static_assert(
+        chain_part<Right>,
+        "catena: what stands after | is no op: write add(residual), rms_norm, mul(weight), "
+        "add(bias), emit<F>, quantize<F>, mul_mat<W>, mul_mat_id<W> or group<mul_mat<W>...>");
     if constexpr (chain_part<Right>) return join(as_sequence(left), as_sequence(right));
 }
 

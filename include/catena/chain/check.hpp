@@ -1,5 +1,5 @@
-// The type check of a whole chain: every op's rule in turn, then what a chain must have at its end. A
-// violation stops the compiler with a sentence that names the op and the remedy.
+// The type check of a whole chain: every op's rule in turn, then what a chain must have at its end.
+// A violation stops the compiler with a sentence that names the op and the remedy.
 #pragma once
 
 #include "catena/chain/chain.hpp"
@@ -28,9 +28,10 @@ constexpr bool check(const sequence<Ops...>&) {
     static_assert(at != place::quantized,
                   "catena: nobody reads what quantize<F> wrote: end the chain with mul_mat<W> or "
                   "group<mul_mat<W>...>");
-    static_assert(at == place::summed_out || at >= place::emitted,
-                  "catena: the chain writes nothing: end it with emit<F>, or with quantize<F> and a "
-                  "group");
+    static_assert(
+        at == place::summed_out || at >= place::emitted,
+        "catena: the chain writes nothing: end it with emit<F>, or with quantize<F> and a "
+        "group");
     return true;
 }
 

@@ -1,5 +1,5 @@
-// Bytes and operations of a chain, per launch part. Derived from the stages, each of which says in its
-// op's header what it moves and computes.
+// Bytes and operations of a chain, per launch part. Derived from the stages, each of which says in
+// its op's header what it moves and computes.
 #pragma once
 
 #include "catena/chain/ops.hpp"

@@ -1,4 +1,5 @@
-// The data that a chain is evaluated on in double: plain vectors, rows of k elements one after another.
+// The data that a chain is evaluated on in double: plain vectors, rows of k elements one after
+// another.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
@@ -22,12 +23,12 @@ struct matrix {
 /// Vectors that the chain does not read stay empty.
 struct inputs {
     std::int64_t k = 0;
-    std::int64_t rows = 0;          ///< rows of x
+    std::int64_t rows = 0;  ///< rows of x
     double eps = 0;
-    std::vector<double> x;          ///< [k, rows]
-    std::vector<double> residual;   ///< [k, rows]
-    std::vector<double> weight;     ///< [k]
-    std::vector<double> bias;       ///< [k]
+    std::vector<double> x;         ///< [k, rows]
+    std::vector<double> residual;  ///< [k, rows]
+    std::vector<double> weight;    ///< [k]
+    std::vector<double> bias;      ///< [k]
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
     std::int64_t slots = 1;         ///< expert: matrices used per token
@@ -37,8 +38,9 @@ struct inputs {
 struct outputs {
     std::vector<double> sum;    ///< [k, rows], if the chain emits it
     std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
-    format_set emitted = {};    ///< the formats that `value` is written in, the activation's included
-    std::vector<std::vector<double>> products;  ///< per matrix: [rows, columns] or [rows, slots, tokens]
+    format_set emitted = {};  ///< the formats that `value` is written in, the activation's included
+    std::vector<std::vector<double>>
+        products;  ///< per matrix: [rows, columns] or [rows, slots, tokens]
 };
 
 struct evaluation {
@@ -49,7 +51,8 @@ struct evaluation {
 };
 
 /// Throws unless `data` has the elements that its place in the chain asks for.
-inline void expect_elements(const char* what, const std::vector<double>& data, std::int64_t wanted) {
+inline void expect_elements(const char* what, const std::vector<double>& data,
+                            std::int64_t wanted) {
     if (static_cast<std::int64_t>(data.size()) == wanted) return;
     throw std::invalid_argument("reference: " + std::string(what) + " has " +
                                 std::to_string(data.size()) + " elements, the chain reads " +

@@ -11,9 +11,9 @@ namespace catena::chain {
 
 /// How far a chain has come. Ops move it forward only.
 enum class place : std::uint8_t {
-    start,      ///< the input x, f32
-    summed,     ///< x + residual
-    summed_out, ///< the sum was emitted
+    start,       ///< the input x, f32
+    summed,      ///< x + residual
+    summed_out,  ///< the sum was emitted
     normed,
     scaled,
     biased,
@@ -24,8 +24,8 @@ enum class place : std::uint8_t {
 
 struct flow {
     place at = place::start;
-    format_set emitted = {};               ///< formats that the finished value was emitted in
-    format activation = format::unknown;   ///< set once quantized
+    format_set emitted = {};              ///< formats that the finished value was emitted in
+    format activation = format::unknown;  ///< set once quantized
 
     constexpr flow to(place next) const {
         flow moved = *this;
@@ -35,8 +35,8 @@ struct flow {
 };
 
 /// An op is an empty type. Its minimal complete definition: `lowered` (its stage), `spell(out)`,
-/// `after<Before>()` (its type rule), and for the stage's kind `kind`, `apply` (the meaning in double) and
-/// `count` (bytes and operations).
+/// `after<Before>()` (its type rule), and for the stage's kind `kind`, `apply` (the meaning in
+/// double) and `count` (bytes and operations).
 template <class T>
 concept chain_op = requires(text& out) {
     requires T::is_op;

@@ -21,10 +21,14 @@ inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
 
 constexpr const char* name(operand o) {
     switch (o) {
-        case operand::none: return "none";
-        case operand::residual: return "residual";
-        case operand::weight: return "weight";
-        case operand::bias: return "bias";
+        case operand::none:
+            return "none";
+        case operand::residual:
+            return "residual";
+        case operand::weight:
+            return "weight";
+        case operand::bias:
+            return "bias";
     }
     return "unknown";
 }

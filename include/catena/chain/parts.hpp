@@ -1,5 +1,5 @@
-// The launches that a chain needs: its row part writes sums, emits and the activation, its matvec part
-// multiplies.
+// The launches that a chain needs: its row part writes sums, emits and the activation, its matvec
+// part multiplies.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
@@ -50,11 +50,12 @@ constexpr computation matvec_part(const lowered_chain& chain) {
     part.kind = skeleton::matvec;
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
-        if (s.kind == stage_kind::quantize) part.activation = [&] {
-            for (int f = 1; f < format_count; ++f)
-                if (s.formats.has(static_cast<format>(f))) return static_cast<format>(f);
-            return format::unknown;
-        }();
+        if (s.kind == stage_kind::quantize)
+            part.activation = [&] {
+                for (int f = 1; f < format_count; ++f)
+                    if (s.formats.has(static_cast<format>(f))) return static_cast<format>(f);
+                return format::unknown;
+            }();
         if (skeleton_of(s.kind) == skeleton::matvec) part.weights = part.weights | s.formats;
     }
     return part;

@@ -1,4 +1,5 @@
-// How a chain is spelled: its signature, as its author wrote it, and the name of its catalogue entry.
+// How a chain is spelled: its signature, as its author wrote it, and the name of its catalogue
+// entry.
 #pragma once
 
 #include "catena/chain/chain.hpp"

@@ -1,5 +1,5 @@
-// What a chain means, in double: the reference that every instance is compared with. Derived from the
-// stages, each of which says in its op's header what it does.
+// What a chain means, in double: the reference that every instance is compared with. Derived from
+// the stages, each of which says in its op's header what it does.
 #pragma once
 
 #include "catena/chain/ops.hpp"
@@ -24,8 +24,8 @@ inline outputs reference(const lowered_chain& chain, const inputs& in) {
     return detail::run_stages(chain, 0, {.in = in, .value = in.x});
 }
 
-/// The products alone, from an activation that was already quantized: `activation` is its decoded value,
-/// [k, rows]. Tells the error of the matmul apart from that of the quantization.
+/// The products alone, from an activation that was already quantized: `activation` is its decoded
+/// value, [k, rows]. Tells the error of the matmul apart from that of the quantization.
 inline outputs reference_from_activation(const lowered_chain& chain, const inputs& in,
                                          const std::vector<double>& activation) {
     expect_elements("the activation", activation, in.k * in.rows);

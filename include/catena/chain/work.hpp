@@ -1,4 +1,5 @@
-// The model of bytes and operations: what a chain must move and compute at the least, for given sizes.
+// The model of bytes and operations: what a chain must move and compute at the least, for given
+// sizes.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
@@ -16,7 +17,7 @@ struct matrix_size {
 
 struct sizes {
     std::int64_t k = 0;
-    std::int64_t rows = 0;     ///< rows of x
+    std::int64_t rows = 0;  ///< rows of x
     std::span<const matrix_size> matrices = {};
     std::int64_t columns = 0;  ///< expert: slots * tokens; dense: 0, the rows of x are the columns
 };

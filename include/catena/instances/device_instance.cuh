@@ -1,5 +1,5 @@
-// How the generated CUDA kernels are made: a skeleton's body on the CUDA executor. Only the generated files of
-// instances/<arch> include this.
+// How the generated CUDA kernels are made: a skeleton's body on the CUDA executor. Only the
+// generated files of instances/<arch> include this.
 #pragma once
 
 #include "catena/exec/cuda.cuh"

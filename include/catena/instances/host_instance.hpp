@@ -1,5 +1,5 @@
-// How the generated host kernels are made: a skeleton's body on the host executor, keyed by what the row
-// computes and its policy. Only the generated files of instances/host include this.
+// How the generated host kernels are made: a skeleton's body on the host executor, keyed by what
+// the row computes and its policy. Only the generated files of instances/host include this.
 #pragma once
 
 #include "catena/exec/host.hpp"

@@ -24,9 +24,9 @@ extern const int host_family_count;
 /// The kernel of a row's computation and policy, or null when no set has such a row.
 host_kernel host_kernel_for(const computation& computes, const policy& numbers);
 
-/// `described` with host kernels and the host executor's launch in place of its own; null for a row that no
-/// set has. The kernels are kept by the address of the rows, which must therefore be a constant of the
-/// program, as those of the sets are.
+/// `described` with host kernels and the host executor's launch in place of its own; null for a row
+/// that no set has. The kernels are kept by the address of the rows, which must therefore be a
+/// constant of the program, as those of the sets are.
 table on_host(const table& described);
 
 }  // namespace catena::instances

@@ -28,8 +28,9 @@ struct mul_op {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Before.at == place::normed,
-                      "catena: mul(weight) scales the result of a norm: put it right after rms_norm");
+        static_assert(
+            Before.at == place::normed,
+            "catena: mul(weight) scales the result of a norm: put it right after rms_norm");
         return Before.to(place::scaled);
     }
 };

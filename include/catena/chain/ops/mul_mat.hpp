@@ -1,5 +1,6 @@
-// mul_mat<W>, mul_mat_id<W> and group<...>: the matrices that read one activation. A group names kinds and
-// formats, not members: any number of matrices of them, in any sequence, may stand in the graph.
+// mul_mat<W>, mul_mat_id<W> and group<...>: the matrices that read one activation. A group names
+// kinds and formats, not members: any number of matrices of them, in any sequence, may stand in the
+// graph.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -10,7 +11,8 @@
 
 namespace catena::chain {
 
-/// What a group of matrices means. Dense matrices belong to mul_mat, those with experts to mul_mat_id.
+/// What a group of matrices means. Dense matrices belong to mul_mat, those with experts to
+/// mul_mat_id.
 template <stage_kind Kind>
 struct mul_mat_stage {
     static constexpr bool is_op = true;
@@ -24,7 +26,8 @@ struct mul_mat_stage {
             if ((m.experts != 0) != by_expert) continue;
             if (!s.formats.has(m.type))
                 throw std::invalid_argument("reference: matrix " + std::to_string(i) + " is " +
-                                            catena::name(m.type) + ", which the chain's group lacks");
+                                            catena::name(m.type) +
+                                            ", which the chain's group lacks");
             e.out.products[i] = by_expert ? expert(e, m) : dense(e, m);
         }
     }
@@ -71,8 +74,8 @@ struct mul_mat_stage {
         return product;
     }
 
-    static void multiply(const evaluation& e, const matrix& m, std::int64_t which, std::int64_t x_row,
-                         double* product) {
+    static void multiply(const evaluation& e, const matrix& m, std::int64_t which,
+                         std::int64_t x_row, double* product) {
         const double* x = e.value.data() + x_row * e.in.k;
         for (std::int64_t row = 0; row < m.rows; ++row) {
             const double* w = m.values.data() + (which * m.rows + row) * e.in.k;
@@ -119,7 +122,9 @@ template <format W>
 inline constexpr mul_mat_op<stage_kind::mul_mat_id, W> mul_mat_id{};
 
 template <class T>
-concept reader = requires { requires std::remove_const_t<T>::is_reader; };
+concept reader = requires {
+    requires std::remove_const_t<T>::is_reader;
+};
 
 /// The formats of the readers of one kind.
 template <stage_kind Kind, class... Readers>
@@ -149,9 +154,10 @@ struct group_op {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(dense.formats.size() + expert.formats.size() == sizeof...(Readers),
-                      "catena: group<...> names each mul_mat<W> once: any number of matrices may have "
-                      "that format");
+        static_assert(
+            dense.formats.size() + expert.formats.size() == sizeof...(Readers),
+            "catena: group<...> names each mul_mat<W> once: any number of matrices may have "
+            "that format");
         (Readers::template after<Before>(), ...);
         return multiplied<Before>();
     }
