@@ -1,5 +1,6 @@
-// A kernel per skeleton and one that uses every operation of `real`, for tests that read what nvcc makes of
-// them. EVERY_METHOD: one streaming kernel per copy method that the arch has, and nothing else.
+// A kernel per skeleton and one that uses every operation of `real`, for tests that read what nvcc
+// makes of them. EVERY_METHOD: one streaming kernel per copy method that the arch has, and nothing
+// else.
 #include "catena/exec/cuda.cuh"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
@@ -46,10 +47,11 @@ __device__ void stream_body(exec::cuda& x, const stream_args& a) {
     if (x.lane() == 0) x.store(a.sums + x.block() * x.warps() + x.warp(), from_int(sum));
 }
 
-#define STREAM_KERNEL(method)                                                                      \
-    __global__ __launch_bounds__(256, 2) void stream_##method(const __grid_constant__ stream_args a) { \
-        exec::cuda x;                                                                              \
-        stream_body<copy_method::method, 4>(x, a);                                                 \
+#define STREAM_KERNEL(method)                                                                     \
+    __global__ __launch_bounds__(256,                                                             \
+                                 2) void stream_##method(const __grid_constant__ stream_args a) { \
+        exec::cuda x;                                                                             \
+        stream_body<copy_method::method, 4>(x, a);                                                \
     }
 
 STREAM_KERNEL(plain)

@@ -26,7 +26,8 @@ catena::status launch(host_device& device, const catena::launch_config& config, 
                                &device);
 }
 
-/// The finding that stops `body`. It must be of `kind`, name the kernel, and be what the status says.
+/// The finding that stops `body`. It must be of `kind`, name the kernel, and be what the status
+/// says.
 template <class Body>
 finding caught(host_device& device, fault kind, const catena::launch_config& config,
                const Body& body) {
@@ -38,7 +39,8 @@ finding caught(host_device& device, fault kind, const catena::launch_config& con
     CHECK(f.kind == kind);
     CHECK(f.kernel == "kernel_under_test");
     CHECK(f.message.find("Kernel: kernel_under_test") != std::string::npos);
-    CHECK(f.message.find("block " + std::to_string(f.block) + ", thread " + std::to_string(f.thread)) == 0);
+    CHECK(f.message.find("block " + std::to_string(f.block) + ", thread " +
+                         std::to_string(f.thread)) == 0);
     CHECK(f.message.rfind(done.message, 0) == 0);
     device.clear_findings();
     return f;
@@ -47,7 +49,8 @@ finding caught(host_device& device, fault kind, const catena::launch_config& con
 template <class Body>
 void passes(host_device& device, const catena::launch_config& config, const Body& body) {
     const catena::status done = launch(device, config, body);
-    INFO((device.findings().empty() ? std::string(done.message) : device.findings().back().message));
+    INFO(
+        (device.findings().empty() ? std::string(done.message) : device.findings().back().message));
     CHECK(done.ok());
 }
 

@@ -1,5 +1,5 @@
-// Barriers and shuffles: what they exchange, what happens when threads do not all come, and the order in which
-// threads go on.
+// Barriers and shuffles: what they exchange, what happens when threads do not all come, and the
+// order in which threads go on.
 #include "launch.hpp"
 
 #include <algorithm>
@@ -75,9 +75,9 @@ TEST_CASE("a funnel shift takes a word out of two, by a distance modulo 32") {
 TEST_CASE("a shuffle mask outside the warp is caught") {
     host_device device;
     for (const int mask : {0, 32, -1})
-        CHECK(says(caught(device, fault::body, {.threads = 32},
-                          [=](host& x) { x.shuffle_xor(1, mask); }),
-                   "a mask lies between 1 and 31"));
+        CHECK(says(
+            caught(device, fault::body, {.threads = 32}, [=](host& x) { x.shuffle_xor(1, mask); }),
+            "a mask lies between 1 and 31"));
     passes(device, {.threads = 32}, [](host& x) { x.shuffle_xor(1, 31); });
 }
 
@@ -132,17 +132,20 @@ TEST_CASE("lanes that meet in different places are caught") {
             x.shuffle_xor(1, 1);
     });
     CHECK(f.thread == 16);
-    CHECK(says(f, "comes to shuffle_xor(1) while thread 0 of its warp waits at sync_warp (meeting.cpp:"));
+    CHECK(says(
+        f, "comes to shuffle_xor(1) while thread 0 of its warp waits at sync_warp (meeting.cpp:"));
 
-    const finding g = caught(device, fault::divergence, {.threads = 32}, [](host& x) {
-        x.shuffle_xor(1, x.lane() == 3 ? 2 : 1);
-    });
+    const finding g = caught(device, fault::divergence, {.threads = 32},
+                             [](host& x) { x.shuffle_xor(1, x.lane() == 3 ? 2 : 1); });
     CHECK(g.thread == 3);
 
     caught(device, fault::divergence, {.threads = 64}, [](host& x) {
-        if (x.warp() == 0) x.sync();
-        else if (x.lane() == 0) x.sync_warp();
-        else x.sync();
+        if (x.warp() == 0)
+            x.sync();
+        else if (x.lane() == 0)
+            x.sync_warp();
+        else
+            x.sync();
     });
 }
 
@@ -257,7 +260,8 @@ TEST_CASE("a correct kernel gives the same bits for every seed") {
             for (int mask = 16; mask > 0; mask /= 2) sum = sum + x.shuffle_xor(sum, mask);
             if (x.lane() == 0) x.store(s + x.warp(), sum);
             x.sync();
-            if (x.thread() == 0) x.store(out + x.block(), x.load(s) + x.load(s + 1) + x.load(s + 2));
+            if (x.thread() == 0)
+                x.store(out + x.block(), x.load(s) + x.load(s + 1) + x.load(s + 2));
         });
         const std::vector<float> result(out, out + 2);
         if (seed == 0) first = result;
@@ -286,9 +290,11 @@ TEST_CASE("a launch that cannot be is refused with a sentence") {
     for (const std::uint32_t threads : {0u, 31u, 48u, 1056u}) {
         const catena::status s = launch(device, {.threads = threads}, body);
         CHECK(s.code == catena::status_code::invalid_argument);
-        CHECK(std::string(s.message).find("config.threads must be a multiple of 32") != std::string::npos);
+        CHECK(std::string(s.message).find("config.threads must be a multiple of 32") !=
+              std::string::npos);
     }
-    CHECK(catena::launch_host(nullptr, {}, nullptr, 0, &device).code == catena::status_code::no_kernel);
+    CHECK(catena::launch_host(nullptr, {}, nullptr, 0, &device).code ==
+          catena::status_code::no_kernel);
     CHECK(catena::launch_host(nullptr, {}, nullptr, 0, nullptr).code ==
           catena::status_code::invalid_argument);
     CHECK(device.findings().empty());

@@ -1,5 +1,5 @@
-// What the host executor finds in single accesses: bounds, initialisation, alignment, constants. Every kernel
-// here is wrong in one way and stands next to its corrected twin.
+// What the host executor finds in single accesses: bounds, initialisation, alignment, constants.
+// Every kernel here is wrong in one way and stands next to its corrected twin.
 #include "launch.hpp"
 
 #include <sys/mman.h>
@@ -45,8 +45,8 @@ TEST_CASE("a write before the start of global memory is caught") {
 TEST_CASE("an access that only ends outside is caught") {
     host_device device;
     auto* x = device.allocate<unsigned char>("x", 24, memory::initialised);
-    const finding f = caught(device, fault::out_of_bounds, {.threads = 32},
-                             [=](host& h) { h.load16(x + 16); });
+    const finding f =
+        caught(device, fault::out_of_bounds, {.threads = 32}, [=](host& h) { h.load16(x + 16); });
     CHECK(f.offset == 16);
     CHECK(says(f, "reads 16 bytes at x (24 bytes) + 16"));
     passes(device, {.threads = 32}, [=](host& h) { h.load16(x); });
@@ -83,7 +83,8 @@ TEST_CASE("an access between two shared arrays is caught even when another array
 TEST_CASE("shared memory beyond what the launch gave is refused") {
     host_device device;
     const auto body = [](host& x) { x.shared<float>(33); };
-    const finding f = caught(device, fault::shared_memory, {.threads = 32, .shared_bytes = 128}, body);
+    const finding f =
+        caught(device, fault::shared_memory, {.threads = 32, .shared_bytes = 128}, body);
     CHECK(says(f, "needs 132 bytes of shared memory, the launch gave 128"));
     passes(device, {.threads = 32, .shared_bytes = 132}, body);
 }
@@ -134,8 +135,9 @@ TEST_CASE("a read of global memory that nobody wrote is caught, byte by byte") {
     passes(device, {.threads = 32},
            [=](host& x) { x.load(reinterpret_cast<const unsigned*>(y + 2 * x.thread())); });
     device.mark(y + 40, 2, false);
-    CHECK(caught(device, fault::uninitialised, {.threads = 32},
-                 [=](host& x) { x.load(y + x.thread() + 32); }).offset == 80);
+    CHECK(caught(device, fault::uninitialised, {.threads = 32}, [=](host& x) {
+              x.load(y + x.thread() + 32);
+          }).offset == 80);
 }
 
 TEST_CASE("a write to constant memory is caught") {
@@ -188,8 +190,9 @@ TEST_CASE("ranges may be sparse and far larger than memory") {
         passes(device, {.threads = 32}, [=](host& h) {
             for (std::size_t i = 0; i < 20; ++i) h.load(x + (i << 28) + h.thread());
         });
-        CHECK(caught(device, fault::out_of_bounds, {.threads = 32},
-                     [=](host& h) { h.load(x + bytes / 4); }).offset == static_cast<std::int64_t>(bytes));
+        CHECK(caught(device, fault::out_of_bounds, {.threads = 32}, [=](host& h) {
+                  h.load(x + bytes / 4);
+              }).offset == static_cast<std::int64_t>(bytes));
     }
     munmap(base, bytes);
 }

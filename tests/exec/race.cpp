@@ -1,5 +1,5 @@
-// Races: two threads, at least one write, and nothing that orders them. Every kernel here is wrong in one way
-// and stands next to its corrected twin.
+// Races: two threads, at least one write, and nothing that orders them. Every kernel here is wrong
+// in one way and stands next to its corrected twin.
 #include "launch.hpp"
 
 #include <cstdint>
@@ -147,7 +147,7 @@ TEST_CASE("two blocks that write the same global bytes race, whatever they wait 
         const launch_config config{.blocks = 2, .threads = 32};
         const finding f = caught(device, fault::race, config, body(false));
         CHECK(says(f, "which block " + std::to_string(1 - f.block) + ", thread " +
-                           std::to_string(f.thread) + " also writes"));
+                          std::to_string(f.thread) + " also writes"));
         CHECK(says(f, "give each its own bytes"));
         passes(device, config, body(true));
     }

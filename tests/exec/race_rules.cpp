@@ -1,5 +1,5 @@
-// The rules of stamps against a judge that remembers every access: for random scripts of accesses and barriers
-// on one byte, both must find the same first race.
+// The rules of stamps against a judge that remembers every access: for random scripts of accesses
+// and barriers on one byte, both must find the same first race.
 #include "catena/exec/host/shadow.hpp"
 
 #include "catena_test/catch.hpp"
@@ -16,7 +16,8 @@ struct access {
     bool write;
 };
 
-/// Two accesses are ordered by the end of a launch, a block barrier, a warp barrier, or the thread itself.
+/// Two accesses are ordered by the end of a launch, a block barrier, a warp barrier, or the thread
+/// itself.
 bool ordered(const access& a, const access& b) {
     if (a.launch != b.launch) return true;
     if (a.block != b.block) return false;
@@ -26,7 +27,7 @@ bool ordered(const access& a, const access& b) {
 
 /// What the machine keeps for one block of one launch at a time, reduced to one byte.
 class script {
-public:
+  public:
     explicit script(std::uint32_t seed) : state_(seed) {}
 
     /// Runs `length` random events. False: the two judges disagreed.
@@ -34,18 +35,23 @@ public:
         begin_launch();
         for (int i = 0; i < length; ++i) {
             const unsigned event = next() % 16;
-            if (event == 0) begin_launch();
-            else if (event == 1) begin_block();
-            else if (event == 2) begin_era();
-            else if (event < 6) ++steps_[next() % 3];
-            else if (const int same = try_access(); same <= 0) return same == 0;
+            if (event == 0)
+                begin_launch();
+            else if (event == 1)
+                begin_block();
+            else if (event == 2)
+                begin_era();
+            else if (event < 6)
+                ++steps_[next() % 3];
+            else if (const int same = try_access(); same <= 0)
+                return same == 0;
         }
         return true;
     }
 
     int races = 0;
 
-private:
+  private:
     unsigned next() { return (state_ = state_ * 1664525u + 1013904223u) >> 12; }
 
     void begin_launch() {
@@ -68,7 +74,9 @@ private:
     int try_access() {
         const int thread = static_cast<int>(next() % 3) * 32 + static_cast<int>(next() % 3);
         const std::uint32_t step = steps_[thread / 32];
-        const access a{launch_, block_, thread, static_cast<int>(era_), static_cast<int>(step), next() % 3 == 0};
+        const access a{
+            launch_,        block_, thread, static_cast<int>(era_), static_cast<int>(step),
+            next() % 3 == 0};
         bool race = false;
         for (const access& b : history_) race |= (a.write || b.write) && !ordered(a, b);
         history_.push_back(a);
@@ -76,7 +84,8 @@ private:
         const stamp me = stamps::make(era_, step, thread);
         verdict found = verdict::fine;
         if (a.write ? !quick_write(cell_, me, now_) : !quick_read(cell_, me, now_))
-            found = a.write ? detail::write_cell(cell_, me, me, now_) : detail::read_cell(cell_, me, now_);
+            found = a.write ? detail::write_cell(cell_, me, me, now_)
+                            : detail::read_cell(cell_, me, now_);
         races += race;
         return race != (found != verdict::fine) ? -1 : race ? 0 : 1;
     }

@@ -1,4 +1,5 @@
-// `real` on the host: every operation against the exact result, rounded once; conversions at their edges.
+// `real` on the host: every operation against the exact result, rounded once; conversions at their
+// edges.
 #include "catena/exec/real.hpp"
 
 #include "catena_test/catch.hpp"
@@ -34,8 +35,8 @@ double rounded(double v, int fraction, int lowest) {
 
 }  // namespace
 
-// A double holds sums, products, quotients and roots of floats so exactly that rounding it once more to float
-// is the same as rounding once.
+// A double holds sums, products, quotients and roots of floats so exactly that rounding it once
+// more to float is the same as rounding once.
 TEST_CASE("arithmetic rounds once, keeps subnormals and signed zeros, and makes one NaN") {
     for (const real a : real_values()) {
         REQUIRE(is(sqrt(a), std::sqrt(static_cast<double>(a.v))));
@@ -60,7 +61,8 @@ TEST_CASE("fma rounds once") {
         for (const real y : real_values(13))
             for (const real z : real_values(29)) {
                 const float expected = std::fma(x.v, y.v, z.v);
-                REQUIRE(is(real{detail::finished(detail::fused_in_double(x.v, y.v, z.v))}, expected));
+                REQUIRE(
+                    is(real{detail::finished(detail::fused_in_double(x.v, y.v, z.v))}, expected));
                 if (std::isnan(expected))
                     REQUIRE(bits_of(fma(x, y, z)) == quiet_nan);
                 else
@@ -111,7 +113,8 @@ TEST_CASE("conversion to half and bfloat16 rounds to nearest even, and back is e
             continue;
         }
         const double half = rounded(x, 10, -14);
-        REQUIRE(is(from_half(to_half(a)), std::abs(half) > 65504 ? std::copysign(INFINITY, x) : half));
+        REQUIRE(
+            is(from_half(to_half(a)), std::abs(half) > 65504 ? std::copysign(INFINITY, x) : half));
         REQUIRE(is(from_bfloat16(to_bfloat16(a)), rounded(x, 7, -126)));
         REQUIRE(to_half(a) >> 15 == bits_of(a) >> 31);
     }

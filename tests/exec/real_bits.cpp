@@ -1,5 +1,6 @@
-// Prints a hash of the results of every operation of `real` in a kernel on the host executor, and of a row
-// and a matvec body. Compiled with flags that license a compiler to change results: the lines must not change.
+// Prints a hash of the results of every operation of `real` in a kernel on the host executor, and
+// of a row and a matvec body. Compiled with flags that license a compiler to change results: the
+// lines must not change.
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
 #include "catena/launch/host.hpp"
@@ -20,9 +21,20 @@ struct hash {
     void add(real v) { add(bits_of(v)); }
 };
 
-enum operation { sum, difference, product, quotient, chain, root, fused, integers, narrow, operations };
-constexpr const char* names[] = {"a+b",  "a-b",     "a*b",      "a/b",   "(a+b)-a*b",
-                                 "sqrt", "fma",     "integers", "narrow"};
+enum operation {
+    sum,
+    difference,
+    product,
+    quotient,
+    chain,
+    root,
+    fused,
+    integers,
+    narrow,
+    operations
+};
+constexpr const char* names[] = {"a+b",  "a-b", "a*b",      "a/b",   "(a+b)-a*b",
+                                 "sqrt", "fma", "integers", "narrow"};
 
 struct real_args {
     const std::vector<real>* values;
@@ -56,17 +68,21 @@ void real_body(X& x, const real_args& a) {
     }
 }
 
-void run_real(exec::host& x, const void* args) { real_body(x, *static_cast<const real_args*>(args)); }
+void run_real(exec::host& x, const void* args) {
+    real_body(x, *static_cast<const real_args*>(args));
+}
 
 constexpr policy row_policy{.threads = 64, .values = 8, .vector = true};
 void run_row(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, row_policy, norm_kind::rms>(x, *static_cast<const row_args*>(args));
+    kernel::row_body<exec::host, row_policy, norm_kind::rms>(x,
+                                                             *static_cast<const row_args*>(args));
 }
 
 constexpr policy matvec_policy{.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
 constexpr format_set weights = format_set::of(format::q4_K);
 void run_matvec(exec::host& x, const void* args) {
-    kernel::matvec_body<exec::host, matvec_policy, weights>(x, *static_cast<const matvec_args*>(args));
+    kernel::matvec_body<exec::host, matvec_policy, weights>(x,
+                                                            *static_cast<const matvec_args*>(args));
 }
 
 template <class T>
@@ -77,8 +93,10 @@ void print(const char* name, const T* data, std::size_t count) {
     std::printf("%s %016llx\n", name, static_cast<unsigned long long>(h.value));
 }
 
-bool run(exec::host_device& device, host_kernel kernel, const launch_config& config, const void* args) {
-    const status done = launch_host(reinterpret_cast<const void*>(kernel), config, args, 0, &device);
+bool run(exec::host_device& device, host_kernel kernel, const launch_config& config,
+         const void* args) {
+    const status done =
+        launch_host(reinterpret_cast<const void*>(kernel), config, args, 0, &device);
     if (!done.ok()) std::printf("%s\n", device.findings().back().message.c_str());
     return done.ok();
 }
@@ -90,7 +108,8 @@ bool run_bodies(exec::host_device& device) {
     auto* w = device.allocate<float>("w", k, exec::memory::constant);
     auto* f32 = device.allocate<float>("f32", k, exec::memory::uninitialised);
     auto* f16 = device.allocate<std::uint16_t>("f16", k, exec::memory::uninitialised);
-    auto* q8_1 = device.allocate<unsigned char>("q8_1", q8_1_row_bytes(k), exec::memory::uninitialised);
+    auto* q8_1 =
+        device.allocate<unsigned char>("q8_1", q8_1_row_bytes(k), exec::memory::uninitialised);
     constexpr std::int64_t weight_bytes = rows * row_bytes(format::q4_K, k);
     auto* weight = device.allocate<unsigned char>("weight", weight_bytes, exec::memory::constant);
     auto* y = device.allocate<float>("y", rows, exec::memory::uninitialised);
@@ -105,7 +124,8 @@ bool run_bodies(exec::host_device& device) {
 
     row_args r;
     r.x = x, r.weight = w, r.f32 = f32, r.f16 = f16, r.q8_1 = q8_1;
-    r.k = r.quant_k = k, r.rows = 1, r.quant_blocks = static_cast<int>(q8_1_row_blocks(k)), r.eps = 1e-6f;
+    r.k = r.quant_k = k, r.rows = 1, r.quant_blocks = static_cast<int>(q8_1_row_blocks(k)),
+    r.eps = 1e-6f;
     if (!run(device, run_row, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &r)) return false;
 
     matvec_args m;
@@ -114,7 +134,8 @@ bool run_bodies(exec::host_device& device) {
     m.member[0].weight = weight, m.member[0].dst = y, m.member[0].weight_bytes = weight_bytes;
     m.member[0].row_bytes = row_bytes(format::q4_K, k), m.member[0].dst_nb1 = rows * 4;
     m.member[0].rows = rows, m.member[0].type = format::q4_K;
-    if (!run(device, run_matvec, {.blocks = 1, .threads = 64, .shared_bytes = 16384}, &m)) return false;
+    if (!run(device, run_matvec, {.blocks = 1, .threads = 64, .shared_bytes = 16384}, &m))
+        return false;
     print("row f32", f32, k);
     print("row f16", f16, k);
     print("row q8_1", q8_1, static_cast<std::size_t>(q8_1_row_bytes(k)));
@@ -125,8 +146,8 @@ bool run_bodies(exec::host_device& device) {
 }  // namespace
 
 int main() {
-    // Flags of this kind set the processor to flush subnormals at start-up; what the program had set must be
-    // there again after a launch.
+    // Flags of this kind set the processor to flush subnormals at start-up; what the program had
+    // set must be there again after a launch.
     std::fesetround(FE_UPWARD);
     exec::host_device device;
     const std::vector<real> values = catena_test::real_values(3);

@@ -1,4 +1,5 @@
-// Weight streams on the host executor: bytes arrive at the wait and not before, and the protocol is watched.
+// Weight streams on the host executor: bytes arrive at the wait and not before, and the protocol is
+// watched.
 #include "launch.hpp"
 
 #include <cstdint>
@@ -11,14 +12,16 @@ using catena::copy_method;
 
 namespace {
 
-constexpr int piece = 64;   // bytes of a stage
+constexpr int piece = 64;  // bytes of a stage
 constexpr int stages = 3;
 constexpr catena::launch_config config{.threads = 64, .shared_bytes = 2 * stages * (piece + 8)};
 
-/// A source of `pieces` pieces per warp, and a shared ring; a case does wrong what its test is about.
+/// A source of `pieces` pieces per warp, and a shared ring; a case does wrong what its test is
+/// about.
 struct ring {
     host_device device;
-    unsigned char* source = device.allocate<unsigned char>("weights", 2 * 8 * piece, memory::constant);
+    unsigned char* source =
+        device.allocate<unsigned char>("weights", 2 * 8 * piece, memory::constant);
 
     ring() { std::iota(source, source + 2 * 8 * piece, static_cast<unsigned char>(0)); }
 };
@@ -45,16 +48,18 @@ void streams_every_piece(std::uint64_t seed) {
     ring r;
     r.device.set_seed(seed);
     auto* y = r.device.allocate<unsigned char>("y", 2 * 8 * piece, memory::uninitialised);
-    passes(r.device, config, with_stream<M>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-        for (int i = 0; i < stages; ++i) fill(stream, to, from, i, i);
-        for (int i = 0, s = 0; i < 8; ++i, s = (s + 1) % stages) {
-            stream.wait(s);
-            for (int b = x.lane(); b < piece; b += 32)
-                x.store(y + (x.warp() * 8 + i) * piece + b, x.load(to + s * piece + (b ^ 1)));
-            stream.release(s);
-            if (i + stages < 8) fill(stream, to, from, s, i + stages);
-        }
-    }));
+    passes(r.device, config,
+           with_stream<M>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
+               for (int i = 0; i < stages; ++i) fill(stream, to, from, i, i);
+               for (int i = 0, s = 0; i < 8; ++i, s = (s + 1) % stages) {
+                   stream.wait(s);
+                   for (int b = x.lane(); b < piece; b += 32)
+                       x.store(y + (x.warp() * 8 + i) * piece + b,
+                               x.load(to + s * piece + (b ^ 1)));
+                   stream.release(s);
+                   if (i + stages < 8) fill(stream, to, from, s, i + stages);
+               }
+           }));
     for (int i = 0; i < 2 * 8 * piece; ++i) REQUIRE(y[i] == r.source[i ^ 1]);
 }
 
@@ -72,27 +77,29 @@ TEST_CASE("bytes really arrive at the wait, whatever the source holds then") {
     ring r;
     auto* y = r.device.allocate<unsigned char>("y", 2, memory::uninitialised);
     unsigned char* source = r.source;
-    passes(r.device, config, with_stream<copy_method::bulk>(source, [=](host& x, auto& stream, auto* to, auto* from) {
-        fill(stream, to, from, 0, 0);
-        x.sync();
-        if (x.thread() == 0) source[5] = 99;  // behind the executor's back
-        x.sync();
-        stream.wait(0);
-        if (x.lane() == 0) x.store(y + x.warp(), x.load(to + 5));
-        stream.release(0);
-    }));
+    passes(r.device, config,
+           with_stream<copy_method::bulk>(source, [=](host& x, auto& stream, auto* to, auto* from) {
+               fill(stream, to, from, 0, 0);
+               x.sync();
+               if (x.thread() == 0) source[5] = 99;  // behind the executor's back
+               x.sync();
+               stream.wait(0);
+               if (x.lane() == 0) x.store(y + x.warp(), x.load(to + 5));
+               stream.release(0);
+           }));
     CHECK(y[0] == 99);
 }
 
 TEST_CASE("reading a stage before its wait is caught") {
     ring r;
     const auto body = [&](bool waits) {
-        return with_stream<copy_method::async>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-            fill(stream, to, from, 0, 0);
-            if (waits) stream.wait(0);
-            x.load(to + x.lane());
-            if (!waits) stream.wait(0);
-        });
+        return with_stream<copy_method::async>(r.source,
+                                               [=](host& x, auto& stream, auto* to, auto* from) {
+                                                   fill(stream, to, from, 0, 0);
+                                                   if (waits) stream.wait(0);
+                                                   x.load(to + x.lane());
+                                                   if (!waits) stream.wait(0);
+                                               });
     };
     const finding f = caught(r.device, fault::stream, config, body(false));
     CHECK(says(f, "reads 1 byte at shared array 0 (384 bytes) + " + std::to_string(f.offset)));
@@ -102,12 +109,13 @@ TEST_CASE("reading a stage before its wait is caught") {
 
 TEST_CASE("writing to a stage that is being filled is caught") {
     ring r;
-    caught(r.device, fault::stream, config,
-           with_stream<copy_method::async>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-               fill(stream, to, from, 0, 0);
-               x.store(to + x.lane(), static_cast<unsigned char>(0));
-               stream.wait(0);
-           }));
+    caught(
+        r.device, fault::stream, config,
+        with_stream<copy_method::async>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
+            fill(stream, to, from, 0, 0);
+            x.store(to + x.lane(), static_cast<unsigned char>(0));
+            stream.wait(0);
+        }));
 }
 
 TEST_CASE("filling a stage that lanes may still read is caught") {
@@ -124,14 +132,17 @@ TEST_CASE("filling a stage that lanes may still read is caught") {
 
     // Released, but read after that.
     CHECK(caught(r.device, fault::race, config,
-                 with_stream<copy_method::bulk>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-                     for (int i = 0; i < stages; ++i) fill(stream, to, from, i, i);
-                     stream.wait(0);
-                     stream.release(0);
-                     x.load(to + x.lane());
-                     x.shuffle_xor(1, 1);
-                     fill(stream, to, from, 0, 3);
-                 })).range == "shared array 0 (384 bytes)");
+                 with_stream<copy_method::bulk>(r.source,
+                                                [=](host& x, auto& stream, auto* to, auto* from) {
+                                                    for (int i = 0; i < stages; ++i)
+                                                        fill(stream, to, from, i, i);
+                                                    stream.wait(0);
+                                                    stream.release(0);
+                                                    x.load(to + x.lane());
+                                                    x.shuffle_xor(1, 1);
+                                                    fill(stream, to, from, 0, 3);
+                                                }))
+              .range == "shared array 0 (384 bytes)");
 }
 
 TEST_CASE("ragged and misaligned copies are caught, except by plain streams") {
@@ -159,13 +170,14 @@ TEST_CASE("ragged and misaligned copies are caught, except by plain streams") {
 TEST_CASE("a fill of fewer bytes than announced is caught: a GPU would hang") {
     ring r;
     const auto body = [&](int total) {
-        return with_stream<copy_method::bulk>(r.source, [=](host&, auto& stream, auto* to, auto* from) {
-            stream.begin(0, total);
-            stream.copy(to, from, 32);
-            stream.copy(to + 32, from + 32, 16);
-            stream.commit(0);
-            stream.wait(0);
-        });
+        return with_stream<copy_method::bulk>(r.source,
+                                              [=](host&, auto& stream, auto* to, auto* from) {
+                                                  stream.begin(0, total);
+                                                  stream.copy(to, from, 32);
+                                                  stream.copy(to + 32, from + 32, 16);
+                                                  stream.commit(0);
+                                                  stream.wait(0);
+                                              });
     };
     CHECK(says(caught(r.device, fault::stream, config, body(64)),
                "commits stage 0 with 48 bytes copied where begin announced 64"));
@@ -175,12 +187,14 @@ TEST_CASE("a fill of fewer bytes than announced is caught: a GPU would hang") {
 TEST_CASE("a copy from outside global memory, or past its stage's array, is caught") {
     ring r;
     const auto body = [&](int from_shift, int to_shift) {
-        return with_stream<copy_method::bulk>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-            stream.begin(0, 64);
-            stream.copy(to + (x.warp() == 1 ? to_shift : 0), from + (x.warp() == 1 ? from_shift : 0), 64);
-            stream.commit(0);
-            stream.wait(0);
-        });
+        return with_stream<copy_method::bulk>(
+            r.source, [=](host& x, auto& stream, auto* to, auto* from) {
+                stream.begin(0, 64);
+                stream.copy(to + (x.warp() == 1 ? to_shift : 0),
+                            from + (x.warp() == 1 ? from_shift : 0), 64);
+                stream.commit(0);
+                stream.wait(0);
+            });
     };
     const finding f = caught(r.device, fault::out_of_bounds, config, body(7 * piece + 16, 0));
     CHECK(f.thread / 32 == 1);
@@ -194,17 +208,19 @@ TEST_CASE("a copy from outside global memory, or past its stage's array, is caug
 TEST_CASE("stages come in ring order") {
     ring r;
     CHECK(says(caught(r.device, fault::stream, config,
-                      with_stream<copy_method::async>(r.source, [=](host&, auto& stream, auto* to, auto* from) {
-                          fill(stream, to, from, 1, 0);
-                      })),
+                      with_stream<copy_method::async>(
+                          r.source, [=](host&, auto& stream, auto* to,
+                                        auto* from) { fill(stream, to, from, 1, 0); })),
                "begins stage 1 where stage 0 is next"));
-    CHECK(says(caught(r.device, fault::stream, config,
-                      with_stream<copy_method::async>(r.source, [=](host&, auto& stream, auto* to, auto* from) {
-                          fill(stream, to, from, 0, 0);
-                          fill(stream, to, from, 1, 1);
-                          stream.wait(1);
-                      })),
-               "waits for stage 1 where stage 0 is next"));
+    CHECK(
+        says(caught(r.device, fault::stream, config,
+                    with_stream<copy_method::async>(r.source,
+                                                    [=](host&, auto& stream, auto* to, auto* from) {
+                                                        fill(stream, to, from, 0, 0);
+                                                        fill(stream, to, from, 1, 1);
+                                                        stream.wait(1);
+                                                    })),
+             "waits for stage 1 where stage 0 is next"));
     CHECK(says(caught(r.device, fault::stream, config,
                       with_stream<copy_method::async>(
                           r.source, [=](host&, auto& stream, auto*, auto*) { stream.wait(0); })),
@@ -213,10 +229,11 @@ TEST_CASE("stages come in ring order") {
                       with_stream<copy_method::async>(
                           r.source, [=](host&, auto& stream, auto*, auto*) { stream.release(0); })),
                "releases stage 0, which is empty"));
-    CHECK(says(caught(r.device, fault::stream, config,
-                      with_stream<copy_method::async>(
-                          r.source, [=](host&, auto& stream, auto*, auto*) { stream.begin(3, 16); })),
-               "begins stage 3 of a stream of 3"));
+    CHECK(
+        says(caught(r.device, fault::stream, config,
+                    with_stream<copy_method::async>(
+                        r.source, [=](host&, auto& stream, auto*, auto*) { stream.begin(3, 16); })),
+             "begins stage 3 of a stream of 3"));
 }
 
 TEST_CASE("a block must not end with a fill under way") {
@@ -233,14 +250,14 @@ TEST_CASE("a block must not end with a fill under way") {
 
 TEST_CASE("every lane makes every stream call") {
     ring r;
-    CHECK(says(caught(r.device, fault::stream, config,
-                      with_stream<copy_method::async>(
-                          r.source,
-                          [=](host& x, auto& stream, auto* to, auto* from) {
-                              if (x.lane() != 4) fill(stream, to, from, 0, 0);
-                              stream.wait(0);
-                          })),
-               "for which lane 4 has not made every call"));
+    CHECK(says(
+        caught(r.device, fault::stream, config,
+               with_stream<copy_method::async>(r.source,
+                                               [=](host& x, auto& stream, auto* to, auto* from) {
+                                                   if (x.lane() != 4) fill(stream, to, from, 0, 0);
+                                                   stream.wait(0);
+                                               })),
+        "for which lane 4 has not made every call"));
     CHECK(says(caught(r.device, fault::stream, config,
                       with_stream<copy_method::async>(
                           r.source,
@@ -260,24 +277,26 @@ TEST_CASE("a stream is used after the sync that makes its barriers ready, by its
                           fill(stream, to + x.warp() * stages * piece, from, 0, 0);
                       }),
                "uses a stream before the sync"));
-    caught(r.device, fault::race, config,
-           with_stream<copy_method::bulk>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
-               fill(stream, to, from, 0, 0);
-               stream.wait(0);
-               x.shuffle_xor(1, 1);  // by now both warps have waited for their own
-               x.load(to + (x.warp() == 0 ? stages * piece : -stages * piece));
-           }));
+    caught(
+        r.device, fault::race, config,
+        with_stream<copy_method::bulk>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
+            fill(stream, to, from, 0, 0);
+            stream.wait(0);
+            x.shuffle_xor(1, 1);  // by now both warps have waited for their own
+            x.load(to + (x.warp() == 0 ? stages * piece : -stages * piece));
+        }));
 }
 
 TEST_CASE("weights may stream before grid_wait, an activation may not") {
     for (const memory kind : {memory::constant, memory::initialised}) {
         host_device device;
         auto* source = device.allocate<unsigned char>("source", 2 * 8 * piece, kind);
-        const auto body = with_stream<copy_method::bulk>(source, [=](host& x, auto& stream, auto* to, auto* from) {
-            fill(stream, to, from, 0, 0);
-            x.grid_wait();
-            stream.wait(0);
-        });
+        const auto body = with_stream<copy_method::bulk>(
+            source, [=](host& x, auto& stream, auto* to, auto* from) {
+                fill(stream, to, from, 0, 0);
+                x.grid_wait();
+                stream.wait(0);
+            });
         catena::launch_config dependent = config;
         dependent.dependent = true;
         if (kind == memory::constant)

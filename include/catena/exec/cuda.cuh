@@ -1,6 +1,6 @@
-// The executor that is a GPU: every call of exec/executor.hpp is an instruction or a few. What a launch on an
-// older GPU lacks (bulk copies and the grid dependency before sm_90, cp.async before sm_80) is not compiled
-// there; policies see to it that it is not asked for.
+// The executor that is a GPU: every call of exec/executor.hpp is an instruction or a few. What a
+// launch on an older GPU lacks (bulk copies and the grid dependency before sm_90, cp.async before
+// sm_80) is not compiled there; policies see to it that it is not asked for.
 #pragma once
 
 #include "catena/exec/executor.hpp"
@@ -16,7 +16,7 @@ template <copy_method M, int Stages>
 class cuda_stream;
 
 class cuda {
-public:
+  public:
     __device__ int thread() const { return static_cast<int>(threadIdx.x); }
     __device__ int lane() const { return static_cast<int>(threadIdx.x % 32); }
     __device__ int warp() const { return static_cast<int>(threadIdx.x / 32); }
@@ -41,7 +41,8 @@ public:
     __device__ T* shared(std::int64_t n) {
         extern __shared__ __align__(128) unsigned char catena_shared[];
         auto* array = reinterpret_cast<T*>(catena_shared + shared_used_);
-        shared_used_ += (static_cast<unsigned>(n) * static_cast<unsigned>(sizeof(T)) + 15u) / 16u * 16u;
+        shared_used_ +=
+            (static_cast<unsigned>(n) * static_cast<unsigned>(sizeof(T)) + 15u) / 16u * 16u;
         return array;
     }
 
@@ -86,19 +87,20 @@ public:
         return cuda_stream<M, Stages>(*this);
     }
 
-private:
+  private:
     unsigned shared_used_ = 0;
 };
 
 /// Loads and stores. The bytes are there after the copy; wait and release only order the lanes.
 template <int Stages>
 class cuda_stream<copy_method::plain, Stages> {
-public:
+  public:
     __device__ explicit cuda_stream(cuda&) {}
 
     __device__ void begin(int, std::int64_t) {}
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
-        const auto ends = reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global) |
+        const auto ends = reinterpret_cast<std::uintptr_t>(shared) |
+                          reinterpret_cast<std::uintptr_t>(global) |
                           static_cast<std::uintptr_t>(bytes);
         if (ends % 16 == 0)
             copy_as<uint4>(shared, global, bytes);
@@ -111,7 +113,7 @@ public:
     __device__ void wait(int) { __syncwarp(); }
     __device__ void release(int) { __syncwarp(); }
 
-private:
+  private:
     template <class Unit>
     __device__ static void copy_as(void* shared, const void* global, std::int64_t bytes) {
         const int units = static_cast<int>(bytes / static_cast<int>(sizeof(Unit)));
@@ -126,24 +128,25 @@ private:
 /// cp.async: every lane copies its share, 16 bytes at a time. A fill is one group.
 template <int Stages>
 class cuda_stream<copy_method::async, Stages> {
-public:
+  public:
     __device__ explicit cuda_stream(cuda&) {}
 
     __device__ void begin(int, std::int64_t) {}
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
         const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
         for (int at = static_cast<int>(threadIdx.x % 32) * 16; at < bytes; at += 32 * 16)
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + static_cast<unsigned>(at)),
-                         "l"(__cvta_generic_to_global(static_cast<const char*>(global) + at))
-                         : "memory");
+            asm volatile(
+                "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + static_cast<unsigned>(at)),
+                "l"(__cvta_generic_to_global(static_cast<const char*>(global) + at))
+                : "memory");
     }
     __device__ void commit(int) {
         asm volatile("cp.async.commit_group;" ::: "memory");
         ++groups_;
     }
     __device__ void wait(int) {
-        // Groups complete in order. With the ring full the oldest is the one wanted; while it runs empty
-        // the few that are left are waited for together.
+        // Groups complete in order. With the ring full the oldest is the one wanted; while it runs
+        // empty the few that are left are waited for together.
         if (groups_ == Stages)
             asm volatile("cp.async.wait_group %0;" ::"n"(Stages - 1) : "memory");
         else
@@ -153,7 +156,7 @@ public:
     }
     __device__ void release(int) { __syncwarp(); }
 
-private:
+  private:
     int groups_ = 0;  // committed and not waited for
 };
 
@@ -161,11 +164,11 @@ private:
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/// cp.async.bulk: lane 0 announces the bytes of a fill to the stage's barrier and issues the copies; every
-/// lane waits for the barrier's phase.
+/// cp.async.bulk: lane 0 announces the bytes of a fill to the stage's barrier and issues the
+/// copies; every lane waits for the barrier's phase.
 template <int Stages>
 class cuda_stream<copy_method::bulk, Stages> {
-public:
+  public:
     __device__ explicit cuda_stream(cuda& x)
         : barriers_(x.shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
         if (x.lane() != 0) return;
@@ -183,8 +186,8 @@ public:
     }
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
         if (threadIdx.x % 32 != 0) return;
-        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared, global,
-                                   static_cast<std::uint32_t>(bytes), barriers_ + filling_);
+        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared,
+                                   global, static_cast<std::uint32_t>(bytes), barriers_ + filling_);
     }
     __device__ void commit(int) {}
     __device__ void wait(int stage) {
@@ -196,7 +199,7 @@ public:
     }
     __device__ void release(int) { __syncwarp(); }
 
-private:
+  private:
     std::uint64_t* barriers_;
     int filling_ = 0;
     std::uint32_t phases_ = 0;  // per stage, the parity of the fill to wait for next

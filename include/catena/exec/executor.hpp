@@ -1,6 +1,6 @@
-// What a kernel body may ask of the machine it runs on. A body is a function template over an executor X
-// and takes `X& x`; exec/cuda.cuh is a GPU, exec/host.hpp any CPU. Blocks and grids have one dimension, a
-// block has whole warps of 32 threads.
+// What a kernel body may ask of the machine it runs on. A body is a function template over an
+// executor X and takes `X& x`; exec/cuda.cuh is a GPU, exec/host.hpp any CPU. Blocks and grids have
+// one dimension, a block has whole warps of 32 threads.
 #pragma once
 
 #include "catena/config.hpp"
@@ -20,20 +20,22 @@ struct alignas(16) word4 {
 
 namespace catena::exec {
 
-/// The weight stream of one warp: `Stages` pieces of shared memory, filled and waited for in ring order.
-/// Every lane makes every call, with the same arguments. After `x.stream()` the body calls `x.sync()`.
+/// The weight stream of one warp: `Stages` pieces of shared memory, filled and waited for in ring
+/// order. Every lane makes every call, with the same arguments. After `x.stream()` the body calls
+/// `x.sync()`.
 template <class S>
 concept weight_stream = requires(S s, int stage, int bytes, void* dst, const void* src) {
-    s.begin(stage, bytes);      // this fill's copies will bring `bytes` in all
-    s.copy(dst, src, bytes);    // async, bulk: both ends and the size are multiples of 16; plain: any
-    s.commit(stage);            // no more copies for this fill
-    s.wait(stage);              // from here every lane may read the stage; orders the lanes, as sync_warp
-    s.release(stage);           // every lane has read it, it may be filled again; orders the lanes too
+    s.begin(stage, bytes);    // this fill's copies will bring `bytes` in all
+    s.copy(dst, src, bytes);  // async, bulk: both ends and the size are multiples of 16; plain: any
+    s.commit(stage);          // no more copies for this fill
+    s.wait(stage);     // from here every lane may read the stage; orders the lanes, as sync_warp
+    s.release(stage);  // every lane has read it, it may be filled again; orders the lanes too
 };
 
-/// The executor. `shared<T>(n)` hands out dynamic shared memory, 16-byte aligned: every thread asks for the
-/// same arrays in the same sequence. A shuffle exchanges values but does not order memory: sync_warp does.
-/// In a dependent launch only weights may be read before `grid_wait`, and nothing written.
+/// The executor. `shared<T>(n)` hands out dynamic shared memory, 16-byte aligned: every thread asks
+/// for the same arrays in the same sequence. A shuffle exchanges values but does not order memory:
+/// sync_warp does. In a dependent launch only weights may be read before `grid_wait`, and nothing
+/// written.
 template <class X>
 concept executor = requires(X x, int i, unsigned u, real r, float* f, const float* cf,
                             std::uint16_t* h, const word4* cw, word4* w, word4 v) {

@@ -1,6 +1,6 @@
-// The float of kernel bodies: f32 whose every operation is one IEEE operation, rounded to nearest, never
-// contracted, reassociated, approximated or flushed, whatever flags the including project compiles with.
-// So a body gives the same bits on a GPU and on the host.
+// The float of kernel bodies: f32 whose every operation is one IEEE operation, rounded to nearest,
+// never contracted, reassociated, approximated or flushed, whatever flags the including project
+// compiles with. So a body gives the same bits on a GPU and on the host.
 #pragma once
 
 #include "catena/config.hpp"
@@ -9,8 +9,8 @@
 #include <cstring>
 
 // On the host every operand and result passes through an empty asm, which the optimizer cannot see
-// through: no identity (x + 0, x / 127, a * b + c) is left for it to rewrite. Division and square root, which
-// compilers may replace by estimates, are instructions.
+// through: no identity (x + 0, x / 127, a * b + c) is left for it to rewrite. Division and square
+// root, which compilers may replace by estimates, are instructions.
 namespace catena {
 
 struct real {
@@ -91,8 +91,8 @@ Float pinned(Float v) {
     return v;
 }
 
-/// A finished result. A NaN becomes the one that GPUs produce: which operand's payload survives on the host
-/// depends on the order in which the compiler happened to put them.
+/// A finished result. A NaN becomes the one that GPUs produce: which operand's payload survives on
+/// the host depends on the order in which the compiler happened to put them.
 inline real finished(float v) {
     const real r{pinned(v)};
     return is_nan(r) ? from_bits(0x7fffffffu) : r;
@@ -124,8 +124,9 @@ inline float root_of(float a) {
     return a;
 }
 
-/// a * b + c without the instruction: the product is exact in double; the sum, rounded to odd there, rounds to
-/// float as the exact sum does (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums").
+/// a * b + c without the instruction: the product is exact in double; the sum, rounded to odd
+/// there, rounds to float as the exact sum does (Boldo and Melquiond, "Emulation of a FMA and
+/// correctly rounded sums").
 inline float fused_in_double(float a, float b, float c) {
     const double product = pinned(pinned<double>(a) * pinned<double>(b));
     const double addend = pinned<double>(c);

@@ -4,19 +4,19 @@
 #include "catena/instances/all.hpp"
 #include "catena/launch/message.hpp"
 
-#if __has_include(<cuda_runtime_api.h>)
+// A set that is linked with its kernels defines CATENA_HAS_KERNELS and brings the CUDA runtime.
+#if defined(CATENA_HAS_KERNELS)
 #include <cuda_runtime_api.h>
-#define CATENA_HAS_CUDA_RUNTIME 1
 #endif
 
 namespace catena::instances {
 
-/// The table for CUDA device `device` among the sets that this program links. If it is not the device's own
-/// set, `state` is ok and its message says which one serves. Otherwise `state` says why there is none: the
-/// planner then leaves everything to the engine.
+/// The table for CUDA device `device` among the sets that this program links. If it is not the
+/// device's own set, `state` is ok and its message says which one serves. Otherwise `state` says
+/// why there is none: the planner then leaves everything to the engine.
 inline table for_device(int device) noexcept;
 
-#if defined(CATENA_HAS_CUDA_RUNTIME)
+#if defined(CATENA_HAS_KERNELS)
 
 namespace detail {
 
@@ -66,7 +66,8 @@ inline table for_device(int device) noexcept {
     table best;
     for (const arch& a : arch_registry) {
         if (a.compute_capability == 0 || a.compute_capability > wanted) continue;
-        if (best.target != nullptr && best.target->compute_capability > a.compute_capability) continue;
+        if (best.target != nullptr && best.target->compute_capability > a.compute_capability)
+            continue;
         if (const table t = table_named(a.name); detail::runs_here(t)) best = t;
     }
     if (best.target == nullptr)
@@ -75,8 +76,9 @@ inline table for_device(int device) noexcept {
                             "catena::instances_sm_%d with CUDA enabled",
                             device, wanted, sizeof(built_in) > 1 ? built_in : " none", wanted));
     if (best.target->compute_capability != wanted)
-        best.state = failure(status_code::ok, "device %d is sm_%d, which has no set here: %s serves",
-                             device, wanted, best.target->name);
+        best.state =
+            failure(status_code::ok, "device %d is sm_%d, which has no set here: %s serves", device,
+                    wanted, best.target->name);
     return best;
 }
 
@@ -85,7 +87,9 @@ inline table for_device(int device) noexcept {
 inline table for_device(int) noexcept {
     table t;
     t.state = failure(status_code::no_instances,
-                      "compiled without cuda_runtime_api.h: add the CUDA Toolkit's include directory");
+                      "no instance set with CUDA kernels is linked: built in are %s; link "
+                      "catena::instances_<arch> of a build with CUDA",
+                      sizeof(built_in) > 1 ? built_in : "none");
     return t;
 }
 

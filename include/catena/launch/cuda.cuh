@@ -1,5 +1,6 @@
-// Launches a kernel on a GPU. `stream` is a cudaStream_t, `kernel` the address of a __global__ function that
-// takes the skeleton's argument struct by value. Allocates nothing, never synchronizes: fit for capture.
+// Launches a kernel on a GPU. `stream` is a cudaStream_t, `kernel` the address of a __global__
+// function that takes the skeleton's argument struct by value. Allocates nothing, never
+// synchronizes: fit for capture.
 #pragma once
 
 #include "catena/launch/launch.hpp"
@@ -16,15 +17,16 @@ namespace catena {
 namespace detail {
 
 inline status cuda_failed(const char* what, cudaError_t error) {
-    (void)cudaGetLastError();  // the status carries it: the engine's next check must not trip over it
+    (void)
+        cudaGetLastError();  // the status carries it: the engine's next check must not trip over it
     return failure(status_code::device_error, "%s failed: %s (%s)", what, cudaGetErrorString(error),
                    cudaGetErrorName(error));
 }
 
-/// Kernels that may already use all shared memory of a device, so that a launch need not ask again. A full
-/// set only costs time.
+/// Kernels that may already use all shared memory of a device, so that a launch need not ask again.
+/// A full set only costs time.
 class opted_in_kernels {
-public:
+  public:
     bool has(const void* kernel, int device) const {
         const std::uintptr_t k = key(kernel, device);
         for (std::size_t i = 0; i < probes; ++i)
@@ -35,11 +37,12 @@ public:
         const std::uintptr_t k = key(kernel, device);
         for (std::size_t i = 0; i < probes; ++i) {
             std::uintptr_t empty = 0;
-            if (slots_[(hash(k) + i) % slots].compare_exchange_strong(empty, k) || empty == k) return;
+            if (slots_[(hash(k) + i) % slots].compare_exchange_strong(empty, k) || empty == k)
+                return;
         }
     }
 
-private:
+  private:
     static constexpr std::size_t slots = 4096, probes = 16;
 
     // Distinct for up to 16 devices a kernel: stubs of kernels are aligned to 16 bytes.
@@ -63,7 +66,8 @@ inline cudaError_t allow_shared_bytes(const void* kernel) {
         e != cudaSuccess)
         return e;
     cudaFuncAttributes kernel_uses{};
-    if (const cudaError_t e = cudaFuncGetAttributes(&kernel_uses, kernel); e != cudaSuccess) return e;
+    if (const cudaError_t e = cudaFuncGetAttributes(&kernel_uses, kernel); e != cudaSuccess)
+        return e;
     if (const cudaError_t e =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  most - static_cast<int>(kernel_uses.sharedSizeBytes));
@@ -75,8 +79,8 @@ inline cudaError_t allow_shared_bytes(const void* kernel) {
 
 }  // namespace detail
 
-/// A launch_fn. The launch is asynchronous: an error of the kernel itself shows at the engine's next
-/// synchronization.
+/// A launch_fn. The launch is asynchronous: an error of the kernel itself shows at the engine's
+/// next synchronization.
 inline status launch_cuda(const void* kernel, const launch_config& config, const void* args,
                           std::size_t /*args_bytes*/, void* stream) noexcept {
     if (kernel == nullptr)

@@ -1,5 +1,5 @@
-// The host executor as a device: what a launch needs as its `stream`. It knows the memory that kernels may
-// touch, runs their blocks one after the other, and keeps what it found.
+// The host executor as a device: what a launch needs as its `stream`. It knows the memory that
+// kernels may touch, runs their blocks one after the other, and keeps what it found.
 #pragma once
 
 #include "catena/exec/host/thread.hpp"
@@ -26,21 +26,21 @@ namespace catena::exec {
 
 /// One at a time: launches on one device must not overlap. Devices are independent of each other.
 class host_device {
-public:
-    /// `seed` chooses the order in which blocks run and threads go on; 0 is the natural order. Equal seeds
-    /// give equal runs; a correct kernel gives equal results for all seeds.
+  public:
+    /// `seed` chooses the order in which blocks run and threads go on; 0 is the natural order.
+    /// Equal seeds give equal runs; a correct kernel gives equal results for all seeds.
     explicit host_device(std::uint64_t seed = 0) : seed_(seed) {}
 
     void set_seed(std::uint64_t seed) { seed_ = seed; }
 
-    /// Declares global memory. Kernels may touch declared memory only. `base` need not be mapped where no
-    /// kernel reads. Throws std::invalid_argument if the range is empty or meets another.
+    /// Declares global memory. Kernels may touch declared memory only. `base` need not be mapped
+    /// where no kernel reads. Throws std::invalid_argument if the range is empty or meets another.
     void add(std::string name, const void* base, std::size_t bytes, memory kind) {
         machine_.global.add(std::move(name), base, bytes, kind);
     }
 
-    /// Allocates and declares n zeroed elements, 256-byte aligned, with undeclared margins. Lives as long as the
-    /// device.
+    /// Allocates and declares n zeroed elements, 256-byte aligned, with undeclared margins. Lives
+    /// as long as the device.
     template <class T>
     T* allocate(std::string name, std::size_t n, memory kind) {
         return static_cast<T*>(machine_.global.allocate(std::move(name), n * sizeof(T), kind));
@@ -72,7 +72,8 @@ public:
         kernel_ = kernel;
         args_ = args;
         machine_.begin_launch(named == names_.end() ? "unnamed" : named->second,
-                              static_cast<int>(config.threads), config.shared_bytes, config.dependent);
+                              static_cast<int>(config.threads), config.shared_bytes,
+                              config.dependent);
         std::vector<std::uint32_t> blocks = only_;
         if (blocks.empty()) {
             blocks.resize(config.blocks);
@@ -88,7 +89,7 @@ public:
         return true;
     }
 
-private:
+  private:
     /// Round to nearest, nothing flushed, no traps; as long as it lives.
     struct ieee_arithmetic {
         std::fenv_t before;

@@ -1,4 +1,5 @@
-// Fibers: the threads of a block, run one at a time on one core. A switch is one jump of Boost.Context.
+// Fibers: the threads of a block, run one at a time on one core. A switch is one jump of
+// Boost.Context.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -14,7 +15,8 @@ struct fiber {
     boost::context::detail::fcontext_t context = nullptr;
     void* owner = nullptr;
 
-    /// Leaves this fiber, which is running, and goes on with `to`. Returns when somebody goes on with this.
+    /// Leaves this fiber, which is running, and goes on with `to`. Returns when somebody goes on
+    /// with this.
     void leave_for(fiber& to) {
         // Whoever resumes a fiber hands over itself, to have its own context kept.
         const auto arrived = boost::context::detail::jump_fcontext(to.context, this);
@@ -31,7 +33,7 @@ struct fiber {
 
 /// Stacks that live as long as their device, so that a launch allocates none after the first.
 class fiber_stacks {
-public:
+  public:
     static constexpr std::size_t stack_bytes = 128 * 1024;
     using entry = void (*)(boost::context::detail::transfer_t);
 
@@ -55,7 +57,7 @@ public:
         return boost::context::detail::make_fcontext(top, stacks_[i].size - shift, run);
     }
 
-private:
+  private:
     boost::context::protected_fixedsize_stack allocator_{stack_bytes};
     std::vector<boost::context::stack_context> stacks_;
 };

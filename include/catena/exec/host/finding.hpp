@@ -1,4 +1,5 @@
-// What the host executor found wrong with a kernel: a value with every coordinate, and its sentence.
+// What the host executor found wrong with a kernel: a value with every coordinate, and its
+// sentence.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ inline bool same(site a, site b) {
 }
 
 // The default argument of every call that can be at fault: where the body made it.
-#define CATENA_HERE {__builtin_FILE(), __builtin_LINE()}
+#define CATENA_HERE \
+    { __builtin_FILE(), __builtin_LINE() }
 
 inline std::string spell(site at) {
     std::string file = at.file;
@@ -28,7 +30,7 @@ inline std::string spell(site at) {
 enum class fault : std::uint8_t {
     out_of_bounds,
     uninitialised,
-    read_only,      ///< a write to constant memory
+    read_only,  ///< a write to constant memory
     misaligned,
     race,
     divergence,     ///< threads of a block or warp wait in different places, or have returned

@@ -1,5 +1,5 @@
-// The slow half of the machine: accesses that are not plainly fine, the weight streams, and the sentences
-// for what is wrong. Part of exec/host/machine.hpp.
+// The slow half of the machine: accesses that are not plainly fine, the weight streams, and the
+// sentences for what is wrong. Part of exec/host/machine.hpp.
 #pragma once
 
 #include "catena/exec/host/machine.hpp"
@@ -10,10 +10,11 @@
 
 namespace catena::exec {
 
-// ---- memory ----------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------
 
-inline void machine::check_range(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at,
-                                 stamp mark) {
+inline void machine::check_range(thread& t, access a, std::uintptr_t address, std::size_t bytes,
+                                 site at, stamp mark) {
     const auto look = [&](const shadow_view& view, std::size_t n, const present& now) {
         return a == access::read ? read_shadow(view, address, n, t.now, now)
                                  : write_shadow(view, address, n, t.now, mark, now);
@@ -34,20 +35,22 @@ inline void machine::check_range(thread& t, access a, std::uintptr_t address, st
     while (bytes > 0) {
         const auto& w = *global.open(address);
         const std::size_t n = std::min<std::size_t>(bytes, w.end - address);
-        if (w.shadow.cells != nullptr) judge(t, a, address, bytes, at, look(w.shadow, n, global_now_));
+        if (w.shadow.cells != nullptr)
+            judge(t, a, address, bytes, at, look(w.shadow, n, global_now_));
         address += n;
         bytes -= n;
     }
 }
 
-inline void machine::check_grid_order(thread& t, access a, std::uintptr_t address, std::size_t bytes,
-                                      site at) {
+inline void machine::check_grid_order(thread& t, access a, std::uintptr_t address,
+                                      std::size_t bytes, site at) {
     if (a == access::write)
         stop_at(t, fault::grid_order, at, a, address, bytes,
                 "before grid_wait, while the kernel before may still use it: call grid_wait first");
     if (global.find(address)->kind != memory::constant)
-        stop_at(t, fault::grid_order, at, a, address, bytes,
-                "before grid_wait, while the kernel before may still write it: call grid_wait first");
+        stop_at(
+            t, fault::grid_order, at, a, address, bytes,
+            "before grid_wait, while the kernel before may still write it: call grid_wait first");
 }
 
 inline void machine::judge(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at,
@@ -56,7 +59,8 @@ inline void machine::judge(thread& t, access a, std::uintptr_t address, std::siz
         stop_at(t, kind, at, a, found.address, bytes - (found.address - address), why);
     };
     switch (found.what) {
-        case verdict::fine: return;
+        case verdict::fine:
+            return;
         case verdict::uninitialised:
             stop_for(fault::uninitialised, "which nobody has written: write it first");
             return;
@@ -67,22 +71,25 @@ inline void machine::judge(thread& t, access a, std::uintptr_t address, std::siz
             stop_for(fault::stream, "which a stream copy still brings: wait for its stage first");
             return;
         case verdict::races_with_write:
-            stop_for(fault::race, "which " + party(t, found.other) + " also writes" +
-                                      (found.other < global_now_.block
-                                           ? ": blocks run at the same time, give each its own bytes"
-                                           : ", unordered: put a sync between (in one warp a sync_warp)"));
+            stop_for(fault::race,
+                     "which " + party(t, found.other) + " also writes" +
+                         (found.other < global_now_.block
+                              ? ": blocks run at the same time, give each its own bytes"
+                              : ", unordered: put a sync between (in one warp a sync_warp)"));
             return;
         case verdict::races_with_read:
-            stop_for(fault::race, "which " + party(t, found.other) + " also reads" +
-                                      (found.other < global_now_.block ||
-                                               (found.other & stamps::many_blocks) != 0
-                                           ? ": blocks run at the same time, give each its own bytes"
-                                           : ", unordered: put a sync between (in one warp a sync_warp)"));
+            stop_for(
+                fault::race,
+                "which " + party(t, found.other) + " also reads" +
+                    (found.other < global_now_.block || (found.other & stamps::many_blocks) != 0
+                         ? ": blocks run at the same time, give each its own bytes"
+                         : ", unordered: put a sync between (in one warp a sync_warp)"));
             return;
     }
 }
 
-// ---- weight streams --------------------------------------------------------------------------------
+// ---- weight streams
+// --------------------------------------------------------------------------------
 
 inline stream_log& machine::open_stream(thread& t, copy_method method, int stages, site at) {
     if (method == copy_method::bulk)  // a barrier per stage and warp, as on a GPU
@@ -99,12 +106,14 @@ inline void machine::stream_begin_copy_commit(thread& t, stream_log& log, const 
     std::string problem;
     const bool first = log.first_to_call(t.id % scheduler::warp_lanes, call, problem);
     if (problem.empty() && log.made() == global_now_.era)
-        problem = "uses a stream before the sync that follows x.stream(): its barriers are not ready";
+        problem =
+            "uses a stream before the sync that follows x.stream(): its barriers are not ready";
     if (problem.empty() && first) problem = log.apply(call);
     if (!problem.empty()) stop(t, fault::stream, at, problem);
     if (!first || call.what != stream_call::copy) return;
     if (!shared_.holds(call.to) || shared_.holds(call.from))
-        stop(t, fault::stream, at, "copies elsewhere than from global to shared memory: streams go that way only");
+        stop(t, fault::stream, at,
+             "copies elsewhere than from global to shared memory: streams go that way only");
     const auto bytes = static_cast<std::size_t>(call.bytes);
     check_range(t, access::read, call.from, bytes, at, t.now);
     check_range(t, access::write, call.to, bytes, at, stamps::in_flight);
@@ -121,7 +130,8 @@ inline void machine::stream_wait(thread& t, stream_log& log, int stage, site at)
         if (!problem.empty()) stop(t, fault::stream, at, problem);
         for (const stream_call& copy : copies) {
             const auto bytes = static_cast<std::size_t>(copy.bytes);
-            std::memcpy(reinterpret_cast<void*>(copy.to), reinterpret_cast<const void*>(copy.from), bytes);
+            std::memcpy(reinterpret_cast<void*>(copy.to), reinterpret_cast<const void*>(copy.from),
+                        bytes);
             mark_shadow(shared_view_, copy.to, bytes, t.now);
         }
     });
@@ -134,15 +144,16 @@ inline void machine::stream_release(thread& t, stream_log& log, int stage, site 
     });
 }
 
-// ---- meetings --------------------------------------------------------------------------------------
+// ---- meetings
+// --------------------------------------------------------------------------------------
 
 inline void machine::check_meeting(thread& t, meeting what, int detail, site at) {
     const thread* first = scheduler_.first_in_warp(t);
     if (first == nullptr || (first->waits == what && first->detail == detail)) return;
     stop(t, fault::divergence, at,
          "comes to " + spell(what, detail) + " while thread " + std::to_string(first->id) +
-             " of its warp waits at " + spell(first->waits, first->detail) + " (" + spell(first->at) +
-             "): all 32 lanes must take the same path to it");
+             " of its warp waits at " + spell(first->waits, first->detail) + " (" +
+             spell(first->at) + "): all 32 lanes must take the same path to it");
 }
 
 /// Nobody can go on: names, for every place, who waits there.
@@ -155,7 +166,8 @@ inline bool machine::report_deadlock() {
     const thread* waits = nullptr;
     for (const thread& t : scheduler_.threads()) {
         const std::string where =
-            t.returned ? "returned" : "wait at " + spell(t.waits, t.detail) + " (" + spell(t.at) + ")";
+            t.returned ? "returned"
+                       : "wait at " + spell(t.waits, t.detail) + " (" + spell(t.at) + ")";
         group& g = groups[where];
         if (g.count++ == 0) g.first = t.id;
         if (!t.returned && waits == nullptr) waits = &t;
@@ -163,11 +175,20 @@ inline bool machine::report_deadlock() {
     std::string what = "waits for ever at " + spell(waits->waits, waits->detail) + ": ";
     const char* separator = "";
     for (const auto& [where, g] : groups) {
-        what += separator + std::to_string(g.count) + (g.count == 1 ? " thread (" : " threads (first ") +
-                std::to_string(g.first) + ") " + where;
+        what += separator + std::to_string(g.count) +
+                (g.count == 1 ? " thread (" : " threads (first ") + std::to_string(g.first) + ") " +
+                where;
         separator = "; ";
     }
-    add({fault::divergence, kernel_, static_cast<std::int64_t>(block_), waits->id, waits->at, 0, {}, 0, {}},
+    add({fault::divergence,
+         kernel_,
+         static_cast<std::int64_t>(block_),
+         waits->id,
+         waits->at,
+         0,
+         {},
+         0,
+         {}},
         what + ": every thread must take the same path to it");
     return false;
 }
@@ -178,8 +199,8 @@ inline bool machine::check_end() {
     for (const stream_log& log : streams_) {
         if (log.unfinished() < 0) continue;
         f.thread = log.warp() * scheduler::warp_lanes;
-        add(f, "returns while its warp's stream still fills stage " + std::to_string(log.unfinished()) +
-                   ": wait for every stage that was begun");
+        add(f, "returns while its warp's stream still fills stage " +
+                   std::to_string(log.unfinished()) + ": wait for every stage that was begun");
         return false;
     }
     if (grid_waited_) return true;
@@ -188,22 +209,25 @@ inline bool machine::check_end() {
     return false;
 }
 
-// ---- sentences -------------------------------------------------------------------------------------
+// ---- sentences
+// -------------------------------------------------------------------------------------
 
 inline void machine::stop_at(thread& t, fault kind, site at, access a, std::uintptr_t address,
                              std::size_t bytes, const std::string& why) {
     finding f{kind, kernel_, static_cast<std::int64_t>(block_), t.id, at, address, {}, 0, {}};
     const std::string where = place(address, f);
-    add(std::move(f), std::string(a == access::read ? "reads " : "writes ") + std::to_string(bytes) +
-                          (bytes == 1 ? " byte at " : " bytes at ") + where + ", " + why);
+    add(std::move(f), std::string(a == access::read ? "reads " : "writes ") +
+                          std::to_string(bytes) + (bytes == 1 ? " byte at " : " bytes at ") +
+                          where + ", " + why);
     scheduler_.abandon(t);
 }
 
 /// Who made the access `other`, seen from thread t.
 inline std::string machine::party(const thread& t, stamp other) const {
     std::string who = "thread " + std::to_string(stamps::thread(other));
-    const auto past = std::upper_bound(begins_.begin(), begins_.end(), stamps::era(other),
-                                       [](std::uint32_t era, const begin& b) { return era < b.era; });
+    const auto past =
+        std::upper_bound(begins_.begin(), begins_.end(), stamps::era(other),
+                         [](std::uint32_t era, const begin& b) { return era < b.era; });
     if (past != begins_.begin() && std::prev(past)->block != block_)
         who = "block " + std::to_string(std::prev(past)->block) + ", " + who;
     if ((other & stamps::many_blocks) != 0) return who + " and another block";
@@ -224,8 +248,8 @@ inline std::string machine::place(std::uintptr_t address, finding& f) {
         f.offset = static_cast<std::int64_t>(address - range->begin);
         f.range += " (" + std::to_string(range->end - range->begin) + " bytes)";
     }
-    return f.range + (f.offset < 0 ? " - " : " + ") + std::to_string(f.offset < 0 ? -f.offset : f.offset) +
-           " (" + hex + ")";
+    return f.range + (f.offset < 0 ? " - " : " + ") +
+           std::to_string(f.offset < 0 ? -f.offset : f.offset) + " (" + hex + ")";
 }
 
 inline void machine::add(finding f, const std::string& what) {

@@ -1,5 +1,6 @@
-// The machine that a block runs on: its memories, its clock and its threads, and everything that can be
-// found wrong with an access or a meeting. The executor's calls (exec/host/thread.hpp) come here.
+// The machine that a block runs on: its memories, its clock and its threads, and everything that
+// can be found wrong with an access or a meeting. The executor's calls (exec/host/thread.hpp) come
+// here.
 #pragma once
 
 #include "catena/exec/host/memory.hpp"
@@ -18,13 +19,14 @@
 namespace catena::exec {
 
 class machine {
-public:
+  public:
     enum class access : std::uint8_t { read, write };
 
     global_memory global;
     std::vector<finding> findings;
 
-    // ---- the run of a launch, block by block -------------------------------------------------------
+    // ---- the run of a launch, block by block
+    // -------------------------------------------------------
 
     void begin_launch(std::string kernel, int threads, std::size_t shared_bytes, bool dependent) {
         if (era_ >= stamps::max_era) {
@@ -42,7 +44,8 @@ public:
     }
 
     /// False: a finding was added.
-    bool run_block(std::uint32_t block, const order_seed& seed, fiber_stacks::entry entry, void* owner) {
+    bool run_block(std::uint32_t block, const order_seed& seed, fiber_stacks::entry entry,
+                   void* owner) {
         block_ = block;
         begins_.push_back({++era_, block});
         global_now_.block = global_now_.era = stamps::floor(era_);
@@ -67,7 +70,8 @@ public:
     int threads() const { return thread_count_; }
     int block() const { return static_cast<int>(block_); }
 
-    // ---- meetings ----------------------------------------------------------------------------------
+    // ---- meetings
+    // ----------------------------------------------------------------------------------
 
     void sync(thread& t, site at) {
         const thread* first = scheduler_.first_at_sync();
@@ -93,16 +97,17 @@ public:
             last();
             auto& warp = scheduler_.warp_of(t);
             if (++warp.step > stamps::max_step)
-                stop(t, fault::body, at, "passes its millionth warp barrier since the block's last "
-                                         "sync: races can no longer be told apart, sync now and then");
+                stop(t, fault::body, at,
+                     "passes its millionth warp barrier since the block's last "
+                     "sync: races can no longer be told apart, sync now and then");
         }
         refresh(t);
     }
 
     std::uint32_t shuffle_xor(thread& t, std::uint32_t value, int mask, site at) {
         if (mask <= 0 || mask >= scheduler::warp_lanes)
-            stop(t, fault::body, at, "shuffles by mask " + std::to_string(mask) +
-                                         ": a mask lies between 1 and 31");
+            stop(t, fault::body, at,
+                 "shuffles by mask " + std::to_string(mask) + ": a mask lies between 1 and 31");
         check_meeting(t, meeting::shuffle, mask, at);
         auto& warp = scheduler_.warp_of(t);
         auto& values = warp.values[warp.round & 1];
@@ -114,7 +119,8 @@ public:
 
     void grid_wait(thread& t) { grid_waited_ = t.past_grid_wait = true; }
 
-    // ---- memory ------------------------------------------------------------------------------------
+    // ---- memory
+    // ------------------------------------------------------------------------------------
 
     std::byte* shared(thread& t, std::size_t bytes, site at) {
         std::string problem;
@@ -133,22 +139,26 @@ public:
             } else if (t.past_grid_wait) {
                 const auto& w = global.recent(address);
                 if (address >= w.begin && address + Bytes <= w.end) {
-                    if (w.shadow.cells == nullptr ? A == access::read
-                                                  : quick<A, Bytes>(w.shadow, address, t.now, global_now_))
+                    if (w.shadow.cells == nullptr
+                            ? A == access::read
+                            : quick<A, Bytes>(w.shadow, address, t.now, global_now_))
                         return;
                 }
             }
         } else {
-            stop_at(t, fault::misaligned, at, A, address, Bytes,
-                    "an address that is not a multiple of the size: align it, or use smaller accesses");
+            stop_at(
+                t, fault::misaligned, at, A, address, Bytes,
+                "an address that is not a multiple of the size: align it, or use smaller accesses");
         }
         check_range(t, A, address, Bytes, at, t.now);
     }
 
     /// Any access, of any size. A write leaves `mark`.
-    void check_range(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at, stamp mark);
+    void check_range(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at,
+                     stamp mark);
 
-    // ---- weight streams ----------------------------------------------------------------------------
+    // ---- weight streams
+    // ----------------------------------------------------------------------------
 
     /// The log of the next stream of t's warp; the first lane to ask makes it.
     stream_log& open_stream(thread& t, copy_method method, int stages, site at);
@@ -156,21 +166,24 @@ public:
     void stream_wait(thread& t, stream_log& log, int stage, site at);
     void stream_release(thread& t, stream_log& log, int stage, site at);
 
-    // ---- findings ----------------------------------------------------------------------------------
+    // ---- findings
+    // ----------------------------------------------------------------------------------
 
-    /// Records what thread `t` did wrong and ends the block. `what` continues "block 3, thread 17 ".
+    /// Records what thread `t` did wrong and ends the block. `what` continues "block 3, thread 17
+    /// ".
     [[noreturn]] void stop(thread& t, fault kind, site at, const std::string& what) {
         add({kind, kernel_, static_cast<std::int64_t>(block_), t.id, at, 0, {}, 0, {}}, what);
         scheduler_.abandon(t);
     }
 
-private:
+  private:
     struct begin {
         std::uint32_t era, block;
     };
 
     template <access A, std::size_t Bytes>
-    static bool quick(const shadow_view& view, std::uintptr_t address, stamp now, const present& p) {
+    static bool quick(const shadow_view& view, std::uintptr_t address, stamp now,
+                      const present& p) {
         if constexpr (A == access::read)
             return quick_read<Bytes>(view, address, now, p);
         else
@@ -186,7 +199,8 @@ private:
     [[noreturn]] void stop_at(thread& t, fault kind, site at, access a, std::uintptr_t address,
                               std::size_t bytes, const std::string& why);
     void check_grid_order(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at);
-    void judge(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at, const trouble& found);
+    void judge(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at,
+               const trouble& found);
     std::string party(const thread& t, stamp other) const;
     std::string place(std::uintptr_t address, finding& f);
     void add(finding f, const std::string& what);

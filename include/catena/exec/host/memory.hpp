@@ -1,5 +1,6 @@
-// Global memory of the host executor: named ranges, what may be done with them, and their shadow, which is
-// made page by page as kernels touch it (a range may be a sparse mapping far beyond physical memory).
+// Global memory of the host executor: named ranges, what may be done with them, and their shadow,
+// which is made page by page as kernels touch it (a range may be a sparse mapping far beyond
+// physical memory).
 #pragma once
 
 #include "catena/exec/host/shadow.hpp"
@@ -25,7 +26,7 @@ enum class memory : std::uint8_t {
 };
 
 class global_memory {
-public:
+  public:
     static constexpr std::uintptr_t page_bytes = 4096;
 
     struct range {
@@ -46,7 +47,8 @@ public:
     void add(std::string name, const void* base, std::size_t bytes, memory kind) {
         const auto begin = reinterpret_cast<std::uintptr_t>(base);
         if (base == nullptr || bytes == 0)
-            throw std::invalid_argument("memory range " + name + " is empty: give it an address and a size");
+            throw std::invalid_argument("memory range " + name +
+                                        " is empty: give it an address and a size");
         const auto next = after(begin);
         const range* clash = next != ranges_.end() && (*next)->begin < begin + bytes ? next->get()
                              : next != ranges_.begin() && (*std::prev(next))->end > begin
@@ -86,7 +88,8 @@ public:
         const auto end = address + bytes;
         range* r = find(address);
         if (r == nullptr || end > r->end || r->kind == memory::constant)
-            throw std::invalid_argument("mark: the bytes must lie in one declared range that is not constant");
+            throw std::invalid_argument(
+                "mark: the bytes must lie in one declared range that is not constant");
         while (address < end) {
             const auto stop = std::min(end, address / page_bytes * page_bytes + page_bytes);
             mark_shadow(shadow_of(*r, address), address, stop - address,
@@ -113,7 +116,9 @@ public:
     }
 
     /// The window around `address` in a cache of recent ones. It may be stale: compare its bounds.
-    window& recent(std::uintptr_t address) { return windows_[address / page_bytes % windows_.size()]; }
+    window& recent(std::uintptr_t address) {
+        return windows_[address / page_bytes % windows_.size()];
+    }
 
     /// Makes `recent(address)` the right window. Null: no range holds the address.
     window* open(std::uintptr_t address) {
@@ -140,7 +145,7 @@ public:
         }
     }
 
-private:
+  private:
     using ranges = std::vector<std::unique_ptr<range>>;
 
     static void forget(cell& c) {

@@ -1,5 +1,6 @@
-// Runs the threads of one block as fibers, in an order given by a seed, and lets them meet: all of a block,
-// or all of a warp. A thread runs until it has to wait; the last to arrive goes on at once.
+// Runs the threads of one block as fibers, in an order given by a seed, and lets them meet: all of
+// a block, or all of a warp. A thread runs until it has to wait; the last to arrive goes on at
+// once.
 #pragma once
 
 #include "catena/exec/host/fiber.hpp"
@@ -20,7 +21,7 @@ enum class meeting : std::uint8_t { none, sync, sync_warp, shuffle, stream_wait,
 struct thread : fiber {
     int id = 0;
     meeting waits = meeting::none;
-    int detail = 0;               ///< the shuffle's mask, the stream's stage
+    int detail = 0;  ///< the shuffle's mask, the stream's stage
     bool returned = false;
     bool past_grid_wait = false;  ///< may write, and read what is not constant
     site at;                      ///< where it waits
@@ -31,19 +32,25 @@ struct thread : fiber {
 inline std::string spell(meeting what, int detail) {
     const std::string argument = "(" + std::to_string(detail) + ")";
     switch (what) {
-        case meeting::sync: return "sync";
-        case meeting::sync_warp: return "sync_warp";
-        case meeting::shuffle: return "shuffle_xor" + argument;
-        case meeting::stream_wait: return "stream wait" + argument;
-        case meeting::stream_release: return "stream release" + argument;
-        case meeting::none: break;
+        case meeting::sync:
+            return "sync";
+        case meeting::sync_warp:
+            return "sync_warp";
+        case meeting::shuffle:
+            return "shuffle_xor" + argument;
+        case meeting::stream_wait:
+            return "stream wait" + argument;
+        case meeting::stream_release:
+            return "stream release" + argument;
+        case meeting::none:
+            break;
     }
     return "nothing";
 }
 
 /// A small generator; seed 0 leaves every order as it is.
 class order_seed {
-public:
+  public:
     explicit order_seed(std::uint64_t seed = 0) : state_(seed * 0x9e3779b97f4a7c15u) {}
 
     template <class T>
@@ -56,25 +63,25 @@ public:
         }
     }
 
-private:
+  private:
     std::uint64_t state_;
 };
 
 class scheduler {
-public:
+  public:
     static constexpr int warp_lanes = 32;
 
     struct warp {
         int arrived = 0;
-        int first = 0;               ///< thread that arrived first
-        unsigned round = 0;          ///< meetings held
-        std::uint32_t step = 0;      ///< warp barriers since the block barrier
-        unsigned values[2][32] = {}; ///< of a shuffle, in the round's half: the next one may begin
-                                     ///< while slow lanes still read
+        int first = 0;                ///< thread that arrived first
+        unsigned round = 0;           ///< meetings held
+        std::uint32_t step = 0;       ///< warp barriers since the block barrier
+        unsigned values[2][32] = {};  ///< of a shuffle, in the round's half: the next one may begin
+                                      ///< while slow lanes still read
     };
 
-    /// Runs `entry` on a fiber per thread. It finds its thread by `arrive` and ends in `finish`. Returns
-    /// when all have returned, when nobody can go on, or on `abandon`.
+    /// Runs `entry` on a fiber per thread. It finds its thread by `arrive` and ends in `finish`.
+    /// Returns when all have returned, when nobody can go on, or on `abandon`.
     void run(int threads, const order_seed& seed, fiber_stacks::entry entry, void* owner) {
         const auto count = static_cast<std::size_t>(threads);
         stacks_.reserve(count);
@@ -149,7 +156,8 @@ public:
     std::vector<warp>& warps() { return warps_; }
     const std::vector<thread>& threads() const { return threads_; }
 
-    /// The thread that waits longest at the block's barrier, or at the warp's meeting; null: nobody does.
+    /// The thread that waits longest at the block's barrier, or at the warp's meeting; null: nobody
+    /// does.
     const thread* first_at_sync() const {
         return arrived_ == 0 ? nullptr : &threads_[static_cast<std::size_t>(first_)];
     }
@@ -158,7 +166,7 @@ public:
         return w.arrived == 0 ? nullptr : &threads_[static_cast<std::size_t>(w.first)];
     }
 
-private:
+  private:
     thread* next() {
         if (waiting_ == 0) return nullptr;
         --waiting_;

@@ -1,5 +1,5 @@
-// What is known about every byte of tracked memory: the last write, and the reads since. Kept per aligned
-// word of 4 bytes; a word of which only a part was touched is split into its bytes.
+// What is known about every byte of tracked memory: the last write, and the reads since. Kept per
+// aligned word of 4 bytes; a word of which only a part was touched is split into its bytes.
 #pragma once
 
 #include "catena/exec/host/stamp.hpp"
@@ -62,7 +62,9 @@ inline verdict write_cell(cell& c, stamp me, stamp mark, const present& now) {
     return verdict::fine;
 }
 
-inline stamp blamed(const cell& c, verdict v) { return v == verdict::races_with_read ? c.read : c.write; }
+inline stamp blamed(const cell& c, verdict v) {
+    return v == verdict::races_with_read ? c.read : c.write;
+}
 
 /// Applies `f` to the cells of the bytes [address, address + bytes) until it finds fault.
 template <class F>
@@ -72,12 +74,14 @@ trouble for_cells(const shadow_view& view, std::uintptr_t address, std::size_t b
         if (address % 4 == 0 && end - address >= 4) {
             cell* word = view.cells + (address - view.base) / 4;
             for (; end - address >= 4 && word->write != stamps::split; ++word, address += 4)
-                if (const verdict v = f(*word); v != verdict::fine) return {v, blamed(*word, v), address};
+                if (const verdict v = f(*word); v != verdict::fine)
+                    return {v, blamed(*word, v), address};
             if (address == end) break;
         }
         cell& word = view.cells[(address - view.base) / 4];
         const unsigned first = address % 4;
-        const unsigned last = end - address + first < 4 ? static_cast<unsigned>(end - address) + first : 4;
+        const unsigned last =
+            end - address + first < 4 ? static_cast<unsigned>(end - address) + first : 4;
         if (word.write != stamps::split) {
             view.splits->push_back({word, word, word, word});
             word = {stamps::split, view.splits->size() - 1};
@@ -116,7 +120,8 @@ inline void mark_shadow(const shadow_view& view, std::uintptr_t address, std::si
     });
 }
 
-// The common cases, inline: true when the access is fine and recorded; false: ask the functions above.
+// The common cases, inline: true when the access is fine and recorded; false: ask the functions
+// above.
 
 inline bool quick_read(cell& c, stamp me, const present& now) {
     if (c.write < now.oldest || !plainly_before(c.write, me, now)) return false;

@@ -1,5 +1,5 @@
-// Shared memory of the running block: a bump allocator whose arrays stand apart, so that running over the
-// end of one is seen even when another follows, and their shadow.
+// Shared memory of the running block: a bump allocator whose arrays stand apart, so that running
+// over the end of one is seen even when another follows, and their shadow.
 #pragma once
 
 #include "catena/exec/host/shadow.hpp"
@@ -13,7 +13,7 @@
 namespace catena::exec {
 
 class shared_memory {
-public:
+  public:
     static constexpr std::size_t gap = 64;  ///< bytes before, between and after arrays, of no array
     static constexpr std::size_t max_arrays = 64;
 
@@ -60,7 +60,7 @@ public:
                " bytes)";
     }
 
-private:
+  private:
     struct array {
         std::size_t begin, bytes;
         std::size_t used;  ///< of the launch's shared memory up to its end: gaps do not count
@@ -77,17 +77,21 @@ private:
         const bool first = arrays_.empty();
         const std::size_t used = (first ? 0 : rounded(arrays_.back().used)) + bytes;
         if (used > limit_) {
-            problem = "needs " + std::to_string(used) + " bytes of shared memory, the launch gave " +
-                      std::to_string(limit_) + ": raise launch_config::shared_bytes";
+            problem = "needs " + std::to_string(used) +
+                      " bytes of shared memory, the launch gave " + std::to_string(limit_) +
+                      ": raise launch_config::shared_bytes";
             return false;
         }
         if (arrays_.size() == max_arrays) {
-            problem = "asks for more than " + std::to_string(max_arrays) + " shared arrays: join some";
+            problem =
+                "asks for more than " + std::to_string(max_arrays) + " shared arrays: join some";
             return false;
         }
-        const std::size_t begin = gap + (first ? 0 : arrays_.back().begin + rounded(arrays_.back().bytes));
+        const std::size_t begin =
+            gap + (first ? 0 : arrays_.back().begin + rounded(arrays_.back().bytes));
         arrays_.push_back({begin, bytes, used});
-        mark_shadow(shadow(), reinterpret_cast<std::uintptr_t>(base()) + begin, bytes, stamps::never);
+        mark_shadow(shadow(), reinterpret_cast<std::uintptr_t>(base()) + begin, bytes,
+                    stamps::never);
         return true;
     }
 

@@ -1,9 +1,9 @@
 // When an access happened, as one word, and the rules by which two accesses are ordered.
 //
-// An era is the time between two block barriers of one block; eras count on over blocks and launches. A step
-// is the time between two warp barriers of one warp within an era. So two accesses of one block are ordered
-// if their eras differ, or they are of one thread, or of one warp with different steps; accesses of two
-// blocks are ordered if a launch ended between them.
+// An era is the time between two block barriers of one block; eras count on over blocks and
+// launches. A step is the time between two warp barriers of one warp within an era. So two accesses
+// of one block are ordered if their eras differ, or they are of one thread, or of one warp with
+// different steps; accesses of two blocks are ordered if a launch ended between them.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ inline constexpr stamp never = 0;
 inline constexpr stamp before_all_launches = 1;  ///< written by the host
 
 // Markers in the place of a write; above every real stamp.
-inline constexpr stamp split = floor(0x7ffffff0u);      ///< the bytes of this word have stamps of their own
+inline constexpr stamp split =
+    floor(0x7ffffff0u);  ///< the bytes of this word have stamps of their own
 inline constexpr stamp in_flight = floor(0x7ffffff1u);  ///< a stream's copy has not been waited for
 inline constexpr stamp no_array = floor(0x7ffffff2u);   ///< between two shared arrays
 
@@ -44,7 +45,8 @@ inline constexpr stamp no_array = floor(0x7ffffff2u);   ///< between two shared 
 
 /// The present of a block, for one kind of memory.
 struct present {
-    stamp oldest = 0;  ///< writes before are no writes: 1 for global, the block's first for shared memory
+    stamp oldest =
+        0;  ///< writes before are no writes: 1 for global, the block's first for shared memory
     stamp launch = 0;  ///< first stamp of this launch; for shared memory of this block
     stamp block = 0;   ///< first stamp of this block
     stamp era = 0;     ///< first stamp of this era
@@ -83,8 +85,8 @@ constexpr stamp with_read(stamp other, stamp me, const present& now) {
     return sum;
 }
 
-/// Whether `other`, one access or several, has happened before one at `me` for certain. Cheaper than the rules
-/// above, which decide when this says no.
+/// Whether `other`, one access or several, has happened before one at `me` for certain. Cheaper
+/// than the rules above, which decide when this says no.
 constexpr bool plainly_before(stamp other, stamp me, const present& now) {
     if (other < now.launch) return true;
     if (other < now.era) return other >= now.block && (other & stamps::many_blocks) == 0;

@@ -1,5 +1,5 @@
-// The weight stream of one warp on the host: what its lanes asked for, and whether that obeys the protocol
-// begin, copy..., commit, wait, release, stage after stage round the ring.
+// The weight stream of one warp on the host: what its lanes asked for, and whether that obeys the
+// protocol begin, copy..., commit, wait, release, stage after stage round the ring.
 #pragma once
 
 #include "catena/exec/host/stamp.hpp"
@@ -15,25 +15,29 @@ namespace catena::exec {
 
 struct stream_call {
     enum kind : std::uint8_t { begin, copy, commit } what = begin;
-    int stage = 0;               ///< begin, commit
-    std::uintptr_t to = 0;       ///< copy: in shared memory
-    std::uintptr_t from = 0;     ///< copy: in global memory
-    std::int64_t bytes = 0;      ///< begin: of all copies; copy: of this one
+    int stage = 0;            ///< begin, commit
+    std::uintptr_t to = 0;    ///< copy: in shared memory
+    std::uintptr_t from = 0;  ///< copy: in global memory
+    std::int64_t bytes = 0;   ///< begin: of all copies; copy: of this one
 
     bool operator==(const stream_call&) const = default;
 };
 
 class stream_log {
-public:
+  public:
     stream_log(int warp, std::size_t index, copy_method method, int stages, stamp made)
-        : warp_(warp), index_(index), made_(made), method_(method),
+        : warp_(warp),
+          index_(index),
+          made_(made),
+          method_(method),
           stages_(static_cast<std::size_t>(stages)) {}
 
     bool is(int warp, std::size_t index) const { return warp_ == warp && index_ == index; }
     int warp() const { return warp_; }
     stamp made() const { return made_; }
 
-    /// Every lane makes every call; the first one to make it acts for all. `problem`: not the same call.
+    /// Every lane makes every call; the first one to make it acts for all. `problem`: not the same
+    /// call.
     bool first_to_call(int lane, const stream_call& call, std::string& problem) {
         std::size_t& made = made_by_[lane];
         if (made == calls_.size()) {
@@ -42,8 +46,9 @@ public:
             return true;
         }
         if (!(calls_[made++] == call))
-            problem = "makes another stream call than a lane before it: every lane of the warp makes "
-                      "every call with the same arguments";
+            problem =
+                "makes another stream call than a lane before it: every lane of the warp makes "
+                "every call with the same arguments";
         return false;
     }
 
@@ -59,20 +64,25 @@ public:
     /// What is wrong with a call, or nothing. Memory is checked elsewhere.
     std::string apply(const stream_call& call) {
         switch (call.what) {
-            case stream_call::begin: return begin(call.stage, call.bytes);
-            case stream_call::copy: return copy(call);
-            case stream_call::commit: return commit(call.stage);
+            case stream_call::begin:
+                return begin(call.stage, call.bytes);
+            case stream_call::copy:
+                return copy(call);
+            case stream_call::commit:
+                return commit(call.stage);
         }
         return {};
     }
 
     /// The copies that a wait for `stage` brings; `problem`: why it may not be waited for.
     std::vector<stream_call> wait(int stage, std::string& problem) {
-        if (!valid(stage)) problem = "waits for" + out_of_ring(stage);
-        else if (stage != next_wait_) problem = "waits for" + out_of_order(stage, next_wait_);
+        if (!valid(stage))
+            problem = "waits for" + out_of_ring(stage);
+        else if (stage != next_wait_)
+            problem = "waits for" + out_of_order(stage, next_wait_);
         else if (at(stage).is != state::committed)
-            problem = "waits for stage " + std::to_string(stage) + ", which is " + spell(at(stage).is) +
-                      ": begin, copy and commit it first";
+            problem = "waits for stage " + std::to_string(stage) + ", which is " +
+                      spell(at(stage).is) + ": begin, copy and commit it first";
         if (!problem.empty()) return {};
         at(stage).is = state::arrived;
         next_wait_ = after(stage);
@@ -96,7 +106,7 @@ public:
         return -1;
     }
 
-private:
+  private:
     enum class state : std::uint8_t { free, filling, committed, arrived };
     struct stage {
         state is = state::free;
@@ -106,19 +116,25 @@ private:
 
     static const char* spell(state s) {
         switch (s) {
-            case state::free: return "empty";
-            case state::filling: return "not committed";
-            case state::committed: return "committed and not waited for";
-            case state::arrived: return "not released";
+            case state::free:
+                return "empty";
+            case state::filling:
+                return "not committed";
+            case state::committed:
+                return "committed and not waited for";
+            case state::arrived:
+                return "not released";
         }
         return "";
     }
-    bool valid(int stage) const { return stage >= 0 && static_cast<std::size_t>(stage) < stages_.size(); }
+    bool valid(int stage) const {
+        return stage >= 0 && static_cast<std::size_t>(stage) < stages_.size();
+    }
     stage& at(int i) { return stages_[static_cast<std::size_t>(i)]; }
     int after(int i) const { return static_cast<std::size_t>(i) + 1 == stages_.size() ? 0 : i + 1; }
     std::string out_of_ring(int stage) const {
-        return " stage " + std::to_string(stage) + " of a stream of " + std::to_string(stages_.size()) +
-               ": stages are numbered from 0";
+        return " stage " + std::to_string(stage) + " of a stream of " +
+               std::to_string(stages_.size()) + ": stages are numbered from 0";
     }
     static std::string out_of_order(int stage, int next) {
         return " stage " + std::to_string(stage) + " where stage " + std::to_string(next) +
@@ -126,8 +142,9 @@ private:
     }
     std::string ragged(std::int64_t bytes) const {
         return method_ != copy_method::plain && bytes % 16 != 0
-                   ? std::to_string(bytes) + " bytes, which is no multiple of 16: round the slice to "
-                                             "16-byte boundaries"
+                   ? std::to_string(bytes) +
+                         " bytes, which is no multiple of 16: round the slice to "
+                         "16-byte boundaries"
                    : std::string{};
     }
 
@@ -164,7 +181,8 @@ private:
 
     std::string commit(int stage) {
         if (stage != filling_)
-            return "commits stage " + std::to_string(stage) + ", which is not being filled: begin it first";
+            return "commits stage " + std::to_string(stage) +
+                   ", which is not being filled: begin it first";
         filling_ = -1;
         at(stage).is = state::committed;
         if (at(stage).copied != at(stage).total)

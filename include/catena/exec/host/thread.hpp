@@ -1,5 +1,6 @@
-// The executor that runs on any CPU, as one thread of a block sees it: the calls of exec/executor.hpp,
-// every one checked. What goes wrong ends the launch with a finding, see exec/host/device.hpp.
+// The executor that runs on any CPU, as one thread of a block sees it: the calls of
+// exec/executor.hpp, every one checked. What goes wrong ends the launch with a finding, see
+// exec/host/device.hpp.
 #pragma once
 
 #include "catena/exec/executor.hpp"
@@ -13,7 +14,7 @@ namespace catena::exec {
 
 template <copy_method M, int Stages>
 class host_stream {
-public:
+  public:
     host_stream(machine& m, thread& t, stream_log& log) : machine_(&m), thread_(&t), log_(&log) {}
 
     void begin(int stage, std::int64_t total_bytes, site at = CATENA_HERE) {
@@ -24,13 +25,17 @@ public:
               reinterpret_cast<std::uintptr_t>(global), bytes},
              at);
     }
-    void commit(int stage, site at = CATENA_HERE) { call({stream_call::commit, stage, 0, 0, 0}, at); }
-    void wait(int stage, site at = CATENA_HERE) { machine_->stream_wait(*thread_, *log_, stage, at); }
+    void commit(int stage, site at = CATENA_HERE) {
+        call({stream_call::commit, stage, 0, 0, 0}, at);
+    }
+    void wait(int stage, site at = CATENA_HERE) {
+        machine_->stream_wait(*thread_, *log_, stage, at);
+    }
     void release(int stage, site at = CATENA_HERE) {
         machine_->stream_release(*thread_, *log_, stage, at);
     }
 
-private:
+  private:
     void call(const stream_call& c, site at) {
         machine_->stream_begin_copy_commit(*thread_, *log_, c, at);
     }
@@ -41,7 +46,7 @@ private:
 };
 
 class host {
-public:
+  public:
     host(machine& m, thread& t) : machine_(m), thread_(t) {}
     host(const host&) = delete;
     host& operator=(const host&) = delete;
@@ -128,12 +133,13 @@ public:
         return {machine_, thread_, machine_.open_stream(thread_, M, Stages, at)};
     }
 
-private:
+  private:
     template <machine::access A, class T>
     void check(const void* p, site at) {
-        static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) & (sizeof(T) - 1)) == 0 &&
-                          sizeof(T) <= 16,
-                      "load and store take scalars of 1, 2, 4 or 8 bytes; load16 and store16 take 16");
+        static_assert(
+            std::is_trivially_copyable_v<T> && (sizeof(T) & (sizeof(T) - 1)) == 0 &&
+                sizeof(T) <= 16,
+            "load and store take scalars of 1, 2, 4 or 8 bytes; load16 and store16 take 16");
         machine_.check<A, sizeof(T)>(thread_, p, at);
     }
 
