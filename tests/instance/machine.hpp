@@ -64,6 +64,7 @@ struct instance {
     catena::policy numbers;
     const void* kernel = nullptr;
     std::function<std::unique_ptr<machine>()> make_machine;
+    bool dependent = true;  ///< launched as a dependent of what came before
 };
 
 }  // namespace catena_test

@@ -159,7 +159,7 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
         .blocks = static_cast<std::uint32_t>(a.bands * (c.experts == 0 ? 1 : a.columns)),
         .threads = static_cast<std::uint32_t>(on.numbers.threads),
         .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, shared_columns)),
-        .dependent = true};
+        .dependent = on.dependent};
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
 
     matvec_outputs out;

@@ -22,11 +22,11 @@ enum class special { none, zeros, nan, infinity };
 struct matvec_case {
     std::string what;
     int k = 0;
-    std::vector<member_shape> members;
+    std::vector<member_shape> members = {};
     int columns = 1;             ///< dense
     int experts = 0;             ///< 0: dense
     int slots = 1, x_slots = 1;  ///< expert
-    std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
+    std::vector<std::int32_t> ids = {};  ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
     int band_rows = 0;
     int row_gap = 0;             ///< blocks between weight rows
     int offset = 0;              ///< bytes of every weight's address past a 16-byte boundary

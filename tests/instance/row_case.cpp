@@ -167,7 +167,7 @@ row_outputs run(const instance& on, const row_case& c) {
         .blocks = static_cast<std::uint32_t>(a.rows),
         .threads = static_cast<std::uint32_t>(on.numbers.threads),
         .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, 1)),
-        .dependent = true};
+        .dependent = on.dependent};
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
 
     row_outputs out;

@@ -143,18 +143,10 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
     const tensor_bytes tensor{base, base + m.weight_bytes};
     matvec_walk<P, F> fill{base, m.row_bytes, a.k, b.first_row + x.warp() * P.rows, b.end_row,
                            x.warps() * P.rows, 0, {}};
-    fill.start_group();
 
     const bool expert = a.ids != nullptr;
     const bool early = a.weights_early && !expert;
-    matvec_walk<P, F> read = fill;
-    const auto prime = [&] {
-        CATENA_NO_UNROLL
-        for (int stage = 0; stage < P.stages && !fill.done(); ++stage, fill.next())
-            fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
-    };
-    if (early) prime();
-    x.grid_wait();
+    if (!early) x.grid_wait();
     if (expert) {
         const int column = x.block() / a.bands;
         const int token = column / a.slots, slot = column % a.slots;
@@ -168,10 +160,13 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
             return;
         }
         fill.weight += id * m.expert_bytes;
-        fill.start_group();
-        read = fill;
     }
-    if (!early) prime();
+    fill.start_group();
+    matvec_walk<P, F> read = fill;
+    CATENA_NO_UNROLL
+    for (int stage = 0; stage < P.stages && !fill.done(); ++stage, fill.next())
+        fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
+    if (early) x.grid_wait();
 
     if constexpr (P.activation == activation_source::shared) {
         share_activation(x, b, a.k, shared_x);

@@ -209,8 +209,9 @@ CATENA_FN void row_body(X& x, const row_args& a) {
             for (int j = 0; j < held; ++j) add(value[j]);
         } else {
             for (int at = mine; at < a.k; at += stride) {
-                load_values(at, value[0]);
-                add(value[0]);
+                real v[quad];
+                load_values(at, v);
+                add(v);
             }
         }
         CATENA_UNROLL
@@ -249,9 +250,10 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     } else {
         for (int first = 0; first < a.k; first += stride) {  // whole warps: quantizing shuffles
             const int at = first + mine;
-            load_values(at, value[0]);
-            if (a.weight != nullptr) load_quad<P.vector>(x, a.weight, at, a.k, weight[0]);
-            finish(at, value[0], weight[0]);
+            real v[quad], w[quad] = {};
+            load_values(at, v);
+            if (a.weight != nullptr) load_quad<P.vector>(x, a.weight, at, a.k, w);
+            finish(at, v, w);
         }
     }
     if (a.q8_1 != nullptr) store_padding(x, a, rows);
