@@ -7,7 +7,8 @@
 
 namespace catena_test {
 
-/// Normalised mean squared error: sum (a - b)^2 / sum b^2. Infinite as soon as one number is not finite.
+/// Normalised mean squared error: sum (a - b)^2 / sum b^2. Infinite as soon as one number is not
+/// finite.
 template <class Got>
 double nmse(std::span<const Got> got, std::span<const double> wanted) {
     double error = 0, power = 0;

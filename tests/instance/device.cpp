@@ -1,5 +1,5 @@
-// The same cases on a GPU, where there is one: every row of the set that runs there, against the reference and
-// bit for bit against the host executor.
+// The same cases on a GPU, where there is one: every row of the set that runs there, against the
+// reference and bit for bit against the host executor.
 #include "host_machine.hpp"
 #include "sweep.hpp"
 #include "tables.hpp"
@@ -21,7 +21,7 @@ void require(cudaError_t error) {
 }
 
 class device_machine : public catena_test::machine {
-public:
+  public:
     explicit device_machine(launch_fn launch) : launch_(launch) {}
     device_machine(const device_machine&) = delete;
     device_machine& operator=(const device_machine&) = delete;
@@ -53,7 +53,7 @@ public:
         return error == cudaSuccess ? "" : cudaGetErrorString(error);
     }
 
-private:
+  private:
     launch_fn launch_;
     std::vector<void*> blocks_;
 };
@@ -76,10 +76,10 @@ void sweep_device(int stride) {
         const row& r = on_device.rows[i];
         const std::string name = row_name(on_device, i);
         INFO(name);
-        const catena_test::instance device{r.computes, r.numbers, on_device.kernels[i], [&on_device] {
-                                               return std::make_unique<device_machine>(on_device.launch);
-                                           },
-                                           on_device.target->dependent_launch};
+        const catena_test::instance device{
+            r.computes, r.numbers, on_device.kernels[i],
+            [&on_device] { return std::make_unique<device_machine>(on_device.launch); },
+            on_device.target->dependent_launch};
         const auto host = catena_test::on_host(r.computes, r.numbers, on_host.kernels[i], name);
         catena_test::sweep(device, &host);
     }
@@ -87,7 +87,8 @@ void sweep_device(int stride) {
 
 }  // namespace
 
-TEST_CASE("Every row stands every case on the GPU, with the bits of the host executor", "[device]") {
+TEST_CASE("Every row stands every case on the GPU, with the bits of the host executor",
+          "[device]") {
     sweep_device(1);
 }
 

@@ -12,14 +12,16 @@
 namespace catena_test {
 
 class host_machine : public machine {
-public:
+  public:
     explicit host_machine(std::uint64_t seed) : device_(seed) {}
 
-    void* allocate(const std::string& name, contents kind, const bytes& initial, std::size_t offset) override {
+    void* allocate(const std::string& name, contents kind, const bytes& initial,
+                   std::size_t offset) override {
         constexpr std::size_t alignment = 256;
         bytes& block = blocks_.emplace_back(initial.size() + offset + alignment);
         const auto start = reinterpret_cast<std::uintptr_t>(block.data());
-        std::byte* to = block.data() + ((start + alignment - 1) / alignment * alignment - start) + offset;
+        std::byte* to =
+            block.data() + ((start + alignment - 1) / alignment * alignment - start) + offset;
         if (!initial.empty()) std::memcpy(to, initial.data(), initial.size());
         using catena::exec::memory;
         device_.add(name, to, initial.size(),
@@ -43,14 +45,14 @@ public:
 
     void name(const void* kernel, const std::string& label) { device_.name(kernel, label); }
 
-private:
+  private:
     catena::exec::host_device device_;
     std::deque<bytes> blocks_;
 };
 
 /// An instance on the host executor, every launch with another order of threads.
-inline instance on_host(const catena::computation& computes, const catena::policy& numbers, const void* kernel,
-                        const std::string& label) {
+inline instance on_host(const catena::computation& computes, const catena::policy& numbers,
+                        const void* kernel, const std::string& label) {
     return {computes, numbers, kernel, [kernel, label, seed = std::uint64_t{0}]() mutable {
                 auto machine = std::make_unique<host_machine>(seed++);
                 machine->name(kernel, label);

@@ -30,8 +30,8 @@ std::vector<T> from_bytes(std::span<const std::byte> raw) {
     return out;
 }
 
-/// What unwritten memory holds, byte by byte, so that a gap that was written, or an output that was not,
-/// shows.
+/// What unwritten memory holds, byte by byte, so that a gap that was written, or an output that was
+/// not, shows.
 inline constexpr std::byte untouched{0xa5};
 
 enum class contents {
@@ -42,15 +42,17 @@ enum class contents {
 
 /// Memory is handed out 256-byte aligned plus `offset` bytes, and freed with the machine.
 class machine {
-public:
+  public:
     virtual ~machine() = default;
-    virtual void* allocate(const std::string& name, contents kind, const bytes& initial, std::size_t offset) = 0;
+    virtual void* allocate(const std::string& name, contents kind, const bytes& initial,
+                           std::size_t offset) = 0;
     virtual bytes read(const void* from, std::size_t count) = 0;
     /// What went wrong; empty if nothing did.
-    virtual std::string launch(const void* kernel, const catena::launch_config& config, const void* args,
-                               std::size_t args_bytes) = 0;
+    virtual std::string launch(const void* kernel, const catena::launch_config& config,
+                               const void* args, std::size_t args_bytes) = 0;
 
-    void* put(const std::string& name, contents kind, const bytes& initial, std::size_t offset = 0) {
+    void* put(const std::string& name, contents kind, const bytes& initial,
+              std::size_t offset = 0) {
         return allocate(name, kind, initial, offset);
     }
     void* blank(const std::string& name, std::size_t count, std::size_t offset = 0) {

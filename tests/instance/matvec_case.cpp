@@ -20,16 +20,18 @@ using namespace catena;
 constexpr int dst_gap = 3;  ///< floats between columns of dst
 
 struct matvec_data {
-    std::vector<float> x;           ///< [k, x_rows]
-    bytes q8_1;                     ///< the same, quantized, rows with padding
-    std::vector<bytes> weights;     ///< per member, gaps between rows included
+    std::vector<float> x;        ///< [k, x_rows]
+    bytes q8_1;                  ///< the same, quantized, rows with padding
+    std::vector<bytes> weights;  ///< per member, gaps between rows included
 };
 
 std::int64_t row_stride(const matvec_case& c, format f) {
     return row_bytes(f, c.k) + std::int64_t{c.row_gap} * info(f).block_bytes;
 }
 
-std::size_t matrices(const matvec_case& c) { return static_cast<std::size_t>(c.experts == 0 ? 1 : c.experts); }
+std::size_t matrices(const matvec_case& c) {
+    return static_cast<std::size_t>(c.experts == 0 ? 1 : c.experts);
+}
 
 /// Where the special value goes: the last row, the middle of the activation.
 std::size_t special_at(const matvec_case& c) {
@@ -43,8 +45,9 @@ matvec_data make_data(const matvec_case& c) {
     if (c.put == special::nan) d.x[special_at(c)] = std::numeric_limits<float>::quiet_NaN();
     if (c.put == special::infinity) d.x[special_at(c)] = std::numeric_limits<float>::infinity();
     for (int row = 0; row < c.x_rows(); ++row) {
-        const auto quantized = encode_row(
-            format::q8_1, std::span(d.x).subspan(static_cast<std::size_t>(row * c.k), static_cast<std::size_t>(c.k)));
+        const auto quantized =
+            encode_row(format::q8_1, std::span(d.x).subspan(static_cast<std::size_t>(row * c.k),
+                                                            static_cast<std::size_t>(c.k)));
         d.q8_1.insert(d.q8_1.end(), quantized.begin(), quantized.end());
     }
     for (std::size_t m = 0; m < c.members.size(); ++m) {
@@ -73,10 +76,14 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
     in.x_slots = c.x_slots;
     for (std::size_t m = 0; m < c.members.size(); ++m) {
         const format f = c.members[m].type;
-        chain::matrix matrix{.type = f, .rows = c.members[m].rows, .experts = c.experts, .values = {}};
+        chain::matrix matrix{
+            .type = f, .rows = c.members[m].rows, .experts = c.experts, .values = {}};
         const auto stride = static_cast<std::size_t>(row_stride(c, f));
-        for (std::size_t row = 0; row < static_cast<std::size_t>(matrix.rows) * matrices(c); ++row) {
-            const auto raw = std::span(d.weights[m]).subspan(row * stride, static_cast<std::size_t>(row_bytes(f, c.k)));
+        for (std::size_t row = 0; row < static_cast<std::size_t>(matrix.rows) * matrices(c);
+             ++row) {
+            const auto raw =
+                std::span(d.weights[m])
+                    .subspan(row * stride, static_cast<std::size_t>(row_bytes(f, c.k)));
             const auto values = decode_row<double>(f, raw, c.k);
             matrix.values.insert(matrix.values.end(), values.begin(), values.end());
         }
@@ -129,7 +136,8 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
     a.members = static_cast<int>(c.members.size());
     a.weights_early = c.early;
     if (c.experts != 0) {
-        a.ids = static_cast<const std::int32_t*>(machine->put("ids", contents::data, to_bytes(c.ids)));
+        a.ids =
+            static_cast<const std::int32_t*>(machine->put("ids", contents::data, to_bytes(c.ids)));
         a.ids_nb1 = 4 * c.slots;
         a.slots = c.slots;
         a.x_slots = c.x_slots;
@@ -139,8 +147,9 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
         const member_shape& shape = c.members[static_cast<std::size_t>(m)];
         const bytes& weight = d.weights[static_cast<std::size_t>(m)];
         matvec_member& to = a.member[m];
-        to.weight = machine->put("weight " + std::to_string(m), c.early ? contents::weights : contents::data,
-                                 weight, static_cast<std::size_t>(c.offset));
+        to.weight = machine->put("weight " + std::to_string(m),
+                                 c.early ? contents::weights : contents::data, weight,
+                                 static_cast<std::size_t>(c.offset));
         to.weight_bytes = static_cast<std::int64_t>(weight.size());
         to.row_bytes = row_stride(c, shape.type);
         to.expert_bytes = c.experts == 0 ? 0 : shape.rows * to.row_bytes;
@@ -158,7 +167,8 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
     const launch_config config{
         .blocks = static_cast<std::uint32_t>(a.bands * (c.experts == 0 ? 1 : a.columns)),
         .threads = static_cast<std::uint32_t>(on.numbers.threads),
-        .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, shared_columns)),
+        .shared_bytes =
+            static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, shared_columns)),
         .dependent = on.dependent};
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
 
@@ -169,10 +179,12 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
         std::vector<float> values;
         bool gap_untouched = true;
         for (std::size_t column = 0; column < static_cast<std::size_t>(c.out_columns()); ++column) {
-            const auto at = std::span(raw).subspan(column * (rows + dst_gap) * 4, (rows + dst_gap) * 4);
+            const auto at =
+                std::span(raw).subspan(column * (rows + dst_gap) * 4, (rows + dst_gap) * 4);
             const auto line = from_bytes<float>(at.first(rows * 4));
             values.insert(values.end(), line.begin(), line.end());
-            for (const std::byte b : at.subspan(rows * 4)) gap_untouched = gap_untouched && b == untouched;
+            for (const std::byte b : at.subspan(rows * 4))
+                gap_untouched = gap_untouched && b == untouched;
         }
         CHECK(gap_untouched);
         out.push_back(std::move(values));
@@ -184,7 +196,8 @@ void check(const instance&, const matvec_case& c, const matvec_outputs& outputs)
     const matvec_data d = make_data(c);
     const auto in = reference_inputs(c, d);
     const auto chain = chain_of(c);
-    const auto same_activation = chain::reference_from_activation(chain, in, decoded_activation(c, d));
+    const auto same_activation =
+        chain::reference_from_activation(chain, in, decoded_activation(c, d));
     const auto plain = chain::reference(chain, in);
     for (std::size_t m = 0; m < c.members.size(); ++m) {
         INFO("member " << m);
@@ -200,7 +213,8 @@ void check(const instance&, const matvec_case& c, const matvec_outputs& outputs)
                 CHECK(std::ranges::all_of(line, [](float v) { return std::isnan(v); }));
                 continue;
             }
-            if (c.put == special::zeros) CHECK(std::ranges::all_of(line, [](float v) { return v == 0; }));
+            if (c.put == special::zeros)
+                CHECK(std::ranges::all_of(line, [](float v) { return v == 0; }));
             got.insert(got.end(), line.begin(), line.end());
             wanted.insert(wanted.end(), same_activation.products[m].begin() + first,
                           same_activation.products[m].begin() + last);

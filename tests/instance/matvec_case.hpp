@@ -26,11 +26,12 @@ struct matvec_case {
     int columns = 1;             ///< dense
     int experts = 0;             ///< 0: dense
     int slots = 1, x_slots = 1;  ///< expert
-    std::vector<std::int32_t> ids = {};  ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
+    std::vector<std::int32_t> ids =
+        {};  ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
     int band_rows = 0;
-    int row_gap = 0;             ///< blocks between weight rows
-    int offset = 0;              ///< bytes of every weight's address past a 16-byte boundary
-    bool early = true;           ///< weights are leaves
+    int row_gap = 0;    ///< blocks between weight rows
+    int offset = 0;     ///< bytes of every weight's address past a 16-byte boundary
+    bool early = true;  ///< weights are leaves
     special put = special::none;
 
     int tokens() const { return static_cast<int>(ids.size()) / slots; }

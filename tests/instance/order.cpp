@@ -1,5 +1,5 @@
-// Rows of one order give the same bits, whatever their policies are; so do the columns of one launch and of
-// eight, and policies that no table has.
+// Rows of one order give the same bits, whatever their policies are; so do the columns of one
+// launch and of eight, and policies that no table has.
 #include "host_machine.hpp"
 #include "sweep.hpp"
 #include "tables.hpp"
@@ -22,21 +22,35 @@ instance made() {
                    row_name(C, P, "test"));
 }
 
-constexpr format_set all_emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1;
-constexpr computation norm = {.kind = skeleton::row, .norm = norm_kind::rms, .residual = true,
-                              .scale = true, .emits = all_emits};
+constexpr format_set all_emits =
+    format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1;
+constexpr computation norm = {.kind = skeleton::row,
+                              .norm = norm_kind::rms,
+                              .residual = true,
+                              .scale = true,
+                              .emits = all_emits};
 
 template <format... F>
-constexpr computation products = {.kind = skeleton::matvec, .activation = format::q8_1,
-                                  .weights = (format_set{} | ... | F)};
+constexpr computation products = {
+    .kind = skeleton::matvec, .activation = format::q8_1, .weights = (format_set{} | ... | F)};
 
 // Policies at the edges of what a body takes.
-constexpr policy lone_warp = {.threads = 32, .rows = 3, .columns = 1, .piece = 2048, .stages = 1,
-                              .copy = copy_method::async};
-constexpr policy three_warps = {.threads = 96, .rows = 5, .columns = 3, .piece = 1024, .stages = 3,
-                                .copy = copy_method::plain, .activation = activation_source::shared};
-constexpr policy deep = {.threads = 64, .rows = 1, .columns = 2, .piece = 1024, .stages = 9,
-                         .copy = copy_method::bulk, .activation = activation_source::shared};
+constexpr policy lone_warp = {
+    .threads = 32, .rows = 3, .columns = 1, .piece = 2048, .stages = 1, .copy = copy_method::async};
+constexpr policy three_warps = {.threads = 96,
+                                .rows = 5,
+                                .columns = 3,
+                                .piece = 1024,
+                                .stages = 3,
+                                .copy = copy_method::plain,
+                                .activation = activation_source::shared};
+constexpr policy deep = {.threads = 64,
+                         .rows = 1,
+                         .columns = 2,
+                         .piece = 1024,
+                         .stages = 9,
+                         .copy = copy_method::bulk,
+                         .activation = activation_source::shared};
 
 template <format... F>
 std::vector<instance> edges() {
@@ -60,8 +74,12 @@ std::vector<member_shape> shapes(format_set formats) {
 }
 
 matvec_case order_case(const instance& on, int columns) {
-    return {.what = "", .k = 5 * 512 + 256, .members = shapes(on.computes.weights), .columns = columns,
-            .ids = {}, .band_rows = 4 + columns};
+    return {.what = "",
+            .k = 5 * 512 + 256,
+            .members = shapes(on.computes.weights),
+            .columns = columns,
+            .ids = {},
+            .band_rows = 4 + columns};
 }
 
 void same_bits(const std::vector<instance>& rows) {
@@ -76,14 +94,17 @@ void same_bits(const std::vector<instance>& rows) {
 }
 
 /// All distinct rows of all tables, by what they compute and their order.
-std::map<std::tuple<std::uint64_t, int, std::uint64_t, std::uint32_t>, std::vector<instance>> rows_by_order() {
-    std::map<std::tuple<std::uint64_t, int, std::uint64_t, std::uint32_t>, std::vector<instance>> all;
+std::map<std::tuple<std::uint64_t, int, std::uint64_t, std::uint32_t>, std::vector<instance>>
+rows_by_order() {
+    std::map<std::tuple<std::uint64_t, int, std::uint64_t, std::uint32_t>, std::vector<instance>>
+        all;
     for (const arch& a : arch_registry) {
         const table t = instances::on_host(instances::table_named(a.name));
         for (int i = 0; i < t.row_count; ++i) {
             const row& r = t.rows[i];
             if (tested_on(r) != a.name) continue;
-            all[{r.computes.weights.bits, static_cast<int>(r.computes.norm), r.computes.emits.bits, r.order}]
+            all[{r.computes.weights.bits, static_cast<int>(r.computes.norm), r.computes.emits.bits,
+                 r.order}]
                 .push_back(on_host(r.computes, r.numbers, t.kernels[i], row_name(t, i)));
         }
     }
@@ -102,7 +123,10 @@ TEST_CASE("Rows of one order give the same bits") {
         }
         for (const instance& on : rows) {
             INFO(row_name(on.computes, on.numbers, ""));
-            const row_case c{.what = "", .k = 992, .n1 = 2, .emits = on.computes.emits,
+            const row_case c{.what = "",
+                             .k = 992,
+                             .n1 = 2,
+                             .emits = on.computes.emits,
                              .scale = on.computes.scale};
             const auto wanted = run(rows.front(), c), got = run(on, c);
             CHECK(got.f32 == wanted.f32);
@@ -113,14 +137,19 @@ TEST_CASE("Rows of one order give the same bits") {
 
 TEST_CASE("Threads decide the order of a row, the lane mapping that of a matvec") {
     CHECK(order_of(norm, {.threads = 256, .values = 8}) == order_of(norm, {.threads = 256}));
-    CHECK(order_of(norm, {.threads = 256, .values = 8}) != order_of(norm, {.threads = 512, .values = 8}));
+    CHECK(order_of(norm, {.threads = 256, .values = 8}) !=
+          order_of(norm, {.threads = 512, .values = 8}));
     CHECK(order_of(products<format::q4_K>, lone_warp) == order_of(products<format::q4_K>, deep));
 }
 
 TEST_CASE("Policies at the edges of what a matvec takes stand every case with the same bits") {
     const std::vector<std::vector<instance>> sets = {
-        edges<format::q8_0>(), edges<format::q4_0>(), edges<format::q4_K>(), edges<format::q6_K>(),
-        edges<format::q4_K, format::q6_K>(), edges<format::q8_0, format::q4_0, format::q4_K, format::q6_K>()};
+        edges<format::q8_0>(),
+        edges<format::q4_0>(),
+        edges<format::q4_K>(),
+        edges<format::q6_K>(),
+        edges<format::q4_K, format::q6_K>(),
+        edges<format::q8_0, format::q4_0, format::q4_K, format::q6_K>()};
     for (const auto& rows : sets) {
         same_bits(rows);
         for (const instance& on : rows) {
@@ -131,9 +160,9 @@ TEST_CASE("Policies at the edges of what a matvec takes stand every case with th
 }
 
 TEST_CASE("Policies at the edges of what a row takes stand every case") {
-    for (const instance& on :
-         {made<norm, policy{.threads = 32, .values = 16, .vector = true}>(),
-          made<norm, policy{.threads = 96, .values = 12}>(), made<norm, policy{.threads = 1024}>()}) {
+    for (const instance& on : {made<norm, policy{.threads = 32, .values = 16, .vector = true}>(),
+                               made<norm, policy{.threads = 96, .values = 12}>(),
+                               made<norm, policy{.threads = 1024}>()}) {
         INFO(row_name(on.computes, on.numbers, "test"));
         sweep(on);
     }

@@ -45,7 +45,8 @@ row_data make_data(const row_case& c) {
         auto& scaled = c.scale ? d.weight : d.x;
         for (std::size_t i = 0; i < scaled.size(); ++i) {
             const int step = static_cast<int>(i / 32 % 24);
-            scaled[i] = std::ldexp(scaled[i], c.put == row_values::tiny ? -8 - 5 * step : 4 + 2 * step);
+            scaled[i] =
+                std::ldexp(scaled[i], c.put == row_values::tiny ? -8 - 5 * step : 4 + 2 * step);
         }
     }
     return d;
@@ -65,9 +66,12 @@ bytes gather(const row_case& c, const bytes& raw, std::size_t element, std::byte
     bytes out;
     bool gaps_untouched = true;
     for (std::size_t row = 0; row < size(c.rows()); ++row) {
-        const auto at = std::span(raw).subspan(row * size(c.k + c.gap) * element, size(c.k + c.gap) * element);
-        out.insert(out.end(), at.begin(), at.begin() + static_cast<std::ptrdiff_t>(size(c.k) * element));
-        for (const std::byte b : at.subspan(size(c.k) * element)) gaps_untouched = gaps_untouched && b == gap;
+        const auto at =
+            std::span(raw).subspan(row * size(c.k + c.gap) * element, size(c.k + c.gap) * element);
+        out.insert(out.end(), at.begin(),
+                   at.begin() + static_cast<std::ptrdiff_t>(size(c.k) * element));
+        for (const std::byte b : at.subspan(size(c.k) * element))
+            gaps_untouched = gaps_untouched && b == gap;
     }
     CHECK(gaps_untouched);
     return out;
@@ -78,7 +82,9 @@ row_strides strides(const row_case& c, int element) {
     return {nb1, nb1 * c.n1, nb1 * c.n1 * c.n2};
 }
 
-int quant_blocks(const row_case& c) { return static_cast<int>(q8_1_row_blocks(c.quant_k())) + c.more_padding; }
+int quant_blocks(const row_case& c) {
+    return static_cast<int>(q8_1_row_blocks(c.quant_k())) + c.more_padding;
+}
 int quant_rows(const row_case& c) { return c.rows() * c.split / c.merged; }
 
 lowered_chain chain_of(const instance& on, const row_case& c) {
@@ -109,7 +115,8 @@ bytes quantized(const row_case& c, const std::vector<float>& values) {
     bytes out;
     const auto row_bytes_of = size(quant_blocks(c) * q8_1_bytes);
     for (int row = 0; row < quant_rows(c); ++row) {
-        auto stored = encode_row(format::q8_1, std::span(values).subspan(size(row * c.quant_k()), size(c.quant_k())));
+        auto stored = encode_row(
+            format::q8_1, std::span(values).subspan(size(row * c.quant_k()), size(c.quant_k())));
         stored.resize(row_bytes_of);
         out.insert(out.end(), stored.begin(), stored.end());
     }
@@ -123,7 +130,9 @@ bytes narrowed(const std::vector<float>& values, Narrow narrow) {
     return to_bytes(out);
 }
 
-bool ordinary(const row_case& c) { return c.put == row_values::normal || c.put == row_values::zeros; }
+bool ordinary(const row_case& c) {
+    return c.put == row_values::normal || c.put == row_values::zeros;
+}
 
 }  // namespace
 
@@ -131,7 +140,9 @@ row_outputs run(const instance& on, const row_case& c) {
     const row_data d = make_data(c);
     const auto machine = on.make_machine();
     const auto at = size(c.offset);
-    const auto plain_bytes = [&](std::size_t element) { return size(c.rows() * (c.k + c.gap)) * element; };
+    const auto plain_bytes = [&](std::size_t element) {
+        return size(c.rows() * (c.k + c.gap)) * element;
+    };
     const std::byte gap = c.in_place ? std::byte{0} : untouched;
 
     row_args a;
@@ -148,11 +159,13 @@ row_outputs run(const instance& on, const row_case& c) {
     if (c.residual) residual = machine->put("residual", contents::data, spread(c, d.residual), at);
     a.residual = static_cast<const float*>(residual);
     if (c.scale) {
-        a.weight = static_cast<const float*>(
-            machine->put("weight", c.early ? contents::weights : contents::data, to_bytes(d.weight), at));
+        a.weight = static_cast<const float*>(machine->put(
+            "weight", c.early ? contents::weights : contents::data, to_bytes(d.weight), at));
         a.weight_early = c.early;
     }
-    if (c.sum) a.sum = static_cast<float*>(c.in_place ? residual : machine->blank("sum", plain_bytes(4), at));
+    if (c.sum)
+        a.sum =
+            static_cast<float*>(c.in_place ? residual : machine->blank("sum", plain_bytes(4), at));
     if (c.emits.has(format::f32))
         a.f32 = static_cast<float*>(c.in_place ? x : machine->blank("f32", plain_bytes(4), at));
     if (c.emits.has(format::f16)) a.f16 = machine->blank("f16", plain_bytes(2), at);
@@ -174,7 +187,8 @@ row_outputs run(const instance& on, const row_case& c) {
     if (a.sum != nullptr) out.sum = gather(c, machine->read(a.sum, plain_bytes(4)), 4, gap);
     if (a.f32 != nullptr) out.f32 = gather(c, machine->read(a.f32, plain_bytes(4)), 4, gap);
     if (a.f16 != nullptr) out.f16 = gather(c, machine->read(a.f16, plain_bytes(2)), 2, untouched);
-    if (a.bf16 != nullptr) out.bf16 = gather(c, machine->read(a.bf16, plain_bytes(2)), 2, untouched);
+    if (a.bf16 != nullptr)
+        out.bf16 = gather(c, machine->read(a.bf16, plain_bytes(2)), 2, untouched);
     if (a.q8_1 != nullptr) out.q8_1 = machine->read(a.q8_1, q8_1_size);
     return out;
 }
@@ -195,9 +209,11 @@ void check(const instance& on, const row_case& c, const row_outputs& outputs) {
         const auto wanted = chain::reference(chain_of(on, c), in).value;
         CHECK(nmse<float>(result, wanted) <= 1e-7);
     }
-    if (c.put == row_values::zeros) CHECK(std::ranges::all_of(result, [](float v) { return v == 0; }));
+    if (c.put == row_values::zeros)
+        CHECK(std::ranges::all_of(result, [](float v) { return v == 0; }));
     if (c.put == row_values::nan || c.put == row_values::infinity)
-        CHECK(std::ranges::any_of(std::span(result).last(size(c.k)), [](float v) { return !std::isfinite(v); }));
+        CHECK(std::ranges::any_of(std::span(result).last(size(c.k)),
+                                  [](float v) { return !std::isfinite(v); }));
     if (c.emits.has(format::f16)) CHECK(outputs.f16 == narrowed(result, f16_from_f32));
     if (c.emits.has(format::bf16)) CHECK(outputs.bf16 == narrowed(result, bf16_from_f32));
     if (c.emits.has(format::q8_1)) CHECK(outputs.q8_1 == quantized(c, result));

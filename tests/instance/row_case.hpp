@@ -45,7 +45,8 @@ struct row_outputs {
 /// Launches the case. Fails the running test if the launch fails, or writes where it must not.
 row_outputs run(const instance& on, const row_case& c);
 
-/// Compares with the reference in double, and what is rounded with what the codecs make of the f32 result.
+/// Compares with the reference in double, and what is rounded with what the codecs make of the f32
+/// result.
 void check(const instance& on, const row_case& c, const row_outputs& outputs);
 
 }  // namespace catena_test

@@ -18,7 +18,8 @@ std::vector<format> formats_in(format_set set) {
     return out;
 }
 
-/// What the row can do of what the case asks for; a case that is left with nothing to write is dropped.
+/// What the row can do of what the case asks for; a case that is left with nothing to write is
+/// dropped.
 bool fit(row_case& c, const computation& computes, const policy& numbers) {
     c.emits.bits &= computes.emits.bits;
     c.residual = c.residual && computes.residual;
@@ -38,32 +39,99 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
     const int widest = numbers.values > 0 ? numbers.threads * numbers.values : 5 * 1024;
     std::vector<row_case> cases = {
         {.what = "one row of one block", .k = 32, .emits = all, .scale = true},
-        {.what = "the widest row", .k = widest, .emits = all, .residual = true, .sum = true, .scale = true},
-        {.what = "k just below a pass", .k = numbers.threads * 4 - 32, .n1 = 2, .emits = all, .scale = true},
+        {.what = "the widest row",
+         .k = widest,
+         .emits = all,
+         .residual = true,
+         .sum = true,
+         .scale = true},
+        {.what = "k just below a pass",
+         .k = numbers.threads * 4 - 32,
+         .n1 = 2,
+         .emits = all,
+         .scale = true},
         {.what = "k that is no power of two", .k = 480, .n1 = 5, .emits = all, .scale = true},
-        {.what = "every switch on, rows with gaps", .k = 480, .n1 = 3, .n2 = 2, .n3 = 2, .emits = all,
-         .residual = true, .sum = true, .scale = true, .early = true, .gap = 4, .offset = 16},
+        {.what = "every switch on, rows with gaps",
+         .k = 480,
+         .n1 = 3,
+         .n2 = 2,
+         .n3 = 2,
+         .emits = all,
+         .residual = true,
+         .sum = true,
+         .scale = true,
+         .early = true,
+         .gap = 4,
+         .offset = 16},
         {.what = "no weight, no residual", .k = 480, .n1 = 2, .emits = all},
         {.what = "a residual, the sum not kept", .k = 480, .n1 = 2, .emits = all, .residual = true},
-        {.what = "in place", .k = 480, .n1 = 3, .emits = all, .residual = true, .sum = true, .scale = true,
-         .in_place = true, .gap = 4},
-        {.what = "three rows make an activation row", .k = 160, .n1 = 3, .n2 = 2, .emits = all, .scale = true,
+        {.what = "in place",
+         .k = 480,
+         .n1 = 3,
+         .emits = all,
+         .residual = true,
+         .sum = true,
+         .scale = true,
+         .in_place = true,
+         .gap = 4},
+        {.what = "three rows make an activation row",
+         .k = 160,
+         .n1 = 3,
+         .n2 = 2,
+         .emits = all,
+         .scale = true,
          .merged = 3},
-        {.what = "a row makes three activation rows", .k = 480, .n1 = 2, .emits = all, .scale = true,
-         .split = 3, .more_padding = 2},
-        {.what = "zeros", .k = 480, .n1 = 2, .emits = all, .residual = true, .sum = true, .scale = true,
+        {.what = "a row makes three activation rows",
+         .k = 480,
+         .n1 = 2,
+         .emits = all,
+         .scale = true,
+         .split = 3,
+         .more_padding = 2},
+        {.what = "zeros",
+         .k = 480,
+         .n1 = 2,
+         .emits = all,
+         .residual = true,
+         .sum = true,
+         .scale = true,
          .put = row_values::zeros},
         {.what = "a NaN", .k = 480, .n1 = 2, .emits = all, .scale = true, .put = row_values::nan},
-        {.what = "an infinity", .k = 480, .n1 = 2, .emits = all, .scale = true, .put = row_values::infinity},
-        {.what = "half underflows", .k = 480, .n1 = 2, .emits = all, .scale = true, .put = row_values::tiny},
-        {.what = "half overflows", .k = 480, .n1 = 2, .emits = all, .scale = true, .put = row_values::huge},
-        {.what = "odd k, rows off every boundary", .k = 37, .n1 = 3, .emits = all, .residual = true, .sum = true,
-         .scale = true, .gap = 1, .offset = 4},
+        {.what = "an infinity",
+         .k = 480,
+         .n1 = 2,
+         .emits = all,
+         .scale = true,
+         .put = row_values::infinity},
+        {.what = "half underflows",
+         .k = 480,
+         .n1 = 2,
+         .emits = all,
+         .scale = true,
+         .put = row_values::tiny},
+        {.what = "half overflows",
+         .k = 480,
+         .n1 = 2,
+         .emits = all,
+         .scale = true,
+         .put = row_values::huge},
+        {.what = "odd k, rows off every boundary",
+         .k = 37,
+         .n1 = 3,
+         .emits = all,
+         .residual = true,
+         .sum = true,
+         .scale = true,
+         .gap = 1,
+         .offset = 4},
         {.what = "one element", .k = 1, .n1 = 2, .emits = all, .scale = true},
     };
     for (const format only : formats_in(all))
-        cases.push_back({.what = "only " + std::string(name(only)), .k = 480, .n1 = 5,
-                         .emits = format_set::of(only), .scale = true});
+        cases.push_back({.what = "only " + std::string(name(only)),
+                         .k = 480,
+                         .n1 = 5,
+                         .emits = format_set::of(only),
+                         .scale = true});
     std::erase_if(cases, [&](row_case& c) { return !fit(c, computes, numbers); });
     return cases;
 }
@@ -77,56 +145,109 @@ std::vector<matvec_case> matvec_cases(const computation& computes, const policy&
         for (const int n : rows) out.push_back({formats[out.size() % formats.size()], n});
         return out;
     };
-    const int band = numbers.threads / warp_size * numbers.rows;  // one group of rows for every warp
-    const int ragged = unit == 256 ? 5 * 256 : 45 * 32;           // steps of 1024: the last one is short
+    const int band =
+        numbers.threads / warp_size * numbers.rows;      // one group of rows for every warp
+    const int ragged = unit == 256 ? 5 * 256 : 45 * 32;  // steps of 1024: the last one is short
     const int columns = numbers.columns;
 
     std::vector<matvec_case> cases;
     for (const format f : formats)
-        cases.push_back({.what = "one row of one block", .k = info(f).block_elements, .members = {{f, 1}},
+        cases.push_back({.what = "one row of one block",
+                         .k = info(f).block_elements,
+                         .members = {{f, 1}},
                          .band_rows = band});
     for (int n = 1; n <= columns; ++n)
-        cases.push_back({.what = std::to_string(n) + " columns", .k = ragged, .members = members({6, 5}),
-                         .columns = n, .band_rows = band});
-    cases.insert(
-        cases.end(),
-        {{.what = "three members, rows that are no multiple of a band", .k = 3 * unit,
-          .members = members({band + 3, 1, 2 * band - 1}), .columns = columns, .band_rows = band},
-         {.what = "k beyond the ring of stages", .k = numbers.piece * (numbers.stages + 1) + unit,
-          .members = members({24, 24}), .band_rows = band},
-         {.what = "bands of several groups", .k = 2 * unit, .members = members({5 * band + 1}),
-          .columns = columns, .band_rows = 3 * band - 1},
-         {.what = "rows with gaps", .k = 3 * unit, .members = members({7, 2}), .columns = columns,
-          .band_rows = band, .row_gap = 1},
-         {.what = "weights that a step before wrote", .k = 3 * unit, .members = members({7, 2}),
-          .columns = columns, .band_rows = band, .early = false},
-         {.what = "experts, one activation row a token", .k = ragged, .members = members({band + 1, 3}),
-          .experts = 3, .slots = 2, .ids = {2, 0, 0, 1}, .band_rows = band},
-         {.what = "experts, one activation row a slot", .k = ragged, .members = members({5, 3}), .experts = 3,
-          .slots = 2, .x_slots = 2, .ids = {1, 2, 2, 2}, .band_rows = band},
-         {.what = "an id of no expert", .k = 2 * unit, .members = members({5, 3}), .experts = 3, .slots = 3,
-          .ids = {2, -1, 3, 0, 1, 2}, .band_rows = band},
-         {.what = "zeros", .k = ragged, .members = members({5, 3}), .columns = columns, .band_rows = band,
-          .put = special::zeros},
-         {.what = "a NaN", .k = ragged, .members = members({5, 3}), .columns = columns, .band_rows = band,
-          .put = special::nan},
-         {.what = "an infinity", .k = ragged, .members = members({5, 3}), .columns = columns,
-          .band_rows = band, .put = special::infinity}});
+        cases.push_back({.what = std::to_string(n) + " columns",
+                         .k = ragged,
+                         .members = members({6, 5}),
+                         .columns = n,
+                         .band_rows = band});
+    cases.insert(cases.end(), {{.what = "three members, rows that are no multiple of a band",
+                                .k = 3 * unit,
+                                .members = members({band + 3, 1, 2 * band - 1}),
+                                .columns = columns,
+                                .band_rows = band},
+                               {.what = "k beyond the ring of stages",
+                                .k = numbers.piece * (numbers.stages + 1) + unit,
+                                .members = members({24, 24}),
+                                .band_rows = band},
+                               {.what = "bands of several groups",
+                                .k = 2 * unit,
+                                .members = members({5 * band + 1}),
+                                .columns = columns,
+                                .band_rows = 3 * band - 1},
+                               {.what = "rows with gaps",
+                                .k = 3 * unit,
+                                .members = members({7, 2}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .row_gap = 1},
+                               {.what = "weights that a step before wrote",
+                                .k = 3 * unit,
+                                .members = members({7, 2}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .early = false},
+                               {.what = "experts, one activation row a token",
+                                .k = ragged,
+                                .members = members({band + 1, 3}),
+                                .experts = 3,
+                                .slots = 2,
+                                .ids = {2, 0, 0, 1},
+                                .band_rows = band},
+                               {.what = "experts, one activation row a slot",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .experts = 3,
+                                .slots = 2,
+                                .x_slots = 2,
+                                .ids = {1, 2, 2, 2},
+                                .band_rows = band},
+                               {.what = "an id of no expert",
+                                .k = 2 * unit,
+                                .members = members({5, 3}),
+                                .experts = 3,
+                                .slots = 3,
+                                .ids = {2, -1, 3, 0, 1, 2},
+                                .band_rows = band},
+                               {.what = "zeros",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .put = special::zeros},
+                               {.what = "a NaN",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .put = special::nan},
+                               {.what = "an infinity",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .put = special::infinity}});
     if (numbers.copy == copy_method::plain)
         for (const int offset : {2, 4, 8})
-            cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off", .k = ragged,
-                             .members = members({band + 1, 5}), .band_rows = band, .offset = offset});
+            cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off",
+                             .k = ragged,
+                             .members = members({band + 1, 5}),
+                             .band_rows = band,
+                             .offset = offset});
     return cases;
 }
 
 namespace {
 
 bool same_bytes(const row_outputs& a, const row_outputs& b) {
-    return a.sum == b.sum && a.f32 == b.f32 && a.f16 == b.f16 && a.bf16 == b.bf16 && a.q8_1 == b.q8_1;
+    return a.sum == b.sum && a.f32 == b.f32 && a.f16 == b.f16 && a.bf16 == b.bf16 &&
+           a.q8_1 == b.q8_1;
 }
 
 bool same_bytes(const matvec_outputs& a, const matvec_outputs& b) {
-    return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return to_bytes(x) == to_bytes(y); });
+    return std::ranges::equal(
+        a, b, [](const auto& x, const auto& y) { return to_bytes(x) == to_bytes(y); });
 }
 
 template <class Case>

@@ -1,5 +1,5 @@
-// The cases that every row of every table has to stand: shapes that fit, shapes that do not, and values that
-// leave the range of a format.
+// The cases that every row of every table has to stand: shapes that fit, shapes that do not, and
+// values that leave the range of a format.
 #pragma once
 
 #include "matvec_case.hpp"
@@ -10,10 +10,11 @@
 namespace catena_test {
 
 std::vector<row_case> row_cases(const catena::computation& computes, const catena::policy& numbers);
-std::vector<matvec_case> matvec_cases(const catena::computation& computes, const catena::policy& numbers);
+std::vector<matvec_case> matvec_cases(const catena::computation& computes,
+                                      const catena::policy& numbers);
 
-/// Runs and checks every case of the instance. With `peer`, the same instance on another machine, both must
-/// write the same bytes.
+/// Runs and checks every case of the instance. With `peer`, the same instance on another machine,
+/// both must write the same bytes.
 void sweep(const instance& on, const instance* peer = nullptr);
 
 }  // namespace catena_test

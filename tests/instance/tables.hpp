@@ -1,4 +1,5 @@
-// The rows of all tables. Rows that share computation and policy share a body, so one of them is run.
+// The rows of all tables. Rows that share computation and policy share a body, so one of them is
+// run.
 #pragma once
 
 #include "catena/arch/arch.hpp"
@@ -12,7 +13,8 @@ namespace catena_test {
 
 inline bool has_row(const catena::table& t, const catena::row& wanted) {
     for (int i = 0; i < t.row_count; ++i)
-        if (t.rows[i].computes == wanted.computes && t.rows[i].numbers == wanted.numbers) return true;
+        if (t.rows[i].computes == wanted.computes && t.rows[i].numbers == wanted.numbers)
+            return true;
     return false;
 }
 

@@ -1,5 +1,5 @@
-// The arguments of the skeletons: plain structs, passed by value to the kernel. Pointers are addresses on
-// the executor's device. Sizes are elements, strides bytes, unless said otherwise.
+// The arguments of the skeletons: plain structs, passed by value to the kernel. Pointers are
+// addresses on the executor's device. Sizes are elements, strides bytes, unless said otherwise.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -17,41 +17,42 @@ struct row_strides {
 /// x is [k, n1, n2, n3] f32 with unit element stride; weight is [k] f32, shared by all rows.
 struct row_args {
     const float* x = nullptr;
-    const float* residual = nullptr;   ///< added to x before the norm
+    const float* residual = nullptr;  ///< added to x before the norm
     const float* weight = nullptr;
-    float* sum = nullptr;              ///< receives x + residual
+    float* sum = nullptr;  ///< receives x + residual
     float* f32 = nullptr;
     void* f16 = nullptr;
     void* bf16 = nullptr;
-    void* q8_1 = nullptr;              ///< rows of quant_k elements, see below
+    void* q8_1 = nullptr;  ///< rows of quant_k elements, see below
     row_strides x_at, residual_at, sum_at, f32_at, f16_at, bf16_at;
-    std::int32_t k = 0;                ///< elements of a norm row
-    std::int32_t rows = 0;             ///< n1 * n2 * n3
+    std::int32_t k = 0;     ///< elements of a norm row
+    std::int32_t rows = 0;  ///< n1 * n2 * n3
     std::int32_t n1 = 1, n2 = 1;
-    std::int32_t quant_k = 0;          ///< elements of an activation row: a multiple or a divisor of k,
-                                       ///< both multiples of 32 (a norm row is not always a quantize row)
-    std::int32_t quant_blocks = 0;     ///< q8_1 blocks from one activation row to the next; those past
-                                       ///< quant_k / 32 are written as zeros
+    std::int32_t quant_k = 0;  ///< elements of an activation row: a multiple or a divisor of k,
+                               ///< both multiples of 32 (a norm row is not always a quantize row)
+    std::int32_t quant_blocks = 0;  ///< q8_1 blocks from one activation row to the next; those past
+                                    ///< quant_k / 32 are written as zeros
     float eps = 0;
-    bool weight_early = false;         ///< weight is a leaf: it may be read before the grid wait
+    bool weight_early = false;  ///< weight is a leaf: it may be read before the grid wait
 };
 
 inline constexpr int max_members = 32;
 
-/// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are 2-byte
-/// aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16 bytes.
+/// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are
+/// 2-byte aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16
+/// bytes.
 struct matvec_member {
     const void* weight = nullptr;
-    float* dst = nullptr;              ///< dense: [rows, columns]; expert: [rows, slots, tokens]
-    std::int64_t weight_bytes = 0;     ///< of the whole tensor: nothing past it is read
-    std::int64_t row_bytes = 0;        ///< from one weight row to the next
-    std::int64_t expert_bytes = 0;     ///< from one expert to the next
-    std::int64_t dst_nb1 = 0;          ///< dense: column to column; expert: slot to slot
-    std::int64_t dst_nb2 = 0;          ///< expert: token to token
+    float* dst = nullptr;           ///< dense: [rows, columns]; expert: [rows, slots, tokens]
+    std::int64_t weight_bytes = 0;  ///< of the whole tensor: nothing past it is read
+    std::int64_t row_bytes = 0;     ///< from one weight row to the next
+    std::int64_t expert_bytes = 0;  ///< from one expert to the next
+    std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot
+    std::int64_t dst_nb2 = 0;       ///< expert: token to token
     std::int32_t rows = 0;
-    std::int32_t first_band = 0;       ///< prefix sum of the bands of the members before
-    std::int32_t experts = 0;          ///< expert: matrices in the tensor; an id outside 0 .. experts-1
-                                       ///< reads nothing, its column of dst becomes NaN
+    std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
+    std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
+                                  ///< reads nothing, its column of dst becomes NaN
     format type = format::unknown;
 };
 
@@ -60,19 +61,19 @@ struct matvec_member {
 /// Expert (ids [slots, tokens] i32): each (slot, token) is a column of its own; it reads matrix
 /// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot).
 struct matvec_args {
-    const void* x = nullptr;           ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
-                                       ///< 16-byte aligned, and so is x_bytes
+    const void* x = nullptr;  ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
+                              ///< 16-byte aligned, and so is x_bytes
     const std::int32_t* ids = nullptr;
-    std::int64_t x_bytes = 0;          ///< from one activation row to the next
-    std::int64_t ids_nb1 = 0;          ///< token to token
+    std::int64_t x_bytes = 0;  ///< from one activation row to the next
+    std::int64_t ids_nb1 = 0;  ///< token to token
     std::int32_t k = 0;
-    std::int32_t columns = 0;          ///< dense: columns; expert: slots * tokens
-    std::int32_t slots = 1;            ///< expert: matrices used per token
-    std::int32_t x_slots = 1;          ///< expert: activation rows per token, 1 or slots
-    std::int32_t band_rows = 0;        ///< weight rows of a band, the work of one block
+    std::int32_t columns = 0;    ///< dense: columns; expert: slots * tokens
+    std::int32_t slots = 1;      ///< expert: matrices used per token
+    std::int32_t x_slots = 1;    ///< expert: activation rows per token, 1 or slots
+    std::int32_t band_rows = 0;  ///< weight rows of a band, the work of one block
     std::int32_t members = 0;
-    std::int32_t bands = 0;            ///< of all members (expert: per column)
-    bool weights_early = false;        ///< every weight is a leaf: it may be read before the grid wait
+    std::int32_t bands = 0;      ///< of all members (expert: per column)
+    bool weights_early = false;  ///< every weight is a leaf: it may be read before the grid wait
     matvec_member member[max_members];
 };
 

@@ -1,5 +1,6 @@
-// The dot stage of a weight format: what one lane of a warp does with its 32 values of a step. One header
-// per format in kernel/dot/ specialises `dot`; the matvec skeleton knows nothing else about formats.
+// The dot stage of a weight format: what one lane of a warp does with its 32 values of a step. One
+// header per format in kernel/dot/ specialises `dot`; the matvec skeleton knows nothing else about
+// formats.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -11,22 +12,25 @@
 
 namespace catena::kernel {
 
-/// Minimal complete definition of a format F, for a step of `warp_values` values of a weight row and the 32
-/// q8_1 blocks that go with them. Lane l owns 32 of the values, all from the block that holds value 32 * l.
+/// Minimal complete definition of a format F, for a step of `warp_values` values of a weight row
+/// and the 32 q8_1 blocks that go with them. Lane l owns 32 of the values, all from the block that
+/// holds value 32 * l.
 ///
-///     struct weights;                                          // a lane's share, unpacked
-///     struct activation;                                       // what the lane needs of one column
+///     struct weights;     // a lane's share, unpacked
+///     struct activation;  // what the lane needs of one column
 ///     template <class X> static weights unpack(X& x, const std::byte* step, int lane);
 ///     template <class X> static activation load(X& x, const std::byte* q8_1, int lane);
 ///     template <class X> static real add(X& x, const weights&, const activation&, real sum);
 ///
-/// `step` points to the first block of the step in shared memory: 16-byte aligned if the block's size is a
-/// multiple of 16, else 2-byte aligned. A lane may load any 4-byte word that holds a byte of its block.
-/// Products are exact integers; what is done in f32 after them is part of the accumulation order.
+/// `step` points to the first block of the step in shared memory: 16-byte aligned if the block's
+/// size is a multiple of 16, else 2-byte aligned. A lane may load any 4-byte word that holds a byte
+/// of its block. Products are exact integers; what is done in f32 after them is part of the
+/// accumulation order.
 template <format F>
 struct dot {
-    static_assert(F != F, "this weight format has no dot stage: add include/catena/kernel/dot/<format>.hpp "
-                          "and include it in kernel/matvec.hpp");
+    static_assert(F != F,
+                  "this weight format has no dot stage: add include/catena/kernel/dot/<format>.hpp "
+                  "and include it in kernel/matvec.hpp");
 };
 
 /// Four times the int8 `v`: a dp4a with it multiplies a sum.

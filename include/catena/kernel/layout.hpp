@@ -1,5 +1,5 @@
-// Sizes that the bodies and the pick must agree on: shared memory, padding, accumulation order. Written
-// once, here.
+// Sizes that the bodies and the pick must agree on: shared memory, padding, accumulation order.
+// Written once, here.
 #pragma once
 
 #include "catena/config.hpp"
@@ -11,7 +11,8 @@ namespace catena {
 
 inline constexpr int warp_size = 32;
 
-/// Values of one weight row that a warp consumes at a step: 32 per lane. A policy's piece is a multiple.
+/// Values of one weight row that a warp consumes at a step: 32 per lane. A policy's piece is a
+/// multiple.
 inline constexpr int warp_values = 32 * warp_size;
 
 inline constexpr int q8_1_bytes = info(format::q8_1).block_bytes;  ///< half d, half s, int8 q[32]
@@ -28,8 +29,9 @@ CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
     return q8_1_row_blocks(k) * q8_1_bytes;
 }
 
-/// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at or below
-/// the slice and ends at the one at or above its end, so up to 15 bytes more on either side.
+/// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at
+/// or below the slice and ends at the one at or above its end, so up to 15 bytes more on either
+/// side.
 constexpr std::int64_t slice_bytes(const policy& p, format f) {
     return round_up(row_bytes(f, p.piece), 16) + 16;
 }
@@ -54,8 +56,8 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
     return round_up(bytes, 16);
 }
 
-/// The accumulation order of an instance. A row's sum of squares depends on how its elements are dealt to
-/// threads; a matvec's dot only on the lane mapping, which all its policies share.
+/// The accumulation order of an instance. A row's sum of squares depends on how its elements are
+/// dealt to threads; a matvec's dot only on the lane mapping, which all its policies share.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
     return c.kind == skeleton::row ? static_cast<std::uint32_t>(p.threads) : 1u;
 }

@@ -1,11 +1,12 @@
-// The matvec skeleton: 1 to 8 columns against a group of weight matrices that read the same activation. It
-// is bound by memory: every warp streams its weight rows through stages of its own, so that bytes are in
-// flight before the activation exists and while the dot stages work.
+// The matvec skeleton: 1 to 8 columns against a group of weight matrices that read the same
+// activation. It is bound by memory: every warp streams its weight rows through stages of its own,
+// so that bytes are in flight before the activation exists and while the dot stages work.
 //
-// Work is dealt in bands: a block owns `band_rows` rows of one member, its warps take `P.rows` rows at a time
-// in turn. A stage holds the same piece of K of those rows; a step is 1024 values, 32 per lane, unpacked once
-// for all columns. A lane adds its steps in K order, the warp adds its lanes in one fixed tree: neither
-// depends on rows, columns, piece, stages or copy method, which is why all policies give the same bits.
+// Work is dealt in bands: a block owns `band_rows` rows of one member, its warps take `P.rows` rows
+// at a time in turn. A stage holds the same piece of K of those rows; a step is 1024 values, 32 per
+// lane, unpacked once for all columns. A lane adds its steps in K order, the warp adds its lanes in
+// one fixed tree: neither depends on rows, columns, piece, stages or copy method, which is why all
+// policies give the same bits.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -25,23 +26,23 @@ namespace catena::kernel {
 /// What one block works on.
 struct matvec_block {
     const matvec_member* member;
-    const std::byte* x;        ///< first activation row
-    std::int64_t x_bytes;      ///< from one column's row to the next
-    std::byte* dst;            ///< first column
+    const std::byte* x;    ///< first activation row
+    std::int64_t x_bytes;  ///< from one column's row to the next
+    std::byte* dst;        ///< first column
     int columns;
-    int first_row, end_row;    ///< of the member: the band
+    int first_row, end_row;  ///< of the member: the band
 };
 
-/// A warp's way through its part of a band: piece by piece of K, then the next group of P.rows rows. Rows past
-/// the band repeat its last one and are not stored.
+/// A warp's way through its part of a band: piece by piece of K, then the next group of P.rows
+/// rows. Rows past the band repeat its last one and are not stored.
 template <policy P, format F>
 struct matvec_walk {
-    const std::byte* weight;   ///< the matrix
+    const std::byte* weight;  ///< the matrix
     std::int64_t row_stride;
     int k;
-    int row, end_row;          ///< first row of the group; end of the band
-    int rows_on;               ///< to the warp's next group
-    int value;                 ///< first value of the piece
+    int row, end_row;             ///< first row of the group; end of the band
+    int rows_on;                  ///< to the warp's next group
+    int value;                    ///< first value of the piece
     const std::byte* at[P.rows];  ///< the piece of each row
 
     static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
@@ -72,8 +73,8 @@ struct matvec_walk {
 
 /// Fills a stage with the slices that `walk` points at.
 template <policy P, format F, int Room, class X, class Stream>
-CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage, const tensor_bytes& tensor,
-                          const matvec_walk<P, F>& walk) {
+CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
+                          const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
     slice part[P.rows];
     int total = 0;
     CATENA_UNROLL
@@ -108,7 +109,8 @@ CATENA_FN void matvec_step(X& x, const std::byte* const (&row)[P.rows], const st
 
 /// Adds the lanes and stores the finished rows of a group.
 template <policy P, class X>
-CATENA_FN void store_rows(X& x, const matvec_block& b, int row, const real (&sum)[P.rows][P.columns]) {
+CATENA_FN void store_rows(X& x, const matvec_block& b, int row,
+                          const real (&sum)[P.rows][P.columns]) {
     CATENA_UNROLL
     for (int c = 0; c < P.columns; ++c) {
         if (c > 0 && c >= b.columns) continue;
@@ -116,7 +118,8 @@ CATENA_FN void store_rows(X& x, const matvec_block& b, int row, const real (&sum
         for (int r = 0; r < P.rows; ++r) {
             real total = sum[r][c];
             CATENA_UNROLL
-            for (int mask = warp_size / 2; mask > 0; mask /= 2) total = total + x.shuffle_xor(total, mask);
+            for (int mask = warp_size / 2; mask > 0; mask /= 2)
+                total = total + x.shuffle_xor(total, mask);
             if (x.lane() == (c * P.rows + r) % warp_size && row + r < b.end_row)
                 x.store(reinterpret_cast<float*>(b.dst + c * b.member->dst_nb1) + row + r, total);
         }
@@ -130,19 +133,20 @@ CATENA_FN void share_activation(X& x, const matvec_block& b, int k, std::byte* t
     const int chunks = (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes;
     for (int c = 0; c < b.columns; ++c)
         for (int i = x.thread(); i < chunks; i += x.threads())
-            x.store16(to + c * row + i * chunk_bytes, x.load16(b.x + c * b.x_bytes + i * chunk_bytes));
+            x.store16(to + c * row + i * chunk_bytes,
+                      x.load16(b.x + c * b.x_bytes + i * chunk_bytes));
 }
 
 /// The band of a block, all its rows and columns. `stages` is the warp's.
 template <policy P, format F, int Room, class X, class Stream>
-CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& stream, std::byte* stages,
-                           std::byte* shared_x) {
+CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& stream,
+                           std::byte* stages, std::byte* shared_x) {
     constexpr int step_bytes = warp_values / block_elements<F> * block_bytes<F>;
     const matvec_member& m = *b.member;
     const auto* base = static_cast<const std::byte*>(m.weight);
     const tensor_bytes tensor{base, base + m.weight_bytes};
-    matvec_walk<P, F> fill{base, m.row_bytes, a.k, b.first_row + x.warp() * P.rows, b.end_row,
-                           x.warps() * P.rows, 0, {}};
+    matvec_walk<P, F> fill{base,      m.row_bytes,        a.k, b.first_row + x.warp() * P.rows,
+                           b.end_row, x.warps() * P.rows, 0,   {}};
 
     const bool expert = a.ids != nullptr;
     const bool early = a.weights_early && !expert;
@@ -153,7 +157,8 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
         const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + token * a.ids_nb1;
         const int id = x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
         b.dst += slot * m.dst_nb1 + token * m.dst_nb2;
-        b.x += (static_cast<std::int64_t>(token) * a.x_slots + (a.x_slots == 1 ? 0 : slot)) * a.x_bytes;
+        b.x += (static_cast<std::int64_t>(token) * a.x_slots + (a.x_slots == 1 ? 0 : slot)) *
+               a.x_bytes;
         if (id < 0 || id >= m.experts) {  // nothing to multiply by: a NaN is not overlooked
             for (int row = b.first_row + x.thread(); row < b.end_row; row += x.threads())
                 x.store(reinterpret_cast<float*>(b.dst) + row, from_bits(f32_nan_bits));
@@ -179,7 +184,8 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
     for (int stage = 0; !read.done(); stage = stage + 1 < P.stages ? stage + 1 : 0) {
         if (read.value == 0) {
             CATENA_UNROLL
-            for (int i = 0; i < P.rows * P.columns; ++i) sum[i / P.columns][i % P.columns] = real{0};
+            for (int i = 0; i < P.rows * P.columns; ++i)
+                sum[i / P.columns][i % P.columns] = real{0};
         }
         stream.wait(stage);
         const std::byte* row[P.rows];
@@ -220,7 +226,7 @@ struct format_list {
         each(type, visit, std::make_integer_sequence<int, format_count>{});
     }
 
-private:
+  private:
     template <class Visit, int... I>
     CATENA_FN static void each(format type, const Visit& visit, std::integer_sequence<int, I...>) {
         (one<static_cast<format>(I)>(type, visit), ...);
@@ -232,14 +238,16 @@ private:
     }
 };
 
-/// The body. Grid: one block per band, times the columns when experts are picked by ids. Shared memory as
-/// kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every member's format is
-/// in W, k is a multiple of every member's block.
+/// The body. Grid: one block per band, times the columns when experts are picked by ids. Shared
+/// memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
+/// member's format is in W, k is a multiple of every member's block.
 template <class X, policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
-    static_assert(P.rows > 0 && P.columns > 0 && P.stages > 0, "rows, columns and stages are at least 1");
-    static_assert(P.piece > 0 && P.piece % warp_values == 0, "a piece is a multiple of 1024 values");
+    static_assert(P.rows > 0 && P.columns > 0 && P.stages > 0,
+                  "rows, columns and stages are at least 1");
+    static_assert(P.piece > 0 && P.piece % warp_values == 0,
+                  "a piece is a multiple of 1024 values");
     constexpr int room = slice_room<P, W>, warp_room = P.stages * P.rows * room;
 
     x.grid_trigger();
@@ -257,12 +265,15 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     const matvec_member& member = a.member[m];
     const int first_row = (band - member.first_band) * a.band_rows;
     const int left = member.rows - first_row;
-    matvec_block b{&member, static_cast<const std::byte*>(a.x), a.x_bytes,
-                   reinterpret_cast<std::byte*>(member.dst), a.ids != nullptr ? 1 : a.columns,
-                   first_row, first_row + (left < a.band_rows ? left : a.band_rows)};
-    format_list<W>::visit(member.type, [&]<format F> {
-        matvec_band<P, F, room>(x, a, b, stream, stages, shared_x);
-    });
+    matvec_block b{&member,
+                   static_cast<const std::byte*>(a.x),
+                   a.x_bytes,
+                   reinterpret_cast<std::byte*>(member.dst),
+                   a.ids != nullptr ? 1 : a.columns,
+                   first_row,
+                   first_row + (left < a.band_rows ? left : a.band_rows)};
+    format_list<W>::visit(
+        member.type, [&]<format F> { matvec_band<P, F, room>(x, a, b, stream, stages, shared_x); });
 }
 
 }  // namespace catena::kernel

@@ -1,10 +1,11 @@
-// The row skeleton: one block per row of k floats. Adds a residual, normalises, scales by a weight, and
-// writes the result in any set of formats in one pass. x is read once, into registers; only the plain policy
-// (values == 0) reads it again, and so takes any k.
+// The row skeleton: one block per row of k floats. Adds a residual, normalises, scales by a weight,
+// and writes the result in any set of formats in one pass. x is read once, into registers; only the
+// plain policy (values == 0) reads it again, and so takes any k.
 //
 // Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: a q8_1 block belongs to 8
-// neighbouring threads, and the order of additions depends on the number of threads alone. Every element is
-// read before the thread that read it writes it: an output may lie exactly over x or residual.
+// neighbouring threads, and the order of additions depends on the number of threads alone. Every
+// element is read before the thread that read it writes it: an output may lie exactly over x or
+// residual.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -56,7 +57,8 @@ CATENA_FN void load_quad(X& x, const float* row, int at, int k, real (&to)[quad]
 template <bool Vector, class X>
 CATENA_FN void store_quad(X& x, float* row, int at, int k, const real (&v)[quad]) {
     if constexpr (Vector) {
-        if (at < k) x.store16(row + at, {bits_of(v[0]), bits_of(v[1]), bits_of(v[2]), bits_of(v[3])});
+        if (at < k)
+            x.store16(row + at, {bits_of(v[0]), bits_of(v[1]), bits_of(v[2]), bits_of(v[3])});
     } else {
         CATENA_UNROLL
         for (int i = 0; i < quad; ++i)
@@ -79,8 +81,8 @@ CATENA_FN void store_quad(X& x, std::uint16_t* row, int at, int k, const std::ui
     }
 }
 
-/// Where the q8_1 blocks of a norm row go. A norm row may be part of an activation row, or hold several.
-/// Blocks are counted without padding.
+/// Where the q8_1 blocks of a norm row go. A norm row may be part of an activation row, or hold
+/// several. Blocks are counted without padding.
 struct q8_1_rows {
     std::byte* to = nullptr;
     int first = 0;                   ///< block of the norm row
@@ -108,9 +110,9 @@ struct q8_1_rows {
     }
 };
 
-/// Quantizes one quad of each thread; 8 neighbours make a block. Whole warps; `inside`: the quad exists.
-/// d = amax / 127, q = x / d rounded half away from zero, s = the sum of x. A block that holds a NaN or an
-/// infinity gets d = s = NaN, so that it is not lost.
+/// Quantizes one quad of each thread; 8 neighbours make a block. Whole warps; `inside`: the quad
+/// exists. d = amax / 127, q = x / d rounded half away from zero, s = the sum of x. A block that
+/// holds a NaN or an infinity gets d = s = NaN, so that it is not lost.
 template <class X>
 CATENA_FN void store_q8_1(X& x, std::byte* block, bool inside, const real (&v)[quad]) {
     unsigned largest = 0;  // bits of |x|: they compare as integers, NaN above infinity
@@ -156,9 +158,23 @@ CATENA_FN void store_padding(X& x, const row_args& a, const q8_1_rows& rows) {
     }
 }
 
-/// The body. Grid: one block per row. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; with
-/// values > 0, k <= threads * values; with vector, k is a multiple of 4 and every row of 16 bytes
-/// (f16, bf16: of 8).
+/// The sum of every thread's `value`: a tree in each warp, then the warps in their order. `partial`
+/// holds a float per warp.
+template <policy P, class X>
+CATENA_FN real block_sum(X& x, real value, float* partial) {
+    CATENA_UNROLL
+    for (int mask = warp_size / 2; mask > 0; mask /= 2) value = value + x.shuffle_xor(value, mask);
+    if (x.lane() == 0) x.store(partial + x.warp(), value);
+    x.sync();
+    value = x.load(partial);
+    CATENA_UNROLL
+    for (int w = 1; w < P.threads / warp_size; ++w) value = value + x.load(partial + w);
+    return value;
+}
+
+/// The body. Grid: one block per row. Shared memory as kernel/layout.hpp says. `a` follows
+/// args.hpp; with values > 0, k <= threads * values; with vector, k is a multiple of 4 and every
+/// row of 16 bytes (f16, bf16: of 8).
 template <class X, policy P, norm_kind N>
 CATENA_FN void row_body(X& x, const row_args& a) {
     static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
@@ -170,22 +186,27 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     float* partial = x.template shared<float>(P.threads / warp_size);
     const row_place place = place_of(a, x.block());
     const float* from = row_at(a.x, a.x_at, place);
-    const float* residual = a.residual != nullptr ? row_at(a.residual, a.residual_at, place) : nullptr;
+    const float* residual =
+        a.residual != nullptr ? row_at(a.residual, a.residual_at, place) : nullptr;
     const int mine = x.thread() * quad;
     constexpr int stride = P.threads * quad;
 
     real value[held][quad], weight[held][quad];
     const auto load_weights = [&] {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) load_quad<P.vector>(x, a.weight, mine + j * stride, a.k, weight[j]);
+        for (int j = 0; j < held; ++j)
+            load_quad<P.vector>(x, a.weight, mine + j * stride, a.k, weight[j]);
     };
-    const auto load_values = [&](int at, real (&v)[quad]) {
+    const auto add_residual = [&](real(&v)[quad], const real(&other)[quad]) {
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) v[i] = v[i] + other[i];
+    };
+    const auto load_values = [&](int at, real(&v)[quad]) {  // the plain policy's
         load_quad<P.vector>(x, from, at, a.k, v);
         if (residual == nullptr) return;
         real other[quad];
         load_quad<P.vector>(x, residual, at, a.k, other);
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i) v[i] = v[i] + other[i];
+        add_residual(v, other);
     };
 
     const bool weight_early = kept && a.weight_early && a.weight != nullptr;
@@ -193,14 +214,23 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     x.grid_wait();
     if constexpr (kept) {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) load_values(mine + j * stride, value[j]);
+        for (int j = 0; j < held; ++j)
+            load_quad<P.vector>(x, from, mine + j * stride, a.k, value[j]);
         if (!weight_early && a.weight != nullptr) load_weights();
+        if (residual != nullptr) {  // all loads are in flight before the first addition
+            real other[held][quad];
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j)
+                load_quad<P.vector>(x, residual, mine + j * stride, a.k, other[j]);
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j) add_residual(value[j], other[j]);
+        }
     }
 
     real scale{1};
     if constexpr (N == norm_kind::rms) {
         real squares{0};
-        const auto add = [&](const real (&v)[quad]) {
+        const auto add = [&](const real(&v)[quad]) {
             CATENA_UNROLL
             for (int i = 0; i < quad; ++i) squares = fma(v[i], v[i], squares);
         };
@@ -214,24 +244,19 @@ CATENA_FN void row_body(X& x, const row_args& a) {
                 add(v);
             }
         }
-        CATENA_UNROLL
-        for (int mask = warp_size / 2; mask > 0; mask /= 2) squares = squares + x.shuffle_xor(squares, mask);
-        if (x.lane() == 0) x.store(partial + x.warp(), squares);
-        x.sync();
-        squares = x.load(partial);
-        CATENA_UNROLL
-        for (int w = 1; w < P.threads / warp_size; ++w) squares = squares + x.load(partial + w);
+        squares = block_sum<P>(x, squares, partial);
         scale = real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
     }
 
-    const auto store_16 = [&](void* to, const row_strides& nb, int at, const real (&v)[quad], auto narrow) {
+    const auto store_16 = [&](void* to, const row_strides& nb, int at, const real(&v)[quad],
+                              auto narrow) {
         std::uint16_t bits[quad];
         CATENA_UNROLL
         for (int i = 0; i < quad; ++i) bits[i] = narrow(v[i]);
         store_quad<P.vector>(x, row_at(static_cast<std::uint16_t*>(to), nb, place), at, a.k, bits);
     };
     const q8_1_rows rows = a.q8_1 != nullptr ? q8_1_rows::of(a, x.block()) : q8_1_rows{};
-    const auto finish = [&](int at, real (&v)[quad], const real (&w)[quad]) {
+    const auto finish = [&](int at, real(&v)[quad], const real(&w)[quad]) {
         if (a.sum != nullptr) store_quad<P.vector>(x, row_at(a.sum, a.sum_at, place), at, a.k, v);
         CATENA_UNROLL
         for (int i = 0; i < quad; ++i) {
@@ -240,7 +265,8 @@ CATENA_FN void row_body(X& x, const row_args& a) {
         }
         if (a.f32 != nullptr) store_quad<P.vector>(x, row_at(a.f32, a.f32_at, place), at, a.k, v);
         if (a.f16 != nullptr) store_16(a.f16, a.f16_at, at, v, [](real r) { return to_half(r); });
-        if (a.bf16 != nullptr) store_16(a.bf16, a.bf16_at, at, v, [](real r) { return to_bfloat16(r); });
+        if (a.bf16 != nullptr)
+            store_16(a.bf16, a.bf16_at, at, v, [](real r) { return to_bfloat16(r); });
         if (a.q8_1 != nullptr) store_q8_1(x, rows.block(at / 32), at < a.k, v);
     };
 

@@ -1,6 +1,7 @@
-// A slice: the bytes of one weight row in one stage, and how they get there. Bulk and async copies move
-// 16-byte chunks, blocks are 18 or 210 bytes: so the copy starts at the chunk boundary at or below the slice
-// and ends at the one at or above it, but never outside the tensor; the last bytes come by scalar loads.
+// A slice: the bytes of one weight row in one stage, and how they get there. Bulk and async copies
+// move 16-byte chunks, blocks are 18 or 210 bytes: so the copy starts at the chunk boundary at or
+// below the slice and ends at the one at or above it, but never outside the tensor; the last bytes
+// come by scalar loads.
 #pragma once
 
 #include "catena/config.hpp"
@@ -23,9 +24,9 @@ struct tensor_bytes {
 template <format F>
 inline constexpr bool whole_chunks = info(F).block_bytes % chunk_bytes == 0;
 
-/// Where a slice that starts at `source` begins in its part of a stage. Formats whose blocks are whole
-/// chunks begin at the boundary, so that their bodies may load vectors; the others keep their distance from
-/// it, so that chunks stay chunks.
+/// Where a slice that starts at `source` begins in its part of a stage. Formats whose blocks are
+/// whole chunks begin at the boundary, so that their bodies may load vectors; the others keep their
+/// distance from it, so that chunks stay chunks.
 template <format F>
 CATENA_FN int slice_offset(const std::byte* source) {
     if constexpr (whole_chunks<F>)
@@ -35,13 +36,13 @@ CATENA_FN int slice_offset(const std::byte* source) {
 }
 
 /// One slice on its way: [source, source + whole) by the stream, then `tail` bytes by scalar loads.
-/// What a stage holds are whole chunks: bytes of its first and last chunk that lie outside the tensor are
-/// zeros, so that a word that is half inside may be loaded.
+/// What a stage holds are whole chunks: bytes of its first and last chunk that lie outside the
+/// tensor are zeros, so that a word that is half inside may be loaded.
 struct slice {
     const std::byte* source;
-    int head;   ///< bytes of the first chunk that lie before the tensor; 0 if the tensor is aligned
+    int head;  ///< bytes of the first chunk that lie before the tensor; 0 if the tensor is aligned
     int whole;
-    int tail;   ///< bytes of the tensor in its last, unfinished chunk, if the slice reaches it
+    int tail;  ///< bytes of the tensor in its last, unfinished chunk, if the slice reaches it
 };
 
 /// `async` and `bulk` take tensors that start at a boundary.
@@ -55,12 +56,13 @@ CATENA_FN slice slice_at(const std::byte* source, int bytes, const tensor_bytes&
     const int reach = there < wanted ? static_cast<int>(there) : wanted;
     const int tail = reach % chunk_bytes;
     int head = 0;
-    if (M == copy_method::plain && boundary < tensor.first) head = static_cast<int>(tensor.first - boundary);
+    if (M == copy_method::plain && boundary < tensor.first)
+        head = static_cast<int>(tensor.first - boundary);
     return {boundary + head, head, reach - tail - head, tail};
 }
 
-/// Moves a slice to `stage_row`. All lanes; between the stream's `begin`, which was told of `whole` bytes,
-/// and its `commit`.
+/// Moves a slice to `stage_row`. All lanes; between the stream's `begin`, which was told of `whole`
+/// bytes, and its `commit`.
 template <class X, class Stream>
 CATENA_FN void copy_slice(X& x, Stream& stream, std::byte* stage_row, const slice& s) {
     stream.copy(stage_row + s.head, s.source, s.whole);

@@ -1,5 +1,5 @@
-// q4_0: 18 bytes per 32 values: half d, 16 bytes whose low nibbles are values 0..15 and whose high nibbles
-// are values 16..31, each 8 too large. A lane owns a block.
+// q4_0: 18 bytes per 32 values: half d, 16 bytes whose low nibbles are values 0..15 and whose high
+// nibbles are values 16..31, each 8 too large. A lane owns a block.
 #pragma once
 
 #include "catena/kernel/dot.hpp"
@@ -39,7 +39,7 @@ struct dot<format::q4_0> {
 
     template <class X>
     CATENA_FN static real add(X& x, const weights& w, const activation& u, real sum) {
-        int product = 0;  // the zero points do not depend on the weight row: shared by all of a warp's rows
+        int product = 0;  // zero points first: the same for all rows of a warp
         for (int i = 0; i < 8; ++i) product = x.dp4a(four(-8), u.q[i], product);
         for (int i = 0; i < 8; ++i) product = x.dp4a(w.q[i], u.q[i], product);
         return fma(w.d * u.d, from_int(product), sum);

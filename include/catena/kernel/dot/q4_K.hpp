@@ -1,6 +1,7 @@
-// q4_K: 144 bytes per 256 values: half d, half dmin, 12 bytes of eight 6-bit scales and mins, 128 bytes of
-// nibbles. Chunk c (32 bytes) holds sub-block 2c in its low nibbles and 2c + 1 in its high nibbles; a value
-// is d * scale * nibble - dmin * min. Eight lanes share a block: lane j takes half of chunk j / 2.
+// q4_K: 144 bytes per 256 values: half d, half dmin, 12 bytes of eight 6-bit scales and mins, 128
+// bytes of nibbles. Chunk c (32 bytes) holds sub-block 2c in its low nibbles and 2c + 1 in its high
+// nibbles; a value is d * scale * nibble - dmin * min. Eight lanes share a block: lane j takes half
+// of chunk j / 2.
 #pragma once
 
 #include "catena/kernel/dot.hpp"
@@ -10,7 +11,7 @@ namespace catena::kernel {
 template <>
 struct dot<format::q4_K> {
     struct weights {
-        int low[4], high[4];       ///< 16 values of each of two sub-blocks
+        int low[4], high[4];  ///< 16 values of each of two sub-blocks
         int scale[2], min[2];
         real d, dmin;
     };
@@ -26,12 +27,14 @@ struct dot<format::q4_K> {
         const auto head = x.load16(block);
         const auto nibbles = x.load16(block + 16 + lane % 8 * 16);
 
-        // Bytes 0..3 hold the low 6 bits of scales 0..3, 4..7 of mins 0..3; their top 2 bits and the
-        // nibbles of bytes 8..11 make scales and mins 4..7. A chunk wants two neighbouring bytes of each.
+        // Bytes 0..3 hold the low 6 bits of scales 0..3, 4..7 of mins 0..3; their top 2 bits and
+        // the nibbles of bytes 8..11 make scales and mins 4..7. A chunk wants two neighbouring
+        // bytes of each.
         const int shift = chunk % 2 * 16;
         const unsigned first = head.y >> shift, second = head.z >> shift, third = head.w >> shift;
         const bool upper = chunk >= 2;
-        const unsigned scales = upper ? (third & 0x0f0fu) | ((first & 0xc0c0u) >> 2) : first & 0x3f3fu;
+        const unsigned scales =
+            upper ? (third & 0x0f0fu) | ((first & 0xc0c0u) >> 2) : first & 0x3f3fu;
         const unsigned mins =
             upper ? ((third >> 4) & 0x0f0fu) | ((second & 0xc0c0u) >> 2) : second & 0x3f3fu;
 
@@ -74,8 +77,10 @@ struct dot<format::q4_K> {
             low_sum = x.dp4a(four(1), u.low[i], low_sum);  // shared by all of a warp's rows
             high_sum = x.dp4a(four(1), u.high[i], high_sum);
         }
-        const real scaled = fma(u.d[1], from_int(w.scale[1] * high), u.d[0] * from_int(w.scale[0] * low));
-        const real offset = fma(u.d[1], from_int(w.min[1] * high_sum), u.d[0] * from_int(w.min[0] * low_sum));
+        const real scaled =
+            fma(u.d[1], from_int(w.scale[1] * high), u.d[0] * from_int(w.scale[0] * low));
+        const real offset =
+            fma(u.d[1], from_int(w.min[1] * high_sum), u.d[0] * from_int(w.min[0] * low_sum));
         return fma(-w.dmin, offset, fma(w.d, scaled, sum));
     }
 };

@@ -1,7 +1,8 @@
-// q6_K: 210 bytes per 256 values: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8 scales, half
-// d; each 6-bit value is 32 too large. Half n (128 values) takes 64 bytes of nibbles and 32 of pairs: byte b
-// of the pairs serves values b, b + 32, b + 64, b + 96 of the half. Eight lanes share a block: lane j takes
-// bytes 8 * (j % 4) .. + 7 of half j / 4, that is, 8 values of each of four q8_1 blocks.
+// q6_K: 210 bytes per 256 values: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8
+// scales, half d; each 6-bit value is 32 too large. Half n (128 values) takes 64 bytes of nibbles
+// and 32 of pairs: byte b of the pairs serves values b, b + 32, b + 64, b + 96 of the half. Eight
+// lanes share a block: lane j takes bytes 8 * (j % 4) .. + 7 of half j / 4, that is, 8 values of
+// each of four q8_1 blocks.
 #pragma once
 
 #include "catena/kernel/dot.hpp"
@@ -58,7 +59,7 @@ struct dot<format::q6_K> {
     CATENA_FN static real add(X& x, const weights& w, const activation& u, real sum) {
         real scaled{};
         for (int g = 0; g < 4; ++g) {
-            int product = 0;  // the zero points first: shared by all of a warp's rows
+            int product = 0;  // zero points first: the same for all rows of a warp
             for (int i = 0; i < 2; ++i) product = x.dp4a(four(-32), u.q[g][i], product);
             for (int i = 0; i < 2; ++i) product = x.dp4a(w.q[g][i], u.q[g][i], product);
             const real exact = from_int(w.scale[g] * product);
@@ -67,12 +68,13 @@ struct dot<format::q6_K> {
         return fma(w.d, scaled, sum);
     }
 
-private:
+  private:
     struct two {
         unsigned word[2];
     };
 
-    /// The 8 bytes at p, which is 2-byte aligned; the third word that it may touch is in the block too.
+    /// The 8 bytes at p, which is 2-byte aligned; the third word that it may touch is in the block
+    /// too.
     template <class X>
     CATENA_FN static two words(X& x, const std::byte* p) {
         const unsigned past = past_word(p);
