@@ -48,6 +48,20 @@ TEST_CASE("f32 is written exactly when somebody else may read it", "[plan]") {
     CHECK(p.args(0, nullptr).row.f32 == c.g[c.mul].data);
 }
 
+TEST_CASE("f32 is written for a matmul that a chain lists but no row serves", "[plan]") {
+    norm_case c;
+    c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.matmul(format::q6_K, 64, c.mul);
+    table only_q4 = toy_table();
+    only_q4.row_count = 5;
+    const graph_view view = c.g.view();
+    const plan p = planner(only_q4).plan(view);
+    CHECK(difference(view, p) == "");
+    CHECK(steps_of(p) == "1: 0 1, 2: 2");
+    CHECK_FALSE(p.at(1).elided);
+    CHECK(left_why(p, 3) == reason::no_row);
+}
+
 TEST_CASE("a reader through a view that names the memory by its root keeps f32", "[plan]") {
     // The view's node is not part of this graph: an engine may have made it in another slice.
     norm_case c;

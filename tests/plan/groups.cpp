@@ -72,6 +72,19 @@ TEST_CASE("f32 that was elided keeps nobody apart", "[plan][group]") {
     CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 4 5");
 }
 
+TEST_CASE("a norm that is never written keeps nobody apart, whichever argument of its MUL it is", "[plan][group]") {
+    const bool swapped = GENERATE(false, true);
+    graph_builder g;
+    const id norm = g.rms_norm(g.input(format::f32, {512}));
+    const id other = g.scaled_norm(g.input(format::f32, {512}));
+    g.matmul(format::q4_K, 64, other);
+    const id w = g.weight(format::f32, {512});
+    const id mul = swapped ? g.mul(w, norm) : g.mul(norm, w);
+    g.matmul(format::q4_K, 64, mul);
+    g.share(g.matmul(format::q4_K, 512, other), norm);
+    CHECK(steps_of(checked_plan(g)) == "2: 1 2, 3: 3 6, 4: 0 4, 5: 5");
+}
+
 TEST_CASE("f32 that is still read keeps its memory", "[plan][group]") {
     norm_case c;
     const id q = c.g.matmul(format::q4_K, 64, c.mul);

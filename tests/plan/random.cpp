@@ -31,7 +31,7 @@ struct random_graph {
             case 0: case 1: {
                 const id norm = g.rms_norm(any());
                 if (below(8) == 0) values.push_back(g.other({norm}));
-                if (below(8) == 0) values.push_back(g.other({any()}));
+                if (below(4) == 0) values.push_back(g.matmul(formats[below(3)], 512, any()));
                 values.push_back(g.mul(norm, g.weight(format::f32, {512})));
                 break;
             }

@@ -22,7 +22,6 @@ class plan_builder {
     plan_builder(const graph_index& g, const table& rows, const options& asked)
         : g_(g),
           view_(g.view),
-          table_(rows),
           families_(families_of(rows, asked)),
           picks_(rows, asked.pick),
           schedule_(g) {
@@ -55,7 +54,6 @@ class plan_builder {
 
     const graph_index& g_;
     const graph_view& view_;
-    const table& table_;
     std::vector<family> families_;
     std::vector<format_set> sets_;            // weight sets of the table's rows
     pick_cache picks_;
@@ -146,7 +144,7 @@ class plan_builder {
             format_set& served = r.expert ? expert : dense;
             served = served | view_.at(view_.node(r.node).src[0]).type;
         }
-        p.chain = chain_for(f, table_, dense, expert);
+        p.chain = chain_for(f, dense, expert);
         p.found = std::move(m);
         places_.push_back(std::move(p));
         group(f.common, places_.back());

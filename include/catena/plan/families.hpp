@@ -13,8 +13,12 @@
 namespace catena {
 
 struct family {
+    struct member {
+        std::int32_t chain;           ///< index into the table
+        pattern alone;
+    };
     pattern common;                   ///< its readers: those of all its chains
-    std::vector<std::int32_t> chains; ///< indices into the table
+    std::vector<member> chains;
 };
 
 inline std::vector<family> families_of(const table& t, const options& asked) {
@@ -26,12 +30,12 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
         const auto same = std::find_if(out.begin(), out.end(),
                                        [&p](const family& f) { return same_family(f.common, p); });
         if (same == out.end()) {
-            out.push_back({p, {c}});
+            out.push_back({p, {{c, p}}});
             continue;
         }
         same->common.dense = same->common.dense | p.dense;
         same->common.expert = same->common.expert | p.expert;
-        same->chains.push_back(c);
+        same->chains.push_back({c, p});
     }
     std::stable_sort(out.begin(), out.end(), [](const family& a, const family& b) {
         return a.common.length() > b.common.length();
@@ -41,12 +45,11 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
 
 /// The chain of a family by which a place is reported: the first that lists most of its matrices' formats,
 /// and of those the one that lists least besides.
-inline std::int32_t chain_for(const family& f, const table& t, format_set dense, format_set expert) {
+inline std::int32_t chain_for(const family& f, format_set dense, format_set expert) {
     std::int32_t best = -1;
     int listed = -1;
     int besides = 0;
-    for (const std::int32_t c : f.chains) {
-        const pattern p = pattern_of(t.chains[c]);
+    for (const auto& [c, p] : f.chains) {
         const format_set both{(p.dense.bits & dense.bits) | (p.expert.bits & expert.bits)};
         const int spare = (p.dense | p.expert).size();
         if (both.size() < listed || (both.size() == listed && spare >= besides)) continue;

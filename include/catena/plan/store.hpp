@@ -25,6 +25,8 @@ inline void plan_builder::store(plan& out) {
         return moves[at(a)].launch_at < moves[at(b)].launch_at;
     });
     out.nodes_.assign(at(view_.node_count), {});
+    out.steps_.reserve(moves.size());
+    out.args_.reserve(moves.size());
     for (const std::int32_t index : order) store_step(out, index);
 
     out.first_step_at_.assign(at(view_.node_count) + 1, 0);
