@@ -85,6 +85,7 @@ int main(int argc, char** argv) try {
             const auto on_record = known.find(name);
             const int was = on_record == known.end() ? 0 : on_record->second;
             if (now.count(name) == 0 || now.at(name) == was) continue;
+            if (was == 0 && !whole) continue;  // an arch that is not on record yet
             off_record = true;
             complaints += name + " uses " + std::to_string(now.at(name)) + " registers, " +
                           std::to_string(was) + " are on record\n";
