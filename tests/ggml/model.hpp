@@ -1,0 +1,75 @@
+// Small transformers built with ggml's own builder, as llama.cpp builds its graphs.
+#pragma once
+
+#include <ggml-cpp.h>
+
+#include <map>
+#include <string>
+
+namespace catena_test {
+
+struct architecture {
+    int layers = 2;
+    int hidden = 256, heads = 4, kv_heads = 2, head_size = 64, ffn = 512, vocabulary = 96;
+    int context = 32;          ///< rows of the caches
+    int experts = 0, used = 0; ///< 0: a dense feed-forward network
+    bool flash = false;        ///< attention as one op
+    bool head_norms = false;   ///< norms of Q and K, per head
+    int lora_rank = 0;         ///< 0: none; else an adapter beside Q
+    ggml_type q = GGML_TYPE_Q4_K, k = GGML_TYPE_Q4_K, v = GGML_TYPE_Q6_K, o = GGML_TYPE_Q4_K;
+    ggml_type up = GGML_TYPE_Q4_K, down = GGML_TYPE_Q4_K, output = GGML_TYPE_Q6_K;
+    bool decoded = false;      ///< weights lie in memory as f32, with the values that those types give them
+};
+
+/// The weights of every layer, seeded, encoded by ggml, in one buffer of the CPU backend flagged as weights.
+class model {
+  public:
+    explicit model(const architecture& a, unsigned seed = 1);
+
+    const architecture& shape() const { return shape_; }
+    ggml_tensor* weight(const std::string& name) const { return weights_.at(name); }
+    ggml_backend_buffer_t buffer() const { return buffer_.get(); }
+
+  private:
+    architecture shape_;
+    ggml_context_ptr context_;
+    ggml_backend_buffer_ptr buffer_;
+    std::map<std::string, ggml_tensor*> weights_;
+    std::map<std::string, ggml_type> types_;
+
+    void add(const std::string& name, ggml_type type, int64_t k, int64_t rows = 1, int64_t experts = 1);
+    void fill(unsigned seed);
+};
+
+/// One graph of a model for `tokens` tokens. Its inputs and caches are allocated and hold seeded numbers,
+/// equal for equal seeds; what the nodes write is not allocated.
+class graph {
+  public:
+    graph(const model& m, int tokens, unsigned seed = 2);
+
+    ggml_context* nodes_context() const { return nodes_.get(); }
+    ggml_cgraph* cgraph() const { return graph_; }
+    int size() const { return ggml_graph_n_nodes(graph_); }
+    ggml_tensor* node(int i) const { return ggml_graph_node(graph_, i); }
+    ggml_backend_buffer_t state() const { return state_buffer_.get(); }
+
+  private:
+    const model& model_;
+    int tokens_;
+    ggml_context_ptr state_, nodes_;
+    ggml_backend_buffer_ptr state_buffer_;
+    ggml_cgraph* graph_ = nullptr;
+    ggml_tensor *embeddings_, *positions_, *cells_, *mask_;
+    std::map<std::string, ggml_tensor*> caches_;
+
+    void build();
+    ggml_tensor* norm(ggml_tensor* x, const std::string& weight);
+    ggml_tensor* attention(ggml_tensor* x, const std::string& layer);
+    ggml_tensor* attend(ggml_tensor* q, ggml_tensor* keys, ggml_tensor* values);
+    ggml_tensor* heads(ggml_tensor* x, int count, const std::string& norm_weight);
+    ggml_tensor* dense(ggml_tensor* x, const std::string& layer);
+    ggml_tensor* mixture(ggml_tensor* x, const std::string& layer);
+    void fill(unsigned seed);
+};
+
+}  // namespace catena_test

@@ -1,0 +1,163 @@
+// Plans on real graphs of ggml: every value that the engine and Catena's steps produce, judged one by one.
+#include "engine.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <map>
+#include <string>
+
+namespace {
+
+using namespace catena_test;
+
+architecture llama() { return {}; }
+
+architecture llama_q8_0() {
+    architecture a;
+    a.q = a.k = a.v = a.o = a.up = a.down = a.output = GGML_TYPE_Q8_0;
+    a.flash = true;
+    return a;
+}
+
+architecture qwen3() {
+    architecture a;
+    a.head_norms = true;
+    a.flash = true;
+    a.v = GGML_TYPE_Q4_K;
+    return a;
+}
+
+architecture qwen3_moe() {
+    architecture a = qwen3();
+    a.experts = 8;
+    a.used = 2;
+    a.ffn = 256;
+    a.down = GGML_TYPE_Q6_K;
+    return a;
+}
+
+architecture with_lora() {
+    architecture a;
+    a.lora_rank = 8;
+    return a;
+}
+
+struct subject {
+    const char* name;
+    architecture (*shape)();
+};
+
+constexpr subject subjects[] = {{"llama", llama},
+                                {"llama q8_0, flash attention", llama_q8_0},
+                                {"qwen3, norms per head", qwen3},
+                                {"qwen3moe", qwen3_moe},
+                                {"llama with a LoRA", with_lora}};
+
+/// Quantized matmuls of a graph: those that a plan could take over.
+int quantized_matmuls(const graph& g) {
+    int n = 0;
+    for (int i = 0; i < g.size(); ++i) {
+        const ggml_tensor* t = g.node(i);
+        n += (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) && ggml_is_quantized(t->src[0]->type);
+    }
+    return n;
+}
+
+outcome run_and_judge(const model& m, int tokens, const mode& how) {
+    graph g(m, tokens);
+    outcome seen = run(m, g, how);
+    REQUIRE(seen.failure == "");
+    graph reference(m, tokens);
+    const verdict v = judge(reference, seen);
+    REQUIRE(v.wrong == "");
+    CHECK(v.step_nodes == seen.covered - seen.elided);
+    return seen;
+}
+
+/// Made once: encoding the weights takes longer than running them.
+const model& model_of(const subject& s) {
+    static std::map<std::string, model> models;
+    return models.try_emplace(s.name, s.shape()).first->second;
+}
+
+template <class F>
+void each_subject(F&& f) {
+    for (const subject& s : subjects) DYNAMIC_SECTION(s.name) { f(model_of(s)); }
+}
+
+TEST_CASE("A plan of a whole graph takes over every quantized matmul, and every value is ggml's", "[ggml]") {
+    each_subject([](const model& m) {
+        for (const int tokens : {1, 4, 8}) {
+            CAPTURE(tokens);
+            const outcome seen = run_and_judge(m, tokens, {});
+            CHECK(seen.matmuls == quantized_matmuls(graph(m, tokens)));
+            CHECK(seen.elided > 0);
+        }
+    });
+}
+
+TEST_CASE("A planned graph is as near to exact activations as ggml's own", "[ggml]") {
+    each_subject([](const model& m) {
+        architecture decoded = m.shape();
+        decoded.decoded = true;
+        const model exact_model(decoded);
+        graph exact(exact_model, 2);
+        graph plain(m, 2);
+        graph planned(m, 2);
+        const int logits = plain.size() - 1;
+        const auto truth = computed_by_ggml(exact, logits);
+        const double by_ggml = nmse(truth, computed_by_ggml(plain, logits));
+        const double by_plan = nmse(truth, run(m, planned, {}).produced[static_cast<std::size_t>(logits)]);
+        CHECK(by_plan <= 1.01 * by_ggml);
+    });
+}
+
+TEST_CASE("More columns than any row serves leave the matmuls to ggml", "[ggml]") {
+    each_subject([](const model& m) { CHECK(run_and_judge(m, 9, {}).matmuls == 0); });
+}
+
+TEST_CASE("A planner that is switched off leaves every node to ggml", "[ggml]") {
+    mode off;
+    off.options.enabled = false;
+    each_subject([&](const model& m) {
+        const outcome seen = run_and_judge(m, 1, off);
+        CHECK(seen.steps == 0);
+        CHECK(seen.covered == 0);
+    });
+}
+
+TEST_CASE("An engine that keeps its use counts to itself gets every value written", "[ggml]") {
+    mode silent;
+    silent.tells_uses = false;
+    each_subject([&](const model& m) {
+        const outcome seen = run_and_judge(m, 2, silent);
+        CHECK(seen.matmuls > 0);
+        CHECK(seen.elided == 0);
+    });
+}
+
+TEST_CASE("A graph in slices keeps what a later slice reads", "[ggml]") {
+    each_subject([](const model& m) {
+        for (const int nodes : {1, 2, 5, 13, 30}) {
+            CAPTURE(nodes);
+            mode cut;
+            cut.slice = nodes;
+            CHECK(run_and_judge(m, 1, cut).steps > 0);
+        }
+    });
+}
+
+TEST_CASE("Two segments, cut at a residual sum, are planned as one graph would be", "[ggml]") {
+    const model& m = model_of(subjects[0]);
+    const graph g(m, 1);
+    int sum = 0;
+    while (g.node(sum)->op != GGML_OP_ADD) ++sum;
+    mode cut;
+    cut.slice = sum + 1;
+    REQUIRE(2 * cut.slice >= g.size() / 2);
+    const outcome seen = run_and_judge(m, 1, cut);
+    CHECK(seen.produced[static_cast<std::size_t>(sum)].size() == ggml_nbytes(g.node(sum)));
+    CHECK(seen.matmuls == quantized_matmuls(g));
+}
+
+}  // namespace
