@@ -26,7 +26,7 @@ TEST_CASE("reading what another warp writes without a barrier is a race") {
             x.load(s + 63 - x.thread());
         };
     };
-    for (const std::uint64_t seed : {0, 1, 2, 3}) {
+    for (const std::uint64_t seed : {0u, 1u, 2u, 3u}) {
         host_device device(seed);
         const finding f = caught(device, fault::race, two_warps, body(false));
         CHECK(says(f, "at shared array 0 (256 bytes) + " + std::to_string(f.offset)));
@@ -57,7 +57,7 @@ TEST_CASE("writing what others read without a barrier is a race, however many re
             if (x.thread() == 63) x.store(s, 2);
         };
     };
-    for (const std::uint64_t seed : {0, 1, 2, 3}) {
+    for (const std::uint64_t seed : {0u, 1u, 2u, 3u}) {
         host_device device(seed);
         caught(device, fault::race, two_warps, body(false));
         passes(device, two_warps, body(true));
@@ -134,7 +134,7 @@ TEST_CASE("global memory races within a block too") {
 }
 
 TEST_CASE("two blocks that write the same global bytes race, whatever they wait for") {
-    for (const std::uint64_t seed : {0, 1, 2}) {
+    for (const std::uint64_t seed : {0u, 1u, 2u}) {
         host_device device(seed);
         auto* y = device.allocate<int>("y", 64, memory::uninitialised);
         const auto body = [=](bool apart) {

@@ -57,6 +57,16 @@ TEST_CASE("fma rounds once") {
     const real a = from_bits(0x3f800001u);  // 1 + 2^-23: its square has a tail that a product loses
     CHECK(bits_of(fma(a, a, -(a * a))) == bits_of_float(0x1p-46f));
     CHECK(bits_of(fma(real{0x1p-100f}, real{0x1p-49f}, real{0})) == 1);
+    // A product half way between two floats, and an addend far below it that decides.
+    const float ties[][4] = {
+        {0x1.001p0f, 0x1.001p0f, 0x1p-80f, 0x1.002002p0f},
+        {0x1.001p0f, 0x1.003p0f, -0x1p-80f, 0x1.004002p0f},
+        {-0x1.001p0f, 0x1.001p0f, -0x1p-80f, -0x1.002002p0f},
+    };
+    for (const auto& [x, y, z, expected] : ties) {
+        CHECK(fma(real{x}, real{y}, real{z}).v == expected);
+        CHECK(detail::fused_in_double(x, y, z) == expected);
+    }
     for (const real x : real_values(11))
         for (const real y : real_values(13))
             for (const real z : real_values(29)) {
@@ -127,4 +137,5 @@ TEST_CASE("conversion to half and bfloat16 rounds to nearest even, and back is e
     CHECK(to_half(real{65520.0f}) == 0x7c00);
     CHECK(to_half(real{0x1p-25f}) == 0);
     CHECK(to_half(real{0x1.8p-25f}) == 1);
+    CHECK(to_half(real{0x1.8p-24f}) == 2);
 }

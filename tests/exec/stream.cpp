@@ -66,7 +66,7 @@ void streams_every_piece(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("a stream delivers every piece, by every method, in any order of threads") {
-    for (const std::uint64_t seed : {0, 1, 2}) {
+    for (const std::uint64_t seed : {0u, 1u, 2u}) {
         streams_every_piece<copy_method::plain>(seed);
         streams_every_piece<copy_method::async>(seed);
         streams_every_piece<copy_method::bulk>(seed);
