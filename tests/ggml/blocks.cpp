@@ -47,7 +47,8 @@ std::vector<float> decoded_by_ggml(ggml_type type, const std::vector<std::byte>&
     return out;
 }
 
-/// The largest difference in units of a block's own magnitude; ggml may be compiled with contraction.
+/// The largest difference in units of a block's own magnitude; ggml may be compiled with
+/// contraction.
 double difference(const std::vector<float>& a, const std::vector<float>& b) {
     double most = 0;
     for (std::size_t first = 0; first < a.size(); first += 256) {
@@ -64,7 +65,8 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
 
 double error(const std::vector<float>& x, const std::vector<float>& decoded) {
     double sum = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) sum += (double{x[i]} - decoded[i]) * (double{x[i]} - decoded[i]);
+    for (std::size_t i = 0; i < x.size(); ++i)
+        sum += (double{x[i]} - decoded[i]) * (double{x[i]} - decoded[i]);
     return sum;
 }
 
@@ -72,7 +74,8 @@ TEST_CASE("What ggml encodes, Catena decodes as ggml does", "[ggml]") {
     for (const pairing& p : pairings) {
         CAPTURE(name(p.ours));
         const std::vector<std::byte> row = encoded_by_ggml(p.theirs, values(1));
-        CHECK(difference(decoded_by_ggml(p.theirs, row), catena::decode_row(p.ours, row, k)) <= 0x1p-22);
+        CHECK(difference(decoded_by_ggml(p.theirs, row), catena::decode_row(p.ours, row, k)) <=
+              0x1p-22);
     }
 }
 
@@ -81,11 +84,13 @@ TEST_CASE("What Catena encodes is valid to ggml, which decodes it as Catena does
         CAPTURE(name(p.ours));
         const std::vector<std::byte> row = catena::encode_row(p.ours, values(2));
         CHECK(ggml_validate_row_data(p.theirs, row.data(), row.size()));
-        CHECK(difference(decoded_by_ggml(p.theirs, row), catena::decode_row(p.ours, row, k)) <= 0x1p-22);
+        CHECK(difference(decoded_by_ggml(p.theirs, row), catena::decode_row(p.ours, row, k)) <=
+              0x1p-22);
     }
 }
 
-TEST_CASE("Catena encodes to ggml's bytes, or where there is a choice to no larger error", "[ggml]") {
+TEST_CASE("Catena encodes to ggml's bytes, or where there is a choice to no larger error",
+          "[ggml]") {
     for (const pairing& p : pairings)
         for (unsigned seed = 0; seed < 8; ++seed) {
             CAPTURE(name(p.ours), seed);
@@ -93,7 +98,8 @@ TEST_CASE("Catena encodes to ggml's bytes, or where there is a choice to no larg
             const std::vector<std::byte> ours = catena::encode_row(p.ours, x);
             const std::vector<std::byte> theirs = encoded_by_ggml(p.theirs, x);
             if (p.same_bytes) CHECK(ours == theirs);
-            CHECK(error(x, decoded_by_ggml(p.theirs, ours)) <= error(x, decoded_by_ggml(p.theirs, theirs)));
+            CHECK(error(x, decoded_by_ggml(p.theirs, ours)) <=
+                  error(x, decoded_by_ggml(p.theirs, theirs)));
         }
 }
 

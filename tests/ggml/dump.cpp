@@ -95,7 +95,8 @@ TEST_CASE("A dump says where its graph comes from", "[ggml]") {
 }
 
 TEST_CASE("Any name can be dumped", "[ggml]") {
-    const ggml_context_ptr c(ggml_init({8 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true}));
+    const ggml_context_ptr c(
+        ggml_init({8 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true}));
     ggml_tensor* x = ggml_new_tensor_1d(c.get(), GGML_TYPE_F32, 8);
     ggml_set_name(x, "a \"quoted\\\" name\n of gr\xc3\xb6\xc3");
     ggml_cgraph* g = ggml_new_graph(c.get());

@@ -38,11 +38,13 @@ class cpu {
 };
 
 bool computes(const ggml_tensor* t) {
-    return !ggml_is_empty(t) && t->op != GGML_OP_NONE && t->op != GGML_OP_RESHAPE && t->op != GGML_OP_VIEW &&
-           t->op != GGML_OP_PERMUTE && t->op != GGML_OP_TRANSPOSE;
+    return !ggml_is_empty(t) && t->op != GGML_OP_NONE && t->op != GGML_OP_RESHAPE &&
+           t->op != GGML_OP_VIEW && t->op != GGML_OP_PERMUTE && t->op != GGML_OP_TRANSPOSE;
 }
 
-bool is_matmul(const ggml_tensor* t) { return t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID; }
+bool is_matmul(const ggml_tensor* t) {
+    return t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID;
+}
 
 std::vector<std::byte> bytes_of(const ggml_tensor* t) {
     std::vector<std::byte> out(ggml_nbytes(t));
@@ -91,7 +93,8 @@ class engine {
     outcome out_;
 
     void declare(const char* name, ggml_backend_buffer_t buffer, catena::exec::memory kind) {
-        device_.add(name, ggml_backend_buffer_get_base(buffer), ggml_backend_buffer_get_size(buffer), kind);
+        device_.add(name, ggml_backend_buffer_get_base(buffer),
+                    ggml_backend_buffer_get_size(buffer), kind);
     }
 
     /// The allocator's buffer is reached through any of its tensors.
@@ -122,8 +125,9 @@ class engine {
 
         void* workspace = nullptr;
         if (plan.workspace_bytes() > 0)
-            workspace = device_.allocate<std::byte>("workspace", static_cast<std::size_t>(plan.workspace_bytes()),
-                                                    catena::exec::memory::uninitialised);
+            workspace = device_.allocate<std::byte>(
+                "workspace", static_cast<std::size_t>(plan.workspace_bytes()),
+                catena::exec::memory::uninitialised);
         for (int i = 0; i < plan.size(); ++i) {
             ggml_tensor* node = graph_.node(first + i);
             switch (plan.at(i).role) {
@@ -135,7 +139,8 @@ class engine {
                     if (const catena::status s = plan.launch(i, &device_, workspace); !s.ok())
                         return fail(first + i, s);
                     break;
-                case catena::role::covered: break;
+                case catena::role::covered:
+                    break;
             }
             keep_steps_at(plan, i, first);
         }
@@ -158,7 +163,9 @@ class engine {
         }
     }
 
-    void keep(int node) { out_.produced[static_cast<std::size_t>(node)] = bytes_of(graph_.node(node)); }
+    void keep(int node) {
+        out_.produced[static_cast<std::size_t>(node)] = bytes_of(graph_.node(node));
+    }
 
     void fail(int node, const catena::status& s) {
         out_.failure = "node " + std::to_string(node) + ": " + s.message;
@@ -185,8 +192,8 @@ double nmse(const std::vector<std::byte>& expected, const std::vector<std::byte>
 }
 
 verdict judge(graph& reference, const outcome& seen) {
-    const ggml_backend_buffer_ptr buffer(
-        ggml_backend_alloc_ctx_tensors_from_buft(reference.nodes_context(), ggml_backend_cpu_buffer_type()));
+    const ggml_backend_buffer_ptr buffer(ggml_backend_alloc_ctx_tensors_from_buft(
+        reference.nodes_context(), ggml_backend_cpu_buffer_type()));
     ggml_backend_buffer_clear(buffer.get(), 0);
     cpu oracle;
     verdict out;
@@ -201,8 +208,10 @@ verdict judge(graph& reference, const outcome& seen) {
         const double error = by_step ? nmse(expected, found) : expected == found ? 0 : 1;
         const double allowed = !by_step ? 0 : is_matmul(node) ? 5e-4 : 1e-7;
         if (!(error <= allowed) && out.wrong.empty())
-            out.wrong = "node " + std::to_string(i) + ", " + ggml_op_name(node->op) + " " + node->name +
-                        (by_step ? " of a step: NMSE " + std::to_string(error) : " of the engine: other bytes");
+            out.wrong = "node " + std::to_string(i) + ", " + ggml_op_name(node->op) + " " +
+                        node->name +
+                        (by_step ? " of a step: NMSE " + std::to_string(error)
+                                 : " of the engine: other bytes");
         ggml_backend_tensor_set(node, found.data(), 0, found.size());
     }
     return out;

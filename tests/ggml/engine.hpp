@@ -1,5 +1,5 @@
-// An engine on ggml's CPU backend that runs a graph node by node and hands to Catena what a plan takes over,
-// on the host executor; and the oracle that judges every value it produced.
+// An engine on ggml's CPU backend that runs a graph node by node and hands to Catena what a plan
+// takes over, on the host executor; and the oracle that judges every value it produced.
 #pragma once
 
 #include "model.hpp"
@@ -18,33 +18,34 @@ namespace catena_test {
 /// How the engine runs a graph.
 struct mode {
     catena::options options;
-    int slice = 0;            ///< nodes per slice; 0: the graph in one
-    bool tells_uses = true;   ///< does the engine hand over use counts of the whole graph?
+    int slice = 0;           ///< nodes per slice; 0: the graph in one
+    bool tells_uses = true;  ///< does the engine hand over use counts of the whole graph?
 };
 
 struct outcome {
-    std::string failure;      ///< empty: every launch succeeded
+    std::string failure;  ///< empty: every launch succeeded
     int steps = 0;
-    int covered = 0;          ///< nodes that steps took over
-    int elided = 0;           ///< nodes whose result was never written
-    int matmuls = 0;          ///< quantized matmuls that steps took over
-    std::vector<std::vector<std::byte>> produced;  ///< per node, right after it was made; empty: elided, or a view
-    std::vector<bool> by_step;                     ///< per node: a step wrote it, not the engine
+    int covered = 0;  ///< nodes that steps took over
+    int elided = 0;   ///< nodes whose result was never written
+    int matmuls = 0;  ///< quantized matmuls that steps took over
+    std::vector<std::vector<std::byte>>
+        produced;               ///< per node, right after it was made; empty: elided, or a view
+    std::vector<bool> by_step;  ///< per node: a step wrote it, not the engine
 };
 
 /// Allocates the graph with ggml-alloc, which reuses memory, and runs it.
 outcome run(const model& m, graph& g, const mode& how);
 
 struct verdict {
-    int engine_nodes = 0;     ///< compared, bit by bit
-    int step_nodes = 0;       ///< compared within the tolerance of their op
-    std::string wrong;        ///< the first node out of tolerance; empty: none
+    int engine_nodes = 0;  ///< compared, bit by bit
+    int step_nodes = 0;    ///< compared within the tolerance of their op
+    std::string wrong;     ///< the first node out of tolerance; empty: none
 };
 
-/// Runs `reference`, the same graph with memory of its own for every tensor, on ggml's CPU backend: each node
-/// on the very values that `run` had, so that each is judged alone. What the engine computed must be equal
-/// bit by bit, since a step that overwrites what a later node reads shows there; norms must come to an NMSE of 1e-7,
-/// matmuls to 5e-4, as in ggml's own tests.
+/// Runs `reference`, the same graph with memory of its own for every tensor, on ggml's CPU backend:
+/// each node on the very values that `run` had, so that each is judged alone. What the engine
+/// computed must be equal bit by bit, since a step that overwrites what a later node reads shows
+/// there; norms must come to an NMSE of 1e-7, matmuls to 5e-4, as in ggml's own tests.
 verdict judge(graph& reference, const outcome& seen);
 
 /// Normalised mean squared error of f32 values.

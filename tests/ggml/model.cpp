@@ -23,7 +23,8 @@ std::vector<float> numbers(std::mt19937& engine, std::int64_t count, float scale
     return out;
 }
 
-std::vector<std::uint8_t> encoded(ggml_type type, const std::vector<float>& values, std::int64_t k) {
+std::vector<std::uint8_t> encoded(ggml_type type, const std::vector<float>& values,
+                                  std::int64_t k) {
     const auto rows = static_cast<std::int64_t>(values.size()) / k;
     std::vector<std::uint8_t> out(ggml_row_size(type, k) * static_cast<std::size_t>(rows));
     ggml_quantize_chunk(type, values.data(), out.data(), 0, rows, k, nullptr);
@@ -61,7 +62,8 @@ model::model(const architecture& a, unsigned seed) : shape_(a), context_(context
     }
     add("output_norm", GGML_TYPE_F32, a.hidden);
     add("output", a.output, a.hidden, a.vocabulary);
-    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(context_.get(), ggml_backend_cpu_buffer_type()));
+    buffer_.reset(
+        ggml_backend_alloc_ctx_tensors_from_buft(context_.get(), ggml_backend_cpu_buffer_type()));
     ggml_backend_buffer_set_usage(buffer_.get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     fill(seed);
 }
@@ -93,7 +95,10 @@ void model::fill(unsigned seed) {
 }
 
 graph::graph(const model& m, int tokens, unsigned seed)
-    : model_(m), tokens_(tokens), state_(context_of(64)), nodes_(context_of(GGML_DEFAULT_GRAPH_SIZE)) {
+    : model_(m),
+      tokens_(tokens),
+      state_(context_of(64)),
+      nodes_(context_of(GGML_DEFAULT_GRAPH_SIZE)) {
     const architecture& a = model_.shape();
     const auto input = [this](const char* name, ggml_tensor* t) {
         ggml_set_name(t, name);
@@ -108,10 +113,12 @@ graph::graph(const model& m, int tokens, unsigned seed)
     for (int i = 0; i < a.layers; ++i)
         for (const char* which : {"keys", "values"}) {
             const std::string name = layer_name(i) + which;
-            caches_[name] = ggml_new_tensor_2d(c, GGML_TYPE_F16, a.kv_heads * a.head_size, a.context);
+            caches_[name] =
+                ggml_new_tensor_2d(c, GGML_TYPE_F16, a.kv_heads * a.head_size, a.context);
             ggml_set_name(caches_[name], name.c_str());
         }
-    state_buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(c, ggml_backend_cpu_buffer_type()));
+    state_buffer_.reset(
+        ggml_backend_alloc_ctx_tensors_from_buft(c, ggml_backend_cpu_buffer_type()));
     fill(seed);
     build();
 }
@@ -130,10 +137,12 @@ void graph::fill(unsigned seed) {
     }
     std::vector<ggml_fp16_t> mask;
     for (int i = 0; i < tokens_; ++i)
-        for (int j = 0; j < a.context; ++j) mask.push_back(ggml_fp32_to_fp16(j <= past + i ? 0.0f : -INFINITY));
+        for (int j = 0; j < a.context; ++j)
+            mask.push_back(ggml_fp32_to_fp16(j <= past + i ? 0.0f : -INFINITY));
     ggml_backend_tensor_set(mask_, mask.data(), 0, ggml_nbytes(mask_));
     for (const auto& [name, cache] : caches_) {
-        const auto bytes = encoded(GGML_TYPE_F16, numbers(engine, ggml_nelements(cache), 1.0f), cache->ne[0]);
+        const auto bytes =
+            encoded(GGML_TYPE_F16, numbers(engine, ggml_nelements(cache), 1.0f), cache->ne[0]);
         ggml_backend_tensor_set(cache, bytes.data(), 0, bytes.size());
     }
 }
@@ -146,7 +155,8 @@ void graph::build() {
         const std::string layer = layer_name(i);
         x = ggml_add(c, attention(norm(x, layer + "attn_norm"), layer), x);
         ggml_tensor* normed = norm(x, layer + "ffn_norm");
-        x = ggml_add(c, model_.shape().experts > 0 ? mixture(normed, layer) : dense(normed, layer), x);
+        x = ggml_add(c, model_.shape().experts > 0 ? mixture(normed, layer) : dense(normed, layer),
+                     x);
     }
     ggml_tensor* logits = ggml_mul_mat(c, model_.weight("output"), norm(x, "output_norm"));
     ggml_set_name(logits, "logits");
@@ -162,8 +172,8 @@ ggml_tensor* graph::heads(ggml_tensor* x, int count, const std::string& norm_wei
     const architecture& a = model_.shape();
     x = ggml_reshape_3d(nodes_.get(), x, a.head_size, count, tokens_);
     if (a.head_norms) x = norm(x, norm_weight);
-    return ggml_rope_ext(nodes_.get(), x, positions_, nullptr, a.head_size, 0, 0, 10000.0f, 1.0f, 0.0f, 1.0f,
-                         32.0f, 1.0f);
+    return ggml_rope_ext(nodes_.get(), x, positions_, nullptr, a.head_size, 0, 0, 10000.0f, 1.0f,
+                         0.0f, 1.0f, 32.0f, 1.0f);
 }
 
 ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
@@ -176,7 +186,8 @@ ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
         q = ggml_add(c, q, ggml_scale(c, delta, 0.5f));
     }
     q = heads(q, a.heads, layer + "q_norm");
-    ggml_tensor* k = heads(ggml_mul_mat(c, model_.weight(layer + "k"), x), a.kv_heads, layer + "k_norm");
+    ggml_tensor* k =
+        heads(ggml_mul_mat(c, model_.weight(layer + "k"), x), a.kv_heads, layer + "k_norm");
     ggml_tensor* v = ggml_mul_mat(c, model_.weight(layer + "v"), x);
 
     // As llama.cpp does: Q, K and V stand in the graph before the caches are written.
@@ -195,7 +206,8 @@ ggml_tensor* graph::attend(ggml_tensor* q, ggml_tensor* keys, ggml_tensor* value
     const architecture& a = model_.shape();
     const auto by_head = [&](ggml_tensor* cache) {
         const std::size_t head_bytes = ggml_row_size(cache->type, a.head_size);
-        ggml_tensor* view = ggml_view_3d(c, cache, a.head_size, a.kv_heads, a.context, head_bytes, cache->nb[1], 0);
+        ggml_tensor* view =
+            ggml_view_3d(c, cache, a.head_size, a.kv_heads, a.context, head_bytes, cache->nb[1], 0);
         return ggml_permute(c, view, 0, 2, 1, 3);
     };
     const float scale = 1.0f / std::sqrt(static_cast<float>(a.head_size));
@@ -232,11 +244,13 @@ ggml_tensor* graph::mixture(ggml_tensor* x, const std::string& layer) {
     ggml_tensor* slots = ggml_reshape_3d(c, x, a.hidden, 1, tokens_);
     ggml_tensor* up = ggml_mul_mat_id(c, model_.weight(layer + "up"), slots, ids);
     ggml_tensor* gate = ggml_mul_mat_id(c, model_.weight(layer + "gate"), slots, ids);
-    ggml_tensor* out = ggml_mul_mat_id(c, model_.weight(layer + "down"), ggml_swiglu_split(c, gate, up), ids);
+    ggml_tensor* out =
+        ggml_mul_mat_id(c, model_.weight(layer + "down"), ggml_swiglu_split(c, gate, up), ids);
     out = ggml_mul(c, out, share);
     ggml_tensor* sum = nullptr;
     for (int i = 0; i < a.used; ++i) {
-        ggml_tensor* one = ggml_view_2d(c, out, a.hidden, tokens_, out->nb[2], static_cast<std::size_t>(i) * out->nb[1]);
+        ggml_tensor* one = ggml_view_2d(c, out, a.hidden, tokens_, out->nb[2],
+                                        static_cast<std::size_t>(i) * out->nb[1]);
         sum = sum == nullptr ? one : ggml_add(c, sum, one);
     }
     return sum;

@@ -11,17 +11,19 @@ namespace catena_test {
 struct architecture {
     int layers = 2;
     int hidden = 256, heads = 4, kv_heads = 2, head_size = 64, ffn = 512, vocabulary = 96;
-    int context = 32;          ///< rows of the caches
-    int experts = 0, used = 0; ///< 0: a dense feed-forward network
-    bool flash = false;        ///< attention as one op
-    bool head_norms = false;   ///< norms of Q and K, per head
-    int lora_rank = 0;         ///< 0: none; else an adapter beside Q
+    int context = 32;           ///< rows of the caches
+    int experts = 0, used = 0;  ///< 0: a dense feed-forward network
+    bool flash = false;         ///< attention as one op
+    bool head_norms = false;    ///< norms of Q and K, per head
+    int lora_rank = 0;          ///< 0: none; else an adapter beside Q
     ggml_type q = GGML_TYPE_Q4_K, k = GGML_TYPE_Q4_K, v = GGML_TYPE_Q6_K, o = GGML_TYPE_Q4_K;
     ggml_type up = GGML_TYPE_Q4_K, down = GGML_TYPE_Q4_K, output = GGML_TYPE_Q6_K;
-    bool decoded = false;      ///< weights lie in memory as f32, with the values that those types give them
+    bool decoded =
+        false;  ///< weights lie in memory as f32, with the values that those types give them
 };
 
-/// The weights of every layer, seeded, encoded by ggml, in one buffer of the CPU backend flagged as weights.
+/// The weights of every layer, seeded, encoded by ggml, in one buffer of the CPU backend flagged as
+/// weights.
 class model {
   public:
     explicit model(const architecture& a, unsigned seed = 1);
@@ -37,12 +39,13 @@ class model {
     std::map<std::string, ggml_tensor*> weights_;
     std::map<std::string, ggml_type> types_;
 
-    void add(const std::string& name, ggml_type type, int64_t k, int64_t rows = 1, int64_t experts = 1);
+    void add(const std::string& name, ggml_type type, int64_t k, int64_t rows = 1,
+             int64_t experts = 1);
     void fill(unsigned seed);
 };
 
-/// One graph of a model for `tokens` tokens. Its inputs and caches are allocated and hold seeded numbers,
-/// equal for equal seeds; what the nodes write is not allocated.
+/// One graph of a model for `tokens` tokens. Its inputs and caches are allocated and hold seeded
+/// numbers, equal for equal seeds; what the nodes write is not allocated.
 class graph {
   public:
     graph(const model& m, int tokens, unsigned seed = 2);

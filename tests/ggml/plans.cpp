@@ -1,4 +1,5 @@
-// Plans on real graphs of ggml: every value that the engine and Catena's steps produce, judged one by one.
+// Plans on real graphs of ggml: every value that the engine and Catena's steps produce, judged one
+// by one.
 #include "engine.hpp"
 
 #include "catena_test/catch.hpp"
@@ -58,7 +59,8 @@ int quantized_matmuls(const graph& g) {
     int n = 0;
     for (int i = 0; i < g.size(); ++i) {
         const ggml_tensor* t = g.node(i);
-        n += (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) && ggml_is_quantized(t->src[0]->type);
+        n += (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) &&
+             ggml_is_quantized(t->src[0]->type);
     }
     return n;
 }
@@ -82,10 +84,13 @@ const model& model_of(const subject& s) {
 
 template <class F>
 void each_subject(F&& f) {
-    for (const subject& s : subjects) DYNAMIC_SECTION(s.name) { f(model_of(s)); }
+    for (const subject& s : subjects) DYNAMIC_SECTION(s.name) {
+            f(model_of(s));
+        }
 }
 
-TEST_CASE("A plan of a whole graph takes over every quantized matmul, and every value is ggml's", "[ggml]") {
+TEST_CASE("A plan of a whole graph takes over every quantized matmul, and every value is ggml's",
+          "[ggml]") {
     each_subject([](const model& m) {
         for (const int tokens : {1, 4, 8}) {
             CAPTURE(tokens);
@@ -107,7 +112,8 @@ TEST_CASE("A planned graph is as near to exact activations as ggml's own", "[ggm
         const int logits = plain.size() - 1;
         const auto truth = computed_by_ggml(exact, logits);
         const double by_ggml = nmse(truth, computed_by_ggml(plain, logits));
-        const double by_plan = nmse(truth, run(m, planned, {}).produced[static_cast<std::size_t>(logits)]);
+        const double by_plan =
+            nmse(truth, run(m, planned, {}).produced[static_cast<std::size_t>(logits)]);
         CHECK(by_plan <= 1.01 * by_ggml);
     });
 }

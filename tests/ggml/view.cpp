@@ -34,7 +34,8 @@ using catena::ggml::view_builder;
 
 /// A few nodes of every kind that matters here, not allocated.
 struct small_graph {
-    ggml_context_ptr context{ggml_init({64 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true})};
+    ggml_context_ptr context{
+        ggml_init({64 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true})};
     ggml_cgraph* g = ggml_new_graph(c());
     ggml_tensor* x = leaf(GGML_TYPE_F32, 64, "x");
     ggml_backend_buffer_ptr buffer;
@@ -63,7 +64,8 @@ TEST_CASE("Every format of the registry is a type of ggml with the same blocks",
         CAPTURE(row.name);
         int types = 0;
         for (int t = 0; t < GGML_TYPE_COUNT; ++t)
-            types += catena::ggml::vocabulary::of_ggml().type(static_cast<ggml_type>(t)) == static_cast<format>(f);
+            types += catena::ggml::vocabulary::of_ggml().type(static_cast<ggml_type>(t)) ==
+                     static_cast<format>(f);
         CHECK(types == 1);
     }
     CHECK(catena::ggml::vocabulary::of_ggml().type(GGML_TYPE_Q8_K) == format::unknown);
@@ -83,7 +85,8 @@ TEST_CASE("A node shows its op, shape, parameters, sources and flags", "[ggml]")
     small_graph s;
     ggml_tensor* gate = ggml_silu(s.c(), s.x);
     ggml_tensor* glu = ggml_swiglu_split(s.c(), gate, s.x);
-    ggml_tensor* norm = ggml_set_name(ggml_rms_norm(s.c(), ggml_reshape_2d(s.c(), glu, 16, 4), 0.25f), "norm");
+    ggml_tensor* norm =
+        ggml_set_name(ggml_rms_norm(s.c(), ggml_reshape_2d(s.c(), glu, 16, 4), 0.25f), "norm");
     ggml_set_output(norm);
     s.finish(norm);
     view_builder b;
@@ -112,12 +115,14 @@ TEST_CASE("A node shows its op, shape, parameters, sources and flags", "[ggml]")
     CHECK(b.source(v.nodes[3]) == norm);
 }
 
-TEST_CASE("An op or a type that Catena has not heard of is other or unknown, with ggml's name", "[ggml]") {
+TEST_CASE("An op or a type that Catena has not heard of is other or unknown, with ggml's name",
+          "[ggml]") {
     small_graph s;
     s.finish(ggml_set_name(ggml_sqr(s.c(), s.x), "squares"));
     s.finish(ggml_set_name(ggml_step(s.c(), s.x), "steps"));
-    s.finish(ggml_set_name(ggml_cpy(s.c(), s.leaf(GGML_TYPE_F32, 256, "from"), s.leaf(GGML_TYPE_Q8_K, 256, "to")),
-                           "copied"));
+    s.finish(ggml_set_name(
+        ggml_cpy(s.c(), s.leaf(GGML_TYPE_F32, 256, "from"), s.leaf(GGML_TYPE_Q8_K, 256, "to")),
+        "copied"));
     view_builder b;
     REQUIRE(b.build(s.g).ok());
     CHECK(named(b, "squares").kind == op::other);
@@ -178,7 +183,8 @@ TEST_CASE("A leaf in a buffer of weights is a weight, unless a node writes it", 
     }
 }
 
-TEST_CASE("Readers are unknown, or those that the engine counts, or the edges of a whole graph", "[ggml]") {
+TEST_CASE("Readers are unknown, or those that the engine counts, or the edges of a whole graph",
+          "[ggml]") {
     small_graph s;
     s.finish(ggml_mul(s.c(), s.x, s.x));
     view_builder b;
@@ -212,7 +218,8 @@ TEST_CASE("What a kernel cannot reach has no known format", "[ggml]") {
     CHECK(named(b, "twice").type == format::f32);
 }
 
-TEST_CASE("To a slice, what other slices compute is a leaf, and a name of memory stays one", "[ggml]") {
+TEST_CASE("To a slice, what other slices compute is a leaf, and a name of memory stays one",
+          "[ggml]") {
     small_graph s;
     ggml_tensor* norm = ggml_set_name(ggml_rms_norm(s.c(), s.x, 1e-6f), "norm");
     ggml_tensor* shaped = ggml_set_name(ggml_reshape_2d(s.c(), norm, 8, 8), "shaped");

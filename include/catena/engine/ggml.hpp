@@ -1,6 +1,6 @@
-// The graph view of a real ggml graph, by ggml's public interface (0.9.6 or later). What that interface does
-// not tell is asked of the engine; what the engine does not tell either counts as unknown, which is safe: an
-// unknown number of readers keeps every value. C++17, nothing is thrown.
+// The graph view of a real ggml graph, by ggml's public interface (0.9.6 or later). What that
+// interface does not tell is asked of the engine; what the engine does not tell either counts as
+// unknown, which is safe: an unknown number of readers keeps every value. C++17, nothing is thrown.
 #pragma once
 
 #include "catena/engine/ggml/pointer_index.hpp"
@@ -21,31 +21,32 @@ namespace catena::ggml {
 
 /// What an engine knows beyond ggml's public interface. Every member may be left as it is.
 struct knowledge {
-    /// The nodes are the whole graph, not a slice of one: its edges are all readers that there are. A tensor
-    /// that the engine reads itself must be flagged OUTPUT then.
+    /// The nodes are the whole graph, not a slice of one: its edges are all readers that there are.
+    /// A tensor that the engine reads itself must be flagged OUTPUT then.
     bool whole_graph = false;
 
-    /// How many source edges read `t` in the whole graph, those outside the slice included; negative: not
-    /// known. Goes before whole_graph. (In ggml-cuda: the graph's use counts.)
+    /// How many source edges read `t` in the whole graph, those outside the slice included;
+    /// negative: not known. Goes before whole_graph. (In ggml-cuda: the graph's use counts.)
     int (*uses)(const ggml_tensor* t, void* user) = nullptr;
 
-    /// Does nothing write this leaf while graphs that read it run? Null: a leaf is a weight when its buffer's
-    /// usage is GGML_BACKEND_BUFFER_USAGE_WEIGHTS. A leaf that a node writes in place never is one.
+    /// Does nothing write this leaf while graphs that read it run? Null: a leaf is a weight when
+    /// its buffer's usage is GGML_BACKEND_BUFFER_USAGE_WEIGHTS. A leaf that a node writes in place
+    /// never is one.
     bool (*weight)(const ggml_tensor* leaf, void* user) = nullptr;
 
-    /// Can a kernel follow `t->data`? Not so in split buffers or host memory, say. Null: always. What cannot be
-    /// reached is shown as format::unknown, which no step touches.
+    /// Can a kernel follow `t->data`? Not so in split buffers or host memory, say. Null: always.
+    /// What cannot be reached is shown as format::unknown, which no step touches.
     bool (*reachable)(const ggml_tensor* t, void* user) = nullptr;
 
     void* user = nullptr;  ///< handed to each of them
 };
 
-/// Turns ggml graphs into views, one at a time. Keep it: rebuilding allocates nothing once it has seen a graph
-/// as large.
+/// Turns ggml graphs into views, one at a time. Keep it: rebuilding allocates nothing once it has
+/// seen a graph as large.
 class view_builder {
   public:
-    /// Reads a graph or, as ggml_graph_view makes them, a slice. The view lives until the next build; its
-    /// names point into ggml's tensors.
+    /// Reads a graph or, as ggml_graph_view makes them, a slice. The view lives until the next
+    /// build; its names point into ggml's tensors.
     status build(ggml_cgraph* graph, const knowledge& engine = {}) noexcept {
         if (graph == nullptr)
             return failure(status_code::invalid_argument, "view_builder: the graph is null");
@@ -56,7 +57,8 @@ class view_builder {
     /// The same of nodes that the engine keeps itself, in execution order.
     status build(ggml_tensor* const* nodes, int count, const knowledge& engine = {}) noexcept {
         if (count < 0 || (nodes == nullptr && count > 0))
-            return failure(status_code::invalid_argument, "view_builder: the nodes are null, or %d", count);
+            return failure(status_code::invalid_argument, "view_builder: the nodes are null, or %d",
+                           count);
         return build_from([nodes](int i) { return nodes[i]; }, count, engine);
     }
 
@@ -100,7 +102,8 @@ class view_builder {
             computed_[at(n)] = true;
             nodes_.push_back(n);
         }
-        // Names of memory lead on to what they name; any other tensor that is not a node is where the view ends.
+        // Names of memory lead on to what they name; any other tensor that is not a node is where
+        // the view ends.
         for (std::size_t i = 0; i < sources_.size(); ++i) {
             const ggml_tensor* s = sources_[i];
             if (computed_[i]) continue;
@@ -141,7 +144,8 @@ class view_builder {
         t.name = s.name;
         if (made_by == GGML_OP_UNARY || made_by == GGML_OP_GLU) t.sub = words.sub(s);
         t.type = words.type(s.type);
-        if (engine.reachable != nullptr && !engine.reachable(&s, engine.user)) t.type = format::unknown;
+        if (engine.reachable != nullptr && !engine.reachable(&s, engine.user))
+            t.type = format::unknown;
         t.flags = static_cast<std::uint8_t>(s.flags);
         for (int d = 0; d < GGML_MAX_DIMS; ++d) {
             t.ne[d] = s.ne[d];
@@ -166,7 +170,8 @@ class view_builder {
         auto found = std::find_if(buffers_.begin(), buffers_.end(),
                                   [handle](const buffer& b) { return b.handle == handle; });
         if (found == buffers_.end())
-            found = buffers_.insert(found, {handle, static_cast<char*>(ggml_backend_buffer_get_base(handle))});
+            found = buffers_.insert(
+                found, {handle, static_cast<char*>(ggml_backend_buffer_get_base(handle))});
         t.buffer = static_cast<std::int32_t>(found - buffers_.begin());
         t.offset = static_cast<std::uint64_t>(static_cast<char*>(t.data) - found->base);
     }
@@ -192,14 +197,17 @@ class view_builder {
     void spare_written_leaves() {
         for (const std::int32_t n : nodes_) {
             const tensor& t = tensors_[at(n)];
-            if (!launches_nothing(t.kind) && t.view_src != no_tensor) tensors_[at(t.view_src)].weight = false;
+            if (!launches_nothing(t.kind) && t.view_src != no_tensor)
+                tensors_[at(t.view_src)].weight = false;
         }
         for (tensor& t : tensors_)
             if (t.view_src != no_tensor && !tensors_[at(t.view_src)].weight) t.weight = false;
     }
 };
 
-static_assert(GGML_MAX_DIMS == 4 && GGML_MAX_SRC <= max_src, "catena::tensor must hold ggml's shapes and sources");
-static_assert(GGML_MAX_OP_PARAMS <= sizeof(tensor::params), "catena::tensor must hold ggml's op_params");
+static_assert(GGML_MAX_DIMS == 4 && GGML_MAX_SRC <= max_src,
+              "catena::tensor must hold ggml's shapes and sources");
+static_assert(GGML_MAX_OP_PARAMS <= sizeof(tensor::params),
+              "catena::tensor must hold ggml's op_params");
 
 }  // namespace catena::ggml

@@ -1,4 +1,5 @@
-// How ops are spelled, as ggml does: in graph files, and where an adapter asks for an op by its name.
+// How ops are spelled, as ggml does: in graph files, and where an adapter asks for an op by its
+// name.
 #pragma once
 
 #include "catena/match/graph.hpp"
@@ -12,27 +13,50 @@ struct op_spelling {
     op kind;
 };
 
-inline constexpr op_spelling op_spellings[] = {
-    {"NONE", op::none}, {"ADD", op::add}, {"MUL", op::mul}, {"SCALE", op::scale},
-    {"RMS_NORM", op::rms_norm}, {"NORM", op::norm}, {"MUL_MAT", op::mul_mat},
-    {"MUL_MAT_ID", op::mul_mat_id}, {"ADD_ID", op::add_id}, {"GLU", op::glu},
-    {"UNARY", op::unary}, {"RESHAPE", op::reshape}, {"VIEW", op::view},
-    {"PERMUTE", op::permute}, {"TRANSPOSE", op::transpose}, {"GET_ROWS", op::get_rows},
-    {"SET_ROWS", op::set_rows}, {"ROPE", op::rope}, {"CPY", op::cpy}, {"CONT", op::cont},
-    {"SOFT_MAX", op::soft_max}, {"ARGSORT", op::argsort},
-    {"FLASH_ATTN_EXT", op::flash_attn_ext}, {"SUM_ROWS", op::sum_rows}, {"CLAMP", op::clamp},
-    {"DIV", op::div}, {"CONCAT", op::concat}};
+inline constexpr op_spelling op_spellings[] = {{"NONE", op::none},
+                                               {"ADD", op::add},
+                                               {"MUL", op::mul},
+                                               {"SCALE", op::scale},
+                                               {"RMS_NORM", op::rms_norm},
+                                               {"NORM", op::norm},
+                                               {"MUL_MAT", op::mul_mat},
+                                               {"MUL_MAT_ID", op::mul_mat_id},
+                                               {"ADD_ID", op::add_id},
+                                               {"GLU", op::glu},
+                                               {"UNARY", op::unary},
+                                               {"RESHAPE", op::reshape},
+                                               {"VIEW", op::view},
+                                               {"PERMUTE", op::permute},
+                                               {"TRANSPOSE", op::transpose},
+                                               {"GET_ROWS", op::get_rows},
+                                               {"SET_ROWS", op::set_rows},
+                                               {"ROPE", op::rope},
+                                               {"CPY", op::cpy},
+                                               {"CONT", op::cont},
+                                               {"SOFT_MAX", op::soft_max},
+                                               {"ARGSORT", op::argsort},
+                                               {"FLASH_ATTN_EXT", op::flash_attn_ext},
+                                               {"SUM_ROWS", op::sum_rows},
+                                               {"CLAMP", op::clamp},
+                                               {"DIV", op::div},
+                                               {"CONCAT", op::concat}};
 
 struct sub_op_spelling {
     std::string_view name;
     sub_op kind;
 };
 
-inline constexpr sub_op_spelling sub_op_spellings[] = {
-    {"", sub_op::none}, {"SILU", sub_op::silu}, {"SIGMOID", sub_op::sigmoid},
-    {"GELU", sub_op::gelu}, {"RELU", sub_op::relu}, {"SWIGLU", sub_op::swiglu},
-    {"GEGLU", sub_op::geglu}, {"REGLU", sub_op::reglu}, {"SWIGLU_OAI", sub_op::swiglu_oai},
-    {"SOFTPLUS", sub_op::softplus}, {"TANH", sub_op::tanh}};
+inline constexpr sub_op_spelling sub_op_spellings[] = {{"", sub_op::none},
+                                                       {"SILU", sub_op::silu},
+                                                       {"SIGMOID", sub_op::sigmoid},
+                                                       {"GELU", sub_op::gelu},
+                                                       {"RELU", sub_op::relu},
+                                                       {"SWIGLU", sub_op::swiglu},
+                                                       {"GEGLU", sub_op::geglu},
+                                                       {"REGLU", sub_op::reglu},
+                                                       {"SWIGLU_OAI", sub_op::swiglu_oai},
+                                                       {"SOFTPLUS", sub_op::softplus},
+                                                       {"TANH", sub_op::tanh}};
 
 /// The op called `name`, or op::other.
 constexpr op op_named(std::string_view name) {

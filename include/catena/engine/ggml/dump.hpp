@@ -1,5 +1,5 @@
-// A ggml graph as a graph file (docs/graph-format.md), so that a user can send one. It holds shapes, names and
-// places in memory; no numbers of the model.
+// A ggml graph as a graph file (docs/graph-format.md), so that a user can send one. It holds
+// shapes, names and places in memory; no numbers of the model.
 #pragma once
 
 #include "catena/engine/ggml.hpp"
@@ -44,7 +44,8 @@ class json_writer {
     void truth(bool b) { literal(b ? "true" : "false"); }
     void tensor(std::int32_t id) { id == no_tensor ? literal("null") : number(id); }
 
-    /// Bytes that are not printable ASCII are written as code points of one byte: ggml cuts names anywhere.
+    /// Bytes that are not printable ASCII are written as code points of one byte: ggml cuts names
+    /// anywhere.
     void string(std::string_view bytes) {
         separate();
         text += '"';
@@ -74,7 +75,8 @@ class json_writer {
 
 inline std::string_view sub_name(const catena::tensor& t, const ggml_tensor& s) {
     if (t.sub == sub_op::none) return "";
-    return s.op == GGML_OP_GLU ? ggml_glu_op_name(ggml_get_glu_op(&s)) : ggml_unary_op_name(ggml_get_unary_op(&s));
+    return s.op == GGML_OP_GLU ? ggml_glu_op_name(ggml_get_glu_op(&s))
+                               : ggml_unary_op_name(ggml_get_unary_op(&s));
 }
 
 inline void write_list(json_writer& out, std::string_view name, const std::int64_t (&values)[4]) {
@@ -84,7 +86,8 @@ inline void write_list(json_writer& out, std::string_view name, const std::int64
     out.close(']');
 }
 
-inline void write_tensor(json_writer& out, std::int32_t id, const catena::tensor& t, const ggml_tensor& s) {
+inline void write_tensor(json_writer& out, std::int32_t id, const catena::tensor& t,
+                         const ggml_tensor& s) {
     out.open('{');
     out.key("id"), out.number(id);
     out.key("name"), out.string(t.name);
@@ -100,7 +103,8 @@ inline void write_tensor(json_writer& out, std::int32_t id, const catena::tensor
     for (int i = 0; i < sources; ++i) out.tensor(t.src[i]);
     out.close(']');
     out.key("view_src"), out.tensor(t.view_src);
-    out.key("view_offs"), out.number(t.view_src == no_tensor ? 0 : static_cast<std::int64_t>(s.view_offs));
+    out.key("view_offs"),
+        out.number(t.view_src == no_tensor ? 0 : static_cast<std::int64_t>(s.view_offs));
     out.key("params");
     out.open('[');
     int words = 16;
@@ -116,8 +120,9 @@ inline void write_tensor(json_writer& out, std::int32_t id, const catena::tensor
 
 }  // namespace detail
 
-/// The text of a graph file for the graph that `built` holds. A slice is written as a graph of its own, whose
-/// tensors made elsewhere are leaves; the readers that it has elsewhere are not in the file.
+/// The text of a graph file for the graph that `built` holds. A slice is written as a graph of its
+/// own, whose tensors made elsewhere are leaves; the readers that it has elsewhere are not in the
+/// file.
 inline std::string dump(const view_builder& built, const origin& from) {
     const graph_view view = built.view();
     bool flash_attention = false;

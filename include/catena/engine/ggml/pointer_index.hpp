@@ -12,7 +12,8 @@ class pointer_index {
     void clear() {
         count_ = 0;
         if (++generation_ != 0) return;
-        slots_.assign(slots_.size(), {});  // the generations start again: none may be left from before
+        slots_.assign(slots_.size(),
+                      {});  // the generations start again: none may be left from before
         generation_ = 1;
     }
 

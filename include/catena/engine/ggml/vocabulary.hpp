@@ -1,5 +1,6 @@
-// ggml's enumerations in Catena's words. Matched by name, so that one source serves every version of ggml; a
-// type whose blocks have another size than the registry says is unknown, whatever its name.
+// ggml's enumerations in Catena's words. Matched by name, so that one source serves every version
+// of ggml; a type whose blocks have another size than the registry says is unknown, whatever its
+// name.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -33,7 +34,8 @@ class vocabulary {
     sub_op glus_[GGML_GLU_OP_COUNT];
 
     vocabulary() {
-        for (int i = 0; i < GGML_OP_COUNT; ++i) kinds_[i] = op_named(ggml_op_name(static_cast<ggml_op>(i)));
+        for (int i = 0; i < GGML_OP_COUNT; ++i)
+            kinds_[i] = op_named(ggml_op_name(static_cast<ggml_op>(i)));
         for (int i = 0; i < GGML_UNARY_OP_COUNT; ++i)
             unaries_[i] = sub_op_named(ggml_unary_op_name(static_cast<ggml_unary_op>(i)));
         for (int i = 0; i < GGML_GLU_OP_COUNT; ++i)
