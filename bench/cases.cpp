@@ -9,16 +9,16 @@
 namespace catena::bench {
 namespace {
 
-/// Hands out pieces of the arena, inputs from its first half and outputs from its second, and starts
-/// again at the front of a half when it is full.
+/// Hands out pieces of the arena, inputs from its first half and outputs from its second, and
+/// starts again at the front of a half when it is full.
 class dealer {
-public:
+  public:
     explicit dealer(const buffer& arena) : arena_(arena) {}
 
     std::byte* input(std::int64_t bytes) { return piece(input_, 0, bytes); }
     std::byte* output(std::int64_t bytes) { return piece(output_, arena_.bytes() / 2, bytes); }
 
-private:
+  private:
     std::byte* piece(std::size_t& next, std::size_t from, std::int64_t bytes) const {
         const auto taken = static_cast<std::size_t>(round_up(bytes, 256));
         if (next + taken > arena_.bytes() / 2) next = 0;
@@ -48,10 +48,11 @@ constexpr matvec_shape matvec_shapes[] = {
     {"narrow", 2048, {512, 512}},
 };
 
-/// Adds the case when the row serves the problem. `make_args(deal)` gives one input set's arguments.
+/// Adds the case when the row serves the problem. `make_args(deal)` gives one input set's
+/// arguments.
 template <class MakeArgs>
-void add(std::vector<row_case>& to, const table& t, int index, const std::string& shape, const problem& p,
-         const buffer& arena, double l2_bytes, MakeArgs make_args) {
+void add(std::vector<row_case>& to, const table& t, int index, const std::string& shape,
+         const problem& p, const buffer& arena, double l2_bytes, MakeArgs make_args) {
     const row& r = t.rows[index];
     const arch& a = *t.target;
     if (constraint(r, p, a).why != limit::none || blocks_per_sm(r, p, a) < 1) return;
@@ -77,7 +78,8 @@ void add(std::vector<row_case>& to, const table& t, int index, const std::string
     to.push_back(std::move(c));
 }
 
-void add_row_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena, double l2) {
+void add_row_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
+                   double l2) {
     const computation& computes = t.rows[index].computes;
     for (const auto [k, rows] : row_shapes) {
         problem p;
@@ -92,7 +94,8 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
             row_args args;
             args.x = reinterpret_cast<float*>(deal.input(bytes));
             if (computes.scale) args.weight = reinterpret_cast<float*>(deal.input(4 * k));
-            if (p.needs.emits.has(format::f32)) args.f32 = reinterpret_cast<float*>(deal.output(bytes));
+            if (p.needs.emits.has(format::f32))
+                args.f32 = reinterpret_cast<float*>(deal.output(bytes));
             args.q8_1 = deal.output(q8_1_row_bytes(k) * rows);
             args.x_at = args.f32_at = {4 * k, bytes, bytes};
             args.k = args.quant_k = k;
@@ -102,7 +105,8 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
             args.weight_early = true;
             return args;
         };
-        add(to, t, index, "k" + std::to_string(k) + " rows" + std::to_string(rows), p, arena, l2, make_args);
+        add(to, t, index, "k" + std::to_string(k) + " rows" + std::to_string(rows), p, arena, l2,
+            make_args);
     }
 }
 
@@ -114,7 +118,8 @@ std::vector<format> listed(format_set set) {
     return all;
 }
 
-void add_matvec_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena, double l2) {
+void add_matvec_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
+                      double l2) {
     const row& r = t.rows[index];
     const std::vector<format> formats = listed(r.computes.weights);
     for (const matvec_shape& shape : matvec_shapes) {
@@ -151,8 +156,8 @@ void add_matvec_cases(std::vector<row_case>& to, const table& t, int index, cons
             }
             return args;
         };
-        const std::string name = std::string(shape.what) + " k" + std::to_string(shape.k) + " columns" +
-                                 std::to_string(p.columns);
+        const std::string name = std::string(shape.what) + " k" + std::to_string(shape.k) +
+                                 " columns" + std::to_string(p.columns);
         add(to, t, index, name, p, arena, l2, make_args);
     }
 }
@@ -162,8 +167,10 @@ void add_matvec_cases(std::vector<row_case>& to, const table& t, int index, cons
 std::vector<row_case> row_cases(const table& rows, const buffer& arena, double l2_bytes) {
     std::vector<row_case> all;
     for (int i = 0; i < rows.row_count; ++i) {
-        if (rows.rows[i].computes.kind == skeleton::row) add_row_cases(all, rows, i, arena, l2_bytes);
-        else add_matvec_cases(all, rows, i, arena, l2_bytes);
+        if (rows.rows[i].computes.kind == skeleton::row)
+            add_row_cases(all, rows, i, arena, l2_bytes);
+        else
+            add_matvec_cases(all, rows, i, arena, l2_bytes);
     }
     return all;
 }

@@ -7,8 +7,8 @@
 
 namespace catena::bench {
 
-/// A row on a shape. What is launched rotates through `arena`, whose first half holds inputs and whose
-/// second half takes outputs.
+/// A row on a shape. What is launched rotates through `arena`, whose first half holds inputs and
+/// whose second half takes outputs.
 struct row_case {
     int row = -1;
     timed what;

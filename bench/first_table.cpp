@@ -1,5 +1,5 @@
-// The first table: every row of the sm_90 set on the shapes of decode steps, beside the empty graph node,
-// the read and the copy bandwidth of the same run.
+// The first table: every row of the sm_90 set on the shapes of decode steps, beside the empty graph
+// node, the read and the copy bandwidth of the same run.
 #include "cases.hpp"
 #include "yardsticks.hpp"
 
@@ -33,7 +33,9 @@ std::string today() {
     return text;
 }
 
-nlohmann::json as_json(const timing& t) { return {{"median_us", t.median_us}, {"spread", t.spread}}; }
+nlohmann::json as_json(const timing& t) {
+    return {{"median_us", t.median_us}, {"spread", t.spread}};
+}
 
 }  // namespace
 
@@ -42,7 +44,8 @@ int main(int argc, char** argv) {
     std::string json_path;
     int rounds = 21;
     app.add_option("--json", json_path, "write the table here");
-    app.add_option("--rounds", rounds, "times that every case is measured")->check(CLI::PositiveNumber);
+    app.add_option("--rounds", rounds, "times that every case is measured")
+        ->check(CLI::PositiveNumber);
     CLI11_PARSE(app, argc, argv);
 
     cudaDeviceProp gpu{};
@@ -64,19 +67,22 @@ int main(int argc, char** argv) {
     const double read = timed_cases[1].bytes / timings[1].median_us;
     const double copy = timed_cases[2].bytes / timings[2].median_us;
     nlohmann::json out;
-    out["provenance"] = {{"gpu", gpu.name}, {"driver_cuda", version(cudaDriverGetVersion)},
-                         {"cuda", version(cudaRuntimeGetVersion)}, {"date", today()}, {"rounds", rounds}};
+    out["provenance"] = {{"gpu", gpu.name},
+                         {"driver_cuda", version(cudaDriverGetVersion)},
+                         {"cuda", version(cudaRuntimeGetVersion)},
+                         {"date", today()},
+                         {"rounds", rounds}};
     out["empty_node"] = as_json(timings[0]);
     out["read_bytes_per_us"] = read;
     out["copy_bytes_per_us"] = copy;
-    std::printf("%s: empty node %.2f us, read %.0f GB/s, copy %.0f GB/s\n", gpu.name, empty_us, read / 1e3,
-                copy / 1e3);
+    std::printf("%s: empty node %.2f us, read %.0f GB/s, copy %.0f GB/s\n", gpu.name, empty_us,
+                read / 1e3, copy / 1e3);
     std::printf("%9s %7s %10s %6s  %s\n", "median us", "spread", "attainable", "share", "case");
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const timing& t = timings[first_row + i];
         const double attainable_us = empty_us + cases[i].what.bytes / read;
-        std::printf("%9.2f %6.1f%% %10.2f %5.0f%%  %s\n", t.median_us, 100 * t.spread, attainable_us,
-                    100 * attainable_us / t.median_us, cases[i].what.name.c_str());
+        std::printf("%9.2f %6.1f%% %10.2f %5.0f%%  %s\n", t.median_us, 100 * t.spread,
+                    attainable_us, 100 * attainable_us / t.median_us, cases[i].what.name.c_str());
         nlohmann::json entry = as_json(t);
         entry["instance"] = row_name(rows, cases[i].row);
         entry["case"] = cases[i].what.name;

@@ -1,6 +1,6 @@
-// Timing of short kernels: a CUDA graph of many launches whose inputs rotate beyond the L2 cache, replayed
-// behind a backlog so that launch gaps do not show. Cases are measured in turns, so that clocks and heat
-// fall on all alike.
+// Timing of short kernels: a CUDA graph of many launches whose inputs rotate beyond the L2 cache,
+// replayed behind a backlog so that launch gaps do not show. Cases are measured in turns, so that
+// clocks and heat fall on all alike.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,8 +24,10 @@ inline void check(cudaError_t error, const char* what) {
 
 /// Device memory that lives as long as the value.
 class buffer {
-public:
-    explicit buffer(std::size_t bytes) : bytes_(bytes) { check(cudaMalloc(&data_, bytes), "cudaMalloc"); }
+  public:
+    explicit buffer(std::size_t bytes) : bytes_(bytes) {
+        check(cudaMalloc(&data_, bytes), "cudaMalloc");
+    }
     ~buffer() { cudaFree(data_); }
     buffer(const buffer&) = delete;
     buffer& operator=(const buffer&) = delete;
@@ -33,7 +35,7 @@ public:
     std::byte* data() const { return static_cast<std::byte*>(data_); }
     std::size_t bytes() const { return bytes_; }
 
-private:
+  private:
     void* data_ = nullptr;
     std::size_t bytes_ = 0;
 };
@@ -70,7 +72,8 @@ inline cudaGraphExec_t capture(const timed& what, int launches, cudaStream_t str
 }
 
 /// Microseconds of one replay that stands behind another one.
-inline double replay_us(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t from, cudaEvent_t to) {
+inline double replay_us(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t from,
+                        cudaEvent_t to) {
     check(cudaGraphLaunch(exec, stream), "warm replay");
     check(cudaEventRecord(from, stream), "record");
     check(cudaGraphLaunch(exec, stream), "replay");
@@ -83,7 +86,9 @@ inline double replay_us(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t f
 
 inline timing summary(std::vector<double> us) {
     std::sort(us.begin(), us.end());
-    const auto at = [&](double share) { return us[static_cast<std::size_t>(share * double(us.size() - 1))]; };
+    const auto at = [&](double share) {
+        return us[static_cast<std::size_t>(share * double(us.size() - 1))];
+    };
     return {at(0.5), (at(0.75) - at(0.25)) / 2 / at(0.5)};
 }
 

@@ -42,9 +42,11 @@ std::vector<timed> yardsticks(const buffer& arena, int sms) {
     const unsigned blocks = static_cast<unsigned>(sms) * 8;
     const double moved = 16.0 * static_cast<double>(half);
 
-    timed empty{.name = "empty", .launch = [](cudaStream_t s, int) { empty_kernel<<<1, 32, 0, s>>>(); }};
+    timed empty{.name = "empty",
+                .launch = [](cudaStream_t s, int) { empty_kernel<<<1, 32, 0, s>>>(); }};
     timed read{.name = "read", .bytes = moved, .launch = [=](cudaStream_t s, int) {
-                   read_kernel<<<blocks, threads, 0, s>>>(from, half, reinterpret_cast<unsigned*>(to));
+                   read_kernel<<<blocks, threads, 0, s>>>(from, half,
+                                                          reinterpret_cast<unsigned*>(to));
                }};
     timed copy{.name = "copy", .bytes = 2 * moved, .launch = [=](cudaStream_t s, int) {
                    copy_kernel<<<blocks, threads, 0, s>>>(from, to, half);

@@ -1,4 +1,5 @@
-// What the machine can do at all, measured beside the kernels: an empty graph node, reading, copying.
+// What the machine can do at all, measured beside the kernels: an empty graph node, reading,
+// copying.
 #pragma once
 
 #include "measure.hpp"

@@ -1,4 +1,5 @@
-// Every compiled row of the sm_90 set on a GPU, against the reference and against the host executor.
+// Every compiled row of the sm_90 set on a GPU, against the reference and against the host
+// executor.
 #include "cuda_machine.hpp"
 #include "host_machine.hpp"
 #include "sweep.hpp"
@@ -20,7 +21,8 @@ using namespace catena_test;
 bool device_is_there() {
     cudaDeviceProp gpu{};
     if (cudaGetDeviceProperties(&gpu, 0) == cudaSuccess && gpu.major == 9) return true;
-    if (std::getenv("CATENA_NEEDS_DEVICE") != nullptr) FAIL("device 0 is not of compute capability 9.0");
+    if (std::getenv("CATENA_NEEDS_DEVICE") != nullptr)
+        FAIL("device 0 is not of compute capability 9.0");
     WARN("skipped: no GPU of compute capability 9.0 as device 0");
     return false;
 }
