@@ -1,5 +1,5 @@
-// Everything an engine includes: describe your graph as a graph_view, plan it once, launch steps where the
-// plan says so. C++17; no Boost, no iostream; nothing is thrown.
+// Everything an engine includes: describe your graph as a graph_view, plan it once, launch steps
+// where the plan says so. C++17; no Boost, no iostream; nothing is thrown.
 #pragma once
 
 #include "catena/arch/arch.hpp"

@@ -60,7 +60,8 @@ TEST_CASE("a malformed tensor is named with its field", "[check]") {
     }
     SECTION("K that is not a multiple of the block") {
         c.g[c.w].ne[0] = 500;
-        CHECK_THAT(c.message(), Contains(c.at(c.w, "ne[0] is 500; expected a multiple of its format's block")));
+        CHECK_THAT(c.message(),
+                   Contains(c.at(c.w, "ne[0] is 500; expected a multiple of its format's block")));
     }
     SECTION("a format from nowhere") {
         c.g[c.x].type = static_cast<format>(200);
@@ -69,7 +70,8 @@ TEST_CASE("a malformed tensor is named with its field", "[check]") {
     SECTION("a source outside the view") {
         c.g[c.out].src[5] = 1000;
         graph_view v{c.g.tensors.data(), static_cast<id>(c.g.tensors.size()), c.g.nodes.data(), 3};
-        CHECK_THAT(c.message(v), Contains(c.at(c.out, "src is 1000; expected a tensor of the view")));
+        CHECK_THAT(c.message(v),
+                   Contains(c.at(c.out, "src is 1000; expected a tensor of the view")));
     }
     SECTION("a view of a tensor outside the view") {
         c.g[c.out].view_src = -7;
@@ -86,7 +88,8 @@ TEST_CASE("an order that cannot be executed is named with its node", "[check]") 
     broken_case c;
     SECTION("a source that runs later") {
         std::swap(c.g.nodes[0], c.g.nodes[2]);
-        CHECK_THAT(c.message(), Contains("node 0: a source is node 1; expected sources to run before"));
+        CHECK_THAT(c.message(),
+                   Contains("node 0: a source is node 1; expected sources to run before"));
     }
     SECTION("a cycle") {
         c.g[c.g.nodes[0]].src[0] = c.out;
@@ -114,6 +117,8 @@ TEST_CASE("an order that cannot be executed is named with its node", "[check]") 
 
 TEST_CASE("a view without tensors but with counts is refused", "[check]") {
     broken_case c;
-    CHECK_THAT(c.message(graph_view{nullptr, 3, nullptr, 0}), Contains("tensors or nodes are null"));
-    CHECK_THAT(c.message(graph_view{nullptr, -1, nullptr, 0}), Contains("expected counts of 0 or more"));
+    CHECK_THAT(c.message(graph_view{nullptr, 3, nullptr, 0}),
+               Contains("tensors or nodes are null"));
+    CHECK_THAT(c.message(graph_view{nullptr, -1, nullptr, 0}),
+               Contains("expected counts of 0 or more"));
 }

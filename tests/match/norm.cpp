@@ -212,6 +212,8 @@ TEST_CASE("names of no elements read nothing", "[match]") {
     plain_case c;
     const id nothing = c.g.view(c.mul, {0});
     c.g.same_shape(op::scale, nothing, {nothing});
+    c.g.view(c.mul, {0});
+    c.g.node(op::cpy, format::f32, {0}, {c.mul});
     const match m = match_at(c.g, c.norm);
     REQUIRE(m.found());
     CHECK_FALSE(m.f32_needed);

@@ -58,8 +58,10 @@ TEST_CASE("experts read through a RESHAPE", "[reader]") {
 TEST_CASE("a view that holds everything is another name, one that does not is not", "[reader]") {
     reader_case c;
     CHECK(c.left(c.g.matmul(format::q4_K, 64, c.g.view(c.mul, {512, 4}))) == reason::none);
-    const id part = c.g.view(c.mul, {512, 2}, 2048);
-    CHECK(c.left(c.g.matmul(format::q4_K, 64, part)) == reason::activation_strided);
+    const id start = c.g.view(c.mul, {512, 2});
+    CHECK(c.left(c.g.matmul(format::q4_K, 64, start)) == reason::activation_strided);
+    const id end = c.g.view(c.mul, {512, 2}, 4096);
+    CHECK(c.left(c.g.matmul(format::q4_K, 64, end)) == reason::activation_strided);
     const id turned = c.g.view(c.mul, {512, 4});
     c.g[turned].kind = op::permute;
     CHECK(c.left(c.g.matmul(format::q4_K, 64, turned)) == reason::activation_strided);

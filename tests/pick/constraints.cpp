@@ -34,7 +34,8 @@ TEST_CASE("a row serves what it computes, and less", "[constraints]") {
     bare.computes.residual = bare.computes.scale = false;
     CHECK(judge(bare, norm_problem(512)).why == limit::computes);
 
-    CHECK(judge(matvec(narrow_matvec), matvec_problem(512, {{format::q6_K, 64}})).why == limit::computes);
+    CHECK(judge(matvec(narrow_matvec), matvec_problem(512, {{format::q6_K, 64}})).why ==
+          limit::computes);
     CHECK(judge(matvec(narrow_matvec, q4 | q6), matvec_problem(512, {{format::q6_K, 64}})).why ==
           limit::none);
 }

@@ -1,5 +1,5 @@
-// Golden decisions on invented hardware: when one changes, somebody changed the cost model or a limit, and
-// should say so.
+// Golden decisions on invented hardware: when one changes, somebody changed the cost model or a
+// limit, and should say so.
 #include "catena/pick/name.hpp"
 #include "catena/pick/pick.hpp"
 
@@ -42,10 +42,15 @@ const std::vector<row> row_rows = {
 
 const std::vector<row> matvec_rows = {
     row_of(matvec_of(q4), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
-    row_of(matvec_of(q4), {.threads = 128, .rows = 4, .columns = 1, .piece = 1024, .stages = 4,
+    row_of(matvec_of(q4), {.threads = 128,
+                           .rows = 4,
+                           .columns = 1,
+                           .piece = 1024,
+                           .stages = 4,
                            .copy = copy_method::bulk}),
     row_of(matvec_of(q4), {.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2}),
-    row_of(matvec_of(q4 | q6), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
+    row_of(matvec_of(q4 | q6),
+           {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
 };
 
 }  // namespace
@@ -81,7 +86,20 @@ TEST_CASE("only a row that lists all formats of a group serves it", "[decisions]
     const table t = table_of(matvec_rows);
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q6_K, 512}}), t) ==
           "mul_mat.q4_K_q6_K.t64_r1_c1_p1024_s2_plain_global.toy");
-    CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q8_0, 512}}), t) == "none");
+    CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q8_0, 512}}), t) ==
+          "none");
+}
+
+TEST_CASE("a row pays for columns and formats that it has to spare", "[decisions]") {
+    policy wider = narrow_matvec;
+    wider.columns = 2;
+    const std::vector<row> rows = {row_of(matvec_of(q4 | q6), narrow_matvec),
+                                   row_of(matvec_of(q4), wider),
+                                   row_of(matvec_of(q4), narrow_matvec)};
+    const std::vector<row> same_stage = {row_of(matvec_of(q4 | q8), narrow_matvec),
+                                         row_of(matvec_of(q4), narrow_matvec)};
+    CHECK(pick(matvec_problem(4096, {{format::q4_K, 8192}}), table_of(rows)).row == 2);
+    CHECK(pick(matvec_problem(4096, {{format::q4_K, 8192}}), table_of(same_stage)).row == 1);
 }
 
 TEST_CASE("of rows that are equally good the first of the table is picked", "[decisions]") {
@@ -122,7 +140,8 @@ TEST_CASE("pick and choose agree", "[decisions]") {
     const table t = table_of(matvec_rows);
     for (const std::int64_t rows : {1, 7, 64, 1000, 8192, 128256})
         for (const std::int64_t columns : {1, 2, 4}) {
-            const problem p = matvec_problem(2048, {{format::q4_K, static_cast<int>(rows)}}, columns);
+            const problem p =
+                matvec_problem(2048, {{format::q4_K, static_cast<int>(rows)}}, columns);
             CHECK(pick(p, t).row == choose(p, t).best.row);
         }
 }
@@ -149,7 +168,8 @@ TEST_CASE("the same bits for every batch: one order, whatever would be faster", 
     CHECK(pick(misaligned, t, same).row == 2);
 }
 
-TEST_CASE("rows without a measurement are not picked when measurements are demanded", "[decisions]") {
+TEST_CASE("rows without a measurement are not picked when measurements are demanded",
+          "[decisions]") {
     std::vector<row> rows = row_rows;
     const preference measured{.measured_only = true};
     CHECK(pick(norm_problem(256), table_of(rows), measured).row == -1);
@@ -158,12 +178,13 @@ TEST_CASE("rows without a measurement are not picked when measurements are deman
 }
 
 TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decisions]") {
-    const row r = row_of(matvec_of(q4), {.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2});
+    const row r = row_of(matvec_of(q4),
+                         {.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2});
     problem p = matvec_problem(1024, {{format::q4_K, 1000}, {format::q4_K, 10}});
     const int resident = blocks_per_sm(r, p, toy_arch);
     REQUIRE(resident == 4);  // 128 threads of 64 registers
     const std::int32_t band = band_rows(r, p, toy_arch);
-    CHECK(band == 64);       // 1010 rows over 16 blocks, in steps of 4 warps x 2 rows
+    CHECK(band == 64);  // 1010 rows over 16 blocks, in steps of 4 warps x 2 rows
     CHECK(bands_of(p, band) == 16 + 1);
     CHECK(config_of(r, p, toy_arch, band).blocks == 17);
 
@@ -179,7 +200,8 @@ TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decis
     CHECK(config_of(r, p, toy_arch, expert_band).blocks == 3 * 6);
 }
 
-TEST_CASE("bytes are those of every operand once, experts one matrix for each column", "[decisions]") {
+TEST_CASE("bytes are those of every operand once, experts one matrix for each column",
+          "[decisions]") {
     CHECK(bytes_of(norm_problem(512, 2)) == 4 * 512 * 2 + 4 * 512 + 2 * 576);
     problem p = matvec_problem(512, {{format::q4_K, 10}}, 3);
     CHECK(bytes_of(p) == 3 * 576 + 10 * 288 + 3 * 10 * 4);

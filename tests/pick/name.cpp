@@ -7,7 +7,8 @@ using namespace catena;
 using namespace catena_test;
 
 TEST_CASE("a name spells what is computed, the formats, the policy and the arch", "[name]") {
-    CHECK(row_name(row_of(norm_row, kept_row), "toy") == "add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
+    CHECK(row_name(row_of(norm_row, kept_row), "toy") ==
+          "add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
     CHECK(row_name(row_of(quantize_row, plain_row), "toy") == "quantize.q8_1.t64_v0.toy");
     policy p = narrow_matvec;
     CHECK(row_name(row_of(matvec_of(q6 | q4), p), "toy") ==
@@ -26,14 +27,22 @@ TEST_CASE("policies that differ have names that differ", "[name]") {
     };
     policy p = base;
     CHECK_FALSE(differs(p));
-    p = base, p.threads = 96; CHECK(differs(p));
-    p = base, p.min_blocks = 2; CHECK(differs(p));
-    p = base, p.rows = 3; CHECK(differs(p));
-    p = base, p.columns = 3; CHECK(differs(p));
-    p = base, p.piece = 2048; CHECK(differs(p));
-    p = base, p.stages = 3; CHECK(differs(p));
-    p = base, p.copy = copy_method::async; CHECK(differs(p));
-    p = base, p.activation = activation_source::shared; CHECK(differs(p));
+    p = base, p.threads = 96;
+    CHECK(differs(p));
+    p = base, p.min_blocks = 2;
+    CHECK(differs(p));
+    p = base, p.rows = 3;
+    CHECK(differs(p));
+    p = base, p.columns = 3;
+    CHECK(differs(p));
+    p = base, p.piece = 2048;
+    CHECK(differs(p));
+    p = base, p.stages = 3;
+    CHECK(differs(p));
+    p = base, p.copy = copy_method::async;
+    CHECK(differs(p));
+    p = base, p.activation = activation_source::shared;
+    CHECK(differs(p));
     policy row = kept_row;
     row.vector = false;
     CHECK(policy_part(skeleton::row, row) != policy_part(skeleton::row, kept_row));

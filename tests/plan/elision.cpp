@@ -80,11 +80,13 @@ TEST_CASE("no outputs of a chain are lost, whichever node is flagged", "[plan]")
         c.g[on_norm ? c.norm : out].flags |= flag_output;
         const plan p = checked_plan(c.g);
         for (int i = 0; i < p.size(); ++i)
-            if ((c.g[c.g.nodes[static_cast<std::size_t>(i)]].flags & flag_output) != 0) CHECK_FALSE(p.at(i).elided);
+            if ((c.g[c.g.nodes[static_cast<std::size_t>(i)]].flags & flag_output) != 0)
+                CHECK_FALSE(p.at(i).elided);
     }
 }
 
-TEST_CASE("a norm that is read twice is left, and its MUL is quantized once all the same", "[plan]") {
+TEST_CASE("a norm that is read twice is left, and its MUL is quantized once all the same",
+          "[plan]") {
     norm_case c;
     c.g.matmul(format::q4_K, 64, c.mul);
     c.g.other({c.norm});
@@ -102,7 +104,8 @@ TEST_CASE("a norm without quantized readers is left", "[plan]") {
     CHECK(left_why(p, 0) == reason::not_read);
 }
 
-TEST_CASE("a norm whose matmuls have too many columns is left, and the columns are told", "[plan]") {
+TEST_CASE("a norm whose matmuls have too many columns is left, and the columns are told",
+          "[plan]") {
     graph_builder g;
     const id mul = g.scaled_norm(g.input(format::f32, {512, 5}));
     g.matmul(format::q4_K, 64, mul);
@@ -137,7 +140,8 @@ TEST_CASE("the residual add joins, and its sum stays for the next layer", "[plan
     }
 }
 
-TEST_CASE("two norms of one sum: the first takes the ADD, the second reads the sum", "[plan][residual]") {
+TEST_CASE("two norms of one sum: the first takes the ADD, the second reads the sum",
+          "[plan][residual]") {
     graph_builder g;
     const id x = g.input(format::f32, {512});
     const id sum = g.add(x, g.input(format::f32, {512}));
@@ -156,7 +160,8 @@ TEST_CASE("a value of the engine's is quantized once for all its matmuls", "[pla
     const plan p = checked_plan(g);
     CHECK(steps_of(p) == "1:, 1: 1 3");
     CHECK(p.at(1).role == role::launch);
-    CHECK(p.steps()[0].what.needs == computation{.kind = skeleton::row, .emits = format_set::of(format::q8_1)});
+    CHECK(p.steps()[0].what.needs ==
+          computation{.kind = skeleton::row, .emits = format_set::of(format::q8_1)});
     CHECK(p.chains()[0].activation == glu);
 }
 

@@ -50,7 +50,8 @@ struct readers {
     explicit readers(const json::graph& graph)
         : g(graph), nodes(graph.tensors.size()), output(graph.tensors.size(), false) {
         for (std::size_t t = 0; t < g.tensors.size(); ++t)
-            if ((g.tensors[t].flags & flag_output) != 0) output[root(static_cast<std::int32_t>(t))] = true;
+            if ((g.tensors[t].flags & flag_output) != 0)
+                output[root(static_cast<std::int32_t>(t))] = true;
         for (std::size_t i = 0; i < g.nodes.size(); ++i) {
             const tensor& t = g.tensors[static_cast<std::size_t>(g.nodes[i])];
             if (launches_nothing(t.kind) || elements(t) == 0) continue;
@@ -65,7 +66,8 @@ struct readers {
         return static_cast<std::size_t>(t);
     }
 
-    /// Empty when every value that the plan of nodes [first, ...) elides is read by its own chain only.
+    /// Empty when every value that the plan of nodes [first, ...) elides is read by its own chain
+    /// only.
     std::string lost(const plan& p, int first) const {
         const auto chain_of = [&p](int i) {
             const std::int32_t s = p.at(i).step;
@@ -75,7 +77,8 @@ struct readers {
             for (const std::int32_t i : p.covered(s)) {
                 if (!p.at(i).elided) continue;
                 const std::size_t value = root(g.nodes[static_cast<std::size_t>(i + first)]);
-                if (output[value]) return "node " + std::to_string(i + first) + " is an output, but elided";
+                if (output[value])
+                    return "node " + std::to_string(i + first) + " is an output, but elided";
                 for (const int reader : nodes[value]) {
                     const int inside = reader - first;
                     if (inside < 0 || inside >= p.size() || chain_of(inside) != s.chain)
@@ -116,10 +119,13 @@ TEST_CASE("cut at every node, nothing that is read beyond the cut is elided", "[
                 const graph_view part = g.slice(first, last);
                 const plan p = planner.plan(part);
                 if (!p.state().ok()) FAIL("cut " << cut << ": " << p.state().message);
-                if (const std::string s = read.lost(p, first); !s.empty()) FAIL("cut " << cut << ": " << s);
+                if (const std::string s = read.lost(p, first); !s.empty())
+                    FAIL("cut " << cut << ": " << s);
                 if (cut % 199 != 0) continue;
-                if (const std::string s = inconsistency(part, p); !s.empty()) FAIL("cut " << cut << ": " << s);
-                if (const std::string s = difference(part, p); !s.empty()) FAIL("cut " << cut << ": " << s);
+                if (const std::string s = inconsistency(part, p); !s.empty())
+                    FAIL("cut " << cut << ": " << s);
+                if (const std::string s = difference(part, p); !s.empty())
+                    FAIL("cut " << cut << ": " << s);
             }
         }
     }

@@ -72,9 +72,14 @@ TEST_CASE("the engine's loop runs every node once, itself or through a step", "[
     recorder log;
     std::vector<int> run_myself;
     for (int i = 0; i < graph.size(); ++i) switch (p.at(i).role) {
-            case role::engine: run_myself.push_back(i); break;
-            case role::launch: REQUIRE(p.launch(i, &log, workspace).ok()); break;
-            case role::covered: break;
+            case role::engine:
+                run_myself.push_back(i);
+                break;
+            case role::launch:
+                REQUIRE(p.launch(i, &log, workspace).ok());
+                break;
+            case role::covered:
+                break;
         }
     CHECK(steps_of(p) == "1: 0 1, 2: 2 3, 6: 4 5 6, 7: 7");
     CHECK(run_myself == std::vector<int>{8});

@@ -87,8 +87,8 @@ TEST_CASE("an input that is overwritten between norm and MUL is read in time", "
 }
 
 TEST_CASE("a step does not move over what another step moved", "[plan][memory]") {
-    // The last matmul is hoisted to the first reader of its activation. Its result takes the memory of x, so
-    // the norm of x, whose MUL stands behind that reader, must not wait for its MUL.
+    // The last matmul is hoisted to the first reader of its activation. Its result takes the memory
+    // of x, so the norm of x, whose MUL stands behind that reader, must not wait for its MUL.
     graph_builder g;
     const id early = g.scaled_norm(g.input(format::f32, {512}));
     const id x = g.other({g.input(format::f32, {512})});

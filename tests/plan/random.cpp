@@ -1,4 +1,5 @@
-// Random graphs in random memory: whatever the planner does with them must read what the engine's order reads.
+// Random graphs in random memory: whatever the planner does with them must read what the engine's
+// order reads.
 #include "cases.hpp"
 
 #include <random>
@@ -8,8 +9,8 @@ using namespace catena_test;
 
 namespace {
 
-/// A graph of norms, matmuls, adds and unknown ops over a few values, in an arena so small that memory is
-/// reused all the time.
+/// A graph of norms, matmuls, adds and unknown ops over a few values, in an arena so small that
+/// memory is reused all the time.
 struct random_graph {
     graph_builder g;
     std::mt19937 random;
@@ -23,23 +24,35 @@ struct random_graph {
     }
 
     int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
-    id any() { return values[values.size() - 1 - static_cast<std::size_t>(below(std::min(4, static_cast<int>(values.size()))))]; }
+    id any() {
+        return values[values.size() - 1 -
+                      static_cast<std::size_t>(
+                          below(std::min(4, static_cast<int>(values.size()))))];
+    }
 
     void grow() {
-        static constexpr format formats[] = {format::q4_K, format::q6_K, format::q8_0, format::mxfp4, format::f32};
+        static constexpr format formats[] = {format::q4_K, format::q6_K, format::q8_0,
+                                             format::mxfp4, format::f32};
         switch (below(8)) {
-            case 0: case 1: {
+            case 0:
+            case 1: {
                 const id norm = g.rms_norm(any());
                 if (below(8) == 0) values.push_back(g.other({norm}));
                 if (below(4) == 0) values.push_back(g.matmul(formats[below(3)], 512, any()));
                 values.push_back(g.mul(norm, g.weight(format::f32, {512})));
                 break;
             }
-            case 2: case 3: case 4:
+            case 2:
+            case 3:
+            case 4:
                 values.push_back(g.matmul(formats[below(5)], 512, any()));
                 break;
-            case 5: values.push_back(g.add(any(), any())); break;
-            case 6: values.push_back(g.other({any(), any()})); break;
+            case 5:
+                values.push_back(g.add(any(), any()));
+                break;
+            case 6:
+                values.push_back(g.other({any(), any()}));
+                break;
             case 7: {
                 const id flat = g.reshape(any(), {512, 2, 1});
                 values.push_back(g.matmul(formats[below(3)], 512, flat));
@@ -49,8 +62,8 @@ struct random_graph {
         if (below(10) == 0) g[g.nodes.back()].flags |= flag_output;
     }
 
-    /// Gives every node's result a place of an arena where no value lies that is still read; sometimes exactly
-    /// over an input that dies here, as engines do.
+    /// Gives every node's result a place of an arena where no value lies that is still read;
+    /// sometimes exactly over an input that dies here, as engines do.
     void allocate() {
         const int count = static_cast<int>(g.nodes.size());
         std::vector<int> last(g.tensors.size(), -1);
@@ -58,7 +71,9 @@ struct random_graph {
         std::vector<bool> read(g.tensors.size(), false);
         for (int i = 0; i < count; ++i)
             for (const id s : g[g.nodes[static_cast<std::size_t>(i)]].src)
-                if (s != no_tensor) last[static_cast<std::size_t>(root(s))] = i, read[static_cast<std::size_t>(s)] = true;
+                if (s != no_tensor)
+                    last[static_cast<std::size_t>(root(s))] = i,
+                    read[static_cast<std::size_t>(s)] = true;
         for (const id n : g.nodes)
             if (!read[static_cast<std::size_t>(n)] || (g[n].flags & flag_output) != 0)
                 last[static_cast<std::size_t>(root(n))] = count;

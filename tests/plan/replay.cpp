@@ -29,7 +29,8 @@ std::vector<symbolic_memory::run> symbolic_memory::read(const tensor& t) const {
     std::vector<run> out;
     std::uint64_t at = t.offset;
     const std::uint64_t last = at + static_cast<std::uint64_t>(extent_bytes(t));
-    const auto add = [&](std::uint64_t first, std::uint64_t end, std::int32_t writer, std::uint64_t version) {
+    const auto add = [&](std::uint64_t first, std::uint64_t end, std::int32_t writer,
+                         std::uint64_t version) {
         if (!out.empty() && out.back().writer == writer && out.back().version == version &&
             out.back().last == first)
             out.back().last = end;
@@ -38,7 +39,8 @@ std::vector<symbolic_memory::run> symbolic_memory::read(const tensor& t) const {
     };
     auto it = runs_.upper_bound({t.buffer, at});
     if (it != runs_.begin() && std::prev(it)->first.first == t.buffer) --it;
-    for (; at < last && it != runs_.end() && it->first.first == t.buffer && it->first.second < last; ++it) {
+    for (; at < last && it != runs_.end() && it->first.first == t.buffer && it->first.second < last;
+         ++it) {
         if (it->second.last <= at) continue;
         if (it->first.second > at) add(at, it->first.second, nobody, 0);
         at = std::max(at, it->first.second);
@@ -54,7 +56,9 @@ namespace {
 
 using run = symbolic_memory::run;
 
-std::uint64_t mixed(std::uint64_t h, std::uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); }
+std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
+    return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29);
+}
 
 /// What one order of execution read and left behind.
 struct replay {
@@ -84,7 +88,9 @@ struct replay {
 };
 
 bool overlap(const tensor& a, const tensor& b) {
-    const auto end = [](const tensor& t) { return t.offset + static_cast<std::uint64_t>(extent_bytes(t)); };
+    const auto end = [](const tensor& t) {
+        return t.offset + static_cast<std::uint64_t>(extent_bytes(t));
+    };
     return a.buffer == b.buffer && a.offset < end(b) && b.offset < end(a);
 }
 
@@ -96,7 +102,9 @@ bool same_elements(const tensor& a, const tensor& b) {
     return true;
 }
 
-std::string at_node(int i, const std::string& what) { return "node " + std::to_string(i) + ": " + what; }
+std::string at_node(int i, const std::string& what) {
+    return "node " + std::to_string(i) + ": " + what;
+}
 
 }  // namespace
 
@@ -118,14 +126,16 @@ std::string difference(const graph_view& view, const plan& plan) {
     std::map<std::int64_t, std::pair<std::int64_t, std::int32_t>> workspace;
     const auto holds = [&](std::int64_t from, std::int64_t to, std::int32_t chain) {
         for (const auto& [first, end_and_chain] : workspace)
-            if (end_and_chain.second == chain && first <= from && to <= end_and_chain.first) return true;
+            if (end_and_chain.second == chain && first <= from && to <= end_and_chain.first)
+                return true;
         return false;
     };
     const auto compare = [&](int i) -> std::string {
         const auto node = static_cast<std::size_t>(i);
         for (std::size_t s = 0; s < planned.seen[node].size(); ++s)
             if (!planned.seen[node][s].empty() && planned.seen[node][s] != engine.seen[node][s])
-                return at_node(i, "source " + std::to_string(s) + " reads other bytes than in the engine's order");
+                return at_node(i, "source " + std::to_string(s) +
+                                      " reads other bytes than in the engine's order");
         return "";
     };
 
@@ -149,32 +159,38 @@ std::string difference(const graph_view& view, const plan& plan) {
                     for (const std::int32_t w : covered)
                         if (!plan.at(w).elided && overlap(view.at(t), view.node(w)) &&
                             !(is_row && same_elements(view.at(t), view.node(w))))
-                            return at_node(w, "its step writes over what another of its threads reads");
+                            return at_node(
+                                w, "its step writes over what another of its threads reads");
                 }
                 if (std::string d = compare(n); !d.empty()) return d;
             }
             if (is_row) {
-                if (covered.size() == 0) {  // a value of the engine's: every reader of it must have seen this
+                if (covered.size() ==
+                    0) {  // a value of the engine's: every reader of it must have seen this
                     const auto now = planned.memory.read(view.at(c.activation));
                     for (const step& reader : plan.steps())
                         if (reader.chain == s.chain && reader.what.needs.kind == skeleton::matvec)
                             for (const std::int32_t n : plan.covered(reader))
                                 if (engine.seen[static_cast<std::size_t>(n)][1] != now)
-                                    return at_node(n, "its activation was quantized from other bytes");
+                                    return at_node(n,
+                                                   "its activation was quantized from other bytes");
                 }
                 const std::int64_t first = c.workspace_offset;
                 const std::int64_t last = first + c.workspace_bytes;
                 if (first % 256 != 0 || last > plan.workspace_bytes())
                     return at_node(i, "its activation is not inside the workspace");
                 for (auto it = workspace.begin(); it != workspace.end();)
-                    it = it->first < last && first < it->second.first ? workspace.erase(it) : std::next(it);
+                    it = it->first < last && first < it->second.first ? workspace.erase(it)
+                                                                      : std::next(it);
                 workspace[first] = {last, s.chain};
-            } else if (!holds(c.workspace_offset, c.workspace_offset + c.workspace_bytes, s.chain)) {
+            } else if (!holds(c.workspace_offset, c.workspace_offset + c.workspace_bytes,
+                              s.chain)) {
                 return at_node(i, "its activation is no longer in the workspace");
             }
             for (const std::int32_t n : covered)
                 if (!plan.at(n).elided) planned.write(n);
-            for (const std::int32_t n : covered) {  // nothing written by this step may lie over another result
+            for (const std::int32_t n :
+                 covered) {  // nothing written by this step may lie over another result
                 if (plan.at(n).elided) continue;
                 for (const run& r : planned.memory.read(view.node(n)))
                     if (r.writer != n) return at_node(n, "two results of one step share memory");
@@ -198,7 +214,8 @@ std::string difference(const graph_view& view, const plan& plan) {
         const std::vector<run> left = engine.memory.read(t);
         if (!wanted || left.size() != 1 || left[0].writer == symbolic_memory::nobody) continue;
         const std::int32_t writer = view.nodes[left[0].writer];
-        if (writer != view.nodes[i] && writer != t.view_src) continue;  // the engine itself did not keep it
+        if (writer != view.nodes[i] && writer != t.view_src)
+            continue;  // the engine itself did not keep it
         if (planned.memory.read(t) != left)
             return at_node(i, "its result is wanted outside and is not left behind");
     }
@@ -220,17 +237,20 @@ std::string inconsistency(const graph_view& view, const plan& plan) {
             step_of[static_cast<std::size_t>(n)] = static_cast<std::int32_t>(s);
         }
         const bool is_row = step.what.needs.kind == skeleton::row;
-        if (!is_row && plan.covered(step).size() != static_cast<std::size_t>(step.what.member_count))
+        if (!is_row &&
+            plan.covered(step).size() != static_cast<std::size_t>(step.what.member_count))
             return "a group covers other nodes than its members";
         if (step.row < 0 || step.row >= plan.rows().row_count) return "a step has no row";
     }
     for (int i = 0; i < view.size(); ++i) {
         const node_plan& n = plan.at(i);
         const bool launched = launches.count(i) != 0;
-        if (n.step != step_of[static_cast<std::size_t>(i)]) return at_node(i, "its step does not cover it");
+        if (n.step != step_of[static_cast<std::size_t>(i)])
+            return at_node(i, "its step does not cover it");
         const role expected = launched ? role::launch : n.step >= 0 ? role::covered : role::engine;
         if (n.role != expected) return at_node(i, std::string("its role is ") + name(n.role));
-        if (launched && n.step < 0) return at_node(i, "a step is launched in place of a node that it leaves out");
+        if (launched && n.step < 0)
+            return at_node(i, "a step is launched in place of a node that it leaves out");
         if (n.elided && n.step < 0) return at_node(i, "it is elided, and nobody covers it");
     }
     return "";

@@ -1,5 +1,6 @@
-// An oracle for plans that knows nothing of how they are made. It replays the engine's order on a symbolic
-// memory where every byte remembers which node wrote it, then the plan's order, and compares what is read.
+// An oracle for plans that knows nothing of how they are made. It replays the engine's order on a
+// symbolic memory where every byte remembers which node wrote it, then the plan's order, and
+// compares what is read.
 #pragma once
 
 #include "catena/plan/planner.hpp"
@@ -41,8 +42,9 @@ class symbolic_memory {
     std::map<std::pair<std::int32_t, std::uint64_t>, written> runs_;  // by buffer and first byte
 };
 
-/// Empty when the plan reads, everywhere, what the engine's order reads, and leaves behind every value that
-/// somebody outside may read; else a sentence about the first difference. The view must be allocated.
+/// Empty when the plan reads, everywhere, what the engine's order reads, and leaves behind every
+/// value that somebody outside may read; else a sentence about the first difference. The view must
+/// be allocated.
 std::string difference(const catena::graph_view& view, const catena::plan& plan);
 
 /// Empty when roles, steps and covered nodes of a plan fit together; else what does not.

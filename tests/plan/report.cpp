@@ -58,7 +58,8 @@ TEST_CASE("every reason and every limit has a sentence without open places", "[r
     }
 }
 
-TEST_CASE("a malformed graph and a table without rows are the engine's, with the reason", "[report]") {
+TEST_CASE("a malformed graph and a table without rows are the engine's, with the reason",
+          "[report]") {
     norm_case c;
     c.g.matmul(format::q4_K, 64, c.mul);
     SECTION("graph") {

@@ -18,7 +18,9 @@ TEST_CASE("a step may not pass what another step reads besides its nodes", "[sch
     move hoist;
     hoist.launch_at = 1;
     hoist.nodes = {{3, false, 0}};
-    SECTION("as an engine node it reads x") { CHECK(schedule(index).blocker(hoist) == g.position(reader)); }
+    SECTION("as an engine node it reads x") {
+        CHECK(schedule(index).blocker(hoist) == g.position(reader));
+    }
     SECTION("as a step it reads the workspace, and its row step reads x") {
         schedule s(index);
         move row;

@@ -17,7 +17,8 @@ TEST_CASE("a buffer takes the lowest gap that holds it", "[workspace]") {
     CHECK(p.bytes == 1280);
 }
 
-TEST_CASE("a buffer that is read last where another is born does not give it its bytes", "[workspace]") {
+TEST_CASE("a buffer that is read last where another is born does not give it its bytes",
+          "[workspace]") {
     CHECK(pack({{256, 0, 4}, {256, 4, 6}}, 256).bytes == 512);
     CHECK(pack({{256, 0, 4}, {256, 5, 6}}, 256).bytes == 256);
     CHECK(pack({}, 256).bytes == 0);

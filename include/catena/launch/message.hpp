@@ -17,6 +17,8 @@ status failure(status_code code, const char* format, Args... args) {
     return out;
 }
 
-inline status failure(status_code code, const char* message) { return failure(code, "%s", message); }
+inline status failure(status_code code, const char* message) {
+    return failure(code, "%s", message);
+}
 
 }  // namespace catena

@@ -1,5 +1,5 @@
-// Is a graph view well-formed? Everything after this check indexes tensors and multiplies sizes without
-// looking again. An engine's adapter can be wrong; a planner must not crash on it.
+// Is a graph view well-formed? Everything after this check indexes tensors and multiplies sizes
+// without looking again. An engine's adapter can be wrong; a planner must not crash on it.
 #pragma once
 
 #include "catena/launch/message.hpp"
@@ -10,12 +10,13 @@
 
 namespace catena {
 
-/// Above these no product of a size and a stride is in range; no tensor of any engine comes near. (As
-/// floating-point numbers, in which a product that is too large does not wrap.)
+/// Above these no product of a size and a stride is in range; no tensor of any engine comes near.
+/// (As floating-point numbers, in which a product that is too large does not wrap.)
 inline constexpr double max_elements = 0x1p48;
 inline constexpr double max_extent = 0x1p60;
 
-/// What is wrong with a tensor: a field, its value, and what was expected of it. `field` null: nothing.
+/// What is wrong with a tensor: a field, its value, and what was expected of it. `field` null:
+/// nothing.
 struct tensor_fault {
     const char* field = nullptr;
     std::int64_t have = 0;
@@ -40,48 +41,55 @@ inline tensor_fault fault_of(const graph_view& view, std::int32_t index) {
         if (extent > max_extent) return {nb[d], t.nb[d], "a tensor of 2^60 bytes at most"};
     }
     const int block = info(t.type).block_elements;
-    if (block > 1 && t.ne[0] % block != 0) return {"ne[0]", t.ne[0], "a multiple of its format's block"};
+    if (block > 1 && t.ne[0] % block != 0)
+        return {"ne[0]", t.ne[0], "a multiple of its format's block"};
     if (static_cast<double>(t.offset) > max_extent) return {"offset", -1, "2^60 bytes at most"};
     if (t.uses < unknown_uses) return {"uses", t.uses, "a count, or -1 for unknown"};
     for (const std::int32_t s : t.src)
-        if (s < no_tensor || s >= view.tensor_count) return {"src", s, "a tensor of the view, or -1"};
+        if (s < no_tensor || s >= view.tensor_count)
+            return {"src", s, "a tensor of the view, or -1"};
     if (t.view_src < no_tensor || t.view_src >= view.tensor_count)
         return {"view_src", t.view_src, "a tensor of the view, or -1"};
     return {};
 }
 
-/// ok, or a sentence that names tensor or node, field and what was expected. `position` receives, per
-/// tensor, its place in the view's nodes, or -1.
+/// ok, or a sentence that names tensor or node, field and what was expected. `position` receives,
+/// per tensor, its place in the view's nodes, or -1.
 inline status check(const graph_view& view, std::vector<std::int32_t>& position) {
     const auto wrong = [](const char* sentence, int a, int b) {
         return failure(status_code::invalid_argument, sentence, a, b);
     };
     if (view.tensor_count < 0 || view.node_count < 0)
-        return wrong("the view has %d tensors and %d nodes; expected counts of 0 or more", view.tensor_count,
-                     view.node_count);
-    if ((view.tensors == nullptr && view.tensor_count > 0) || (view.nodes == nullptr && view.node_count > 0))
+        return wrong("the view has %d tensors and %d nodes; expected counts of 0 or more",
+                     view.tensor_count, view.node_count);
+    if ((view.tensors == nullptr && view.tensor_count > 0) ||
+        (view.nodes == nullptr && view.node_count > 0))
         return failure(status_code::invalid_argument, "the view's tensors or nodes are null");
     for (std::int32_t t = 0; t < view.tensor_count; ++t)
         if (const tensor_fault f = fault_of(view, t); f.field != nullptr)
-            return failure(status_code::invalid_argument, "tensor %d: %s is %lld; expected %s", t, f.field,
-                           static_cast<long long>(f.have), f.expected);
+            return failure(status_code::invalid_argument, "tensor %d: %s is %lld; expected %s", t,
+                           f.field, static_cast<long long>(f.have), f.expected);
 
     position.assign(static_cast<std::size_t>(view.tensor_count), -1);
     for (int i = 0; i < view.node_count; ++i) {
         const std::int32_t t = view.nodes[i];
         if (t < 0 || t >= view.tensor_count)
-            return wrong("node %d: its tensor index is %d; expected one of the view's tensors", i, t);
+            return wrong("node %d: its tensor index is %d; expected one of the view's tensors", i,
+                         t);
         std::int32_t& place = position[static_cast<std::size_t>(t)];
         if (place >= 0)
-            return wrong("node %d: its tensor is node %d already; expected every tensor once", i, place);
+            return wrong("node %d: its tensor is node %d already; expected every tensor once", i,
+                         place);
         place = i;
     }
     for (int i = 0; i < view.node_count; ++i) {
         const tensor& t = view.node(i);
         for (const std::int32_t s : t.src)
             if (s != no_tensor && position[static_cast<std::size_t>(s)] >= i)
-                return wrong("node %d: a source is node %d; expected sources to run before their readers "
-                             "(a cycle, or a wrong order)", i, position[static_cast<std::size_t>(s)]);
+                return wrong(
+                    "node %d: a source is node %d; expected sources to run before their readers "
+                    "(a cycle, or a wrong order)",
+                    i, position[static_cast<std::size_t>(s)]);
     }
     return {};
 }

@@ -1,5 +1,6 @@
-// What matching and planning ask of a graph again and again, computed once per plan in linear time: where
-// a tensor is produced, whose memory it names, who reads that memory, and whether anybody outside may.
+// What matching and planning ask of a graph again and again, computed once per plan in linear time:
+// where a tensor is produced, whose memory it names, who reads that memory, and whether anybody
+// outside may.
 #pragma once
 
 #include "catena/match/check.hpp"
@@ -35,21 +36,29 @@ class graph_index {
     std::int32_t position(std::int32_t tensor) const { return position_[at(tensor)]; }
     std::int32_t root(std::int32_t tensor) const { return root_[at(tensor)]; }
 
-    /// Readers of the memory of a root: every edge of a node that launches something and moves elements.
-    const use* readers_begin(std::int32_t root) const { return uses_.data() + first_use_[at(root)]; }
-    const use* readers_end(std::int32_t root) const { return uses_.data() + first_use_[at(root) + 1]; }
+    /// Readers of the memory of a root: every edge of a node that launches something and moves
+    /// elements.
+    const use* readers_begin(std::int32_t root) const {
+        return uses_.data() + first_use_[at(root)];
+    }
+    const use* readers_end(std::int32_t root) const {
+        return uses_.data() + first_use_[at(root) + 1];
+    }
     int reader_count(std::int32_t root) const {
         return first_use_[at(root) + 1] - first_use_[at(root)];
     }
 
-    /// May a node outside the view read this root's memory through any name? Counts that the engine does not
-    /// know say yes, and so does a value that nobody reads at all: it must be somebody's result.
+    /// May a node outside the view read this root's memory through any name? Counts that the engine
+    /// does not know say yes, and so does a value that nobody reads at all: it must be somebody's
+    /// result.
     bool read_outside(std::int32_t root) const { return (marks_[at(root)] & outside) != 0; }
     bool output(std::int32_t root) const { return (marks_[at(root)] & is_output) != 0; }
-    /// Does a node of the view write into this root's memory by declaration (as CPY and SET_ROWS do)?
+    /// Does a node of the view write into this root's memory by declaration (as CPY and SET_ROWS
+    /// do)?
     bool written_in_place(std::int32_t root) const { return (marks_[at(root)] & in_place) != 0; }
 
-    /// Where the value of a root begins and ends to matter: positions; -1: before the view, max: after it.
+    /// Where the value of a root begins and ends to matter: positions; -1: before the view, max:
+    /// after it.
     std::int32_t live_from(std::int32_t root) const { return position_[at(root)]; }
     std::int32_t live_until(std::int32_t root) const { return last_use_[at(root)]; }
 
@@ -75,9 +84,11 @@ class graph_index {
                     break;
                 }
                 if (steps > view.tensor_count)
-                    return failure(status_code::invalid_argument,
-                                   "tensor %d: its view_src leads back to itself; expected the tensor "
-                                   "whose memory it names", t);
+                    return failure(
+                        status_code::invalid_argument,
+                        "tensor %d: its view_src leads back to itself; expected the tensor "
+                        "whose memory it names",
+                        t);
             }
             root_[at(t)] = root;
         }
@@ -91,7 +102,8 @@ class graph_index {
             const tensor& t = view.node(i);
             if (launches_nothing(t.kind) || elements(t) == 0) continue;
             for (std::int32_t s = 0; s < max_src; ++s)
-                if (t.src[s] != no_tensor && elements(view.at(t.src[s])) != 0) f(i, s, root_[at(t.src[s])]);
+                if (t.src[s] != no_tensor && elements(view.at(t.src[s])) != 0)
+                    f(i, s, root_[at(t.src[s])]);
         }
     }
 

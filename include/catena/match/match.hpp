@@ -1,5 +1,5 @@
-// Matching: does a chain fit at a node? The answer is a place with its operands and every reader of its
-// value, or the reason why not. Use edges are followed, not neighbours.
+// Matching: does a chain fit at a node? The answer is a place with its operands and every reader of
+// its value, or the reason why not. Use edges are followed, not neighbours.
 #pragma once
 
 #include "catena/match/reader.hpp"
@@ -14,17 +14,17 @@ namespace catena {
 inline constexpr std::int64_t max_values = std::numeric_limits<std::int32_t>::max();
 
 struct match {
-    finding why;                            ///< why.why is none when the chain fits
+    finding why;                                 ///< why.why is none when the chain fits
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
-    std::int32_t x = no_tensor;             ///< what the chain reads
+    std::int32_t x = no_tensor;                  ///< what the chain reads
     std::int32_t residual = no_tensor;
     std::int32_t weight = no_tensor;
     float eps = 0;
-    std::int32_t activation = no_tensor;    ///< the tensor that holds the chain's value
-    std::int64_t quant_k = 0;               ///< elements of a row as the served matmuls read it
-    std::vector<reader> readers;            ///< of the activation through all its names, in node order
-    bool sum_needed = false;                ///< somebody else reads, or may read, x + residual
-    bool f32_needed = false;                ///< somebody who cannot be served reads, or may read, the value
+    std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
+    std::int64_t quant_k = 0;             ///< elements of a row as the served matmuls read it
+    std::vector<reader> readers;  ///< of the activation through all its names, in node order
+    bool sum_needed = false;      ///< somebody else reads, or may read, x + residual
+    bool f32_needed = false;      ///< somebody who cannot be served reads, or may read, the value
 
     bool found() const { return why.why == reason::none; }
     int servable() const {
@@ -36,7 +36,8 @@ struct match {
 
 class matcher {
   public:
-    matcher(const graph_index& index, const pattern& chain) : index_(index), view_(index.view), chain_(chain) {}
+    matcher(const graph_index& index, const pattern& chain)
+        : index_(index), view_(index.view), chain_(chain) {}
 
     /// A chain with a norm, at the RMS_NORM that is node `position`.
     match at_norm(std::int32_t position) const {
@@ -55,14 +56,17 @@ class matcher {
         m.x = m.activation = value;
         const tensor& t = view_.at(value);
         m.why = {index_.position(value), plain_rows(t), t.nb[0], 4};
-        if (m.found() && index_.written_in_place(index_.root(value))) m.why.why = reason::written_in_place;
-        if (m.found() && elements(t) > max_values) m.why = {m.why.node, reason::too_large, elements(t), max_values};
+        if (m.found() && index_.written_in_place(index_.root(value)))
+            m.why.why = reason::written_in_place;
+        if (m.found() && elements(t) > max_values)
+            m.why = {m.why.node, reason::too_large, elements(t), max_values};
         if (!m.found()) return m;
         read_activation(m);
         const auto elsewhere = [&](const reader& r) {
             return !names_whole(view_, view_.node(r.node).src[r.slot], value);
         };
-        m.readers.erase(std::remove_if(m.readers.begin(), m.readers.end(), elsewhere), m.readers.end());
+        m.readers.erase(std::remove_if(m.readers.begin(), m.readers.end(), elsewhere),
+                        m.readers.end());
         m.f32_needed = false;  // the engine wrote it
         return m;
     }
@@ -120,7 +124,8 @@ class matcher {
         for (const use* u = only; u != index_.readers_end(n); ++u)
             has_mul = has_mul || view_.node(u->node).kind == op::mul;
         if (!has_mul) return {m.norm, reason::unscaled};
-        if (index_.reader_count(n) != 1) return {m.norm, reason::read_elsewhere, index_.reader_count(n)};
+        if (index_.reader_count(n) != 1)
+            return {m.norm, reason::read_elsewhere, index_.reader_count(n)};
         if (index_.output(n)) return {m.norm, reason::is_output};
         if (index_.read_outside(n)) return {m.norm, reason::read_outside};
 
@@ -160,7 +165,8 @@ class matcher {
         }
         m.x = view_.at(sum).src[0];
         m.residual = view_.at(sum).src[1];
-        m.sum_needed = index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
+        m.sum_needed =
+            index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
         return {};
     }
 

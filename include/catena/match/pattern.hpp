@@ -1,5 +1,5 @@
-// The graph pattern of a chain, derived from its stages: which ops stand before the value that is emitted
-// and quantized, and which matrices may read it.
+// The graph pattern of a chain, derived from its stages: which ops stand before the value that is
+// emitted and quantized, and which matrices may read it.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
@@ -11,11 +11,11 @@ struct pattern {
     bool residual = false;      ///< an ADD stands before the norm
     format_set sum_emits = {};  ///< formats of x + residual
     bool norm = false;
-    bool scale = false;         ///< a MUL with a weight stands after it
+    bool scale = false;  ///< a MUL with a weight stands after it
     format_set emits = {};
     format activation = format::unknown;  ///< what the group reads; unknown: no group
-    format_set dense = {};      ///< formats of MUL_MAT readers
-    format_set expert = {};     ///< formats of MUL_MAT_ID readers
+    format_set dense = {};                ///< formats of MUL_MAT readers
+    format_set expert = {};               ///< formats of MUL_MAT_ID readers
 
     /// Ops before the value.
     int length() const { return (residual ? 1 : 0) + (norm ? 1 : 0) + (scale ? 1 : 0); }
@@ -24,12 +24,14 @@ struct pattern {
 
 /// Two chains of one family find the same places; they differ in the matrices that may read.
 constexpr bool same_family(const pattern& a, const pattern& b) {
-    return a.known == b.known && a.residual == b.residual && a.norm == b.norm && a.scale == b.scale &&
-           a.sum_emits == b.sum_emits && a.emits == b.emits && a.activation == b.activation;
+    return a.known == b.known && a.residual == b.residual && a.norm == b.norm &&
+           a.scale == b.scale && a.sum_emits == b.sum_emits && a.emits == b.emits &&
+           a.activation == b.activation;
 }
 
-/// The pattern of `[add(residual) emit*] [rms_norm] [mul(weight)] emit* [quantize<F> group]`, where the norm may be
-/// missing only together with what stands around it (a value of the engine's that is quantized).
+/// The pattern of `[add(residual) emit*] [rms_norm] [mul(weight)] emit* [quantize<F> group]`, where
+/// the norm may be missing only together with what stands around it (a value of the engine's that
+/// is quantized).
 constexpr pattern pattern_of(const lowered_chain& chain) {
     pattern out;
     int last = -1;
@@ -64,7 +66,8 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
             case stage_kind::quantize:
                 if (out.has_group() || s.formats.size() != 1) return {};
                 for (int f = 1; f < format_count; ++f)
-                    if (s.formats.has(static_cast<format>(f))) out.activation = static_cast<format>(f);
+                    if (s.formats.has(static_cast<format>(f)))
+                        out.activation = static_cast<format>(f);
                 place = 4;
                 break;
             case stage_kind::mul_mat:

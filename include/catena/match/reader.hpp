@@ -1,5 +1,5 @@
-// How a node reads an activation: as a quantized matmul that a group could serve, or as somebody who needs
-// f32, with the reason.
+// How a node reads an activation: as a quantized matmul that a group could serve, or as somebody
+// who needs f32, with the reason.
 #pragma once
 
 #include "catena/match/index.hpp"
@@ -12,16 +12,16 @@ namespace catena {
 
 /// One edge that reads an activation.
 struct reader {
-    std::int32_t node = -1;            ///< position
+    std::int32_t node = -1;  ///< position
     std::int32_t slot = 0;
     bool expert = false;
-    finding left;                      ///< why: none when a group may serve it
+    finding left;  ///< why: none when a group may serve it
 
     bool servable() const { return left.why == reason::none; }
 };
 
-/// True when `name` holds exactly the elements of `value`, row-major and without gaps: the value itself, or
-/// what RESHAPE and whole contiguous VIEWs make of it.
+/// True when `name` holds exactly the elements of `value`, row-major and without gaps: the value
+/// itself, or what RESHAPE and whole contiguous VIEWs make of it.
 inline bool names_whole(const graph_view& view, std::int32_t name, std::int32_t value) {
     const std::int64_t count = elements(view.at(value));
     for (std::int32_t hops = 0; name != value; ++hops) {
@@ -32,7 +32,8 @@ inline bool names_whole(const graph_view& view, std::int32_t name, std::int32_t 
         if (elements(t) != count || t.type != source.type || !contiguous(t) || !contiguous(source))
             return false;
         if (t.kind == op::view && (t.params[0] != 0 || t.params[1] != 0)) return false;
-        if (t.buffer != source.buffer || (t.buffer != no_buffer && t.offset != source.offset)) return false;
+        if (t.buffer != source.buffer || (t.buffer != no_buffer && t.offset != source.offset))
+            return false;
         name = t.src[0];
     }
     return true;
@@ -62,8 +63,6 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     if (info(w.type).role != format_role::weight) return {-1, reason::plain_weight};
     if (!w.weight || w.kind != op::none) return {-1, reason::weight_not_leaf};
     if (!formats.has(w.type)) return {-1, reason::format_not_in_chain};
-    const int block = info(w.type).block_elements;
-    if (w.ne[0] % block != 0) return {-1, reason::block_divides, w.ne[0], block};
     if (w.ne[3] != 1 || (!expert && w.ne[2] != 1)) return {-1, reason::weight_batched};
     if (!contiguous(w)) return {-1, reason::weight_strided};
     const std::int64_t limit = std::numeric_limits<std::int32_t>::max();
@@ -73,7 +72,8 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
 }
 
 inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) {
-    if (x.ne[0] != w.ne[0] || dst.ne[0] != w.ne[1] || elements(dst) != elements(x) / x.ne[0] * w.ne[1])
+    if (x.ne[0] != w.ne[0] || dst.ne[0] != w.ne[1] ||
+        elements(dst) != elements(x) / x.ne[0] * w.ne[1])
         return {-1, reason::matmul_shape};
     for (int d = 2; d < 4; ++d)  // columns are numbered through all dimensions
         if (dst.ne[d] != 1 && dst.nb[d] != dst.nb[d - 1] * dst.ne[d - 1])
@@ -81,13 +81,14 @@ inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) 
     return {};
 }
 
-inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids, const tensor& dst) {
+inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids,
+                            const tensor& dst) {
     if (ids.type != format::i32 || ids.nb[0] != 4 || ids.ne[2] != 1 || ids.ne[3] != 1)
         return {-1, reason::expert_ids};
     const std::int64_t slots = ids.ne[0];
-    const bool fits = x.ne[0] == w.ne[0] && (x.ne[1] == 1 || x.ne[1] == slots) && x.ne[2] == ids.ne[1] &&
-                      x.ne[3] == 1 && dst.ne[0] == w.ne[1] && dst.ne[1] == slots &&
-                      dst.ne[2] == ids.ne[1] && dst.ne[3] == 1;
+    const bool fits = x.ne[0] == w.ne[0] && (x.ne[1] == 1 || x.ne[1] == slots) &&
+                      x.ne[2] == ids.ne[1] && x.ne[3] == 1 && dst.ne[0] == w.ne[1] &&
+                      dst.ne[1] == slots && dst.ne[2] == ids.ne[1] && dst.ne[3] == 1;
     return {-1, fits ? reason::none : reason::matmul_shape};
 }
 
@@ -108,7 +109,8 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         if (edge.slot != 1 || !chain.has_group()) return {-1, reason::not_activation};
         const tensor& w = view.at(t.src[0]);
         const tensor& x = view.at(t.src[1]);
-        if (finding f = detail::check_weight(w, out.expert ? chain.expert : chain.dense, out.expert);
+        if (finding f =
+                detail::check_weight(w, out.expert ? chain.expert : chain.dense, out.expert);
             f.why != reason::none)
             return f;
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};

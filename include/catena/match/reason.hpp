@@ -1,5 +1,6 @@
-// Why something stayed with the engine: a closed list, each with the sentence that a report prints. `have`
-// and `need` of a finding fill the places {have} and {need}; a finding names its node by position.
+// Why something stayed with the engine: a closed list, each with the sentence that a report prints.
+// `have` and `need` of a finding fill the places {have} and {need}; a finding names its node by
+// position.
 #pragma once
 
 #include <cstdint>
@@ -8,46 +9,45 @@
 namespace catena {
 
 // name, sentence.
-#define CATENA_REASONS(X)                                                                                  \
-    X(none, "it is served")                                                                                \
-    X(switched_off, "the planner's options switch this chain, or fusion, off")                             \
-    X(no_chain, "no chain of the table has a pattern that begins at this op")                              \
-    X(not_computed, "the node is not flagged for computation")                                             \
-    X(missing_source, "it lacks a source that its op needs")                                               \
-    X(not_f32, "a value of the chain is not f32")                                                          \
-    X(not_unit_stride, "neighbours in a row lie {have} bytes apart, not {need}")                           \
-    X(written_in_place, "the memory of a value of the chain is written in place by another node")          \
-    X(no_elements, "it has no elements")                                                                   \
-    X(too_large, "a size of {have} is above {need}")                                                       \
-    X(unscaled, "the norm's result is not read by a MUL with a weight")                                    \
-    X(read_elsewhere, "the norm's result has {have} readers, and only its MUL could be served")            \
-    X(read_outside, "the norm's result is, or may be, read outside this graph")                            \
-    X(is_output, "the norm's result is flagged OUTPUT, and the chain does not write it")                   \
-    X(reshaped, "the norm's result is reshaped before its MUL")                                            \
-    X(weight_not_leaf, "the weight is not a leaf that the engine flags as a weight")                       \
-    X(weight_not_f32, "the weight of the norm is not f32")                                                 \
-    X(weight_shape, "the weight of the norm is not one row of {need} elements (it has {have})")            \
-    X(no_residual, "the norm's input is not an ADD of two tensors of its own shape")                       \
-    X(not_read, "no quantized matmul reads the result")                                                    \
-    X(none_served, "none of the {have} quantized matmuls that read the result can be served")              \
-    X(no_emit, "f32 must stay for another reader, and the chain has no emit<f32>")                         \
-    X(not_activation, "the value is an operand other than the activation")                                 \
-    X(plain_weight, "its weight is not quantized: it reads f32")                                           \
-    X(format_not_in_chain, "the chain lists no matrix of this format")                                     \
-    X(block_divides, "a row of {have} elements is not a multiple of its format's block of {need}")         \
-    X(weight_batched, "its weight has more than two dimensions that are not experts")                      \
-    X(weight_strided, "its weight is not contiguous")                                                      \
-    X(precision, "it asks for a precision (op_params[0] is {have}) that no row promises")                  \
-    X(hint, "it carries a transform hint (op_params[1] is {have})")                                        \
-    X(activation_strided, "it reads the activation through a strided or partial view")                     \
-    X(row_length, "it reads rows of {have} elements, the first matmul reads rows of {need}")               \
-    X(batched_result, "its result is not contiguous from column to column")                                \
-    X(expert_ids, "its expert ids are not i32 of [slots, tokens]")                                         \
-    X(matmul_shape, "the sizes of its weight, activation, ids and result do not fit together")             \
-    X(meets_own_input, "its result shares memory with what it reads")                                      \
-    X(no_row, "no row of the table serves it")                                                             \
-    X(overlap, "the step would pass node {have}, which shares memory with it")                             \
-    X(group_split, "it is launched apart from its group: node {have} between them shares its memory")      \
+#define CATENA_REASONS(X)                                                                          \
+    X(none, "it is served")                                                                        \
+    X(no_chain, "no chain of the table has a pattern that begins at this op")                      \
+    X(not_computed, "the node is not flagged for computation")                                     \
+    X(missing_source, "it lacks a source that its op needs")                                       \
+    X(not_f32, "a value of the chain is not f32")                                                  \
+    X(not_unit_stride, "neighbours in a row lie {have} bytes apart, not {need}")                   \
+    X(written_in_place, "the memory of a value of the chain is written in place by another node")  \
+    X(no_elements, "it has no elements")                                                           \
+    X(too_large, "a size of {have} is above {need}")                                               \
+    X(unscaled, "the norm's result is not read by a MUL with a weight")                            \
+    X(read_elsewhere, "the norm's result has {have} readers, and only its MUL could be served")    \
+    X(read_outside, "the norm's result is, or may be, read outside this graph")                    \
+    X(is_output, "the norm's result is flagged OUTPUT, and the chain does not write it")           \
+    X(reshaped, "the norm's result is reshaped before its MUL")                                    \
+    X(weight_not_leaf, "the weight is not a leaf that the engine flags as a weight")               \
+    X(weight_not_f32, "the weight of the norm is not f32")                                         \
+    X(weight_shape, "the weight of the norm is not one row of {need} elements (it has {have})")    \
+    X(no_residual, "the norm's input is not an ADD of two tensors of its own shape")               \
+    X(not_read, "no quantized matmul reads the result")                                            \
+    X(none_served, "none of the {have} quantized matmuls that read the result can be served")      \
+    X(no_emit, "f32 must stay for another reader, and the chain has no emit<f32>")                 \
+    X(not_activation, "the value is an operand other than the activation")                         \
+    X(plain_weight, "its weight is not quantized: it reads f32")                                   \
+    X(format_not_in_chain, "the chain lists no matrix of this format")                             \
+    X(weight_batched, "its weight has more than two dimensions that are not experts")              \
+    X(weight_strided, "its weight is not contiguous")                                              \
+    X(precision, "it asks for a precision (op_params[0] is {have}) that no row promises")          \
+    X(hint, "it carries a transform hint (op_params[1] is {have})")                                \
+    X(activation_strided, "it reads the activation through a strided or partial view")             \
+    X(row_length, "it reads rows of {have} elements, the first matmul reads rows of {need}")       \
+    X(batched_result, "its result is not contiguous from column to column")                        \
+    X(expert_ids, "its expert ids are not i32 of [slots, tokens]")                                 \
+    X(matmul_shape, "the sizes of its weight, activation, ids and result do not fit together")     \
+    X(meets_own_input, "its result shares memory with what it reads")                              \
+    X(no_row, "no row of the table serves it")                                                     \
+    X(overlap, "the step would pass node {have}, which shares memory with it")                     \
+    X(group_split,                                                                                 \
+      "it is launched apart from its group: node {have} between them shares its memory")           \
     X(taken, "another step already covers the node")
 
 enum class reason : std::uint8_t {

@@ -1,5 +1,5 @@
-// A choice: the row that was picked for a problem, and why every other row was not. The closed list of
-// limits separates what cannot be (hard limits) from what would be slower (preference).
+// A choice: the row that was picked for a problem, and why every other row was not. The closed list
+// of limits separates what cannot be (hard limits) from what would be slower (preference).
 #pragma once
 
 #include "catena/match/reason.hpp"
@@ -13,20 +13,20 @@
 namespace catena {
 
 // name, sentence. In the order in which they are looked at: the later, the closer the row came.
-#define CATENA_LIMITS(X)                                                                                   \
-    X(none, "picked")                                                                                      \
-    X(computes, "it computes something else")                                                              \
-    X(switched_off, "the options demand measured rows, and this one is not")                               \
-    X(threads, "{have} threads a block; the arch runs at most {need}, in warps of 32")                     \
-    X(launch_bounds, "its launch bounds promise {have} threads on an SM; the arch holds {need}")           \
-    X(registers, "it needs {have} registers on an SM or thread; the arch has {need}")                      \
-    X(copy_method, "the arch has no instruction for its copies (sm_{need} on)")                            \
-    X(divisibility, "rows of {have} elements are not a multiple of {need}")                                \
-    X(held_values, "rows of {have} elements; its registers hold {need}")                                   \
-    X(columns, "{have} columns; it serves at most {need}")                                                 \
-    X(alignment, "operands are aligned to {have} bytes; it needs {need}")                                  \
-    X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")                     \
-    X(order, "its accumulation order is {have}; the same bits for all column counts need {need}")          \
+#define CATENA_LIMITS(X)                                                                          \
+    X(none, "picked")                                                                             \
+    X(computes, "it computes something else")                                                     \
+    X(switched_off, "the options demand measured rows, and this one is not")                      \
+    X(threads, "{have} threads a block; the arch runs at most {need}, in warps of 32")            \
+    X(launch_bounds, "its launch bounds promise {have} threads on an SM; the arch holds {need}")  \
+    X(registers, "it needs {have} registers on an SM or thread; the arch has {need}")             \
+    X(copy_method, "the arch has no instruction for its copies (sm_{need} on)")                   \
+    X(divisibility, "rows of {have} elements are not a multiple of {need}")                       \
+    X(held_values, "rows of {have} elements; its registers hold {need}")                          \
+    X(columns, "{have} columns; it serves at most {need}")                                        \
+    X(alignment, "operands are aligned to {have} bytes; it needs {need}")                         \
+    X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")            \
+    X(order, "its accumulation order is {have}; the same bits for all column counts need {need}") \
     X(slower, "predicted to take {have} ns; the picked row takes {need} ns")
 
 enum class limit : std::uint8_t {
@@ -62,16 +62,16 @@ inline std::string sentence(const rejection& r) {
 
 /// What a launch of a row for a problem looks like, and what it should take.
 struct picked {
-    std::int32_t row = -1;             ///< -1: none serves
+    std::int32_t row = -1;  ///< -1: none serves
     launch_config config;
-    std::int32_t band_rows = 0;        ///< matvec
+    std::int32_t band_rows = 0;  ///< matvec
     double predicted_us = 0;
-    rejection nearest;                 ///< none serves: the rejection that came closest
+    rejection nearest;  ///< none serves: the rejection that came closest
 };
 
 struct choice {
     picked best;
-    std::vector<rejection> rejected;   ///< every other row of the table, in its order
+    std::vector<rejection> rejected;  ///< every other row of the table, in its order
 };
 
 }  // namespace catena

@@ -1,5 +1,5 @@
-// From a row and a problem to a launch: how many weight rows a block takes, how many blocks there are, and
-// what they ask of an SM.
+// From a row and a problem to a launch: how many weight rows a block takes, how many blocks there
+// are, and what they ask of an SM.
 #pragma once
 
 #include "catena/arch/arch.hpp"
@@ -12,7 +12,8 @@
 
 namespace catena {
 
-/// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that is less.
+/// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that
+/// is less.
 constexpr int registers_of(const row& r, const arch& a) {
     if (r.registers > 0) return r.registers;
     const int usual = 64;
@@ -40,8 +41,8 @@ constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
     return blocks;
 }
 
-/// Weight rows of a band, the work of one block: all bands of all members together fill the GPU once, and
-/// every warp of a block has rows.
+/// Weight rows of a band, the work of one block: all bands of all members together fill the GPU
+/// once, and every warp of a block has rows.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a) {
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i) rows += p.member[i].rows;

@@ -8,16 +8,16 @@
 
 namespace catena {
 
-/// An expert column reads its matrices alone. Above so many tokens experts repeat, and a matmul that reads
-/// each once is what is wanted.
+/// An expert column reads its matrices alone. Above so many tokens experts repeat, and a matmul
+/// that reads each once is what is wanted.
 inline constexpr std::int64_t max_expert_tokens = 8;
 
 /// Does the row compute at least what is needed?
 constexpr bool serves(const computation& row, const computation& needs) {
     if (row.kind != needs.kind || row.activation != needs.activation) return false;
     if (row.kind == skeleton::matvec) return row.weights.contains(needs.weights);
-    return row.norm == needs.norm && (row.residual || !needs.residual) && (row.scale || !needs.scale) &&
-           row.emits.contains(needs.emits);
+    return row.norm == needs.norm && (row.residual || !needs.residual) &&
+           (row.scale || !needs.scale) && row.emits.contains(needs.emits);
 }
 
 namespace detail {
@@ -74,10 +74,12 @@ constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
     if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
     if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
     const bool is_row = p.needs.kind == skeleton::row;
-    const rejection shape = is_row ? detail::row_fits(r.numbers, p) : detail::matvec_fits(r.numbers, p);
+    const rejection shape =
+        is_row ? detail::row_fits(r.numbers, p) : detail::matvec_fits(r.numbers, p);
     if (shape.why != limit::none) return shape;
     const std::int64_t shared = shared_bytes(r, p);
-    if (shared > a.shared_per_block) return detail::no(limit::shared_memory, shared, a.shared_per_block);
+    if (shared > a.shared_per_block)
+        return detail::no(limit::shared_memory, shared, a.shared_per_block);
     return {};
 }
 

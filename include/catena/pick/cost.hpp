@@ -1,5 +1,6 @@
-// Preference: what a row should take for a problem, from bytes, bytes in flight, waves and instructions.
-// It only orders rows that may all run; a measured median of the same problem would replace it.
+// Preference: what a row should take for a problem, from bytes, bytes in flight, waves and
+// instructions. It only orders rows that may all run; a measured median of the same problem would
+// replace it.
 #pragma once
 
 #include "catena/pick/config.hpp"
@@ -10,13 +11,13 @@ namespace catena {
 
 namespace detail {
 
-inline constexpr double memory_latency_us = 0.7;     ///< a loaded read on an H100
-inline constexpr double l2_speedup = 2.5;            ///< L2 against memory, bytes per us
-inline constexpr double bytes_per_issue = 0.1;       ///< weight bytes read while one instruction issues
-inline constexpr double row_value_us = 0.008;        ///< one value of a thread, through all its steps
+inline constexpr double memory_latency_us = 0.7;  ///< a loaded read on an H100
+inline constexpr double l2_speedup = 2.5;         ///< L2 against memory, bytes per us
+inline constexpr double bytes_per_issue = 0.1;  ///< weight bytes read while one instruction issues
+inline constexpr double row_value_us = 0.008;   ///< one value of a thread, through all its steps
 inline constexpr double vector_value_us = 0.003;
-inline constexpr double spare_share = 0.01;          ///< lost to each column or format that is not there
-inline constexpr double warp_sum_us = 0.01;          ///< one warp's part of a block's sum
+inline constexpr double spare_share = 0.01;  ///< lost to each column or format that is not there
+inline constexpr double warp_sum_us = 0.01;  ///< one warp's part of a block's sum
 
 /// The share of the bandwidth that `bytes` on their way keep busy.
 constexpr double share_in_flight(double bytes, const arch& a) {
@@ -33,8 +34,8 @@ constexpr double row_us(const row& r, const problem& p, const arch& a) {
     const double passes = n.values == 0 ? 2 : 1;
     const double block = passes * per_thread * (n.vector ? vector_value_us : row_value_us) +
                          warp_sum_us * (n.threads / warp_size) + passes * memory_latency_us;
-    const double bytes = static_cast<double>(bytes_of(p)) +
-                         (passes - 1) * 4 * static_cast<double>(p.rows * p.k);
+    const double bytes =
+        static_cast<double>(bytes_of(p)) + (passes - 1) * 4 * static_cast<double>(p.rows * p.k);
     const double memory =
         bytes / (a.bytes_per_us * share_in_flight(4 * static_cast<double>(at_once * p.k), a));
     const double blocks = static_cast<double>(waves) * block;
@@ -59,7 +60,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
         rows += filled;
         widest = row > widest ? row : widest;
     }
-    const double held = n.piece < p.k ? static_cast<double>(n.piece) / static_cast<double>(p.k) : 1.0;
+    const double held =
+        n.piece < p.k ? static_cast<double>(n.piece) / static_cast<double>(p.k) : 1.0;
     const double stages = n.copy == copy_method::plain ? 1 : n.stages;
     const double in_flight = at_once * warps * stages * n.rows * widest * held;
     const double busy = at_once < a.sms ? at_once / a.sms : 1.0;
@@ -69,7 +71,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double issues = 3 + columns;
     const double activation = columns * static_cast<double>(q8_1_row_bytes(p.k));
     const bool shared = n.activation == activation_source::shared;
-    const double reads = shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1
+    const double reads =
+        shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1
 
     const double memory = weights / bandwidth + reads * activation / (a.bytes_per_us * l2_speedup);
     const double issue = weights * issues * bytes_per_issue / (a.bytes_per_us * busy);
@@ -82,8 +85,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
 
 /// Predicted time of one launch in a graph. The row must satisfy `constraint`.
 constexpr double predicted_us(const row& r, const problem& p, const arch& a, std::int32_t band) {
-    return a.node_us +
-           (p.needs.kind == skeleton::row ? detail::row_us(r, p, a) : detail::matvec_us(r, p, a, band));
+    return a.node_us + (p.needs.kind == skeleton::row ? detail::row_us(r, p, a)
+                                                      : detail::matvec_us(r, p, a, band));
 }
 
 /// What no launch can beat: an empty node and the bytes at full bandwidth.

@@ -1,6 +1,7 @@
 // The name of an instance, derived from its fields in this one place:
 //   <chain part>.<formats>.<policy>.<arch>, such as
-//   rms_norm_mul.f32_q8_1.t256_v16_vec.sm_90 and mul_mat.q4_K_q6_K.t256_r2_c1_p2048_s4_bulk_shared.sm_90
+//   rms_norm_mul.f32_q8_1.t256_v16_vec.sm_90 and
+//   mul_mat.q4_K_q6_K.t256_r2_c1_p2048_s4_bulk_shared.sm_90
 #pragma once
 
 #include "catena/pick/row.hpp"
@@ -41,13 +42,15 @@ inline std::string formats_part(format_set formats) {
     return out.empty() ? "none" : out;
 }
 
-/// "t256_v16_vec", "t256_r2_c1_p2048_s4_bulk_shared"; "_m4" when the launch bounds promise 4 blocks an SM.
+/// "t256_v16_vec", "t256_r2_c1_p2048_s4_bulk_shared"; "_m4" when the launch bounds promise 4 blocks
+/// an SM.
 inline std::string policy_part(skeleton kind, const policy& p) {
     const auto number = [](const char* letter, int n) { return letter + std::to_string(n); };
     std::string out = number("t", p.threads);
     if (p.min_blocks != 1) out += number("_m", p.min_blocks);
     if (kind == skeleton::row) return out + number("_v", p.values) + (p.vector ? "_vec" : "");
-    out += number("_r", p.rows) + number("_c", p.columns) + number("_p", p.piece) + number("_s", p.stages);
+    out += number("_r", p.rows) + number("_c", p.columns) + number("_p", p.piece) +
+           number("_s", p.stages);
     return out + "_" + name(p.copy) + "_" + name(p.activation);
 }
 

@@ -1,5 +1,5 @@
-// Picking: the row of a table that a problem gets. A pure function of problem, table and preference; the
-// planner and the launcher use no other.
+// Picking: the row of a table that a problem gets. A pure function of problem, table and
+// preference; the planner and the launcher use no other.
 #pragma once
 
 #include "catena/pick/constraints.hpp"
@@ -11,8 +11,8 @@
 namespace catena {
 
 struct preference {
-    bool same_bits = false;      ///< one accumulation order for all column counts: results do not depend on
-                                 ///< the batch
+    bool same_bits = false;  ///< one accumulation order for all column counts: results do not
+                             ///< depend on the batch
     bool measured_only = false;  ///< rows without a measurement are not picked
 };
 
@@ -20,13 +20,17 @@ namespace detail {
 
 /// Did a row come closer to serving? It fell to a later limit, or to the same by less.
 constexpr bool closer(const rejection& a, const rejection& b) {
-    const auto gap = [](const rejection& r) { return r.have > r.need ? r.have - r.need : r.need - r.have; };
+    const auto gap = [](const rejection& r) {
+        return r.have > r.need ? r.have - r.need : r.need - r.have;
+    };
     return a.why != b.why ? a.why > b.why : gap(a) < gap(b);
 }
 
-/// Walks the rows once. Every row that is not picked goes to `reject`; of equal predictions the first wins.
+/// Walks the rows once. Every row that is not picked goes to `reject`; of equal predictions the
+/// first wins.
 template <class Reject>
-picked walk(const problem& p, const table& t, bool measured_only, std::int64_t order, Reject&& reject) {
+picked walk(const problem& p, const table& t, bool measured_only, std::int64_t order,
+            Reject&& reject) {
     picked best;
     const arch& a = *t.target;
     for (int i = 0; i < t.row_count; ++i) {
@@ -52,7 +56,8 @@ picked walk(const problem& p, const table& t, bool measured_only, std::int64_t o
             continue;
         }
         if (best.row >= 0)
-            reject({best.row, limit::slower, static_cast<std::int64_t>(best.predicted_us * 1000), 0});
+            reject(
+                {best.row, limit::slower, static_cast<std::int64_t>(best.predicted_us * 1000), 0});
         best.row = i;
         best.band_rows = band;
         best.predicted_us = us;
@@ -88,10 +93,12 @@ inline picked pick(const problem& p, const table& t, const preference& want = {}
 inline choice choose(const problem& p, const table& t, const preference& want = {}) {
     choice out;
     std::vector<rejection> by_row(static_cast<std::size_t>(t.row_count));
-    out.best = detail::walk(p, t, want.measured_only, detail::common_order(p, t, want),
-                            [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
+    out.best = detail::walk(
+        p, t, want.measured_only, detail::common_order(p, t, want),
+        [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
     for (rejection& r : by_row) {
-        if (r.why == limit::slower) r.need = static_cast<std::int64_t>(out.best.predicted_us * 1000);
+        if (r.why == limit::slower)
+            r.need = static_cast<std::int64_t>(out.best.predicted_us * 1000);
         if (r.why != limit::none) out.rejected.push_back(r);
     }
     return out;

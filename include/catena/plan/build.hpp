@@ -1,5 +1,6 @@
-// Building a plan: matches are laid over the graph in node order; each becomes one row step and the steps of
-// its matrices. What cannot be proved legal is made smaller or left to the engine, with the reason.
+// Building a plan: matches are laid over the graph in node order; each becomes one row step and the
+// steps of its matrices. What cannot be proved legal is made smaller or left to the engine, with
+// the reason.
 #pragma once
 
 #include "catena/match/match.hpp"
@@ -26,13 +27,15 @@ class plan_builder {
           picks_(rows, asked.pick),
           schedule_(g) {
         for (int r = 0; r < rows.row_count; ++r)
-            if (const computation& c = rows.rows[r].computes; c.kind == skeleton::matvec) sets_.push_back(c.weights);
+            if (const computation& c = rows.rows[r].computes; c.kind == skeleton::matvec)
+                sets_.push_back(c.weights);
     }
 
     /// Fills in everything but table, options and state.
     void build(plan& out) {
         for (std::int32_t i = 0; i < view_.node_count; ++i)
-            if (const op kind = view_.node(i).kind; kind == op::rms_norm || kind == op::norm) plan_norm(i);
+            if (const op kind = view_.node(i).kind; kind == op::rms_norm || kind == op::norm)
+                plan_norm(i);
         for (std::int32_t i = 0; i < view_.node_count; ++i) plan_matmul(i);
         store(out);
     }
@@ -40,25 +43,25 @@ class plan_builder {
   private:
     /// A step with what is needed to write it down.
     struct draft {
-        std::int32_t place = -1;              ///< index into places_
+        std::int32_t place = -1;  ///< index into places_
         problem what;
         picked pick;
-        std::vector<std::int32_t> members;    ///< matvec: nodes, in node order
+        std::vector<std::int32_t> members;  ///< matvec: nodes, in node order
     };
     /// A chain that runs.
     struct place {
         std::int32_t chain = -1;
         match found;
-        std::int32_t from = 0, until = 0;     ///< launch positions of its first and last step
+        std::int32_t from = 0, until = 0;  ///< launch positions of its first and last step
     };
 
     const graph_index& g_;
     const graph_view& view_;
     std::vector<family> families_;
-    std::vector<format_set> sets_;            // weight sets of the table's rows
+    std::vector<format_set> sets_;  // weight sets of the table's rows
     pick_cache picks_;
     schedule schedule_;
-    std::vector<draft> drafts_;               // parallel to schedule_.steps()
+    std::vector<draft> drafts_;  // parallel to schedule_.steps()
     std::vector<place> places_;
     std::vector<left_over> left_;
 
@@ -74,7 +77,8 @@ class plan_builder {
             for (const family& f : families_) {
                 if (!f.common.norm) continue;
                 match m = matcher(g_, f.common).at_norm(node);
-                if (m.found() && m.add >= 0 && schedule_.covered(m.add)) m.why = {m.add, reason::taken};
+                if (m.found() && m.add >= 0 && schedule_.covered(m.add))
+                    m.why = {m.add, reason::taken};
                 if (!m.found()) {
                     why = {m.why, {}};
                     continue;
@@ -82,14 +86,16 @@ class plan_builder {
                 const std::int32_t add = m.add;
                 why = run(f, std::move(m));
                 if (why.what.why == reason::none) return;
-                if (add >= 0 && why.what.why == reason::overlap) leave({add, reason::overlap, why.what.have});
+                if (add >= 0 && why.what.why == reason::overlap)
+                    leave({add, reason::overlap, why.what.have});
             }
         }
         why.what.node = node;
         leave(why.what, why.nearest);
     }
 
-    /// A quantized matmul that no norm serves: its activation is quantized on its own, once for all readers.
+    /// A quantized matmul that no norm serves: its activation is quantized on its own, once for all
+    /// readers.
     void plan_matmul(std::int32_t node) {
         const tensor& t = view_.node(node);
         if ((t.kind != op::mul_mat && t.kind != op::mul_mat_id) || schedule_.covered(node)) return;
@@ -117,7 +123,8 @@ class plan_builder {
         left_over last{{m.norm, reason::not_read}, {}};
         const int readers = m.servable();
         for (reader& r : m.readers) judge(f, r, last);
-        m.f32_needed = f.common.length() > 0 && (m.f32_needed || m.servable() < static_cast<int>(m.readers.size()));
+        m.f32_needed = f.common.length() > 0 &&
+                       (m.f32_needed || m.servable() < static_cast<int>(m.readers.size()));
         if (m.servable() == 0) {
             if (last.what.why == reason::not_read && readers > 0)
                 last.what = {m.norm, reason::none_served, readers};
@@ -133,7 +140,8 @@ class plan_builder {
         row.pick = picks_.pick(row.what);
         if (row.pick.row < 0) return {{m.norm, reason::no_row}, row.pick.nearest};
         move step = row_move(f.common, m);
-        if (const std::int32_t v = place_row(step, m); v >= 0) return {{m.norm, reason::overlap, v}, {}};
+        if (const std::int32_t v = place_row(step, m); v >= 0)
+            return {{m.norm, reason::overlap, v}, {}};
 
         place p;
         p.from = p.until = step.launch_at;
@@ -165,7 +173,8 @@ class plan_builder {
         if (p.row < 0) {
             r.left.why = reason::no_row;
             last = {r.left, p.nearest};
-        } else if (t.buffer != no_buffer && r.expert && may_meet(g_, view_.nodes[r.node], t.src[2])) {
+        } else if (t.buffer != no_buffer && r.expert &&
+                   may_meet(g_, view_.nodes[r.node], t.src[2])) {
             r.left.why = reason::meets_own_input;
             last = {r.left, {}};
         }
@@ -185,11 +194,13 @@ class plan_builder {
         if (m.add >= 0) out.nodes.push_back({m.add, !m.sum_needed, 0});
         out.nodes.push_back({m.norm, m.mul >= 0 || !m.f32_needed, m.add >= 0 ? 1u : 0u});
         if (m.mul >= 0)
-            out.nodes.push_back({m.mul, !m.f32_needed, view_.node(m.mul).src[0] == m.weight ? 2u : 1u});
+            out.nodes.push_back(
+                {m.mul, !m.f32_needed, view_.node(m.mul).src[0] == m.weight ? 2u : 1u});
         return out;
     }
 
-    /// Finds a launch position for the row step among its own nodes, the last first. -1, or what forbids it.
+    /// Finds a launch position for the row step among its own nodes, the last first. -1, or what
+    /// forbids it.
     std::int32_t place_row(move& step, const match& m) const {
         if (step.nodes.empty()) return -1;
         if (const std::int32_t v = meets_itself(m); v >= 0) return v;
@@ -203,18 +214,21 @@ class plan_builder {
         return blocked;
     }
 
-    /// The node whose output meets another operand of the same row step, if it is not element upon element.
+    /// The node whose output meets another operand of the same row step, if it is not element upon
+    /// element.
     std::int32_t meets_itself(const match& m) const {
         const std::int32_t sum = m.sum_needed ? view_.nodes[m.add] : no_tensor;
         const std::int32_t value = m.f32_needed ? m.activation : no_tensor;
         for (const std::int32_t out : {sum, value}) {
             if (out == no_tensor) continue;
             for (const std::int32_t in : {m.x, m.residual})
-                if (in != no_tensor && may_meet(g_, out, in) && !same_place(view_.at(out), view_.at(in)))
+                if (in != no_tensor && may_meet(g_, out, in) &&
+                    !same_place(view_.at(out), view_.at(in)))
                     return g_.position(out);
             if (m.weight != no_tensor && may_meet(g_, out, m.weight)) return g_.position(out);
         }
-        return sum != no_tensor && value != no_tensor && may_meet(g_, sum, value) ? g_.position(sum) : -1;
+        return sum != no_tensor && value != no_tensor && may_meet(g_, sum, value) ? g_.position(sum)
+                                                                                  : -1;
     }
 
     void accept(move step, draft d) {
@@ -222,8 +236,9 @@ class plan_builder {
         drafts_.push_back(std::move(d));
     }
 
-    /// Deals the servable readers of a place to launches: by kind (dense, or one set of expert ids), then by the
-    /// listed set of formats that holds most, then by what is legal at the first member's position.
+    /// Deals the servable readers of a place to launches: by kind (dense, or one set of expert
+    /// ids), then by the listed set of formats that holds most, then by what is legal at the first
+    /// member's position.
     void group(const pattern& chain, place& p) {
         std::vector<std::int32_t> left;
         for (const reader& r : p.found.readers)
@@ -257,17 +272,17 @@ class plan_builder {
         format_set best;
         std::ptrdiff_t most = 0;
         for (const format_set s : sets_) {
-            const std::ptrdiff_t n = std::count_if(nodes.begin(), nodes.end(), [&](std::int32_t node) {
-                return s.has(view_.at(view_.node(node).src[0]).type);
-            });
+            const std::ptrdiff_t n = std::count_if(
+                nodes.begin(), nodes.end(),
+                [&](std::int32_t node) { return s.has(view_.at(view_.node(node).src[0]).type); });
             if (n > most) best = s, most = n;
         }
         return best;
     }
 
     /// One launch out of `nodes`: the first in the set, and every later one that may join it there.
-    std::vector<std::int32_t> group_of(const pattern& chain, place& p, const std::vector<std::int32_t>& nodes,
-                                       format_set set) {
+    std::vector<std::int32_t> group_of(const pattern& chain, place& p,
+                                       const std::vector<std::int32_t>& nodes, format_set set) {
         move step;
         draft d;
         d.place = static_cast<std::int32_t>(places_.size()) - 1;
@@ -304,7 +319,8 @@ class plan_builder {
         return taken;
     }
 
-    /// May the last node of a group's step happen at its position, beside the others? -1, or what forbids it.
+    /// May the last node of a group's step happen at its position, beside the others? -1, or what
+    /// forbids it.
     std::int32_t joins(const move& step, const covered_node& c) const {
         if (const std::int32_t v = schedule_.blocker(step, c); v >= 0) return v;
         const std::int32_t dst = view_.nodes[c.node];

@@ -1,8 +1,9 @@
-// A plan in plain structs, for a report: what was found, what runs, which rows were rejected and what
-// stayed with the engine. It is self-contained; nothing in it points into a graph or a plan.
+// A plan in plain structs, for a report: what was found, what runs, which rows were rejected and
+// what stayed with the engine. It is self-contained; nothing in it points into a graph or a plan.
 #pragma once
 
 #include "catena/launch/status.hpp"
+#include "catena/match/graph.hpp"
 #include "catena/pick/choice.hpp"
 
 #include <cstdint>
@@ -13,27 +14,27 @@ namespace catena {
 
 /// A place where a chain runs.
 struct explained_chain {
-    std::int32_t chain = -1;               ///< index into the table's chains
+    std::int32_t chain = -1;  ///< index into the table's chains
     std::string name;
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of it
-    std::int32_t activation = no_tensor;   ///< the tensor whose readers are served
-    std::vector<std::int32_t> served;      ///< nodes that read the quantized form
-    bool f32_written = false;              ///< somebody else reads, or may read, the activation
-    bool sum_written = false;              ///< the same of x + residual
-    std::vector<std::int32_t> steps;       ///< indices into explanation::steps
+    std::int32_t activation = no_tensor;         ///< the tensor whose readers are served
+    std::vector<std::int32_t> served;            ///< nodes that read the quantized form
+    bool f32_written = false;         ///< somebody else reads, or may read, the activation
+    bool sum_written = false;         ///< the same of x + residual
+    std::vector<std::int32_t> steps;  ///< indices into explanation::steps
 };
 
 struct explained_step {
-    std::int32_t chain = -1;               ///< index into explanation::chains
-    std::string instance;                  ///< the picked row's name
+    std::int32_t chain = -1;  ///< index into explanation::chains
+    std::string instance;     ///< the picked row's name
     std::int32_t launch_at = -1;
-    std::vector<std::int32_t> nodes;       ///< positions that it covers
+    std::vector<std::int32_t> nodes;  ///< positions that it covers
     problem what;
     choice pick;
-    std::vector<std::string> rejected;     ///< "name: sentence" of every other row
+    std::vector<std::string> rejected;  ///< "name: sentence" of every other row
     std::int64_t bytes = 0;
     double predicted_us = 0;
-    double attainable_us = 0;              ///< one launch and the bytes at full bandwidth
+    double attainable_us = 0;  ///< one launch and the bytes at full bandwidth
 };
 
 /// A node that could have been part of a step, and why it is not (or not of a larger one).
@@ -44,16 +45,16 @@ struct left_node {
 };
 
 struct explanation {
-    status state;                          ///< why there is no plan, if there is none
+    status state;  ///< why there is no plan, if there is none
     std::string arch;
     std::int32_t nodes = 0;
     std::vector<explained_chain> chains;
     std::vector<explained_step> steps;
-    std::vector<left_node> not_fused;      ///< in node order
-    std::int32_t launches = 0;             ///< of Catena: one per step
-    std::int32_t engine_launches = 0;      ///< nodes left to the engine that launch something
-    std::int64_t bytes = 0;                ///< of all steps
-    double attainable_us = 0;              ///< of all steps
+    std::vector<left_node> not_fused;  ///< in node order
+    std::int32_t launches = 0;         ///< of Catena: one per step
+    std::int32_t engine_launches = 0;  ///< nodes left to the engine that launch something
+    std::int64_t bytes = 0;            ///< of all steps
+    double attainable_us = 0;          ///< of all steps
     std::int64_t workspace_bytes = 0;
 };
 

@@ -1,5 +1,5 @@
-// The chains of a table as the planner looks for them: those that find the same places are one family, whose
-// readers may be any of theirs. Longer ones are tried first.
+// The chains of a table as the planner looks for them: those that find the same places are one
+// family, whose readers may be any of theirs. Longer ones are tried first.
 #pragma once
 
 #include "catena/match/pattern.hpp"
@@ -14,10 +14,10 @@ namespace catena {
 
 struct family {
     struct member {
-        std::int32_t chain;           ///< index into the table
+        std::int32_t chain;  ///< index into the table
         pattern alone;
     };
-    pattern common;                   ///< its readers: those of all its chains
+    pattern common;  ///< its readers: those of all its chains
     std::vector<member> chains;
 };
 
@@ -43,8 +43,8 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
     return out;
 }
 
-/// The chain of a family by which a place is reported: the first that lists most of its matrices' formats,
-/// and of those the one that lists least besides.
+/// The chain of a family by which a place is reported: the first that lists most of its matrices'
+/// formats, and of those the one that lists least besides.
 inline std::int32_t chain_for(const family& f, format_set dense, format_set expert) {
     std::int32_t best = -1;
     int listed = -1;

@@ -1,4 +1,5 @@
-// The launching half of a plan: arguments from what was stored, checks, and the table's launch function.
+// The launching half of a plan: arguments from what was stored, checks, and the table's launch
+// function.
 #pragma once
 
 #include "catena/launch/message.hpp"
@@ -41,16 +42,16 @@ inline step_args plan::args(int i, void* workspace) const {
 
 inline status plan::launch(int i, void* stream, void* workspace) const noexcept {
     if (i < 0 || i >= size())
-        return failure(status_code::invalid_argument, "node %d is not in the plan, which has %d nodes", i,
-                       size());
+        return failure(status_code::invalid_argument,
+                       "node %d is not in the plan, which has %d nodes", i, size());
     const auto at = static_cast<std::size_t>(i);
     for (std::int32_t n = first_step_at_[at]; n < first_step_at_[at + 1]; ++n) {
         const step& s = steps_[static_cast<std::size_t>(n)];
         const void* kernel = table_.kernels == nullptr ? nullptr : table_.kernels[s.row];
         if (kernel == nullptr || table_.launch == nullptr)
             return failure(status_code::no_kernel,
-                           "node %d: row %d of the %s table has no code here: link its instances", i, s.row,
-                           table_.target->name);
+                           "node %d: row %d of the %s table has no code here: link its instances",
+                           i, s.row, table_.target->name);
         if (workspace_bytes_ > 0 && workspace == nullptr)
             return failure(status_code::invalid_argument,
                            "node %d: the workspace is null; the plan needs %lld bytes", i,
@@ -61,9 +62,11 @@ inline status plan::launch(int i, void* stream, void* workspace) const noexcept 
                            static_cast<int>(workspace_alignment));
         const std::int32_t missing = args_[static_cast<std::size_t>(n)].missing;
         if (missing >= 0)
-            return failure(status_code::invalid_argument,
-                           "node %d: an operand of node %d has no address (tensor::data is null): plan the "
-                           "graph after allocating it", i, missing);
+            return failure(
+                status_code::invalid_argument,
+                "node %d: an operand of node %d has no address (tensor::data is null): plan the "
+                "graph after allocating it",
+                i, missing);
         const step_args a = args(n, workspace);
         const bool is_row = a.kind == skeleton::row;
         const status result =

@@ -1,4 +1,5 @@
-// Who shares memory with whom: by byte ranges where the engine has allocated, by lifetimes where not.
+// Who shares memory with whom: by byte ranges where the engine has allocated, by lifetimes where
+// not.
 #pragma once
 
 #include "catena/match/index.hpp"
@@ -7,8 +8,8 @@
 
 namespace catena {
 
-/// May tensors a and b share a byte? Exact for allocated tensors. Before allocation two values whose
-/// lifetimes overlap cannot share; all others might.
+/// May tensors a and b share a byte? Exact for allocated tensors. Before allocation two values
+/// whose lifetimes overlap cannot share; all others might.
 inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
     const tensor& s = g.view.at(a);
     const tensor& t = g.view.at(b);
@@ -24,10 +25,12 @@ inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
     const std::int32_t second = g.root(b);
     if (first == second) return true;
     if (g.view.at(first).weight || g.view.at(second).weight) return false;
-    return !(g.live_from(first) < g.live_until(second) && g.live_from(second) < g.live_until(first));
+    return !(g.live_from(first) < g.live_until(second) &&
+             g.live_from(second) < g.live_until(first));
 }
 
-/// Do a and b put every element at the same address? Then a thread that reads it before it writes it is safe.
+/// Do a and b put every element at the same address? Then a thread that reads it before it writes
+/// it is safe.
 inline bool same_place(const tensor& a, const tensor& b) {
     if (a.buffer == no_buffer || a.buffer != b.buffer || a.offset != b.offset || a.type != b.type)
         return false;
@@ -36,10 +39,12 @@ inline bool same_place(const tensor& a, const tensor& b) {
     return true;
 }
 
-/// The largest power of two up to 16 that divides an address, or the offset where there is none yet.
+/// The largest power of two up to 16 that divides an address, or the offset where there is none
+/// yet.
 inline int base_alignment(const tensor& t) {
-    const std::uint64_t at =
-        t.data != nullptr ? reinterpret_cast<std::uintptr_t>(t.data) : t.buffer != no_buffer ? t.offset : 0;
+    const std::uint64_t at = t.data != nullptr       ? reinterpret_cast<std::uintptr_t>(t.data)
+                             : t.buffer != no_buffer ? t.offset
+                                                     : 0;
     const std::uint64_t bits = at | 16;
     return static_cast<int>(bits & (~bits + 1));
 }

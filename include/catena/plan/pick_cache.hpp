@@ -43,7 +43,8 @@ class pick_cache {
         mix(static_cast<std::uint64_t>(p.quant_k));
         mix(static_cast<std::uint64_t>(p.columns));
         for (int i = 0; i < p.member_count; ++i)
-            mix(static_cast<std::uint64_t>(p.member[i].rows) << 8 | static_cast<unsigned>(p.member[i].type));
+            mix(static_cast<std::uint64_t>(p.member[i].rows) << 8 |
+                static_cast<unsigned>(p.member[i].type));
         return h;
     }
 };

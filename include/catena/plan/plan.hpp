@@ -1,5 +1,6 @@
-// A plan: which nodes Catena's steps take over, and how to launch them. Immutable, self-contained (nothing
-// points into the graph view) and reentrant: any number of threads may launch one plan on streams of their own.
+// A plan: which nodes Catena's steps take over, and how to launch them. Immutable, self-contained
+// (nothing points into the graph view) and reentrant: any number of threads may launch one plan on
+// streams of their own.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -27,8 +28,8 @@ constexpr const char* name(role r) {
 
 struct node_plan {
     catena::role role = catena::role::engine;
-    std::int32_t step = -1;   ///< the step that covers it
-    bool elided = false;      ///< its result is never written: only its own step reads it
+    std::int32_t step = -1;  ///< the step that covers it
+    bool elided = false;     ///< its result is never written: only its own step reads it
 };
 
 /// One launch.
@@ -40,19 +41,19 @@ struct step {
     std::int32_t node_count = 0;
     problem what;
     launch_config config;
-    std::int32_t band_rows = 0;   ///< matvec
-    std::int64_t bytes = 0;       ///< moved at least
+    std::int32_t band_rows = 0;  ///< matvec
+    std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
     std::int64_t workspace_offset = 0;  ///< of the quantized activation that it writes or reads
 };
 
 /// A chain where it was found: its operands in node positions and tensor indices.
 struct planned_chain {
-    std::int32_t chain = -1;           ///< index into the table's chains
+    std::int32_t chain = -1;  ///< index into the table's chains
     std::int32_t add = -1, norm = -1, mul = -1;
     std::int32_t activation = no_tensor;
-    bool f32_written = false;          ///< somebody else reads, or may read, the activation
-    bool sum_written = false;          ///< the same of x + residual
+    bool f32_written = false;  ///< somebody else reads, or may read, the activation
+    bool sum_written = false;  ///< the same of x + residual
     std::int64_t workspace_offset = 0, workspace_bytes = 0;
 };
 
@@ -90,8 +91,9 @@ class plan {
     const node_plan& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
 
     /// Launches every step that starts at node i, in order. `workspace` is 256-byte aligned, of
-    /// workspace_bytes(), on the executing device; `stream` is what the table's launch function takes.
-    /// Allocates nothing. A failure names the node and the remedy; steps before it have been launched.
+    /// workspace_bytes(), on the executing device; `stream` is what the table's launch function
+    /// takes. Allocates nothing. A failure names the node and the remedy; steps before it have been
+    /// launched.
     inline status launch(int i, void* stream, void* workspace) const noexcept;
 
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -107,12 +109,15 @@ class plan {
         return {covered_.data() + s.first_node, covered_.data() + s.first_node + s.node_count};
     }
 
-    range<planned_chain> chains() const { return {chains_.data(), chains_.data() + chains_.size()}; }
+    range<planned_chain> chains() const {
+        return {chains_.data(), chains_.data() + chains_.size()};
+    }
     range<left_over> left() const { return {left_.data(), left_.data() + left_.size()}; }
     const table& rows() const { return table_; }
     const options& asked() const { return options_; }
 
-    /// The arguments that step i launches with; addresses of the quantized activation are in `workspace`.
+    /// The arguments that step i launches with; addresses of the quantized activation are in
+    /// `workspace`.
     inline step_args args(int i, void* workspace) const;
 
     /// The report. Rejections are computed again here, by the same `pick` that planned.
@@ -130,7 +135,8 @@ class plan {
         std::int32_t band_rows = 0, bands = 0;
         std::int32_t first_member = 0, members = 0;
     };
-    /// Where a step's arguments are, and the first node of it that has an operand without an address.
+    /// Where a step's arguments are, and the first node of it that has an operand without an
+    /// address.
     struct stored_args {
         std::int32_t index = 0;
         std::int32_t missing = -1;
@@ -145,7 +151,7 @@ class plan {
     std::vector<std::int32_t> covered_;
     std::vector<planned_chain> chains_;
     std::vector<left_over> left_;
-    std::vector<stored_args> args_;        // per step
+    std::vector<stored_args> args_;  // per step
     std::vector<row_args> row_args_;
     std::vector<matvec_head> heads_;
     std::vector<matvec_member> members_;

@@ -1,5 +1,5 @@
-// plan::explain: the report of a plan. Rejections are computed again by the function that picked, so that what
-// is explained is what runs.
+// plan::explain: the report of a plan. Rejections are computed again by the function that picked,
+// so that what is explained is what runs.
 #pragma once
 
 #include "catena/pick/name.hpp"
@@ -57,7 +57,8 @@ inline explanation plan::explain() const {
             chain.served.insert(chain.served.end(), e.nodes.begin(), e.nodes.end());
         out.steps.push_back(std::move(e));
     }
-    for (const left_over& l : left_) out.not_fused.push_back({l.what.node, l.what.why, sentence(l)});
+    for (const left_over& l : left_)
+        out.not_fused.push_back({l.what.node, l.what.why, sentence(l)});
     return out;
 }
 

@@ -1,4 +1,5 @@
-// From a match to what is asked of the table (problems) and what is handed to the kernels (arguments).
+// From a match to what is asked of the table (problems) and what is handed to the kernels
+// (arguments).
 #pragma once
 
 #include "catena/match/match.hpp"
@@ -67,7 +68,8 @@ inline void add_member(const graph_view& view, problem& p, std::int32_t reader) 
 
 inline row_strides strides_of(const tensor& t) { return {t.nb[1], t.nb[2], t.nb[3]}; }
 
-/// Arguments of a row step; the quantized output is filled in at launch. `missing` is set when an address is.
+/// Arguments of a row step; the quantized output is filled in at launch. `missing` is set when an
+/// address is.
 inline row_args row_arguments(const graph_view& view, const match& m, bool& missing) {
     const auto data = [&view, &missing](std::int32_t t) {
         missing = missing || view.at(t).data == nullptr;
@@ -104,8 +106,8 @@ inline row_args row_arguments(const graph_view& view, const match& m, bool& miss
 }
 
 /// The part of a group that is one matrix.
-inline matvec_member member_arguments(const graph_view& view, std::int32_t reader, std::int32_t first_band,
-                                      bool& missing) {
+inline matvec_member member_arguments(const graph_view& view, std::int32_t reader,
+                                      std::int32_t first_band, bool& missing) {
     const tensor& dst = view.node(reader);
     const tensor& w = view.at(dst.src[0]);
     const bool expert = dst.kind == op::mul_mat_id;

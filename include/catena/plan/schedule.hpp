@@ -1,6 +1,6 @@
-// The schedule under construction, and the proof that a step may stand where it stands. The engine's order is
-// right by definition; a step moves some nodes to its launch position. A move is legal when no two actions that
-// touch the same memory, one of them writing, change their order.
+// The schedule under construction, and the proof that a step may stand where it stands. The
+// engine's order is right by definition; a step moves some nodes to its launch position. A move is
+// legal when no two actions that touch the same memory, one of them writing, change their order.
 #pragma once
 
 #include "catena/plan/memory.hpp"
@@ -14,8 +14,9 @@ namespace catena {
 /// What a node of a step really does to memory: less than the engine's node would.
 struct covered_node {
     std::int32_t node = -1;
-    bool elided = false;          ///< its result is not written
-    std::uint32_t internal = 0;   ///< bit s: source s comes from the step itself or from the workspace
+    bool elided = false;  ///< its result is not written
+    std::uint32_t internal =
+        0;  ///< bit s: source s comes from the step itself or from the workspace
 };
 
 /// A step that is being tried or was accepted.
@@ -44,8 +45,9 @@ class schedule {
     std::int32_t step_of(std::int32_t node) const { return step_of_[at(node)]; }
     const covered_node& action(std::int32_t node) const { return actions_[at(node)]; }
 
-    /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's position;
-    /// -1 when nothing does. Looked at: every node that it passes, and every step launched on the way.
+    /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
+    /// position; -1 when nothing does. Looked at: every node that it passes, and every step
+    /// launched on the way.
     std::int32_t blocker(const move& m, const covered_node& node) const {
         const std::int32_t low = std::min(m.launch_at, node.node);
         const std::int32_t high = std::max(m.launch_at, node.node);
@@ -64,7 +66,8 @@ class schedule {
         return -1;
     }
 
-    /// The first node that forbids step `m`; -1: it is legal but for what its nodes do to each other.
+    /// The first node that forbids step `m`; -1: it is legal but for what its nodes do to each
+    /// other.
     std::int32_t blocker(const move& m) const {
         for (const covered_node& c : m.nodes)
             if (const std::int32_t v = blocker(m, c); v >= 0) return v;
@@ -88,7 +91,7 @@ class schedule {
 
   private:
     const graph_index& g_;
-    std::vector<covered_node> actions_;     // per node: what it does, as engine node or in its step
+    std::vector<covered_node> actions_;  // per node: what it does, as engine node or in its step
     std::vector<std::int32_t> step_of_;
     std::vector<std::int32_t> first_at_, next_;  // steps by launch position, as lists
     std::vector<move> accepted_;

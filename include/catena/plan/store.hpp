@@ -1,4 +1,5 @@
-// Writing a built plan down: steps in launch order, arguments, the workspace, the nodes' roles, what is left.
+// Writing a built plan down: steps in launch order, arguments, the workspace, the nodes' roles,
+// what is left.
 #pragma once
 
 #include "catena/plan/build.hpp"
@@ -12,11 +13,12 @@ inline void plan_builder::store(plan& out) {
         const match& m = p.found;
         const std::int64_t rows = elements(view_.at(m.activation)) / m.quant_k;
         buffers.push_back({rows * q8_1_row_bytes(m.quant_k), p.from, p.until});
-        out.chains_.push_back({p.chain, m.add, m.norm, m.mul, m.activation, m.f32_needed, m.sum_needed, 0,
-                               buffers.back().bytes});
+        out.chains_.push_back({p.chain, m.add, m.norm, m.mul, m.activation, m.f32_needed,
+                               m.sum_needed, 0, buffers.back().bytes});
     }
     const packing packed = pack(buffers, workspace_alignment);
-    for (std::size_t i = 0; i < places_.size(); ++i) out.chains_[i].workspace_offset = packed.offsets[i];
+    for (std::size_t i = 0; i < places_.size(); ++i)
+        out.chains_[i].workspace_offset = packed.offsets[i];
     out.workspace_bytes_ = packed.bytes;
 
     std::vector<std::int32_t> order(moves.size());
@@ -39,12 +41,17 @@ inline void plan_builder::store(plan& out) {
 
     for (std::int32_t i = 0; i < view_.node_count; ++i) {
         const tensor& t = view_.node(i);
-        const bool runs = !launches_nothing(t.kind) && elements(t) != 0 && (t.flags & flag_compute) != 0;
+        const bool runs =
+            !launches_nothing(t.kind) && elements(t) != 0 && (t.flags & flag_compute) != 0;
         if (runs && !schedule_.covered(i)) ++out.engine_launches_;
     }
-    std::stable_sort(left_.begin(), left_.end(), [](const left_over& a, const left_over& b) {
-        return a.what.node < b.what.node;
-    });
+    std::stable_sort(
+        left_.begin(), left_.end(),
+        [](const left_over& a, const left_over& b) { return a.what.node < b.what.node; });
+    const auto same = [](const left_over& a, const left_over& b) {  // a member may be tried twice
+        return a.what.node == b.what.node && a.what.why == b.what.why;
+    };
+    left_.erase(std::unique(left_.begin(), left_.end(), same), left_.end());
     out.left_ = std::move(left_);
 }
 
@@ -94,7 +101,8 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
         h.members = d.what.member_count;
         std::int32_t band = 0;
         for (int i = 0; i < h.members; ++i) {
-            out.members_.push_back(member_arguments(view_, d.members[static_cast<std::size_t>(i)], band, missing));
+            out.members_.push_back(
+                member_arguments(view_, d.members[static_cast<std::size_t>(i)], band, missing));
             band += bands_of(d.what.member[i], d.pick.band_rows);
         }
         args.index = static_cast<std::int32_t>(out.heads_.size());

@@ -26,8 +26,9 @@ inline packing pack(const std::vector<lifetime>& buffers, std::int64_t alignment
     out.offsets.assign(buffers.size(), 0);
     std::vector<std::size_t> order(buffers.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return buffers[a].from < buffers[b].from; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return buffers[a].from < buffers[b].from;
+    });
     std::vector<std::size_t> alive;  // by offset
     for (const std::size_t i : order) {
         const auto dead = [&](std::size_t j) { return buffers[j].until < buffers[i].from; };
@@ -36,7 +37,8 @@ inline packing pack(const std::vector<lifetime>& buffers, std::int64_t alignment
         std::int64_t offset = 0;
         auto place = alive.begin();
         for (; place != alive.end() && out.offsets[*place] < offset + bytes; ++place)
-            offset = std::max(offset, out.offsets[*place] + round_up(buffers[*place].bytes, alignment));
+            offset =
+                std::max(offset, out.offsets[*place] + round_up(buffers[*place].bytes, alignment));
         out.offsets[i] = offset;
         alive.insert(place, i);
         out.bytes = std::max(out.bytes, offset + bytes);

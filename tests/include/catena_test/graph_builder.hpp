@@ -1,5 +1,5 @@
-// Small graphs by hand: one call per tensor. Every tensor gets memory of its own unless a test gives it
-// another's; use counts are those of the graph unless a test adds readers outside.
+// Small graphs by hand: one call per tensor. Every tensor gets memory of its own unless a test
+// gives it another's; use counts are those of the graph unless a test adds readers outside.
 #pragma once
 
 #include "catena/match/graph.hpp"
@@ -65,7 +65,9 @@ class graph_builder {
         return node(op::mul_mat_id, format::f32, {(*this)[w].ne[1], i.ne[0], i.ne[1]}, {w, x, ids});
     }
     /// An op that Catena does not know, of its first source's shape.
-    id other(std::initializer_list<id> sources) { return same_shape(op::other, *sources.begin(), sources); }
+    id other(std::initializer_list<id> sources) {
+        return same_shape(op::other, *sources.begin(), sources);
+    }
 
     id reshape(id x, shape ne) { return rename(op::reshape, x, ne, 0); }
     id view(id x, shape ne, std::int64_t offset = 0) { return rename(op::view, x, ne, offset); }
@@ -97,7 +99,8 @@ class graph_builder {
                 if (s != catena::no_tensor) ++(*this)[s].uses;
         for (const auto& o : outside_) (*this)[o.tensor].uses += o.times;
         for (const id t : uncounted) (*this)[t].uses = catena::unknown_uses;
-        return {tensors.data(), static_cast<id>(tensors.size()), nodes.data() + first, last - first};
+        return {tensors.data(), static_cast<id>(tensors.size()), nodes.data() + first,
+                last - first};
     }
 
     std::vector<id> uncounted;  ///< tensors whose use count the engine does not know

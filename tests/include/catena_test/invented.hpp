@@ -1,4 +1,5 @@
-// Invented hardware and an invented table: nothing of a real set can change what these tests expect.
+// Invented hardware and an invented table: nothing of a real set can change what these tests
+// expect.
 #pragma once
 
 #include "catena/pick/row.hpp"
@@ -13,16 +14,30 @@ using catena::format_set;
 using catena::policy;
 
 /// A small GPU: four SMs, every instruction there is.
-inline constexpr catena::arch toy_arch = {
-    .name = "toy", .compute_capability = 90, .max_threads_per_block = 512, .max_threads_per_sm = 1024,
-    .max_blocks_per_sm = 8, .registers_per_sm = 32768, .max_registers_per_thread = 128,
-    .shared_per_sm = 65536, .shared_per_block = 49152, .async_copy = true, .bulk_copy = true,
-    .dependent_launch = true, .gpu = "Toy 4", .sms = 4, .bytes_per_us = 1000, .node_us = 1};
+inline constexpr catena::arch toy_arch = {.name = "toy",
+                                          .compute_capability = 90,
+                                          .max_threads_per_block = 512,
+                                          .max_threads_per_sm = 1024,
+                                          .max_blocks_per_sm = 8,
+                                          .registers_per_sm = 32768,
+                                          .max_registers_per_thread = 128,
+                                          .shared_per_sm = 65536,
+                                          .shared_per_block = 49152,
+                                          .async_copy = true,
+                                          .bulk_copy = true,
+                                          .dependent_launch = true,
+                                          .gpu = "Toy 4",
+                                          .sms = 4,
+                                          .bytes_per_us = 1000,
+                                          .node_us = 1};
 
 inline constexpr format_set plain_and_q8_1 = format_set::of(format::f32) | format::q8_1;
 
-inline constexpr computation norm_row = {.kind = catena::skeleton::row, .norm = catena::norm_kind::rms,
-                                         .residual = true, .scale = true, .emits = plain_and_q8_1};
+inline constexpr computation norm_row = {.kind = catena::skeleton::row,
+                                         .norm = catena::norm_kind::rms,
+                                         .residual = true,
+                                         .scale = true,
+                                         .emits = plain_and_q8_1};
 inline constexpr computation quantize_row = {.kind = catena::skeleton::row,
                                              .emits = format_set::of(format::q8_1)};
 constexpr computation matvec_of(format_set weights) {
@@ -30,15 +45,19 @@ constexpr computation matvec_of(format_set weights) {
 }
 
 constexpr catena::row row_of(const computation& c, const policy& p) {
-    return {.computes = c, .numbers = p,
+    return {.computes = c,
+            .numbers = p,
             .order = c.kind == catena::skeleton::row ? static_cast<unsigned>(p.threads) : 1u,
-            .registers = 0, .evidence = {}};
+            .registers = 0,
+            .evidence = {}};
 }
 
 inline constexpr policy kept_row = {.threads = 128, .values = 16, .vector = true};
 inline constexpr policy plain_row = {.threads = 64};
-inline constexpr policy narrow_matvec = {.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
-inline constexpr policy wide_matvec = {.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2};
+inline constexpr policy narrow_matvec = {
+    .threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
+inline constexpr policy wide_matvec = {
+    .threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2};
 
 inline constexpr format_set q4 = format_set::of(format::q4_K);
 inline constexpr format_set q6 = format_set::of(format::q6_K);
@@ -58,11 +77,13 @@ inline constexpr catena::row toy_rows[] = {
 };
 inline constexpr int toy_row_count = sizeof(toy_rows) / sizeof(toy_rows[0]);
 
-constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm, format_set matrices) {
+constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm,
+                                         format_set matrices) {
     using catena::operand;
     using catena::stage_kind;
     catena::lowered_chain c{.name = name, .signature = name};
-    const auto stage = [&c](stage_kind kind, operand reads = operand::none, format_set formats = {}) {
+    const auto stage = [&c](stage_kind kind, operand reads = operand::none,
+                            format_set formats = {}) {
         c.stages[c.count++] = {kind, reads, formats};
     };
     if (add) {
@@ -81,9 +102,9 @@ constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm, 
 }
 
 inline constexpr catena::lowered_chain toy_chains[] = {
-    chain_of("norm.q8", false, true, q8),        chain_of("norm.q4_q6", false, true, q4 | q6),
-    chain_of("residual.q8", true, true, q8),     chain_of("residual.q4_q6", true, true, q4 | q6),
-    chain_of("value.q8", false, false, q8),      chain_of("value.q4_q6", false, false, q4 | q6),
+    chain_of("norm.q8", false, true, q8),    chain_of("norm.q4_q6", false, true, q4 | q6),
+    chain_of("residual.q8", true, true, q8), chain_of("residual.q4_q6", true, true, q4 | q6),
+    chain_of("value.q8", false, false, q8),  chain_of("value.q4_q6", false, false, q4 | q6),
 };
 
 inline catena::table toy_table() {

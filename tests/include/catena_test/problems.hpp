@@ -18,7 +18,8 @@ inline catena::problem norm_problem(std::int64_t k, std::int64_t rows = 1) {
     return p;
 }
 
-inline catena::problem matvec_problem(std::int64_t k, std::initializer_list<catena::problem_member> members,
+inline catena::problem matvec_problem(std::int64_t k,
+                                      std::initializer_list<catena::problem_member> members,
                                       std::int64_t columns = 1) {
     catena::problem p;
     p.needs.kind = catena::skeleton::matvec;
