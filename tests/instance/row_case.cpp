@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace catena_test {
 namespace {
@@ -47,6 +48,15 @@ row_data make_data(const row_case& c) {
             const int step = static_cast<int>(i / 32 % 24);
             scaled[i] =
                 std::ldexp(scaled[i], c.put == row_values::tiny ? -8 - 5 * step : 4 + 2 * step);
+        }
+    }
+    if (c.put == row_values::cancelling) {
+        if (c.scale) std::ranges::fill(d.weight, 1024.0f);
+        for (std::size_t i = 0; i < d.x.size(); i += 32) {
+            const auto block = std::span(d.x).subspan(i, 32);
+            block[31] = -std::accumulate(block.begin(), block.end() - 1, 0.0f);
+            if (!c.scale)
+                std::ranges::transform(block, block.begin(), [](float v) { return 1024 * v; });
         }
     }
     return d;
@@ -131,7 +141,8 @@ bytes narrowed(const std::vector<float>& values, Narrow narrow) {
 }
 
 bool ordinary(const row_case& c) {
-    return c.put == row_values::normal || c.put == row_values::zeros;
+    return c.put == row_values::normal || c.put == row_values::zeros ||
+           c.put == row_values::cancelling;
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ CATENA_FN slice slice_at(const std::byte* source, int bytes, const tensor_bytes&
 }
 
 /// Moves a slice to `stage_row`. All lanes; between the stream's `begin`, which was told of `whole`
-/// bytes, and its `commit`.
+/// bytes, and its `commit`; the stream's `wait` orders the lanes' stores before anybody's reads.
 template <class X, class Stream>
 CATENA_FN void copy_slice(X& x, Stream& stream, std::byte* stage_row, const slice& s) {
     stream.copy(stage_row + s.head, s.source, s.whole);
@@ -76,7 +76,6 @@ CATENA_FN void copy_slice(X& x, Stream& stream, std::byte* stage_row, const slic
             value = x.load(reinterpret_cast<const std::uint8_t*>(s.source + s.whole + lane));
         x.store(bytes + s.head + s.whole + lane, value);
     }
-    x.sync_warp();
 }
 
 }  // namespace catena::kernel
