@@ -30,7 +30,7 @@ struct thread : fiber {
 };
 
 inline std::string spell(meeting what, int detail) {
-    const std::string argument = "(" + std::to_string(detail) + ")";
+    const std::string argument = '(' + std::to_string(detail) + ')';
     switch (what) {
         case meeting::sync:
             return "sync";
