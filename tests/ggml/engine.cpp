@@ -201,17 +201,21 @@ verdict judge(graph& reference, const outcome& seen) {
         ggml_tensor* node = reference.node(i);
         oracle.compute(node);
         const std::vector<std::byte>& found = seen.produced[static_cast<std::size_t>(i)];
-        if (!computes(node) || found.empty()) continue;
-        const std::vector<std::byte> expected = bytes_of(node);
+        if (!computes(node)) continue;
         const bool by_step = seen.by_step[static_cast<std::size_t>(i)];
+        const std::string what =
+            "node " + std::to_string(i) + ", " + ggml_op_name(node->op) + " " + node->name;
+        if (found.empty()) {
+            if (!by_step && out.wrong.empty()) out.wrong = what + ": nobody computed it";
+            continue;
+        }
+        const std::vector<std::byte> expected = bytes_of(node);
         ++(by_step ? out.step_nodes : out.engine_nodes);
         const double error = by_step ? nmse(expected, found) : expected == found ? 0 : 1;
         const double allowed = !by_step ? 0 : is_matmul(node) ? 5e-4 : 1e-7;
         if (!(error <= allowed) && out.wrong.empty())
-            out.wrong = "node " + std::to_string(i) + ", " + ggml_op_name(node->op) + " " +
-                        node->name +
-                        (by_step ? " of a step: NMSE " + std::to_string(error)
-                                 : " of the engine: other bytes");
+            out.wrong = what + (by_step ? " of a step: NMSE " + std::to_string(error)
+                                        : " of the engine: other bytes");
         ggml_backend_tensor_set(node, found.data(), 0, found.size());
     }
     return out;
