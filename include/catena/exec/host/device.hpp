@@ -79,11 +79,12 @@ class host_device {
             blocks.resize(config.blocks);
             std::iota(blocks.begin(), blocks.end(), 0u);
         }
-        order_seed seed(seed_);
-        seed.shuffle(blocks.data(), blocks.size());
+        order_seed(seed_).shuffle(blocks.data(), blocks.size());
         const ieee_arithmetic ieee;
         for (const std::uint32_t block : blocks) {
             if (block >= config.blocks) continue;
+            // A block alone goes its way as it does among others.
+            const order_seed seed(seed_ == 0 ? 0 : seed_ + (std::uint64_t{block} << 32));
             if (!machine_.run_block(block, seed, &host_device::run_thread, this)) return false;
         }
         return true;

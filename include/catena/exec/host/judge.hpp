@@ -10,8 +10,7 @@
 
 namespace catena::exec {
 
-// ---- memory
-// ----------------------------------------------------------------------------------------
+// ---- memory ----
 
 inline void machine::check_range(thread& t, access a, std::uintptr_t address, std::size_t bytes,
                                  site at, stamp mark) {
@@ -88,8 +87,7 @@ inline void machine::judge(thread& t, access a, std::uintptr_t address, std::siz
     }
 }
 
-// ---- weight streams
-// --------------------------------------------------------------------------------
+// ---- weight streams ----
 
 inline stream_log& machine::open_stream(thread& t, copy_method method, int stages, site at) {
     if (method == copy_method::bulk)  // a barrier per stage and warp, as on a GPU
@@ -144,8 +142,7 @@ inline void machine::stream_release(thread& t, stream_log& log, int stage, site 
     });
 }
 
-// ---- meetings
-// --------------------------------------------------------------------------------------
+// ---- meetings ----
 
 inline void machine::check_meeting(thread& t, meeting what, int detail, site at) {
     const thread* first = scheduler_.first_in_warp(t);
@@ -209,8 +206,7 @@ inline bool machine::check_end() {
     return false;
 }
 
-// ---- sentences
-// -------------------------------------------------------------------------------------
+// ---- sentences ----
 
 inline void machine::stop_at(thread& t, fault kind, site at, access a, std::uintptr_t address,
                              std::size_t bytes, const std::string& why) {

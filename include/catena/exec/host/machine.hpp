@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +24,7 @@ class machine {
     global_memory global;
     std::vector<finding> findings;
 
-    // ---- the run of a launch, block by block
-    // -------------------------------------------------------
+    // ---- the run of a launch, block by block ----
 
     void begin_launch(std::string kernel, int threads, std::size_t shared_bytes, bool dependent) {
         if (era_ >= stamps::max_era) {
@@ -70,8 +68,7 @@ class machine {
     int threads() const { return thread_count_; }
     int block() const { return static_cast<int>(block_); }
 
-    // ---- meetings
-    // ----------------------------------------------------------------------------------
+    // ---- meetings ----
 
     void sync(thread& t, site at) {
         const thread* first = scheduler_.first_at_sync();
@@ -119,8 +116,7 @@ class machine {
 
     void grid_wait(thread& t) { grid_waited_ = t.past_grid_wait = true; }
 
-    // ---- memory
-    // ------------------------------------------------------------------------------------
+    // ---- memory ----
 
     std::byte* shared(thread& t, std::size_t bytes, site at) {
         std::string problem;
@@ -157,8 +153,7 @@ class machine {
     void check_range(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at,
                      stamp mark);
 
-    // ---- weight streams
-    // ----------------------------------------------------------------------------
+    // ---- weight streams ----
 
     /// The log of the next stream of t's warp; the first lane to ask makes it.
     stream_log& open_stream(thread& t, copy_method method, int stages, site at);
@@ -166,8 +161,7 @@ class machine {
     void stream_wait(thread& t, stream_log& log, int stage, site at);
     void stream_release(thread& t, stream_log& log, int stage, site at);
 
-    // ---- findings
-    // ----------------------------------------------------------------------------------
+    // ---- findings ----
 
     /// Records what thread `t` did wrong and ends the block. `what` continues "block 3, thread 17
     /// ".
