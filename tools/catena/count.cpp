@@ -41,8 +41,6 @@ const char* sub_name(sub_op s) {
     return "";
 }
 
-std::string op_text(const tensor& t) { return std::string(t.op_name) + sub_name(t.sub); }
-
 std::string producer_text(const graph_view& g, const tensor& t) {
     if (const std::int32_t norm = scaled_norm(g, t); norm != no_tensor)
         return std::string("MUL(") + g.at(norm).op_name + ")";
@@ -58,6 +56,8 @@ struct service {
 };
 
 }  // namespace
+
+std::string op_text(const tensor& t) { return std::string(t.op_name) + sub_name(t.sub); }
 
 wishes count(const graph_view& g) {
     wishes w;

@@ -30,6 +30,9 @@ struct wishes {
 
 wishes count(const graph_view& g);
 
+/// "MUL_MAT", "GLU/SWIGLU".
+std::string op_text(const tensor& t);
+
 struct tally {
     int wanted = 0, matmuls = 0, quantized_once = 0;
 };

@@ -1,5 +1,7 @@
 // catena explain: what a plan does with a graph, and what it leaves to the engine and why.
 #include "command.hpp"
+#include "dot.hpp"
+#include "html.hpp"
 #include "output.hpp"
 #include "report.hpp"
 #include "tables.hpp"
@@ -13,6 +15,7 @@ namespace {
 
 struct explain_options {
     std::string graph, arch = "sm_90";
+    std::string html, dot;  ///< empty: not asked for
     bool verbose = false;
     output_options output;
 };
@@ -21,7 +24,11 @@ int explain(const explain_options& o) {
     const json::graph g = json::read(o.graph);
     const table t = table_for(o.arch);
     const report r = make_report(g, t);
-    write_whole(o.output.file, o.output.json ? as_json(r, o.verbose) : as_text(r, o.verbose));
+    if (!o.html.empty()) write_whole(o.html, as_html(r));
+    if (!o.dot.empty()) write_whole(o.dot, as_dot(r));
+    const bool instead = !(o.html.empty() && o.dot.empty());
+    if (!instead || o.output.json || !o.output.file.empty())
+        write_whole(o.output.file, o.output.json ? as_json(r, o.verbose) : as_text(r, o.verbose));
     return exit_ok;
 }
 
@@ -44,6 +51,10 @@ void add_explain(CLI::App& app, int& code) {
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
     command->add_option("--arch", o->arch, "The instance set to plan with")->capture_default_str();
+    command->add_option("--html", o->html, "Write a page for a browser to FILE, instead of text")
+        ->type_name("FILE");
+    command->add_option("--dot", o->dot, "Write each distinct layer for graphviz to FILE, instead of text")
+        ->type_name("FILE");
     command->add_flag("--verbose", o->verbose, "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = explain(*o); });

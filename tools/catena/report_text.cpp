@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,13 +21,32 @@ void line(buffer& out, fmt::format_string<Args...> format, Args&&... args) {
     out.push_back('\n');
 }
 
-/// Lines of one key once, with how often and where first, in the order of their first appearance.
+/// "node 38 between them" as "a node between them".
+std::string without_node_numbers(const std::string& text) {
+    static constexpr std::string_view word = "node ";
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+        const std::size_t end = text.find_first_not_of("0123456789", i + word.size());
+        const bool begins = i == 0 || text[i - 1] == ' ';
+        if (begins && text.compare(i, word.size(), word) == 0 && end != i + word.size()) {
+            out += "a node";
+            i = std::min(end, text.size());
+        } else {
+            out += text[i++];
+        }
+    }
+    return out;
+}
+
+/// Lines that differ by node numbers alone once, with how often and where first, in the order of their first
+/// appearance.
 class folded {
 public:
-    void add(const std::string& key, std::string text, std::int32_t node) {
-        const auto [at, is_new] = index_.emplace(key, rows_.size());
+    void add(std::string text, std::int32_t node) {
+        const auto [at, is_new] = index_.emplace(without_node_numbers(text), rows_.size());
         if (is_new) rows_.push_back({std::move(text), 0, node});
-        ++rows_[at->second].count;
+        row& r = rows_[at->second];
+        if (++r.count == 2) r.text = at->first;
     }
     void print(buffer& out) const {
         for (const row& r : rows_) line(out, "  {:>4} x  {}  (first at node {})", r.count, r.text, r.first);
@@ -35,26 +55,13 @@ public:
 
 private:
     struct row {
-        std::string text;
+        std::string text;  // with its numbers while it stands alone
         int count;
         std::int32_t first;
     };
     std::map<std::string, std::size_t> index_;
     std::vector<row> rows_;
 };
-
-std::string work(const problem& p) {
-    if (p.needs.kind == skeleton::row)
-        return fmt::format("{} {} of {}", p.rows, p.rows == 1 ? "row" : "rows", p.k);
-    std::map<std::string, int> members;
-    for (int i = 0; i < p.member_count; ++i)
-        ++members[fmt::format("{} {}", p.member[i].rows, name(p.member[i].type))];
-    std::string list;
-    for (const auto& [text, n] : members)
-        list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));
-    return fmt::format("{} rows of {}, {} {}", list, p.k, p.columns,
-                       p.expert ? "expert columns" : p.columns == 1 ? "column" : "columns");
-}
 
 void print_activations(buffer& out, const report& r) {
     const progress& d = r.done;
@@ -90,6 +97,19 @@ void print_rejected(buffer& out, const report& r) {
 
 }  // namespace
 
+std::string work(const problem& p) {
+    if (p.needs.kind == skeleton::row)
+        return fmt::format("{} {} of {}", p.rows, p.rows == 1 ? "row" : "rows", p.k);
+    std::map<std::string, int> members;
+    for (int i = 0; i < p.member_count; ++i)
+        ++members[fmt::format("{} {}", p.member[i].rows, name(p.member[i].type))];
+    std::string list;
+    for (const auto& [text, n] : members)
+        list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));
+    return fmt::format("{} rows of {}, {} {}", list, p.k, p.columns,
+                       p.expert ? "expert columns" : p.columns == 1 ? "column" : "columns");
+}
+
 std::string as_text(const report& r, bool verbose) {
     buffer out;
     line(out, "graph          {}, {}: {} nodes, {} tensors", r.graph.model, r.graph.case_name,
@@ -101,18 +121,14 @@ std::string as_text(const report& r, bool verbose) {
 
     line(out, "\nsteps");
     folded steps;
-    for (const explained_step& s : r.plan.steps) {
-        std::string text = fmt::format("{}: {}", s.instance, work(s.what));
-        steps.add(text, text, s.launch_at);
-    }
+    for (const explained_step& s : r.plan.steps)
+        steps.add(fmt::format("{}: {}", s.instance, work(s.what)), s.launch_at);
     steps.print(out);
 
     line(out, "\nnot fused, or not as far");
     folded left;
-    for (const left_node& l : r.done.not_fused) {
-        const char* op_name = r.graph.view().node(l.node).op_name;
-        left.add(fmt::format("{} {}", op_name, name(l.why)), fmt::format("{}: {}", op_name, l.sentence), l.node);
-    }
+    for (const left_node& l : r.done.not_fused)
+        left.add(fmt::format("{}: {}", r.graph.view().node(l.node).op_name, l.sentence), l.node);
     left.print(out);
     if (verbose) print_rejected(out, r);
     return fmt::to_string(out);

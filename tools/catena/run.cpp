@@ -44,11 +44,11 @@ int steps_of_layers(const plan& p, int layers) {
 
 int run(const run_options& o) {
     const json::graph g = json::read(o.graph);
-    const std::string device = o.host ? "" : cuda_arch();
-    const std::unique_ptr<machine> on = device.empty() ? host_machine(o.check.seed) : cuda_machine();
-    const std::string arch = !o.arch.empty() ? o.arch : device.empty() ? "sm_90" : device;
+    std::unique_ptr<machine> on = o.host ? nullptr : cuda_machine();
+    if (!on) on = host_machine(o.check.seed);
+    const table t = o.arch.empty() ? on->preferred() : table_for(o.arch);
     const placement where{g, *on};
-    const plan p = planner{on->equip(table_for(arch))}.plan(where.view());
+    const plan p = planner{on->equip(t)}.plan(where.view());
     if (!p.state().ok()) throw failure(o.graph + ": cannot be planned: " + p.state().message);
 
     checker check{p, where, *on, o.check};

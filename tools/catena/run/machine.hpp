@@ -20,6 +20,9 @@ public:
 
     virtual std::string name() const = 0;
 
+    /// The table that fits this machine best, before `equip`. Throws failure if there is none.
+    virtual table preferred() const = 0;
+
     /// The table with kernels that run here.
     virtual table equip(const table& t) const = 0;
 
@@ -44,8 +47,5 @@ std::unique_ptr<machine> host_machine(std::uint64_t seed);
 
 /// Null: this build has no CUDA, or there is no device.
 std::unique_ptr<machine> cuda_machine();
-
-/// The arch of the first device, such as "sm_90"; empty: none.
-std::string cuda_arch();
 
 }  // namespace catena::tool

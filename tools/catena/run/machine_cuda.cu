@@ -3,6 +3,8 @@
 
 #include "../command.hpp"
 
+#include "catena/instances/for_device.hpp"
+
 #include <cuda_runtime.h>
 
 namespace catena::tool {
@@ -26,6 +28,12 @@ public:
         cudaDeviceProp device{};
         expect(cudaGetDeviceProperties(&device, 0), "the device cannot be asked");
         return device.name;
+    }
+
+    table preferred() const override {
+        const table t = instances::for_device(0);
+        if (!t.state.ok()) throw failure(std::string(t.state.message) + "; or run with --host");
+        return t;
     }
 
     table equip(const table& t) const override {
@@ -68,16 +76,9 @@ private:
 
 }  // namespace
 
-std::string cuda_arch() {
-    int count = 0;
-    cudaDeviceProp device{};
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return "";
-    if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return "";
-    return "sm_" + std::to_string(device.major * 10 + device.minor);
-}
-
 std::unique_ptr<machine> cuda_machine() {
-    if (cuda_arch().empty()) return nullptr;
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return nullptr;
     return std::make_unique<gpu>();
 }
 

@@ -3,6 +3,7 @@
 #include "machine.hpp"
 
 #include "../command.hpp"
+#include "../tables.hpp"
 
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
@@ -42,6 +43,9 @@ public:
     explicit host(std::uint64_t seed) : device_(seed) {}
 
     std::string name() const override { return "host executor"; }
+
+    /// Any arch's plan runs here; this is the one that the project looks at first.
+    table preferred() const override { return table_for("sm_90"); }
 
     table equip(const table& t) const override { return instances::on_host(t); }
 

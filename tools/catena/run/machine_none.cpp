@@ -4,6 +4,5 @@
 namespace catena::tool {
 
 std::unique_ptr<machine> cuda_machine() { return nullptr; }
-std::string cuda_arch() { return ""; }
 
 }  // namespace catena::tool

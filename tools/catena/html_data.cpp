@@ -1,0 +1,183 @@
+#include "html.hpp"
+
+#include "layers.hpp"
+#include "traffic.hpp"
+
+#include "catena/pick/name.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace catena::tool {
+namespace {
+
+using value = nlohmann::ordered_json;
+
+/// Texts that occur again and again, each once, with its index.
+class texts {
+  public:
+    std::size_t of(const std::string& text) {
+        const auto [at, is_new] = index_.emplace(text, list_.size());
+        if (is_new) list_.push_back(text);
+        return at->second;
+    }
+    const value& list() const { return list_; }
+
+  private:
+    std::map<std::string, std::size_t> index_;
+    value list_ = value::array();
+};
+
+/// Tensors as the page names them: a node by its position, a leaf by its index below zero, -1 the
+/// first.
+class tensor_names {
+  public:
+    explicit tensor_names(const graph_view& g)
+        : g_(g), id_(static_cast<std::size_t>(g.tensor_count)), known_(id_.size(), false) {
+        for (int i = 0; i < g.size(); ++i) set(g.nodes[i], i);
+    }
+
+    value of(std::int32_t t) {
+        if (t == no_tensor) return nullptr;
+        const auto at = static_cast<std::size_t>(t);
+        if (!known_[at]) {
+            const tensor& leaf = g_.at(t);
+            leaves_.push_back({leaf.name, name(leaf.type), leaf.ne, leaf.weight ? 1 : 0});
+            set(t, -static_cast<int>(leaves_.size()));
+        }
+        return id_[at];
+    }
+    const value& leaves() const { return leaves_; }
+
+  private:
+    void set(std::int32_t t, int id) {
+        id_[static_cast<std::size_t>(t)] = id;
+        known_[static_cast<std::size_t>(t)] = true;
+    }
+
+    const graph_view& g_;
+    std::vector<int> id_;
+    std::vector<bool> known_;
+    value leaves_ = value::array();
+};
+
+enum node_mark { mark_launches = 1, mark_quantized = 2, mark_output = 4 };
+
+value node_json(const graph_view& g, const tensor& t, tensor_names& names) {
+    int last = max_src;
+    while (last > 0 && t.src[last - 1] == no_tensor) --last;
+    value sources = value::array();
+    for (int s = 0; s < last; ++s) sources.push_back(names.of(t.src[s]));
+    const int marks = (launches(t) ? mark_launches : 0) |
+                      (reads_quantized(g, t) ? mark_quantized : 0) |
+                      ((t.flags & flag_output) != 0 ? mark_output : 0);
+    return {op_text(t), t.name, name(t.type), t.ne, std::move(sources), marks, node_bytes(g, t)};
+}
+
+value problem_json(const problem& p) {
+    value v = value::array();
+    const auto add = [&v](const char* what, std::string text) {
+        v.push_back({what, std::move(text)});
+    };
+    add("work", work(p));
+    if (p.needs.kind == skeleton::row) {
+        add("computes", chain_part(p.needs) + (p.sum ? ", and writes the sum" : ""));
+        add("writes", formats_part(p.needs.emits));
+        if (p.quant_k > 0) add("quantised rows", fmt::format("of {}", p.quant_k));
+    } else {
+        add("activation", name(p.needs.activation));
+        add("matrices", fmt::format("{}, {}", p.member_count, formats_part(p.needs.weights)));
+        if (p.expert) add("tokens", fmt::format("{}", p.tokens));
+    }
+    add("alignment", fmt::format("{} bytes", p.alignment));
+    return v;
+}
+
+value members_json(const problem& p) {
+    value v = value::array();
+    for (int i = 0; i < p.member_count; ++i)
+        v.push_back({p.member[i].rows, name(p.member[i].type), p.member[i].experts});
+    return v;
+}
+
+/// The steps, and what many of them share: the rows that were rejected for them.
+struct steps_json {
+    texts rows, sentences;
+    std::map<std::string, std::size_t> known;
+    value choices = value::array(), steps = value::array();
+
+    void add(const explained_step& s) {
+        value rejected = value::array();
+        for (std::size_t i = 0; i < s.rejected.size(); ++i) {
+            const std::string& text = s.rejected[i];  // "row: sentence"
+            const std::size_t end = std::min(text.find(": "), text.size());
+            const limit why = i < s.pick.rejected.size() ? s.pick.rejected[i].why : limit::none;
+            rejected.push_back({rows.of(text.substr(0, end)), name(why),
+                                sentences.of(text.substr(std::min(end + 2, text.size())))});
+        }
+        const auto [at, is_new] = known.emplace(rejected.dump(), choices.size());
+        if (is_new) choices.push_back(std::move(rejected));
+        const launch_config& c = s.pick.best.config;
+        steps.push_back({{"problem", problem_json(s.what)},
+                         {"members", members_json(s.what)},
+                         {"config", {c.blocks, c.threads, c.shared_bytes, c.dependent}},
+                         {"choice", at->second}});
+    }
+};
+
+value chain_json(const explained_chain& c, tensor_names& names) {
+    return {
+        {"name", c.name},   {"activation", names.of(c.activation)}, {"served", c.served},
+        {"steps", c.steps}, {"f32_written", c.f32_written},         {"sum_written", c.sum_written}};
+}
+
+value cost_json(const char* what, const traffic& t, const arch& a) {
+    return {
+        {"what", what}, {"launches", t.launches}, {"bytes", t.bytes}, {"us", t.attainable_us(a)}};
+}
+
+/// Launches, bytes and the floor of the time. What an engine's fusions keep out of memory is not
+/// counted, so bytes are the same with and without them.
+value costs_json(const report& r, const graph_view& g) {
+    const traffic before = one_by_one(g), after = planned(g, r.plan);
+    return {cost_json("one by one", before, r.target),
+            cost_json("with ggml-cuda's fusions", {r.peer.launches, before.bytes}, r.target),
+            cost_json("planned", after, r.target),
+            cost_json("planned, the rest fused by the engine",
+                      {r.done.launches_engine_fused, after.bytes}, r.target)};
+}
+
+}  // namespace
+
+std::string page_data(const report& r) {
+    const graph_view g = r.graph.view();
+    tensor_names names{g};
+    value nodes = value::array(), chains = value::array(), layers = value::array();
+    for (int i = 0; i < g.size(); ++i) nodes.push_back(node_json(g, g.node(i), names));
+    for (const explained_chain& c : r.plan.chains) chains.push_back(chain_json(c, names));
+    for (const layer& l : find_layers(g, r.plan, r.done.not_fused))
+        layers.push_back({l.first, l.last, l.kind, l.variant, l.like, l.repeats});
+    steps_json all;
+    for (const explained_step& s : r.plan.steps) all.add(s);
+
+    value root;
+    root["gpu"] = r.target.gpu;
+    root["costs"] = costs_json(r, g);
+    root["layers"] = std::move(layers);
+    root["nodes"] = std::move(nodes);
+    root["leaves"] = names.leaves();
+    root["chains"] = std::move(chains);
+    root["steps"] = std::move(all.steps);
+    root["choices"] = std::move(all.choices);
+    root["rows"] = all.rows.list();
+    root["sentences"] = all.sentences.list();
+    return root.dump(-1, ' ', false, value::error_handler_t::replace);
+}
+
+}  // namespace catena::tool

@@ -1,0 +1,18 @@
+# Writes OUT, the definitions of page_files.hpp, from the files of this folder. Run by cmake -P.
+function(define out name)
+  set(text "")
+  foreach(file IN LISTS ARGN)
+    file(READ ${CMAKE_CURRENT_LIST_DIR}/${file} content)
+    string(APPEND text "${content}")
+  endforeach()
+  if(text MATCHES "\\)page\"")
+    message(FATAL_ERROR "${CMAKE_CURRENT_LIST_DIR} holds )page\", which would end the literal.")
+  endif()
+  file(APPEND ${out} "const char* const ${name} = R\"page(${text})page\";\n")
+endfunction()
+
+file(WRITE ${OUT} "#include \"page_files.hpp\"\n\nnamespace catena::tool::page {\n\n")
+define(${OUT} skeleton page.html)
+define(${OUT} style page.css)
+define(${OUT} script model.js overview.js layer.js details.js search.js main.js)
+file(APPEND ${OUT} "\n}  // namespace catena::tool::page\n")
