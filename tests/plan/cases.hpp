@@ -28,7 +28,7 @@ inline std::string steps_of(const catena::plan& plan) {
     for (const catena::step& s : plan.steps()) {
         if (!out.empty()) out += ", ";
         out += std::to_string(s.launch_at) + ":";
-        for (const std::int32_t n : plan.covered(s)) out += " " + std::to_string(n);
+        for (const std::int32_t n : plan.covered(s)) out.append(" ").append(std::to_string(n));
     }
     return out;
 }

@@ -3,7 +3,9 @@
 // position.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace catena {
@@ -72,13 +74,17 @@ constexpr const char* name(reason r) { return reason_names[static_cast<int>(r)];
 
 /// A sentence with the places {have} and {need} filled in.
 inline std::string filled(const char* sentence, std::int64_t have, std::int64_t need) {
-    std::string out = sentence;
-    const auto fill = [&out](const char* place, std::int64_t value) {
-        const std::size_t at = out.find(place);
-        if (at != std::string::npos) out.replace(at, 6, std::to_string(value));
-    };
-    fill("{have}", have);
-    fill("{need}", need);
+    constexpr std::size_t place = 6;  // both are as long
+    std::string out;
+    while (*sentence != '\0') {
+        const bool is_have = std::strncmp(sentence, "{have}", place) == 0;
+        if (is_have || std::strncmp(sentence, "{need}", place) == 0) {
+            out.append(std::to_string(is_have ? have : need));
+            sentence += place;
+        } else {
+            out.push_back(*sentence++);
+        }
+    }
     return out;
 }
 

@@ -45,13 +45,21 @@ inline std::string formats_part(format_set formats) {
 /// "t256_v16_vec", "t256_r2_c1_p2048_s4_bulk_shared"; "_m4" when the launch bounds promise 4 blocks
 /// an SM.
 inline std::string policy_part(skeleton kind, const policy& p) {
-    const auto number = [](const char* letter, int n) { return letter + std::to_string(n); };
-    std::string out = number("t", p.threads);
-    if (p.min_blocks != 1) out += number("_m", p.min_blocks);
-    if (kind == skeleton::row) return out + number("_v", p.values) + (p.vector ? "_vec" : "");
-    out += number("_r", p.rows) + number("_c", p.columns) + number("_p", p.piece) +
-           number("_s", p.stages);
-    return out + "_" + name(p.copy) + "_" + name(p.activation);
+    std::string out;
+    const auto number = [&out](const char* letter, int n) {
+        out.append(letter).append(std::to_string(n));
+    };
+    number("t", p.threads);
+    if (p.min_blocks != 1) number("_m", p.min_blocks);
+    if (kind == skeleton::row) {
+        number("_v", p.values);
+        return out.append(p.vector ? "_vec" : "");
+    }
+    number("_r", p.rows);
+    number("_c", p.columns);
+    number("_p", p.piece);
+    number("_s", p.stages);
+    return out.append("_").append(name(p.copy)).append("_").append(name(p.activation));
 }
 
 inline std::string row_name(const computation& c, const policy& p, const char* arch) {
