@@ -54,7 +54,7 @@ std::string all_header(const std::vector<instance_set>& sets) {
         "names those\n"
         "/// that are.\n"
         "inline table table_named(const char* arch) {\n"
-        "    const std::string_view wanted = arch == nullptr ? \"\" : arch;\n";
+        "    [[maybe_unused]] const std::string_view wanted = arch == nullptr ? \"\" : arch;\n";
     for (const instance_set& set : sets)
         out += "#if defined(" + has_macro(set) + ")\n    if (wanted == \"" + set.target->name +
                "\") return " + set.target->name + "();\n#endif\n";

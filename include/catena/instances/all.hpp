@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3bfa57cb769f0da7.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c88a94236896547a.
 // The instance sets that this program links, by the name of their arch. A set is there when its
 // target catena::instances_<arch> is linked, which defines CATENA_HAS_<ARCH>.
 #pragma once
@@ -65,7 +65,7 @@ inline constexpr char built_in[] = ""
 /// The table of `arch`. When its set is not linked: a table without rows, whose state names those
 /// that are.
 inline table table_named(const char* arch) {
-    const std::string_view wanted = arch == nullptr ? "" : arch;
+    [[maybe_unused]] const std::string_view wanted = arch == nullptr ? "" : arch;
 #if defined(CATENA_HAS_HOST)
     if (wanted == "host") return host();
 #endif
