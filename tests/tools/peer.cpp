@@ -90,15 +90,15 @@ TEST_CASE("a norm, its MUL and the ADD behind it are one launch of the peer", "[
 TEST_CASE("gate, up and their GLU are one launch and one quantise, for one column only", "[peer]") {
     for (const std::int64_t columns : {1, 4}) {
         graph_builder g;
-        const auto x = g.leaf({64, columns});
+        const auto x = g.node(op::scale, "SCALE", {64, columns}, {g.leaf({64, columns})});
         const auto gate = g.leaf({64, 32}, format::q8_0, true), up = g.leaf({64, 32}, format::q8_0, true);
         const auto a = g.node(op::mul_mat, "MUL_MAT", {32, columns}, {gate, x});
         const auto b = g.node(op::mul_mat, "MUL_MAT", {32, columns}, {up, x});
         const auto glu = g.node(op::glu, "GLU", {32, columns}, {a, b}, sub_op::swiglu);
-        CHECK(g.count().launches == (columns == 1 ? 2 : 5));
+        CHECK(g.count().launches == (columns == 1 ? 3 : 6));
         CHECK(g.count().quantizes == (columns == 1 ? 1 : 2));
         g[glu].offset = g[x].offset;  // its result would lie over what gate and up read
-        CHECK(g.count().launches == 5);
+        CHECK(g.count().launches == 6);
     }
 }
 

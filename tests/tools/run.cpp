@@ -3,6 +3,7 @@
 #include "run/report.hpp"
 
 #include "catena/kernel/args.hpp"
+#include "catena/launch/host.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"
@@ -24,6 +25,7 @@ class other_machine : public machine {
 public:
     explicit other_machine(launch_fn launch) : real_(host_machine(1)), launch_(launch) {}
     std::string name() const override { return "other"; }
+    table preferred() const override { return real_->preferred(); }
     table equip(const table& t) const override {
         table changed = real_->equip(t);
         changed.launch = launch_;
