@@ -134,3 +134,16 @@ TEST_CASE("of Qwen3.6's 131 norms times a weight 80 are wanted and 80 emitted", 
         CHECK(j["activations"]["wanted"] == 201);
     }
 }
+
+TEST_CASE("text folds reasons that differ by node numbers alone, and keeps the number of one", "[explain][graphs]") {
+    const json::graph g = json::read(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km.tg1.json.gz");
+    report r = make_report(g, table_for("sm_90"));
+    r.done.not_fused = {{42, reason::group_split, "node 38 between them"},
+                        {143, reason::group_split, "node 38 between them"},
+                        {30, reason::overlap, "the step would pass node 7, and a node8 of 9"},
+                        {244, reason::group_split, "node 51 between them"}};
+    const std::string text = as_text(r, false);
+    CHECK_THAT(text, Catch::Contains("1 x  RMS_NORM: the step would pass node 7, and a node8 of 9"));
+    CHECK_THAT(text, Catch::Contains("a node between them"));
+    CHECK_THAT(text, !Catch::Contains("node 38 between") && !Catch::Contains("node 51 between"));
+}

@@ -1,5 +1,6 @@
 // Selection, keys, theme, and the start.
 let selected = null;
+let addressing = 0;  // browsers refuse to change the address often: it waits until the reader does
 
 // Selects {node}, {step} or nothing, shows it, and keeps it in the address.
 function select(chosen) {
@@ -15,7 +16,8 @@ function select(chosen) {
     if (row) row.scrollIntoView({block: "nearest"});
     drawDetails(chosen);
     const address = !chosen ? "#" : chosen.node ? `#node-${chosen.node.i}` : `#step-${chosen.step.i}`;
-    history.replaceState(null, "", address);
+    clearTimeout(addressing);
+    addressing = setTimeout(() => history.replaceState(null, "", address), 200);
 }
 
 function markSelected() {
