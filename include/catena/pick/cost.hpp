@@ -16,7 +16,7 @@ inline constexpr double l2_speedup = 2.5;         ///< L2 against memory, bytes 
 inline constexpr double bytes_per_issue = 0.1;  ///< weight bytes read while one instruction issues
 inline constexpr double row_value_us = 0.008;   ///< one value of a thread, through all its steps
 inline constexpr double vector_value_us = 0.003;
-inline constexpr double spare_share = 0.01;  ///< lost to each column or format that is not there
+inline constexpr double spare_share = 0.03;  ///< lost to each column or format that is not there
 inline constexpr double warp_sum_us = 0.01;  ///< one warp's part of a block's sum
 
 /// The share of the bandwidth that `bytes` on their way keep busy.
