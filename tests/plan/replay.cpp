@@ -164,6 +164,12 @@ std::string difference(const graph_view& view, const plan& plan) {
                 }
                 if (std::string d = compare(n); !d.empty()) return d;
             }
+            if (!is_row && c.norm >= 0)
+                for (const std::int32_t n : covered) {
+                    const auto& read = engine.seen[static_cast<std::size_t>(n)][1];
+                    if (read.size() != 1 || read[0].writer != (c.mul >= 0 ? c.mul : c.norm))
+                        return at_node(n, "its activation was not the chain's value");
+                }
             if (is_row) {
                 if (covered.size() ==
                     0) {  // a value of the engine's: every reader of it must have seen this

@@ -68,6 +68,12 @@ struct graph_view {
 
 constexpr std::int64_t elements(const tensor& t) { return t.ne[0] * t.ne[1] * t.ne[2] * t.ne[3]; }
 
+/// The tensor whose memory `t` names: what it says, or the source that its op can only rename.
+constexpr std::int32_t named_by(const tensor& t) {
+    const bool renames = t.kind != op::none && launches_nothing(t.kind);
+    return t.view_src == no_tensor && renames ? t.src[0] : t.view_src;
+}
+
 /// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no elements.
 /// Of an unknown type: the largest extent that its strides allow.
 constexpr std::int64_t extent_bytes(const tensor& t) {

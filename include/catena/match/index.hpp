@@ -18,7 +18,8 @@ struct use {
     std::int32_t slot = 0;   ///< index into src
 };
 
-/// A tensor's root is the tensor whose memory it names: itself, or the end of its view_src chain.
+/// A tensor's root is the tensor whose memory it names: itself, or the end of its
+/// chain of names.
 class graph_index {
   public:
     graph_view view;
@@ -57,6 +58,13 @@ class graph_index {
     /// do)?
     bool written_in_place(std::int32_t root) const { return (marks_[at(root)] & in_place) != 0; }
 
+    /// A leaf flagged as a weight that no node of the view writes: it may be read at any time.
+    bool constant(std::int32_t tensor) const {
+        const graph_view& v = view;
+        return v.at(tensor).weight && v.at(tensor).kind == op::none && position(tensor) < 0 &&
+               !written_in_place(root(tensor));
+    }
+
     /// Where the value of a root begins and ends to matter: positions; -1: before the view, max:
     /// after it.
     std::int32_t live_from(std::int32_t root) const { return position_[at(root)]; }
@@ -77,8 +85,8 @@ class graph_index {
         root_.assign(at(view.tensor_count), no_tensor);
         for (std::int32_t t = 0; t < view.tensor_count; ++t) {
             std::int32_t root = t;
-            for (std::int32_t steps = 0; view.at(root).view_src != no_tensor; ++steps) {
-                root = view.at(root).view_src;
+            for (std::int32_t steps = 0; named_by(view.at(root)) != no_tensor; ++steps) {
+                root = named_by(view.at(root));
                 if (root < t) {  // known already
                     root = root_[at(root)];
                     break;

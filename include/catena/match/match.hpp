@@ -85,6 +85,8 @@ class matcher {
         const tensor& t = view_.node(position);
         for (int s = 0; s < sources; ++s)
             if (t.src[s] == no_tensor) return {position, reason::missing_source};
+        for (int s = sources; s < max_src; ++s)
+            if (t.src[s] != no_tensor) return {position, reason::extra_source};
         if ((t.flags & flag_compute) == 0) return {position, reason::not_computed};
         if (elements(t) == 0) return {position, reason::no_elements};
         if (t.type != format::f32) return {position, reason::not_f32};
@@ -146,7 +148,7 @@ class matcher {
     finding weight_fits(const match& m) const {
         const tensor& w = view_.at(m.weight);
         const std::int64_t k = view_.node(m.norm).ne[0];
-        if (!w.weight || w.kind != op::none) return {m.mul, reason::weight_not_leaf};
+        if (!index_.constant(m.weight)) return {m.mul, reason::weight_not_leaf};
         if (w.type != format::f32) return {m.mul, reason::weight_not_f32};
         if (w.ne[0] != k || elements(w) != k) return {m.mul, reason::weight_shape, elements(w), k};
         if (w.nb[0] != 4) return {m.mul, reason::not_unit_stride, w.nb[0], 4};
@@ -177,6 +179,8 @@ class matcher {
         m.readers.reserve(static_cast<std::size_t>(index_.reader_count(root)));
         for (const use* u = index_.readers_begin(root); u != index_.readers_end(root); ++u) {
             reader r = read_of(view_, chain_, value, *u);
+            if (r.servable() && !index_.constant(view_.node(u->node).src[0]))
+                r.left.why = reason::weight_not_leaf;
             const std::int64_t length = view_.at(view_.node(u->node).src[u->slot]).ne[0];
             if (r.servable()) {
                 const std::int64_t k = view_.at(value).ne[0];

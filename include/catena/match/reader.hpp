@@ -61,6 +61,7 @@ namespace detail {
 /// [k, rows] or, of experts, [k, rows, experts]; a quantized leaf of weights without gaps.
 inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     if (info(w.type).role != format_role::weight) return {-1, reason::plain_weight};
+    if (elements(w) == 0) return {-1, reason::no_elements};
     if (!w.weight || w.kind != op::none) return {-1, reason::weight_not_leaf};
     if (!formats.has(w.type)) return {-1, reason::format_not_in_chain};
     if (w.ne[3] != 1 || (!expert && w.ne[2] != 1)) return {-1, reason::weight_batched};
@@ -75,9 +76,11 @@ inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) 
     if (x.ne[0] != w.ne[0] || dst.ne[0] != w.ne[1] ||
         elements(dst) != elements(x) / x.ne[0] * w.ne[1])
         return {-1, reason::matmul_shape};
-    for (int d = 2; d < 4; ++d)  // columns are numbered through all dimensions
-        if (dst.ne[d] != 1 && dst.nb[d] != dst.nb[d - 1] * dst.ne[d - 1])
-            return {-1, reason::batched_result};
+    std::int64_t next = dst.nb[1];
+    for (int d = 2; d < 4; ++d) {  // columns are numbered through all dimensions
+        next *= dst.ne[d - 1];
+        if (dst.ne[d] != 1 && dst.nb[d] != next) return {-1, reason::batched_result};
+    }
     return {};
 }
 
@@ -106,6 +109,8 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         const int sources = out.expert ? 3 : 2;
         for (int s = 0; s < sources; ++s)
             if (t.src[s] == no_tensor) return {-1, reason::missing_source};
+        for (int s = sources; s < max_src; ++s)
+            if (t.src[s] != no_tensor) return {-1, reason::extra_source};
         if (edge.slot != 1 || !chain.has_group()) return {-1, reason::not_activation};
         const tensor& w = view.at(t.src[0]);
         const tensor& x = view.at(t.src[1]);

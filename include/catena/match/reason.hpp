@@ -16,6 +16,7 @@ namespace catena {
     X(no_chain, "no chain of the table has a pattern that begins at this op")                      \
     X(not_computed, "the node is not flagged for computation")                                     \
     X(missing_source, "it lacks a source that its op needs")                                       \
+    X(extra_source, "it has a source that its op is not known to have")                            \
     X(not_f32, "a value of the chain is not f32")                                                  \
     X(not_unit_stride, "neighbours in a row lie {have} bytes apart, not {need}")                   \
     X(written_in_place, "the memory of a value of the chain is written in place by another node")  \

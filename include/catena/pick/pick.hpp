@@ -32,7 +32,7 @@ template <class Reject>
 picked walk(const problem& p, const table& t, bool measured_only, std::int64_t order,
             Reject&& reject) {
     picked best;
-    const arch& a = *t.target;
+    const arch& a = t.limits();
     for (int i = 0; i < t.row_count; ++i) {
         const row& r = t.rows[i];
         rejection no = constraint(r, p, a);

@@ -1,5 +1,5 @@
-// A row of the table: one compiled kernel, what it computes, with which numbers, and the evidence for
-// them. A table is what an instance set hands to the planner.
+// A row of the table: one compiled kernel, what it computes, with which numbers, and the evidence
+// for them. A table is what an instance set hands to the planner.
 #pragma once
 
 #include "catena/arch/arch.hpp"
@@ -14,12 +14,12 @@ enum class provenance_kind : std::uint8_t { predicted, inherited, measured };
 
 struct provenance {
     provenance_kind kind = provenance_kind::predicted;
-    const char* arch = "";   ///< inherited: from where
-    const char* gpu = "";    ///< measured: on what
+    const char* arch = "";  ///< inherited: from where
+    const char* gpu = "";   ///< measured: on what
     const char* cuda = "";
     const char* date = "";
     double median_us = 0;
-    double spread = 0;       ///< relative
+    double spread = 0;  ///< relative
 };
 
 struct row {
@@ -27,7 +27,7 @@ struct row {
     policy numbers;
     /// Accumulation order. Rows of one order give the same bits for the same problem.
     std::uint32_t order = 0;
-    int registers = 0;       ///< of a thread, as ptxas reports; 0: not compiled yet
+    int registers = 0;  ///< of a thread, as ptxas reports; 0: not compiled yet
     provenance evidence;
 };
 
@@ -39,7 +39,10 @@ struct table {
     int chain_count = 0;
     const void* const* kernels = nullptr;  ///< per row; null: described here, compiled elsewhere
     launch_fn launch = nullptr;
-    status state;                          ///< why there is no table, if there is none
+    const arch* device = nullptr;  ///< the GPU it runs on, when that is not the target: its limits
+                                   ///< count
+    const arch& limits() const { return device != nullptr ? *device : *target; }
+    status state;  ///< why there is no table, if there is none
 };
 
 }  // namespace catena

@@ -40,38 +40,47 @@ inline step_args plan::args(int i, void* workspace) const {
     return out;
 }
 
+inline status plan::launchable(const step& s, std::int32_t missing, int node,
+                               const void* workspace) const noexcept {
+    const void* kernel = table_.kernels == nullptr ? nullptr : table_.kernels[s.row];
+    if (kernel == nullptr || table_.launch == nullptr)
+        return failure(status_code::no_kernel,
+                       "node %d: row %d of the %s table has no code here: link its instances", node,
+                       s.row, table_.target->name);
+    if (workspace_bytes_ > 0 && workspace == nullptr)
+        return failure(status_code::invalid_argument,
+                       "node %d: the workspace is null; the plan needs %lld bytes", node,
+                       static_cast<long long>(workspace_bytes_));
+    if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_alignment != 0)
+        return failure(status_code::invalid_argument,
+                       "node %d: the workspace at %p is not aligned to %d bytes", node, workspace,
+                       static_cast<int>(workspace_alignment));
+    if (missing >= 0)
+        return failure(status_code::invalid_argument,
+                       "node %d: an operand of node %d has no address (tensor::data is null): plan "
+                       "the graph after allocating it",
+                       node, missing);
+    return {};
+}
+
 inline status plan::launch(int i, void* stream, void* workspace) const noexcept {
     if (i < 0 || i >= size())
         return failure(status_code::invalid_argument,
                        "node %d is not in the plan, which has %d nodes", i, size());
-    const auto at = static_cast<std::size_t>(i);
-    for (std::int32_t n = first_step_at_[at]; n < first_step_at_[at + 1]; ++n) {
+    const std::int32_t first = first_step_at_[static_cast<std::size_t>(i)];
+    const std::int32_t end = first_step_at_[static_cast<std::size_t>(i) + 1];
+    for (std::int32_t n = first; n < end; ++n)
+        if (status s = launchable(steps_[static_cast<std::size_t>(n)],
+                                  args_[static_cast<std::size_t>(n)].missing, i, workspace);
+            !s.ok())
+            return s;
+    for (std::int32_t n = first; n < end; ++n) {
         const step& s = steps_[static_cast<std::size_t>(n)];
-        const void* kernel = table_.kernels == nullptr ? nullptr : table_.kernels[s.row];
-        if (kernel == nullptr || table_.launch == nullptr)
-            return failure(status_code::no_kernel,
-                           "node %d: row %d of the %s table has no code here: link its instances",
-                           i, s.row, table_.target->name);
-        if (workspace_bytes_ > 0 && workspace == nullptr)
-            return failure(status_code::invalid_argument,
-                           "node %d: the workspace is null; the plan needs %lld bytes", i,
-                           static_cast<long long>(workspace_bytes_));
-        if (reinterpret_cast<std::uintptr_t>(workspace) % workspace_alignment != 0)
-            return failure(status_code::invalid_argument,
-                           "node %d: the workspace at %p is not aligned to %d bytes", i, workspace,
-                           static_cast<int>(workspace_alignment));
-        const std::int32_t missing = args_[static_cast<std::size_t>(n)].missing;
-        if (missing >= 0)
-            return failure(
-                status_code::invalid_argument,
-                "node %d: an operand of node %d has no address (tensor::data is null): plan the "
-                "graph after allocating it",
-                i, missing);
         const step_args a = args(n, workspace);
         const bool is_row = a.kind == skeleton::row;
-        const status result =
-            table_.launch(kernel, s.config, is_row ? static_cast<const void*>(&a.row) : &a.matvec,
-                          is_row ? sizeof(row_args) : sizeof(matvec_args), stream);
+        const status result = table_.launch(
+            table_.kernels[s.row], s.config, is_row ? static_cast<const void*>(&a.row) : &a.matvec,
+            is_row ? sizeof(row_args) : sizeof(matvec_args), stream);
         if (!result.ok()) return result;
     }
     return {};

@@ -8,7 +8,8 @@
 
 namespace catena {
 
-/// May tensors a and b share a byte? Exact for allocated tensors. Before allocation two values
+/// May tensors a and b share a byte? Exact for allocated tensors,
+/// by buffer and offset or by address. Before allocation two values
 /// whose lifetimes overlap cannot share; all others might.
 inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
     const tensor& s = g.view.at(a);
@@ -21,10 +22,17 @@ inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
         return s.offset < end(t) && t.offset < end(s);
     }
     if (elements(s) == 0 || elements(t) == 0) return false;
+    if (s.data != nullptr && t.data != nullptr) {
+        const auto at = [](const tensor& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
+        const auto end = [&at](const tensor& x) {
+            return at(x) + static_cast<std::uintptr_t>(extent_bytes(x));
+        };
+        return at(s) < end(t) && at(t) < end(s);
+    }
     const std::int32_t first = g.root(a);
     const std::int32_t second = g.root(b);
     if (first == second) return true;
-    if (g.view.at(first).weight || g.view.at(second).weight) return false;
+    if (g.constant(first) || g.constant(second)) return false;
     return !(g.live_from(first) < g.live_until(second) &&
              g.live_from(second) < g.live_until(first));
 }
@@ -32,8 +40,9 @@ inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
 /// Do a and b put every element at the same address? Then a thread that reads it before it writes
 /// it is safe.
 inline bool same_place(const tensor& a, const tensor& b) {
-    if (a.buffer == no_buffer || a.buffer != b.buffer || a.offset != b.offset || a.type != b.type)
-        return false;
+    const bool placed = a.buffer != no_buffer && a.buffer == b.buffer && a.offset == b.offset;
+    const bool addressed = a.data != nullptr && a.data == b.data;
+    if (!(placed || addressed) || a.type != b.type) return false;
     for (int d = 0; d < 4; ++d)
         if (a.ne[d] != b.ne[d] || (a.ne[d] > 1 && a.nb[d] != b.nb[d])) return false;
     return true;

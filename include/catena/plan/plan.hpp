@@ -87,13 +87,14 @@ class plan {
     /// Nodes of the planned view.
     int size() const { return static_cast<int>(nodes_.size()); }
 
-    /// What to do at node i; node i must be in range.
-    const node_plan& at(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+    /// What to do at node i. A node that the plan has never seen is the engine's.
+    node_plan at(int i) const {
+        return i >= 0 && i < size() ? nodes_[static_cast<std::size_t>(i)] : node_plan{};
+    }
 
-    /// Launches every step that starts at node i, in order. `workspace` is 256-byte aligned, of
-    /// workspace_bytes(), on the executing device; `stream` is what the table's launch function
-    /// takes. Allocates nothing. A failure names the node and the remedy; steps before it have been
-    /// launched.
+    /// Launches every step that starts at node i, in order, or none. `workspace` is 256-byte
+    /// aligned, of workspace_bytes(), on the executing device; `stream` is what the table's launch
+    /// function takes. Allocates nothing. A failure names the node and the remedy.
     inline status launch(int i, void* stream, void* workspace) const noexcept;
 
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -141,6 +142,9 @@ class plan {
         std::int32_t index = 0;
         std::int32_t missing = -1;
     };
+
+    inline status launchable(const step& s, std::int32_t missing, int node,
+                             const void* workspace) const noexcept;
 
     table table_;
     options options_;

@@ -19,8 +19,9 @@ class planner {
 
     /// Plans a graph after its memory was allocated. (Before that it plans too, but then it must
     /// assume that tensors may share memory, and the plan cannot be launched.) A malformed view is
-    /// left to the engine whole; plan::state() names node and field.
-    catena::plan plan(const graph_view& view) const {
+    /// left to the engine whole; plan::state() names node and field. Out of memory
+    /// terminates the program.
+    catena::plan plan(const graph_view& view) const noexcept {
         catena::plan out;
         out.table_ = table_;
         out.options_ = options_;
@@ -31,6 +32,7 @@ class planner {
         graph_index index;
         out.state_ = index.build(view);
         if (out.state_.ok() && options_.enabled) plan_builder(index, table_, options_).build(out);
+        if (out.state_.ok()) out.state_ = table_.state;  // it may say which set stands in
         return out;
     }
 

@@ -48,7 +48,7 @@ inline explanation plan::explain() const {
             e.rejected.push_back(row_name(table_, r.row) + ": " + sentence(r));
         e.bytes = s.bytes;
         e.predicted_us = s.predicted_us;
-        e.attainable_us = catena::attainable_us(s.what, *table_.target);
+        e.attainable_us = catena::attainable_us(s.what, table_.limits());
         out.bytes += e.bytes;
         out.attainable_us += e.attainable_us;
         explained_chain& chain = out.chains[static_cast<std::size_t>(s.chain)];

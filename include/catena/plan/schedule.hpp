@@ -109,7 +109,7 @@ class schedule {
         const tensor& t = g_.view.node(other.node);
         for (int s = 0; s < max_src; ++s) {
             if (t.src[s] == no_tensor || (other.internal >> s & 1u) != 0) continue;
-            if (g_.view.at(t.src[s]).weight) continue;  // never written
+            if (g_.constant(t.src[s])) continue;
             if (may_meet(g_, g_.view.nodes[writer.node], t.src[s])) return true;
         }
         return false;

@@ -45,9 +45,9 @@ inline void plan_builder::store(plan& out) {
             !launches_nothing(t.kind) && elements(t) != 0 && (t.flags & flag_compute) != 0;
         if (runs && !schedule_.covered(i)) ++out.engine_launches_;
     }
-    std::stable_sort(
-        left_.begin(), left_.end(),
-        [](const left_over& a, const left_over& b) { return a.what.node < b.what.node; });
+    std::stable_sort(left_.begin(), left_.end(), [](const left_over& a, const left_over& b) {
+        return a.what.node < b.what.node;
+    });
     const auto same = [](const left_over& a, const left_over& b) {  // a member may be tried twice
         return a.what.node == b.what.node && a.what.why == b.what.why;
     };
