@@ -121,10 +121,36 @@ TEST_CASE("a matmul that asks for something else is left with its reason", "[rea
         c.g[t].nb[0] = 8;
         CHECK(c.left(t) == reason::not_unit_stride);
     }
+    SECTION("a result with a gap between batches") {
+        c.g[t].ne[1] = 1;
+        c.g[t].ne[3] = 4;
+        c.g[t].nb[3] = 4096;
+        CHECK(c.left(t) == reason::batched_result);
+    }
+    SECTION("a weight that a node writes") {
+        c.g[c.g.other({c.first})].view_src = w;
+        CHECK(c.left(t) == reason::weight_not_leaf);
+    }
+    SECTION("an operand that MUL_MAT is not known to have") {
+        c.g[t].src[2] = c.x;
+        CHECK(c.left(t) == reason::extra_source);
+    }
+    SECTION("no values at all") {
+        c.g[w].ne[0] = 0;
+        CHECK(c.left(t) == reason::no_elements);
+    }
     SECTION("sizes that do not fit") {
         c.g[t].ne[0] = 63;
         CHECK(c.left(t) == reason::matmul_shape);
     }
+}
+
+TEST_CASE("a RESHAPE is its source's memory, whether or not it says so", "[reader]") {
+    reader_case c;
+    const id flat = c.g.reshape(c.mul, {2048});
+    c.g[flat].view_src = no_tensor;
+    const id reads = c.g.other({flat});
+    CHECK(c.left(reads) == reason::not_activation);
 }
 
 TEST_CASE("other readers of the value are told apart", "[reader]") {

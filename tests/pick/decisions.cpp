@@ -210,3 +210,23 @@ TEST_CASE("bytes are those of every operand once, experts one matrix for each co
     p.member[0].experts = 2;
     CHECK(bytes_of(p) == 3 * 576 + 2 * 10 * 288 + 3 * 10 * 4);
 }
+
+TEST_CASE("code of an older set keeps to the limits of the GPU it runs on", "[decisions]") {
+    const std::vector<row> rows = {
+        row_of(matvec_of(q4), {.threads = 64,
+                               .rows = 1,
+                               .columns = 1,
+                               .piece = 1024,
+                               .stages = 2,
+                               .activation = activation_source::shared}),
+        row_of(matvec_of(q4), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
+    };
+    table t = table_of(rows);
+    const problem p = matvec_problem(1024, {{.type = format::q4_K, .rows = 64}});
+    REQUIRE(pick(p, t).row == 0);
+    arch small = toy_arch;
+    small.shared_per_block = small.shared_per_sm = static_cast<int>(shared_bytes(rows[0], p)) - 1;
+    t.device = &small;
+    CHECK(pick(p, t).row == 1);
+    CHECK(why_not(choose(p, t), 0) == limit::shared_memory);
+}

@@ -134,6 +134,28 @@ TEST_CASE("a plan outlives its graph and can be copied", "[launch]") {
     CHECK(copy.explain().steps.size() == 4);
 }
 
+TEST_CASE("a node that cannot launch all its steps launches none", "[launch]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    const id out = g.matmul(format::q4_K, 64, x);
+    g[out].data = nullptr;
+    const plan p = planner(recording_table()).plan(g.view());
+    REQUIRE(steps_of(p) == "1:, 1: 1");
+    recorder log;
+    const status s = p.launch(1, &log, workspace);
+    CHECK(s.code == status_code::invalid_argument);
+    CHECK_THAT(s.message, Contains("node 1 has no address"));
+    CHECK(log.calls.empty());
+}
+
+TEST_CASE("a node that the plan has never seen is the engine's", "[launch]") {
+    CHECK(plan().at(0).role == role::engine);
+    two_layers t;
+    const plan p = planner(recording_table()).plan(t.g.view());
+    CHECK(p.at(-1).role == role::engine);
+    CHECK(p.at(p.size()).role == role::engine);
+}
+
 TEST_CASE("equal graphs get equal plans, and planning leaves the planner as it was", "[launch]") {
     two_layers t;
     const planner planner(recording_table());
