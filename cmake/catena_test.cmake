@@ -15,6 +15,7 @@ else()
     message(FATAL_ERROR "The tests need Catch2: install catch2, or set CATENA_BUILD_TESTS=OFF.")
   endif()
   add_library(catena_test_main STATIC ${PROJECT_SOURCE_DIR}/tests/include/catena_test/main.cpp)
+  target_compile_options(catena_test_main PRIVATE -O0)  # compiled once, never hot
   target_include_directories(catena_test_main PUBLIC ${PROJECT_SOURCE_DIR}/tests/include)
   target_include_directories(catena_test_main SYSTEM PUBLIC ${CATENA_CATCH2_INCLUDE})
 endif()
