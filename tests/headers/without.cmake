@@ -1,5 +1,6 @@
-# cmake -DFORBIDDEN=<regex> -P without.cmake -- <command...>
-# Runs the command, and fails when it fails, says nothing, or says something that matches the regex.
+# cmake -DFORBIDDEN=<regex> [-DWRITES=<file>] -P without.cmake -- <command...>
+# Runs the command, and fails when it fails, or when what it says (or writes to the file) is nothing or
+# matches the regex.
 set(command)
 set(started FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")
@@ -12,6 +13,9 @@ foreach(i RANGE ${last})
 endforeach()
 
 execute_process(COMMAND ${command} OUTPUT_VARIABLE output RESULT_VARIABLE code)
+if(code EQUAL 0 AND WRITES)
+  file(READ ${WRITES} output)
+endif()
 if(NOT code EQUAL 0 OR output STREQUAL "")
   message(FATAL_ERROR "failed (${code}): ${command}")
 endif()
