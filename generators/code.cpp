@@ -33,6 +33,10 @@ const char* spelled(stage_kind kind) {
             return "stage_kind::rms_norm";
         case stage_kind::mul:
             return "stage_kind::mul";
+        case stage_kind::glu:
+            return "stage_kind::glu";
+        case stage_kind::epilogue:
+            return "stage_kind::epilogue";
         case stage_kind::emit:
             return "stage_kind::emit";
         case stage_kind::quantize:
@@ -55,6 +59,8 @@ const char* spelled(operand o) {
             return "operand::weight";
         case operand::bias:
             return "operand::bias";
+        case operand::gate:
+            return "operand::gate";
     }
     return "";
 }
@@ -82,7 +88,8 @@ std::string code(format_set formats) {
 std::string code(const computation& c) {
     braces out;
     out.field("kind", "skeleton::" + std::string(name(c.kind)));
-    if (c.norm == norm_kind::rms) out.field("norm", "norm_kind::rms");
+    if (c.value != value_kind::plain)
+        out.field("value", "value_kind::" + std::string(name(c.value)));
     out.flag("residual", c.residual).flag("scale", c.scale);
     if (!c.emits.empty()) out.field("emits", code(c.emits));
     if (c.activation != format::unknown)

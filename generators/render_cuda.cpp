@@ -17,9 +17,9 @@ std::string kernel_code(const row& r, const instance_set& set, int index) {
            "extern \"C\" __global__ __launch_bounds__(p" + number + ".threads, p" + number +
            ".min_blocks) void\n" + symbol(r, *set.target) + "(const __grid_constant__ " + args +
            " args) {\n" + "    run_on_device<" +
-           (r.computes.kind == skeleton::row ? "norm_kind::" : "") +
-           (r.computes.kind == skeleton::row ? (r.computes.norm == norm_kind::rms ? "rms" : "none")
-                                             : "weights") +
+           (r.computes.kind == skeleton::row
+                ? "value_kind::" + std::string(name(r.computes.value))
+                : "weights") +
            ", p" + number + ">(args);\n}\n\n";
 }
 

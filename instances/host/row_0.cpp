@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 595c30636bbc187f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2eb868ffbf8e7f80.
 // Host kernels: row_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_row_0 {
 
-constexpr computation c0 = {.kind = skeleton::row, .norm = norm_kind::rms, .residual = true, .scale = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1};
+constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .residual = true, .scale = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1};
 constexpr computation c1 = {.kind = skeleton::row, .emits = format_set::of(format::q8_1)};
 
 extern const host_instance kernels[8];

@@ -7,7 +7,7 @@
 using namespace catena::chain;
 using catena::format_set;
 using catena::lowered_chain;
-using catena::norm_kind;
+using catena::value_kind;
 using catena::skeleton;
 using catena::stage_kind;
 
@@ -72,7 +72,7 @@ TEST_CASE("A group of one is the reader itself") {
 TEST_CASE("The launches of a chain: a row part without the sum's emit, and a matvec part") {
     constexpr auto row = row_part(behind_sum);
     CHECK(row.kind == skeleton::row);
-    CHECK(row.norm == norm_kind::rms);
+    CHECK(row.value == value_kind::rms_norm);
     CHECK(row.residual);
     CHECK(row.scale);
     CHECK(row.emits == (format_set::of(f32) | q8_1));
@@ -84,7 +84,7 @@ TEST_CASE("The launches of a chain: a row part without the sum's emit, and a mat
     constexpr lowered_chain sum_only = lower("", add(residual) | emit<f32>);
     CHECK(row_part(sum_only).emits.empty());
     CHECK_FALSE(has_part(sum_only, skeleton::matvec));
-    CHECK(row_part(lower("", quantize<q8_1> | mul_mat<q4_K>)).norm == norm_kind::none);
+    CHECK(row_part(lower("", quantize<q8_1> | mul_mat<q4_K>)).value == value_kind::plain);
 }
 
 TEST_CASE("A chain with a bias is described, and known to have no skeleton") {

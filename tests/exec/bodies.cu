@@ -68,7 +68,7 @@ constexpr policy row_policy{.threads = 256, .values = 16, .vector = true};
 __global__ __launch_bounds__(row_policy.threads, row_policy.min_blocks) void row_kernel(
     const __grid_constant__ row_args a) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, row_policy, norm_kind::rms>(x, a);
+    kernel::row_body<exec::cuda, row_policy, value_kind::rms_norm>(x, a);
 }
 
 constexpr policy matvec_policy{.threads = 128, .rows = 2, .columns = 2, .piece = 1024, .stages = 2};

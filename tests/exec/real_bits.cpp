@@ -74,7 +74,7 @@ void run_real(exec::host& x, const void* args) {
 
 constexpr policy row_policy{.threads = 64, .values = 8, .vector = true};
 void run_row(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, row_policy, norm_kind::rms>(x,
+    kernel::row_body<exec::host, row_policy, value_kind::rms_norm>(x,
                                                              *static_cast<const row_args*>(args));
 }
 

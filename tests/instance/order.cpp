@@ -25,7 +25,7 @@ instance made() {
 constexpr format_set all_emits =
     format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1;
 constexpr computation norm = {.kind = skeleton::row,
-                              .norm = norm_kind::rms,
+                              .value = value_kind::rms_norm,
                               .residual = true,
                               .scale = true,
                               .emits = all_emits};
@@ -103,7 +103,7 @@ rows_by_order() {
         for (int i = 0; i < t.row_count; ++i) {
             const row& r = t.rows[i];
             if (tested_on(r) != a.name) continue;
-            all[{r.computes.weights.bits, static_cast<int>(r.computes.norm), r.computes.emits.bits,
+            all[{r.computes.weights.bits, static_cast<int>(r.computes.value), r.computes.emits.bits,
                  r.order}]
                 .push_back(on_host(r.computes, r.numbers, t.kernels[i], row_name(t, i)));
         }

@@ -102,7 +102,7 @@ lowered_chain chain_of(const instance& on, const row_case& c) {
     const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
     if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
     if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
-    if (on.computes.norm == norm_kind::rms) add({.kind = stage_kind::rms_norm});
+    if (on.computes.value == value_kind::rms_norm) add({.kind = stage_kind::rms_norm});
     if (c.scale) add({.kind = stage_kind::mul, .reads = operand::weight});
     add({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
     return chain;
@@ -214,7 +214,7 @@ void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     }
     std::vector<float> result = from_bytes<float>(outputs.f32);
     if (result.empty()) {  // without f32 the result is known only if nothing is computed
-        if (on.computes.norm != norm_kind::none || c.residual || c.scale) return;
+        if (on.computes.value != value_kind::plain || c.residual || c.scale) return;
         result.assign(in.x.begin(), in.x.end());
     } else if (ordinary(c)) {
         const auto wanted = chain::reference(chain_of(on, c), in).value;

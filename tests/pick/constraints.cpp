@@ -23,7 +23,7 @@ TEST_CASE("a row serves what it computes, and less", "[constraints]") {
     problem p = norm_problem(512);
     p.needs.residual = true;
     CHECK(judge(norm(kept_row), p).why == limit::none);
-    p.needs.norm = norm_kind::none;
+    p.needs.value = value_kind::plain;
     CHECK(judge(norm(kept_row), p).why == limit::computes);
     p = norm_problem(512);
     p.needs.emits = p.needs.emits | format::f16;

@@ -30,7 +30,7 @@ int steps_of_layers(const plan& p, int layers) {
     const int all = static_cast<int>(steps.size());
     if (layers == 0) return all;
     const auto begins = [](const step& s, bool norms_only) {
-        return s.what.needs.kind == skeleton::row && (!norms_only || s.what.needs.norm != norm_kind::none);
+        return s.what.needs.kind == skeleton::row && (!norms_only || s.what.needs.value != value_kind::plain);
     };
     int norms = 0;
     for (const step& s : steps) norms += begins(s, true);

@@ -12,18 +12,62 @@ enum class stage_kind : std::uint8_t {
     add,         ///< value += operand (a residual before the norm, a bias after it)
     rms_norm,    ///< value *= 1 / sqrt(mean(value^2) + eps)
     mul,         ///< value *= operand (the weight of the norm)
+    glu,         ///< value *= f(operand): f is a gate_function of the launch
     emit,        ///< a tee: also write the value in `formats`
-    quantize,    ///< write the value in `formats`, the activation that the group reads
+    quantize,    ///< write the value in `formats`, the activations that the group reads
     mul_mat,     ///< the group: every reader is a matrix whose format is in `formats`
-    mul_mat_id   ///< the same, matrices picked per token by expert ids
+    mul_mat_id,  ///< the same, matrices picked per token by expert ids
+    epilogue     ///< what else the group's launch may do with a finished output: any of `parts`
 };
 
-enum class operand : std::uint8_t { none, residual, weight, bias };
+enum class operand : std::uint8_t { none, residual, weight, bias, gate };
+
+/// The function of a gated value. GLU's names differ by op (SWIGLU is silu); these are ggml's
+/// formulas.
+enum class gate_function : std::uint8_t {
+    none,
+    silu,        ///< g / (1 + exp(-g))
+    sigmoid,     ///< 1 / (1 + exp(-g))
+    gelu,        ///< the tanh approximation
+    gelu_erf,    ///< with the error function
+    gelu_quick,  ///< g / (1 + exp(-1.702 g))
+    relu,        ///< max(g, 0)
+    swiglu_oai   ///< min(g, limit) / (1 + exp(-alpha min(g, limit))), times 1 + clamp(value,
+                 ///< -limit, limit) in place of the value
+};
+
+/// What a matvec may do with a finished output before it is written, in this order.
+enum class epilogue_part : std::uint8_t {
+    scale,     ///< times a number
+    bias,      ///< plus a vector over the rows (of experts: one for each)
+    glu,       ///< the outputs of two matrices become f(first) * second
+    residual,  ///< plus a tensor of the result's shape
+    quantize   ///< also written as q8_1, for the next group
+};
+
+struct epilogue_set {
+    std::uint8_t bits = 0;
+
+    static constexpr epilogue_set of(epilogue_part p) {
+        return {static_cast<std::uint8_t>(1u << static_cast<unsigned>(p))};
+    }
+    constexpr bool empty() const { return bits == 0; }
+    constexpr bool has(epilogue_part p) const { return (bits & of(p).bits) != 0; }
+    constexpr bool contains(epilogue_set other) const { return (other.bits & ~bits) == 0; }
+};
+
+constexpr epilogue_set operator|(epilogue_set a, epilogue_set b) {
+    return {static_cast<std::uint8_t>(a.bits | b.bits)};
+}
+constexpr epilogue_set operator|(epilogue_set a, epilogue_part b) { return a | epilogue_set::of(b); }
+constexpr bool operator==(epilogue_set a, epilogue_set b) { return a.bits == b.bits; }
+constexpr bool operator!=(epilogue_set a, epilogue_set b) { return !(a == b); }
 
 struct stage {
     stage_kind kind = stage_kind::emit;
     operand reads = operand::none;
     format_set formats = {};
+    epilogue_set parts = {};  ///< epilogue
 };
 
 inline constexpr int max_stages = 12;
@@ -35,26 +79,38 @@ struct lowered_chain {
     stage stages[max_stages] = {};
 };
 
-enum class skeleton : std::uint8_t { row, matvec };
-constexpr const char* name(skeleton s) { return s == skeleton::row ? "row" : "matvec"; }
+enum class skeleton : std::uint8_t { row, matvec, matmul };
+constexpr const char* name(skeleton s) {
+    return s == skeleton::row ? "row" : s == skeleton::matvec ? "matvec" : "matmul";
+}
 
-enum class norm_kind : std::uint8_t { none, rms };
+/// What a row step makes of its inputs before the weight and the emits.
+enum class value_kind : std::uint8_t {
+    plain,     ///< x, or x + residual
+    rms_norm,  ///< the norm of that
+    glu        ///< f(gate) * x
+};
+constexpr const char* name(value_kind v) {
+    return v == value_kind::plain ? "plain" : v == value_kind::glu ? "glu" : "rms_norm";
+}
 
 /// What one launch computes: the functional half of a table row, and of a problem. A row serves a problem
 /// when it computes at least what the problem needs (`serves`).
 struct computation {
     skeleton kind = skeleton::row;
-    norm_kind norm = norm_kind::none;         ///< row: must be equal
+    value_kind value = value_kind::plain;     ///< row: must be equal
     bool residual = false;                    ///< row: a residual may be added before the norm
     bool scale = false;                       ///< row: a weight may be multiplied after the norm
     format_set emits = {};                    ///< row: formats written in one pass, any subset
-    format activation = format::unknown;      ///< matvec: must be equal
-    format_set weights = {};                  ///< matvec: formats one launch can hold
+    format activation = format::unknown;      ///< matvec, matmul: must be equal
+    format_set weights = {};                  ///< matvec, matmul: formats one launch can hold
+    epilogue_set epilogue = {};               ///< matvec, matmul: parts, any subset
 };
 
 constexpr bool operator==(const computation& a, const computation& b) {
-    return a.kind == b.kind && a.norm == b.norm && a.residual == b.residual && a.scale == b.scale &&
-           a.emits == b.emits && a.activation == b.activation && a.weights == b.weights;
+    return a.kind == b.kind && a.value == b.value && a.residual == b.residual &&
+           a.scale == b.scale && a.emits == b.emits && a.activation == b.activation &&
+           a.weights == b.weights && a.epilogue == b.epilogue;
 }
 constexpr bool operator!=(const computation& a, const computation& b) { return !(a == b); }
 

@@ -29,6 +29,8 @@ constexpr const char* name(operand o) {
             return "weight";
         case operand::bias:
             return "bias";
+        case operand::gate:
+            return "gate";
     }
     return "unknown";
 }

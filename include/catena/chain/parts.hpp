@@ -37,7 +37,7 @@ constexpr computation row_part(const lowered_chain& chain) {
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         if (s.kind == stage_kind::add && s.reads == operand::residual) part.residual = true;
-        if (s.kind == stage_kind::rms_norm) part.norm = norm_kind::rms;
+        if (s.kind == stage_kind::rms_norm) part.value = value_kind::rms_norm;
         if (s.kind == stage_kind::mul) part.scale = true;
         if (s.kind == stage_kind::quantize) part.emits = part.emits | s.formats;
         if (s.kind == stage_kind::emit && !emits_sum(chain, i)) part.emits = part.emits | s.formats;

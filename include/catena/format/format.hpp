@@ -22,6 +22,8 @@ enum class format_role : std::uint8_t {
     X(f16, 1, 2, plain)                                                                            \
     X(bf16, 1, 2, plain)                                                                           \
     X(q8_1, 32, 36, activation)                                                                    \
+    X(q8_1_mmq_d4, 128, 144, activation)                                                           \
+    X(q8_1_mmq_ds4, 128, 144, activation)                                                          \
     X(q8_0, 32, 34, weight)                                                                        \
     X(q4_0, 32, 18, weight)                                                                        \
     X(q4_K, 256, 144, weight)                                                                      \
@@ -103,10 +105,11 @@ constexpr format format_named(const char* text) {
 template <format F>
 struct codec {};
 
-/// Elements of a stored row of k: q8_1 rows are padded with zeros to a multiple of 512, as
-/// ggml-cuda does.
+/// Elements of a stored row of k: rows of activations are padded with zeros to a multiple of 512,
+/// as ggml-cuda does.
 CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
-    return f == format::q8_1 ? (k + 511) / 512 * 512 : k;
+    const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 || f == format::q8_1_mmq_ds4;
+    return padded ? (k + 511) / 512 * 512 : k;
 }
 
 /// A set of formats, as one word.

@@ -8,7 +8,7 @@
 
 namespace catena::instances {
 
-template <norm_kind N, policy P>
+template <value_kind N, policy P>
 __device__ __forceinline__ void run_on_device(const row_args& args) {
     exec::cuda x;
     kernel::row_body<exec::cuda, P, N>(x, args);

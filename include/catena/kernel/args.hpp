@@ -2,7 +2,7 @@
 // addresses on the executor's device. Sizes are elements, strides bytes, unless said otherwise.
 #pragma once
 
-#include "catena/format/format.hpp"
+#include "catena/chain/lowered.hpp"
 
 #include <cstdint>
 
@@ -17,6 +17,7 @@ struct row_strides {
 /// x is [k, n1, n2, n3] f32 with unit element stride; weight is [k] f32, shared by all rows.
 struct row_args {
     const float* x = nullptr;
+    const float* gate = nullptr;      ///< value_kind::glu: the value is function(gate) * x
     const float* residual = nullptr;  ///< added to x before the norm
     const float* weight = nullptr;
     float* sum = nullptr;  ///< receives x + residual
@@ -24,7 +25,9 @@ struct row_args {
     void* f16 = nullptr;
     void* bf16 = nullptr;
     void* q8_1 = nullptr;  ///< rows of quant_k elements, see below
-    row_strides x_at, residual_at, sum_at, f32_at, f16_at, bf16_at;
+    void* q8_1_mmq_d4 = nullptr;   ///< the same values for a matmul: [row][block of 128] becomes
+    void* q8_1_mmq_ds4 = nullptr;  ///< [block of 128][row], its header f32 d[4] or half (d, s)[4]
+    row_strides x_at, gate_at, residual_at, sum_at, f32_at, f16_at, bf16_at;
     std::int32_t k = 0;     ///< elements of a norm row
     std::int32_t rows = 0;  ///< n1 * n2 * n3
     std::int32_t n1 = 1, n2 = 1;
@@ -33,31 +36,48 @@ struct row_args {
     std::int32_t quant_blocks = 0;  ///< q8_1 blocks from one activation row to the next; those past
                                     ///< quant_k / 32 are written as zeros
     float eps = 0;
+    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
+    gate_function function = gate_function::none;
     bool weight_early = false;  ///< weight is a leaf: it may be read before the grid wait
 };
 
-inline constexpr int max_members = 32;
+inline constexpr int max_members = 16;
 
 /// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are
 /// 2-byte aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16
 /// bytes.
 struct matvec_member {
     const void* weight = nullptr;
-    float* dst = nullptr;           ///< dense: [rows, columns]; expert: [rows, slots, tokens]
+    float* dst = nullptr;  ///< dense: [rows, columns]; expert: [rows, slots, tokens]; null: the
+                           ///< result is only quantized
+    const void* up = nullptr;  ///< epilogue glu: a matrix like weight; result = f(weight) * up
+    const float* bias = nullptr;      ///< [rows], of experts [rows, experts]
+    const float* up_bias = nullptr;   ///< the same for `up`; null if bias is
+    const float* residual = nullptr;  ///< of the result's shape, rows next to each other
+    void* q8_1 = nullptr;             ///< the result in rows of `rows` elements, padded with zeros
     std::int64_t weight_bytes = 0;  ///< of the whole tensor: nothing past it is read
     std::int64_t row_bytes = 0;     ///< from one weight row to the next
     std::int64_t expert_bytes = 0;  ///< from one expert to the next
     std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot
     std::int64_t dst_nb2 = 0;       ///< expert: token to token
+    std::int64_t bias_nb1 = 0;      ///< expert: expert to expert, of both biases
+    std::int64_t residual_nb1 = 0;  ///< as dst_nb1
+    std::int64_t residual_nb2 = 0;  ///< as dst_nb2
+    float scale = 1;                ///< of weight's product, before the bias
+    float alpha = 0, limit = 0;     ///< gate_function::swiglu_oai
     std::int32_t rows = 0;
     std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
     std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
                                   ///< reads nothing, its column of dst becomes NaN
     format type = format::unknown;
+    gate_function function = gate_function::none;  ///< epilogue glu
 };
 
 /// Skeleton `matvec`: dst = weight^T x per member, for 1 to policy.columns columns.
 /// Dense (ids null): the columns are the activation rows 0 .. columns-1.
+/// The result then passes the epilogue of its member: times scale, plus bias, gated, plus residual
+/// (which may lie exactly under dst), written as f32 and as q8_1 (whose rows are the columns: token
+/// * slots + slot).
 /// Expert (ids [slots, tokens] i32): each (slot, token) is a column of its own; it reads matrix
 /// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot).
 struct matvec_args {

@@ -175,7 +175,7 @@ CATENA_FN real block_sum(X& x, real value, float* partial) {
 /// The body. Grid: one block per row. Shared memory as kernel/layout.hpp says. `a` follows
 /// args.hpp; with values > 0, k <= threads * values; with vector, k is a multiple of 4 and every
 /// row of 16 bytes (f16, bf16: of 8).
-template <class X, policy P, norm_kind N>
+template <class X, policy P, value_kind N>
 CATENA_FN void row_body(X& x, const row_args& a) {
     static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
     static_assert(P.values % quad == 0 && P.values >= 0, "a thread owns whole quads");
@@ -228,7 +228,7 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     }
 
     real scale{1};
-    if constexpr (N == norm_kind::rms) {
+    if constexpr (N == value_kind::rms_norm) {
         real squares{0};
         const auto add = [&](const real(&v)[quad]) {
             CATENA_UNROLL
@@ -260,7 +260,7 @@ CATENA_FN void row_body(X& x, const row_args& a) {
         if (a.sum != nullptr) store_quad<P.vector>(x, row_at(a.sum, a.sum_at, place), at, a.k, v);
         CATENA_UNROLL
         for (int i = 0; i < quad; ++i) {
-            if constexpr (N == norm_kind::rms) v[i] = v[i] * scale;
+            if constexpr (N == value_kind::rms_norm) v[i] = v[i] * scale;
             if (a.weight != nullptr) v[i] = v[i] * w[i];
         }
         if (a.f32 != nullptr) store_quad<P.vector>(x, row_at(a.f32, a.f32_at, place), at, a.k, v);

@@ -23,7 +23,8 @@ constexpr bool launches_nothing(op o) {
 }
 
 enum class sub_op : std::uint8_t {
-    none, other, silu, sigmoid, gelu, relu, swiglu, geglu, reglu, swiglu_oai, softplus, tanh
+    none, other, silu, sigmoid, gelu, gelu_erf, gelu_quick, relu, swiglu, geglu, geglu_erf,
+    geglu_quick, reglu, swiglu_oai, softplus, tanh
 };
 
 enum tensor_flag : std::uint8_t { flag_input = 1, flag_output = 2, flag_param = 4, flag_compute = 16 };
@@ -39,6 +40,7 @@ struct tensor {
     format type = format::unknown;
     std::uint8_t flags = 0;          ///< tensor_flag bits
     bool weight = false;             ///< a leaf that the engine never writes while the graph lives
+    bool reachable = true;           ///< a kernel can follow `data`: not host memory, not a split buffer
     std::int64_t ne[4] = {1, 1, 1, 1};  ///< elements, innermost first
     std::int64_t nb[4] = {0, 0, 0, 0};  ///< strides in bytes
     std::int32_t src[max_src] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};  ///< tensor indices
@@ -47,6 +49,7 @@ struct tensor {
     std::int32_t buffer = no_buffer; ///< a number per allocation; no_buffer: not allocated yet
     std::uint64_t offset = 0;        ///< byte offset in that buffer (views: of their first byte)
     void* data = nullptr;            ///< address on the device that executes; null in a bare graph file
+    std::int32_t stream = 0;         ///< nodes: the engine's stream that runs it; no step spans two
     std::int32_t uses = unknown_uses;  ///< edges that read it anywhere, outside the view too;
                                        ///< unknown_uses counts as infinitely many
     const char* name = "";           ///< for reports only: names repeat

@@ -54,6 +54,9 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
                 out.scale = true;
                 place = 2;
                 break;
+            case stage_kind::glu:
+            case stage_kind::epilogue:
+                return {};
             case stage_kind::emit:
                 if (out.residual && !out.norm) {
                     out.sum_emits = out.sum_emits | s.formats;

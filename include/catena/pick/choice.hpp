@@ -24,6 +24,7 @@ namespace catena {
     X(divisibility, "rows of {have} elements are not a multiple of {need}")                       \
     X(held_values, "rows of {have} elements; its registers hold {need}")                          \
     X(columns, "{have} columns; it serves at most {need}")                                        \
+    X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")               \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                         \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")            \
     X(order, "its accumulation order is {have}; the same bits for all column counts need {need}") \

@@ -15,8 +15,9 @@ inline constexpr std::int64_t max_expert_tokens = 8;
 /// Does the row compute at least what is needed?
 constexpr bool serves(const computation& row, const computation& needs) {
     if (row.kind != needs.kind || row.activation != needs.activation) return false;
-    if (row.kind == skeleton::matvec) return row.weights.contains(needs.weights);
-    return row.norm == needs.norm && (row.residual || !needs.residual) &&
+    if (row.kind != skeleton::row)
+        return row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
+    return row.value == needs.value && (row.residual || !needs.residual) &&
            (row.scale || !needs.scale) && row.emits.contains(needs.emits);
 }
 
@@ -62,6 +63,8 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
     const std::int64_t columns = p.expert ? p.tokens : p.columns;
     const std::int64_t most = p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);
+    if (p.needs.epilogue.has(epilogue_part::glu) && n.rows % 2 != 0)
+        return no(limit::pairs, n.rows, 2);
     const int aligned = n.copy == copy_method::plain ? 2 : 16;
     if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
     return {};

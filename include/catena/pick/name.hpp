@@ -26,7 +26,7 @@ inline std::string chain_part(const computation& c) {
         out += part;
     };
     if (c.residual) add("add");
-    if (c.norm == norm_kind::rms) add("rms_norm");
+    if (c.value == value_kind::rms_norm) add("rms_norm");
     if (c.scale) add("mul");
     return out.empty() ? "quantize" : out;
 }

@@ -12,12 +12,20 @@ namespace catena {
 
 struct problem_member {
     format type = format::unknown;
-    std::int32_t rows = 0;     ///< weight rows (of one expert)
+    std::int32_t rows = 0;     ///< weight rows (of one expert, of one matrix)
     std::int32_t experts = 0;  ///< matrices in the tensor; 0: dense
+    epilogue_set epilogue = {};  ///< what is done with its result; with glu it is two matrices
+    bool written = true;         ///< the result is written as f32
 };
 
 constexpr bool operator==(const problem_member& a, const problem_member& b) {
-    return a.type == b.type && a.rows == b.rows && a.experts == b.experts;
+    return a.type == b.type && a.epilogue == b.epilogue && a.written == b.written &&
+           a.rows == b.rows && a.experts == b.experts;
+}
+
+/// Weight rows that are read for one row of the result.
+constexpr int weight_rows(const problem_member& m) {
+    return m.epilogue.has(epilogue_part::glu) ? 2 : 1;
 }
 
 struct problem {
@@ -51,11 +59,13 @@ constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b)
 constexpr std::int64_t bytes_of(const problem& p) {
     if (p.needs.kind == skeleton::row) {
         const std::int64_t values = p.rows * p.k;
-        std::int64_t bytes = 4 * values * (1 + (p.needs.residual ? 1 : 0) + (p.sum ? 1 : 0));
+        const int reads = 1 + (p.needs.residual ? 1 : 0) + (p.needs.value == value_kind::glu ? 1 : 0);
+        std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
         if (p.needs.scale) bytes += 4 * p.k;
         for (const format f : {format::f32, format::f16, format::bf16})
             if (p.needs.emits.has(f)) bytes += row_bytes(f, values);
-        if (p.quant_k > 0) bytes += values / p.quant_k * q8_1_row_bytes(p.quant_k);
+        for (const format f : {format::q8_1, format::q8_1_mmq_d4, format::q8_1_mmq_ds4})
+            if (p.needs.emits.has(f)) bytes += values / p.quant_k * q8_1_row_bytes(p.quant_k);
         return bytes;
     }
     std::int64_t bytes = (p.expert ? p.tokens : p.columns) * q8_1_row_bytes(p.k);
@@ -63,7 +73,10 @@ constexpr std::int64_t bytes_of(const problem& p) {
         const problem_member& m = p.member[i];
         std::int64_t matrices = 1;
         if (p.expert) matrices = p.columns < m.experts ? p.columns : m.experts;
-        bytes += matrices * m.rows * row_bytes(m.type, p.k) + 4 * p.columns * m.rows;
+        bytes += matrices * m.rows * weight_rows(m) * row_bytes(m.type, p.k);
+        const bool adds = m.epilogue.has(epilogue_part::residual);
+        bytes += 4 * p.columns * m.rows * ((m.written ? 1 : 0) + (adds ? 1 : 0));
+        if (m.epilogue.has(epilogue_part::quantize)) bytes += p.columns * q8_1_row_bytes(m.rows);
     }
     return bytes;
 }

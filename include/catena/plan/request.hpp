@@ -17,7 +17,7 @@ inline problem row_problem(const graph_view& view, const pattern& chain, const m
     const tensor& x = view.at(m.x);
     problem p;
     p.needs.kind = skeleton::row;
-    p.needs.norm = chain.norm ? norm_kind::rms : norm_kind::none;
+    p.needs.value = chain.norm ? value_kind::rms_norm : value_kind::plain;
     p.needs.residual = m.residual != no_tensor;
     p.needs.scale = m.weight != no_tensor;
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;

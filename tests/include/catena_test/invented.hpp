@@ -34,7 +34,7 @@ inline constexpr catena::arch toy_arch = {.name = "toy",
 inline constexpr format_set plain_and_q8_1 = format_set::of(format::f32) | format::q8_1;
 
 inline constexpr computation norm_row = {.kind = catena::skeleton::row,
-                                         .norm = catena::norm_kind::rms,
+                                         .value = catena::value_kind::rms_norm,
                                          .residual = true,
                                          .scale = true,
                                          .emits = plain_and_q8_1};
