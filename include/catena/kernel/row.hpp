@@ -9,17 +9,15 @@
 #pragma once
 
 #include "catena/exec/real.hpp"
-#include "catena/format/half.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/kernel/quantize.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace catena::kernel {
-
-inline constexpr int quad = 4;  ///< neighbouring elements that a thread owns
 
 struct row_place {
     std::int64_t i1, i2, i3;
@@ -109,41 +107,6 @@ struct q8_1_rows {
         return part + i < row_blocks ? base + i * q8_1_bytes : at(first + i);
     }
 };
-
-/// Quantizes one quad of each thread; 8 neighbours make a block. Whole warps; `inside`: the quad
-/// exists. d = amax / 127, q = x / d rounded half away from zero, s = the sum of x. A block that
-/// holds a NaN or an infinity gets d = s = NaN, so that it is not lost.
-template <class X>
-CATENA_FN void store_q8_1(X& x, std::byte* block, bool inside, const real (&v)[quad]) {
-    unsigned largest = 0;  // bits of |x|: they compare as integers, NaN above infinity
-    CATENA_UNROLL
-    for (int i = 0; i < quad; ++i) {
-        const unsigned bits = bits_of(v[i]) & 0x7fffffffu;
-        largest = bits > largest ? bits : largest;
-    }
-    real sum = ((v[0] + v[1]) + v[2]) + v[3];
-    CATENA_UNROLL
-    for (int mask = 1; mask < 8; mask *= 2) {
-        const unsigned other = x.shuffle_xor(largest, mask);
-        largest = other > largest ? other : largest;
-        sum = sum + x.shuffle_xor(sum, mask);
-    }
-    if (!inside) return;
-    const bool finite = largest < 0x7f800000u;
-    const real d = finite ? from_bits(largest) / real{127} : from_bits(f32_nan_bits);
-    unsigned q = 0;
-    CATENA_UNROLL
-    for (int i = 0; i < quad; ++i) {
-        const int value = finite && largest != 0 ? to_int8(v[i] / d) : 0;
-        q |= (static_cast<unsigned>(value) & 0xffu) << (8 * i);
-    }
-    const int part = x.thread() % 8;
-    if (part == 0) {
-        const unsigned s = finite ? to_half(sum) : f16_nan;
-        x.store(reinterpret_cast<unsigned*>(block), to_half(d) | (s << 16));
-    }
-    x.store(reinterpret_cast<unsigned*>(block + 4 + 4 * part), q);
-}
 
 /// Zeros behind every activation row that ends in this norm row.
 template <class X>
@@ -267,7 +230,10 @@ CATENA_FN void row_body(X& x, const row_args& a) {
         if (a.f16 != nullptr) store_16(a.f16, a.f16_at, at, v, [](real r) { return to_half(r); });
         if (a.bf16 != nullptr)
             store_16(a.bf16, a.bf16_at, at, v, [](real r) { return to_bfloat16(r); });
-        if (a.q8_1 != nullptr) store_q8_1(x, rows.block(at / 32), at < a.k, v);
+        if (a.q8_1 != nullptr) {
+            const block_range range = range_of(x, v);
+            if (at < a.k) store_q8_1(x, rows.block(at / 32), range, v);
+        }
     };
 
     if constexpr (kept) {
