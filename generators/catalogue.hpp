@@ -12,18 +12,30 @@ using namespace catena::chain;
 template <format... Ws>
 inline constexpr auto readers = group<mul_mat<Ws>..., mul_mat_id<Ws>...>;
 
+/// What becomes of the products in the same launch, as far as a matrix has operands for it.
+inline constexpr auto finish =
+    epilogue<mul(scale), add(bias), glu, add(residual), quantize<q8_1>>;
+
+/// Whatever reads an activation: q8_1 for few columns, the layouts of a matmul for many.
+template <format... Ws>
+inline constexpr auto activation =
+    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4> | readers<Ws...> | finish;
+
+/// The same for a value that others read in a plain format.
+template <format... Ws>
+inline constexpr auto value = emit<f32> | emit<f16> | emit<bf16> | activation<Ws...>;
+
 /// A norm whose result feeds quantized matmuls, and others that read it in a plain format.
 template <format... Ws>
-inline constexpr auto norm_input =
-    rms_norm | mul(weight) | emit<f32> | emit<f16> | emit<bf16> | quantize<q8_1> | readers<Ws...>;
+inline constexpr auto norm_input = rms_norm | mul(weight) | value<Ws...>;
 
 /// The same behind a residual add, whose sum goes on in f32.
 template <format... Ws>
 inline constexpr auto residual_norm_input = add(residual) | emit<f32> | norm_input<Ws...>;
 
-/// Any other activation of quantized matmuls: quantized once for all of them.
+/// A gated value: of a feed-forward layer, of an attention's or a state's output.
 template <format... Ws>
-inline constexpr auto activation = quantize<q8_1> | readers<Ws...>;
+inline constexpr auto gated_input = glu | value<Ws...>;
 
 // clang-format off
 inline constexpr auto entries = hana::make_tuple(
@@ -37,6 +49,11 @@ inline constexpr auto entries = hana::make_tuple(
     entry<"residual_norm_input">(residual_norm_input<q4_K>),
     entry<"residual_norm_input">(residual_norm_input<q6_K>),
     entry<"residual_norm_input">(residual_norm_input<q4_K, q6_K>),
+    entry<"gated_input">(gated_input<q8_0>),
+    entry<"gated_input">(gated_input<q4_0>),
+    entry<"gated_input">(gated_input<q4_K>),
+    entry<"gated_input">(gated_input<q6_K>),
+    entry<"gated_input">(gated_input<q4_K, q6_K>),
     entry<"activation">(activation<q8_0>),
     entry<"activation">(activation<q4_0>),
     entry<"activation">(activation<q4_K>),

@@ -2,6 +2,8 @@
 
 #include "catena/pick/name.hpp"
 
+#include <utility>
+
 namespace catena::generator {
 
 namespace {
@@ -61,8 +63,26 @@ const char* spelled(operand o) {
             return "operand::bias";
         case operand::gate:
             return "operand::gate";
+        case operand::scale:
+            return "operand::scale";
     }
     return "";
+}
+
+std::string code(epilogue_set parts) {
+    static constexpr std::pair<epilogue_part, const char*> all[] = {
+        {epilogue_part::scale, "scale"},
+        {epilogue_part::bias, "bias"},
+        {epilogue_part::glu, "glu"},
+        {epilogue_part::residual, "residual"},
+        {epilogue_part::quantize, "quantize"}};
+    std::string list;
+    for (const auto& [part, name] : all) {
+        if (!parts.has(part)) continue;
+        const std::string one = "epilogue_part::" + std::string(name);
+        list += list.empty() ? "epilogue_set::of(" + one + ")" : " | " + one;
+    }
+    return list;
 }
 
 std::string stage_code(const stage& s) {
@@ -70,6 +90,7 @@ std::string stage_code(const stage& s) {
     out.field("kind", spelled(s.kind));
     if (s.reads != operand::none) out.field("reads", spelled(s.reads));
     if (!s.formats.empty()) out.field("formats", generator::code(s.formats));
+    if (!s.parts.empty()) out.field("parts", code(s.parts));
     return out.text();
 }
 
@@ -95,6 +116,7 @@ std::string code(const computation& c) {
     if (c.activation != format::unknown)
         out.field("activation", "format::" + std::string(name(c.activation)));
     if (!c.weights.empty()) out.field("weights", code(c.weights));
+    if (!c.epilogue.empty()) out.field("epilogue", code(c.epilogue));
     return out.text();
 }
 

@@ -13,10 +13,10 @@ namespace catena::generator {
 
 namespace {
 
-/// A row launch switches operands and emits off at run time, so a wide one is enough. A matvec
-/// compiled for more formats than occur is slower, so every listed set stays.
+/// A launch switches operands, emits and the parts of an epilogue off at run time, so a wide one is
+/// enough. A matvec compiled for more formats than occur is slower, so every listed set stays.
 bool makes_superfluous(const computation& wide, const computation& narrow) {
-    return wide.kind == skeleton::row && wide != narrow && serves(wide, narrow);
+    return wide != narrow && wide.weights == narrow.weights && serves(wide, narrow);
 }
 
 }  // namespace
@@ -34,7 +34,8 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
                 "catalogue: " + std::string(c.name) +
                 " has an add(bias), which no skeleton computes: remove the entry");
         wanted.push_back(chain::row_part(c));
-        if (chain::has_part(c, skeleton::matvec)) wanted.push_back(chain::matvec_part(c));
+        if (chain::matvec_part(c).activation != format::unknown)
+            wanted.push_back(chain::matvec_part(c));
     }
     std::vector<computation> kept;
     for (const computation& c : wanted) {

@@ -21,6 +21,14 @@ constexpr policy row_policies[] = {
     {.threads = 256},
 };
 
+/// Gated rows: nothing is summed over a row, so the third takes any k and still reads x once.
+constexpr policy glu_policies[] = {
+    {.threads = 128, .values = 8, .vector = true},  // k <= 1024
+    {.threads = 512, .values = 8, .vector = true},  // k <= 4096
+    {.threads = 1024, .vector = true},
+    {.threads = 256},
+};
+
 /// The shapes of a matvec. 128 threads: at the 1024 .. 4096 rows of a decode step 132 SMs get 8 ..
 /// 31 rows each, which larger blocks would deal out unevenly. One row a warp for few rows, four to
 /// reuse the activation when there are many; the second and third keep 4 warps * 4 stages * 2 or 4
@@ -40,9 +48,9 @@ constexpr policy streamed_matvecs[] = {
 /// memory.
 constexpr policy long_matvec = {.min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024};
 
-/// Any alignment, little shared memory, every column count.
+/// Any alignment, little shared memory, every column count, the pairs of a GLU.
 constexpr policy plain_matvec = {
-    .threads = 128, .min_blocks = 2, .rows = 1, .columns = 8, .piece = 1024, .stages = 2};
+    .threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2};
 
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
 struct arch_choice {
@@ -80,8 +88,11 @@ policy on(const arch_choice& choice, policy shape, activation_source activation)
     return shape;
 }
 
-std::vector<policy> policies_of(const arch_choice& choice, skeleton kind) {
-    if (kind == skeleton::row) return {std::begin(row_policies), std::end(row_policies)};
+std::vector<policy> policies_of(const arch_choice& choice, const computation& computes) {
+    if (computes.value == value_kind::glu)
+        return {std::begin(glu_policies), std::end(glu_policies)};
+    if (computes.kind == skeleton::row)
+        return {std::begin(row_policies), std::end(row_policies)};
     std::vector<policy> all;
     for (const policy& shape : streamed_matvecs)
         all.push_back(on(choice, shape, activation_source::shared));
@@ -105,7 +116,7 @@ std::string objection(const arch& target, const row& r) {
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
-    const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns);
+    const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);
     if (shared > target.shared_per_block)
         return sentence(
             {.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});
@@ -115,7 +126,7 @@ std::string objection(const arch& target, const row& r) {
 std::vector<row> rows_for(const arch& target, const computation& computes) {
     const arch_choice& choice = choice_of(target);
     std::vector<row> rows;
-    for (const policy& numbers : policies_of(choice, computes.kind)) {
+    for (const policy& numbers : policies_of(choice, computes)) {
         row r = {.computes = computes,
                  .numbers = numbers,
                  .order = order_of(computes, numbers),

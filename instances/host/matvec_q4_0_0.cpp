@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 061e0855f2bff8cf.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e0c794b181ee5d4a.
 // Host kernels: matvec_q4_0_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q4_0_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_0)};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e78f17da43c09eb6.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f0ba3612a04c6e7f.
 // Host kernels: matvec_q4_0_2.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q4_0_2 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_0)};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[6];
 const host_instance kernels[6] = {

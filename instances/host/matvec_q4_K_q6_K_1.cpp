@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f23ad5b9d4a9b546.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 017716a26d230417.
 // Host kernels: matvec_q4_K_q6_K_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q4_K_q6_K_1 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_K) | format::q6_K};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_K) | format::q6_K, .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {

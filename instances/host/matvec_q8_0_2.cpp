@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash be44df976ac9288e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 48dadebcd6cb9dcf.
 // Host kernels: matvec_q8_0_2.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q8_0_2 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q8_0)};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[6];
 const host_instance kernels[6] = {

@@ -1,17 +1,22 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2ea30b3d1b3c589b.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b6020fb0963aed55.
 // Host kernels: row_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_row_1 {
 
-constexpr computation c0 = {.kind = skeleton::row, .emits = format_set::of(format::q8_1)};
+constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::glu, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4};
+constexpr computation c1 = {.kind = skeleton::row, .emits = format_set::of(format::q8_1) | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4};
 
-extern const host_instance kernels[4];
-const host_instance kernels[4] = {
-    host_instance_of<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
-    host_instance_of<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
-    host_instance_of<c0, policy{.threads = 1024, .values = 16, .vector = true}>(),
+extern const host_instance kernels[8];
+const host_instance kernels[8] = {
+    host_instance_of<c0, policy{.threads = 1024, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 256}>(),
+    host_instance_of<c1, policy{.threads = 128, .values = 8, .vector = true}>(),
+    host_instance_of<c1, policy{.threads = 256, .values = 8, .vector = true}>(),
+    host_instance_of<c1, policy{.threads = 512, .values = 8, .vector = true}>(),
+    host_instance_of<c1, policy{.threads = 1024, .values = 8, .vector = true}>(),
+    host_instance_of<c1, policy{.threads = 1024, .values = 16, .vector = true}>(),
+    host_instance_of<c1, policy{.threads = 256}>(),
 };
 
 }  // namespace catena::instances::host_row_1

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 939ab13e2691f045.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4d576ecdba62a5f1.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -34,7 +34,7 @@ namespace host_matvec_q8_0_0 { extern const host_instance kernels[8]; }
 namespace host_matvec_q8_0_1 { extern const host_instance kernels[8]; }
 namespace host_matvec_q8_0_2 { extern const host_instance kernels[6]; }
 namespace host_row_0 { extern const host_instance kernels[8]; }
-namespace host_row_1 { extern const host_instance kernels[4]; }
+namespace host_row_1 { extern const host_instance kernels[8]; }
 
 const host_family host_families[] = {
     {host_matvec_q4_0_0::kernels, 8},
@@ -53,7 +53,7 @@ const host_family host_families[] = {
     {host_matvec_q8_0_1::kernels, 8},
     {host_matvec_q8_0_2::kernels, 6},
     {host_row_0::kernels, 8},
-    {host_row_1::kernels, 4},
+    {host_row_1::kernels, 8},
 };
 const int host_family_count = 17;
 
@@ -61,7 +61,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 52;
+    t.row_count = 56;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a113fc61c55f5058.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4e6ee5480a92f700.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -22,7 +22,7 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_100_row { extern const void* const kernels[12]; }
+namespace sm_100_row { extern const void* const kernels[16]; }
 namespace sm_100_matvec_q8_0 { extern const void* const kernels[8]; }
 namespace sm_100_matvec_q4_0 { extern const void* const kernels[8]; }
 namespace sm_100_matvec_q4_K { extern const void* const kernels[8]; }
@@ -34,7 +34,7 @@ table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 52;
+    t.row_count = 56;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9092a06011b9932e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f40a31816f854326.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -22,7 +22,7 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_80_row { extern const void* const kernels[12]; }
+namespace sm_80_row { extern const void* const kernels[16]; }
 namespace sm_80_matvec_q8_0 { extern const void* const kernels[8]; }
 namespace sm_80_matvec_q4_0 { extern const void* const kernels[8]; }
 namespace sm_80_matvec_q4_K { extern const void* const kernels[8]; }
@@ -34,7 +34,7 @@ table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 52;
+    t.row_count = 56;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6244542d5a747506.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2a85029ff60e18fe.
 // The table of sm_89.
 #include "catena/instances/sm_89.hpp"
 
@@ -22,7 +22,7 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_89_row { extern const void* const kernels[12]; }
+namespace sm_89_row { extern const void* const kernels[16]; }
 namespace sm_89_matvec_q8_0 { extern const void* const kernels[8]; }
 namespace sm_89_matvec_q4_0 { extern const void* const kernels[8]; }
 namespace sm_89_matvec_q4_K { extern const void* const kernels[8]; }
@@ -34,7 +34,7 @@ table sm_89() {
     table t;
     t.target = arch_named("sm_89");
     t.rows = rows;
-    t.row_count = 52;
+    t.row_count = 56;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

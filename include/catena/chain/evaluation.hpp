@@ -2,7 +2,7 @@
 // another.
 #pragma once
 
-#include "catena/chain/lowered.hpp"
+#include "catena/chain/gate.hpp"
 
 #include <cstdint>
 #include <stdexcept>
@@ -18,6 +18,24 @@ struct matrix {
     std::int64_t rows = 0;
     std::int64_t experts = 0;  ///< 0: dense
     std::vector<double> values;
+
+    // What the chain's epilogue does with the products: nothing as long as all this is empty.
+    double scale = 1;
+    std::vector<double> bias = {};      ///< [rows], expert: [rows, experts]
+    std::vector<double> up = {};        ///< as values: a second matrix, which the first one gates
+    std::vector<double> up_bias = {};   ///< as bias
+    std::vector<double> residual = {};  ///< of the product's shape
+    gating gated_by = {};               ///< of `up`
+
+    /// Parts of an epilogue that it asks for.
+    epilogue_set asks() const {
+        epilogue_set parts;
+        if (scale != 1) parts = parts | epilogue_part::scale;
+        if (!bias.empty() || !up_bias.empty()) parts = parts | epilogue_part::bias;
+        if (!up.empty()) parts = parts | epilogue_part::glu;
+        if (!residual.empty()) parts = parts | epilogue_part::residual;
+        return parts;
+    }
 };
 
 /// Vectors that the chain does not read stay empty.
@@ -27,6 +45,8 @@ struct inputs {
     double eps = 0;
     std::vector<double> x;         ///< [k, rows]
     std::vector<double> residual;  ///< [k, rows]
+    std::vector<double> gate;      ///< [k, rows]
+    gating gated_by;               ///< what glu does with `gate`
     std::vector<double> weight;    ///< [k]
     std::vector<double> bias;      ///< [k]
     std::vector<matrix> matrices;
@@ -40,13 +60,14 @@ struct outputs {
     std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
     format_set emitted = {};  ///< the formats that `value` is written in, the activation's included
     std::vector<std::vector<double>>
-        products;  ///< per matrix: [rows, columns] or [rows, slots, tokens]
+        products;  ///< per matrix: [rows, columns] or [rows, slots, tokens], past the epilogue
 };
 
 struct evaluation {
     const inputs& in;
     std::vector<double> value;
     bool at_sum = false;  ///< the value is x + residual, fresh: an emit here writes the sum
+    std::vector<std::vector<double>> seconds = {};  ///< per matrix: the products of `up`
     outputs out = {};
 };
 

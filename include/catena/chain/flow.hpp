@@ -17,15 +17,16 @@ enum class place : std::uint8_t {
     normed,
     scaled,
     biased,
-    emitted,    ///< at least one emit<F> of the finished value
-    quantized,  ///< an activation, no longer f32 values
-    multiplied  ///< the outputs of the group: the end
+    gated,       ///< f(gate) * x
+    emitted,     ///< at least one emit<F> of the finished value
+    quantized,   ///< an activation, no longer f32 values
+    multiplied,  ///< the outputs of the group
+    finished     ///< the same, past their epilogue: the end
 };
 
 struct flow {
     place at = place::start;
-    format_set emitted = {};              ///< formats that the finished value was emitted in
-    format activation = format::unknown;  ///< set once quantized
+    format_set emitted = {};  ///< formats that the finished value was emitted in
 
     constexpr flow to(place next) const {
         flow moved = *this;

@@ -20,12 +20,12 @@ enum class stage_kind : std::uint8_t {
     epilogue     ///< what else the group's launch may do with a finished output: any of `parts`
 };
 
-enum class operand : std::uint8_t { none, residual, weight, bias, gate };
+enum class operand : std::uint8_t { none, residual, weight, bias, gate, scale };
 
 /// The function of a gated value. GLU's names differ by op (SWIGLU is silu); these are ggml's
-/// formulas.
+/// formulas, but that a NaN always stays one.
 enum class gate_function : std::uint8_t {
-    none,
+    none,        ///< g itself: the value is a plain product
     silu,        ///< g / (1 + exp(-g))
     sigmoid,     ///< 1 / (1 + exp(-g))
     gelu,        ///< the tanh approximation

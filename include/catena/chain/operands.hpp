@@ -15,6 +15,7 @@ struct operand_name {
 inline constexpr operand_name<operand::residual> residual{};
 inline constexpr operand_name<operand::weight> weight{};
 inline constexpr operand_name<operand::bias> bias{};
+inline constexpr operand_name<operand::scale> scale{};
 
 template <class T, operand Which>
 inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
@@ -31,6 +32,8 @@ constexpr const char* name(operand o) {
             return "bias";
         case operand::gate:
             return "gate";
+        case operand::scale:
+            return "scale";
     }
     return "unknown";
 }

@@ -3,6 +3,8 @@
 
 #include "catena/chain/ops/add.hpp"
 #include "catena/chain/ops/emit.hpp"
+#include "catena/chain/ops/epilogue.hpp"
+#include "catena/chain/ops/glu.hpp"
 #include "catena/chain/ops/mul.hpp"
 #include "catena/chain/ops/mul_mat.hpp"
 #include "catena/chain/ops/quantize.hpp"
@@ -20,7 +22,8 @@ struct stage_list {
 };
 
 using stages =
-    stage_list<add_stage, rms_norm_op, mul_op, emit_stage, quantize_stage,
-               mul_mat_stage<stage_kind::mul_mat>, mul_mat_stage<stage_kind::mul_mat_id>>;
+    stage_list<add_stage, rms_norm_op, mul_stage, glu_op, emit_stage, quantize_stage,
+               mul_mat_stage<stage_kind::mul_mat>, mul_mat_stage<stage_kind::mul_mat_id>,
+               epilogue_stage>;
 
 }  // namespace catena::chain

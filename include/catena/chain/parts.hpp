@@ -7,8 +7,9 @@
 namespace catena::chain {
 
 constexpr skeleton skeleton_of(stage_kind kind) {
-    return kind == stage_kind::mul_mat || kind == stage_kind::mul_mat_id ? skeleton::matvec
-                                                                         : skeleton::row;
+    const bool of_group = kind == stage_kind::mul_mat || kind == stage_kind::mul_mat_id ||
+                          kind == stage_kind::epilogue;
+    return of_group ? skeleton::matvec : skeleton::row;
 }
 
 constexpr bool has_part(const lowered_chain& chain, skeleton part) {
@@ -31,6 +32,13 @@ constexpr bool described_only(const lowered_chain& chain) {
     return false;
 }
 
+/// Parts of the chain's epilogue.
+constexpr epilogue_set epilogue_of(const lowered_chain& chain) {
+    epilogue_set parts;
+    for (int i = 0; i < chain.count; ++i) parts = parts | chain.stages[i].parts;
+    return parts;
+}
+
 constexpr computation row_part(const lowered_chain& chain) {
     computation part;
     part.kind = skeleton::row;
@@ -38,6 +46,7 @@ constexpr computation row_part(const lowered_chain& chain) {
         const stage& s = chain.stages[i];
         if (s.kind == stage_kind::add && s.reads == operand::residual) part.residual = true;
         if (s.kind == stage_kind::rms_norm) part.value = value_kind::rms_norm;
+        if (s.kind == stage_kind::glu) part.value = value_kind::glu;
         if (s.kind == stage_kind::mul) part.scale = true;
         if (s.kind == stage_kind::quantize) part.emits = part.emits | s.formats;
         if (s.kind == stage_kind::emit && !emits_sum(chain, i)) part.emits = part.emits | s.formats;
@@ -45,17 +54,15 @@ constexpr computation row_part(const lowered_chain& chain) {
     return part;
 }
 
+/// The activation is unknown when the chain quantizes for matmuls alone.
 constexpr computation matvec_part(const lowered_chain& chain) {
     computation part;
     part.kind = skeleton::matvec;
+    part.epilogue = epilogue_of(chain);
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
-        if (s.kind == stage_kind::quantize)
-            part.activation = [&] {
-                for (int f = 1; f < format_count; ++f)
-                    if (s.formats.has(static_cast<format>(f))) return static_cast<format>(f);
-                return format::unknown;
-            }();
+        if (s.kind == stage_kind::quantize && s.formats.has(format::q8_1))
+            part.activation = format::q8_1;
         if (skeleton_of(s.kind) == skeleton::matvec) part.weights = part.weights | s.formats;
     }
     return part;

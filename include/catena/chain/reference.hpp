@@ -3,12 +3,17 @@
 #pragma once
 
 #include "catena/chain/ops.hpp"
+#include "catena/chain/parts.hpp"
 
 namespace catena::chain {
 
 namespace detail {
 
 inline outputs run_stages(const lowered_chain& chain, int first, evaluation e) {
+    for (std::size_t i = 0; i < e.in.matrices.size(); ++i)
+        if (!epilogue_of(chain).contains(e.in.matrices[i].asks()))
+            throw std::invalid_argument("reference: matrix " + std::to_string(i) +
+                                        " asks for more than the chain's epilogue does");
     for (int i = first; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         stages::with(s.kind, [&](auto meaning) { meaning.apply(e, s); });

@@ -13,6 +13,8 @@ struct matrix_size {
     format type = format::unknown;
     std::int64_t rows = 0;
     std::int64_t experts_read = 0;  ///< distinct experts that the ids name; 0: dense
+    epilogue_set epilogue = {};     ///< what is done with its products; with glu it is two matrices
+    bool written = true;            ///< the result is written as f32
 };
 
 struct sizes {

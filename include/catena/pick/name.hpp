@@ -17,7 +17,7 @@ constexpr const char* name(activation_source s) {
     return s == activation_source::global ? "global" : "shared";
 }
 
-/// What a launch computes: "add_rms_norm_mul", "quantize", "mul_mat".
+/// What a launch computes: "add_rms_norm_mul", "glu", "quantize", "mul_mat".
 inline std::string chain_part(const computation& c) {
     if (c.kind == skeleton::matvec) return "mul_mat";
     std::string out;
@@ -26,7 +26,7 @@ inline std::string chain_part(const computation& c) {
         out += part;
     };
     if (c.residual) add("add");
-    if (c.value == value_kind::rms_norm) add("rms_norm");
+    if (c.value != value_kind::plain) add(name(c.value));
     if (c.scale) add("mul");
     return out.empty() ? "quantize" : out;
 }

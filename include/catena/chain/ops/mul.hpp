@@ -1,4 +1,5 @@
-// mul(weight): the elementwise weight of a norm, shared by all rows.
+// mul(weight): the elementwise weight of a norm, shared by all rows. mul(scale): a number for each
+// matrix of a group, a part of its epilogue.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -9,10 +10,9 @@
 
 namespace catena::chain {
 
-struct mul_op {
+struct mul_stage {
     static constexpr bool is_op = true;
     static constexpr stage_kind kind = stage_kind::mul;
-    static constexpr stage lowered = {.kind = kind, .reads = operand::weight};
 
     static void apply(evaluation& e, const stage&) {
         expect_elements("weight", e.in.weight, e.in.k);
@@ -23,23 +23,31 @@ struct mul_op {
     static constexpr work count(const stage&, const sizes& n) {
         return {.read = n.k * 4, .operations = n.k * n.rows};
     }
+};
 
-    static constexpr void spell(text& out) { out << "mul(weight)"; }
+template <operand Reads>
+struct mul_op : mul_stage {
+    static constexpr stage lowered = {.kind = kind, .reads = Reads};
+
+    static constexpr void spell(text& out) { out << "mul(" << name(Reads) << ")"; }
 
     template <flow Before>
     static constexpr flow after() {
+        static_assert(Reads != operand::scale,
+                      "catena: mul(scale) scales the outputs of a matrix: put it into "
+                      "epilogue<mul(scale)> behind the group");
         static_assert(
-            Before.at == place::normed,
+            Before.at == place::normed || Reads == operand::scale,
             "catena: mul(weight) scales the result of a norm: put it right after rms_norm");
         return Before.to(place::scaled);
     }
 };
 
 template <class Operand>
-constexpr mul_op mul(Operand) {
-    static_assert(is_operand<Operand, operand::weight>,
-                  "catena: mul takes weight: write mul(weight)");
-    return {};
+constexpr auto mul(Operand) {
+    static_assert(is_operand<Operand, operand::weight> || is_operand<Operand, operand::scale>,
+                  "catena: mul takes weight, or scale in an epilogue: write mul(weight)");
+    return mul_op<Operand::which>{};
 }
 
 }  // namespace catena::chain

@@ -21,6 +21,7 @@ struct mul_mat_stage {
 
     static void apply(evaluation& e, const stage& s) {
         e.out.products.resize(e.in.matrices.size());
+        e.seconds.resize(e.in.matrices.size());
         for (std::size_t i = 0; i < e.in.matrices.size(); ++i) {
             const matrix& m = e.in.matrices[i];
             if ((m.experts != 0) != by_expert) continue;
@@ -28,7 +29,9 @@ struct mul_mat_stage {
                 throw std::invalid_argument("reference: matrix " + std::to_string(i) + " is " +
                                             catena::name(m.type) +
                                             ", which the chain's group lacks");
-            e.out.products[i] = by_expert ? expert(e, m) : dense(e, m);
+            const auto product = by_expert ? expert : dense;
+            e.out.products[i] = product(e, m, m.values);
+            if (!m.up.empty()) e.seconds[i] = product(e, m, m.up);
         }
     }
 
@@ -39,7 +42,7 @@ struct mul_mat_stage {
             if ((m.experts_read != 0) != by_expert) continue;
             const std::int64_t matrices = by_expert ? m.experts_read : 1;
             total.read += row_bytes(m.type, n.k) * m.rows * matrices;
-            total.written += m.rows * columns * 4;
+            if (m.written) total.written += m.rows * columns * 4;
             total.operations += 2 * n.k * m.rows * columns;
         }
         if (total.operations != 0) total.read += q8_1_row_bytes(n.k) * n.rows;
@@ -47,16 +50,18 @@ struct mul_mat_stage {
     }
 
   private:
-    static std::vector<double> dense(const evaluation& e, const matrix& m) {
-        expect_elements("a dense matrix", m.values, e.in.k * m.rows);
+    static std::vector<double> dense(const evaluation& e, const matrix& m,
+                                     const std::vector<double>& values) {
+        expect_elements("a dense matrix", values, e.in.k * m.rows);
         std::vector<double> product(static_cast<std::size_t>(m.rows * e.in.rows));
         for (std::int64_t column = 0; column < e.in.rows; ++column)
-            multiply(e, m, 0, column, product.data() + column * m.rows);
+            multiply(e, m, values.data(), column, product.data() + column * m.rows);
         return product;
     }
 
-    static std::vector<double> expert(const evaluation& e, const matrix& m) {
-        expect_elements("an expert matrix", m.values, e.in.k * m.rows * m.experts);
+    static std::vector<double> expert(const evaluation& e, const matrix& m,
+                                      const std::vector<double>& values) {
+        expect_elements("an expert matrix", values, e.in.k * m.rows * m.experts);
         const auto columns = static_cast<std::int64_t>(e.in.ids.size());
         std::vector<double> product(static_cast<std::size_t>(m.rows * columns));
         for (std::int64_t column = 0; column < columns; ++column) {
@@ -69,16 +74,17 @@ struct mul_mat_stage {
             const std::int64_t x_row = token * e.in.x_slots + (e.in.x_slots == 1 ? 0 : slot);
             if (x_row >= e.in.rows)
                 throw std::invalid_argument("reference: ids name more tokens than x has rows for");
-            multiply(e, m, id, x_row, product.data() + column * m.rows);
+            multiply(e, m, values.data() + id * m.rows * e.in.k, x_row,
+                     product.data() + column * m.rows);
         }
         return product;
     }
 
-    static void multiply(const evaluation& e, const matrix& m, std::int64_t which,
+    static void multiply(const evaluation& e, const matrix& m, const double* values,
                          std::int64_t x_row, double* product) {
         const double* x = e.value.data() + x_row * e.in.k;
         for (std::int64_t row = 0; row < m.rows; ++row) {
-            const double* w = m.values.data() + (which * m.rows + row) * e.in.k;
+            const double* w = values + row * e.in.k;
             double dot = 0;
             for (std::int64_t i = 0; i < e.in.k; ++i) dot += w[i] * x[i];
             product[row] = dot;
@@ -89,10 +95,10 @@ struct mul_mat_stage {
 /// The rule that every reader of an activation obeys.
 template <flow Before>
 constexpr flow multiplied() {
-    static_assert(Before.at != place::multiplied,
+    static_assert(Before.at < place::multiplied,
                   "catena: a chain ends with one group: put all its readers in one "
                   "group<mul_mat<W>...>");
-    static_assert(Before.at == place::quantized || Before.at == place::multiplied,
+    static_assert(Before.at >= place::quantized,
                   "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
     return Before.to(place::multiplied);
 }

@@ -1,11 +1,11 @@
-// quantize<F>: the value in an activation format, which the group after it reads.
+// quantize<F...>: the value in activation formats, which the group after it reads: one format for
+// each kind of kernel that may read it.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
-#include "catena/kernel/layout.hpp"
 
 namespace catena::chain {
 
@@ -20,32 +20,45 @@ struct quantize_stage {
         e.at_sum = false;
     }
 
-    static constexpr work count(const stage&, const sizes& n) {
-        // Largest magnitude, sum, quotient, rounding.
-        return {.written = q8_1_row_bytes(n.k) * n.rows, .operations = 4 * n.k * n.rows};
+    static constexpr work count(const stage& s, const sizes& n) {
+        // Largest magnitude, sum, quotient, rounding: once for all formats.
+        work total = {.operations = 4 * n.k * n.rows};
+        for (int f = 1; f < format_count; ++f) {
+            const auto id = static_cast<format>(f);
+            if (s.formats.has(id))
+                total.written += row_bytes(id, stored_elements(id, n.k)) * n.rows;
+        }
+        return total;
     }
 };
 
-template <format F>
+template <format... Fs>
 struct quantize_op : quantize_stage {
-    static constexpr stage lowered = {.kind = kind, .formats = format_set::of(F)};
+    static constexpr stage lowered = {.kind = kind, .formats = (format_set{} | ... | Fs)};
 
-    static constexpr void spell(text& out) { out << "quantize<" << name(F) << ">"; }
+    static constexpr void spell(text& out) {
+        out << "quantize<";
+        bool first = true;
+        ((out << (first ? "" : ", ") << name(Fs), first = false), ...);
+        out << ">";
+    }
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(info(F).role == format_role::activation,
+        static_assert(sizeof...(Fs) > 0,
+                      "catena: quantize<> names no format: write quantize<q8_1>");
+        static_assert(((info(Fs).role == format_role::activation) && ...),
                       "catena: quantize<F> takes an activation format, such as q8_1: for a plain "
                       "format write emit<F>");
+        static_assert(lowered.formats.size() == sizeof...(Fs),
+                      "catena: quantize<F...> names a format twice: remove one");
         static_assert(Before.at < place::quantized,
-                      "catena: a chain has one quantize<F>: remove the second");
-        flow next = Before.to(place::quantized);
-        next.activation = F;
-        return next;
+                      "catena: a chain has one quantize<F...>: name all its formats in it");
+        return Before.to(place::quantized);
     }
 };
 
-template <format F>
-inline constexpr quantize_op<F> quantize{};
+template <format... Fs>
+inline constexpr quantize_op<Fs...> quantize{};
 
 }  // namespace catena::chain

@@ -34,7 +34,10 @@ struct rms_norm_op {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Before.at < place::normed,
+        static_assert(Before.at != place::gated,
+                      "catena: rms_norm and glu each make the value of a chain: remove one, or "
+                      "write two chains");
+        static_assert(Before.at < place::normed || Before.at == place::gated,
                       "catena: rms_norm comes once, before mul(weight), add(bias), emit<F> and "
                       "quantize<F>: move it forward or remove it");
         return Before.to(place::normed);

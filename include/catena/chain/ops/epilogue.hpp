@@ -1,0 +1,146 @@
+// epilogue<...>: what the launch of a group may do with a finished output before writing it. Its
+// parts are ops of the language, listed in the order in which they happen; each matrix of a launch
+// uses those that it has operands for.
+#pragma once
+
+#include "catena/chain/ops/add.hpp"
+#include "catena/chain/ops/glu.hpp"
+#include "catena/chain/ops/mul.hpp"
+#include "catena/chain/ops/quantize.hpp"
+#include "catena/kernel/layout.hpp"
+
+#include <type_traits>
+
+namespace catena::chain {
+
+/// The part of an epilogue that an op is; empty if none.
+template <class Op>
+inline constexpr epilogue_set epilogue_part_of{};
+template <>
+inline constexpr auto epilogue_part_of<mul_op<operand::scale>> =
+    epilogue_set::of(epilogue_part::scale);
+template <>
+inline constexpr auto epilogue_part_of<add_op<operand::bias>> =
+    epilogue_set::of(epilogue_part::bias);
+template <>
+inline constexpr auto epilogue_part_of<glu_op> = epilogue_set::of(epilogue_part::glu);
+template <>
+inline constexpr auto epilogue_part_of<add_op<operand::residual>> =
+    epilogue_set::of(epilogue_part::residual);
+template <>
+inline constexpr auto epilogue_part_of<quantize_op<format::q8_1>> =
+    epilogue_set::of(epilogue_part::quantize);
+
+struct epilogue_stage {
+    static constexpr bool is_op = true;
+    static constexpr stage_kind kind = stage_kind::epilogue;
+
+    static void apply(evaluation& e, const stage&) {
+        for (std::size_t i = 0; i < e.in.matrices.size(); ++i)
+            finish(e, e.in.matrices[i], e.out.products[i], e.seconds[i]);
+    }
+
+    static constexpr work count(const stage&, const sizes& n) {
+        work total;
+        for (const matrix_size& m : n.matrices) {
+            const std::int64_t columns = m.experts_read != 0 ? n.columns : n.rows;
+            const std::int64_t matrices = m.experts_read != 0 ? m.experts_read : 1;
+            const std::int64_t outputs = m.rows * columns;
+            const bool pair = m.epilogue.has(epilogue_part::glu);
+            if (m.epilogue.has(epilogue_part::scale)) total.operations += outputs;
+            if (m.epilogue.has(epilogue_part::bias)) {
+                total.read += m.rows * matrices * (pair ? 2 : 1) * 4;
+                total.operations += outputs * (pair ? 2 : 1);
+            }
+            if (pair) {
+                total.read += row_bytes(m.type, n.k) * m.rows * matrices;
+                total.operations += (2 * n.k + gate_operations) * outputs;
+            }
+            if (m.epilogue.has(epilogue_part::residual)) {
+                total.read += outputs * 4;
+                total.operations += outputs;
+            }
+            if (m.epilogue.has(epilogue_part::quantize)) {
+                total.written += q8_1_row_bytes(m.rows) * columns;
+                total.operations += 4 * outputs;
+            }
+        }
+        return total;
+    }
+
+  private:
+    /// `second`: the products of m.up.
+    static void finish(const evaluation& e, const matrix& m, std::vector<double>& product,
+                       const std::vector<double>& second) {
+        const auto count = static_cast<std::int64_t>(product.size());
+        const std::int64_t biases = m.rows * (m.experts != 0 ? m.experts : 1);
+        if (!m.bias.empty()) expect_elements("a matrix's bias", m.bias, biases);
+        if (!m.up_bias.empty()) expect_elements("a matrix's up_bias", m.up_bias, biases);
+        if (!m.residual.empty()) expect_elements("a matrix's residual", m.residual, count);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t column = i / m.rows;
+            const std::int64_t which =
+                m.experts != 0 ? e.in.ids[static_cast<std::size_t>(column)] : 0;
+            const auto at = static_cast<std::size_t>(i);
+            const auto bias_at = static_cast<std::size_t>(which * m.rows + i % m.rows);
+            double value = product[at] * m.scale;
+            if (!m.bias.empty()) value += m.bias[bias_at];
+            if (!m.up.empty())
+                value = gated(m.gated_by, value,
+                              second[at] + (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
+            if (!m.residual.empty()) value += m.residual[at];
+            product[at] = value;
+        }
+    }
+};
+
+template <class... Parts>
+struct epilogue_op : epilogue_stage {
+    static constexpr stage lowered = {.kind = kind,
+                                      .parts = (epilogue_set{} | ... | epilogue_part_of<Parts>)};
+
+    static constexpr void spell(text& out) {
+        out << "epilogue<";
+        bool first = true;
+        ((out << (first ? "" : ", "), first = false, Parts::spell(out)), ...);
+        out << ">";
+    }
+
+    template <flow Before>
+    static constexpr flow after() {
+        static_assert(Before.at != place::finished,
+                      "catena: a chain has one epilogue<...>: name all its parts in it");
+        static_assert(Before.at >= place::multiplied,
+                      "catena: epilogue<...> finishes the outputs of matrices: put it behind "
+                      "mul_mat<W> or group<mul_mat<W>...>");
+        return Before.to(place::finished);
+    }
+};
+
+/// The order of a kernel is that of epilogue_part, so a chain may state no other.
+template <class... Parts>
+constexpr bool in_order() {
+    unsigned last = 0;
+    bool rising = true;
+    ((rising = rising && epilogue_part_of<Parts>.bits > last, last = epilogue_part_of<Parts>.bits),
+     ...);
+    return rising;
+}
+
+template <auto... Parts>
+constexpr auto make_epilogue() {
+    static_assert(sizeof...(Parts) > 0,
+                  "catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>");
+    static_assert((!epilogue_part_of<std::remove_const_t<decltype(Parts)>>.empty() && ...),
+                  "catena: epilogue<...> takes mul(scale), add(bias), glu, add(residual) and "
+                  "quantize<q8_1> only");
+    static_assert(in_order<std::remove_const_t<decltype(Parts)>...>(),
+                  "catena: epilogue<...> names each part once, in the order in which they happen: "
+                  "mul(scale), add(bias), glu, add(residual), quantize<q8_1>");
+    return epilogue_op<std::remove_const_t<decltype(Parts)>...>{};
+}
+
+template <auto... Parts>
+inline constexpr auto epilogue = make_epilogue<Parts...>();
+
+}  // namespace catena::chain
