@@ -45,14 +45,20 @@ constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
     return p.rows * widest;
 }
 
-/// Dynamic shared memory of a launch, in bytes.
+/// Results of one column that a block quantizes in its epilogue, at most: they meet in shared
+/// memory.
+inline constexpr int max_requantized_rows = 128;
+
+/// Dynamic shared memory of a launch, in bytes. `used`: what of its epilogue the launch is asked
+/// for.
 constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,
-                                    std::int64_t columns) {
+                                    std::int64_t columns, epilogue_set used = {}) {
     const std::int64_t warps = p.threads / warp_size;
     if (c.kind == skeleton::row) return warps * 4;
     const std::int64_t barrier = 8;
     std::int64_t bytes = warps * p.stages * (stage_bytes(p, c.weights) + barrier);
     if (p.activation == activation_source::shared) bytes += columns * q8_1_row_bytes(k);
+    if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;
     return round_up(bytes, 16);
 }
 

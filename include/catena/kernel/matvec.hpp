@@ -3,41 +3,37 @@
 // so that bytes are in flight before the activation exists and while the dot stages work.
 //
 // Work is dealt in bands: a block owns `band_rows` rows of one member, its warps take `P.rows` rows
-// at a time in turn. A stage holds the same piece of K of those rows; a step is 1024 values, 32 per
-// lane, unpacked once for all columns. A lane adds its steps in K order, the warp adds its lanes in
-// one fixed tree: neither depends on rows, columns, piece, stages or copy method, which is why all
-// policies give the same bits.
+// at a time in turn; of a GLU's two matrices, half as many each. A stage holds the same piece of K
+// of those rows; a step is 1024 values, 32 per lane, unpacked once for all columns. A lane adds its
+// steps in K order, the warp adds its lanes in one fixed tree: neither depends on rows, columns,
+// piece, stages or copy method, which is why all policies give the same bits. Then each lane
+// finishes one result (kernel/epilogue.hpp).
 #pragma once
 
 #include "catena/exec/real.hpp"
-#include "catena/format/half.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/dot.hpp"
 #include "catena/kernel/dot/q4_0.hpp"
 #include "catena/kernel/dot/q4_K.hpp"
 #include "catena/kernel/dot/q6_K.hpp"
 #include "catena/kernel/dot/q8_0.hpp"
+#include "catena/kernel/epilogue.hpp"
 #include "catena/kernel/slice.hpp"
 
 #include <utility>
 
 namespace catena::kernel {
 
-/// What one block works on.
-struct matvec_block {
-    const matvec_member* member;
-    const std::byte* x;    ///< first activation row
-    std::int64_t x_bytes;  ///< from one column's row to the next
-    std::byte* dst;        ///< first column
-    int columns;
-    int first_row, end_row;  ///< of the member: the band
-};
-
 /// A warp's way through its part of a band: piece by piece of K, then the next group of P.rows
-/// rows. Rows past the band repeat its last one and are not stored.
+/// rows. Rows past the band repeat its last one and are not stored. The rows of a GLU alternate
+/// between its matrices, so that neighbouring lanes end up with the two halves of a result.
 template <policy P, format F>
 struct matvec_walk {
-    const std::byte* weight;  ///< the matrix
+    static constexpr int matrices = P.rows % 2 == 0 ? 2 : 1;
+    static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
+
+    const std::byte* matrix[matrices];  ///< the second is the first, but for a GLU
+    bool pairs;
     std::int64_t row_stride;
     int k;
     int row, end_row;             ///< first row of the group; end of the band
@@ -45,13 +41,13 @@ struct matvec_walk {
     int value;                    ///< first value of the piece
     const std::byte* at[P.rows];  ///< the piece of each row
 
-    static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
-
     CATENA_FN void start_group() {
         value = 0;
         CATENA_UNROLL
-        for (int r = 0; r < P.rows; ++r)
-            at[r] = weight + (row + r < end_row ? row + r : end_row - 1) * row_stride;
+        for (int r = 0; r < P.rows; ++r) {
+            const int wanted = row + (pairs ? r / 2 : r);
+            at[r] = matrix[r % matrices] + (wanted < end_row ? wanted : end_row - 1) * row_stride;
+        }
     }
     CATENA_FN bool done() const { return row >= end_row; }
     CATENA_FN int values() const { return k - value < P.piece ? k - value : P.piece; }
@@ -72,14 +68,14 @@ struct matvec_walk {
 };
 
 /// Fills a stage with the slices that `walk` points at.
-template <policy P, format F, int Room, class X, class Stream>
+template <policy P, format F, int Room, int Matrices, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
-                          const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
+                          const tensor_bytes (&tensor)[Matrices], const matvec_walk<P, F>& walk) {
     slice part[P.rows];
     int total = 0;
     CATENA_UNROLL
     for (int r = 0; r < P.rows; ++r) {
-        part[r] = slice_at<F, P.copy>(walk.at[r], walk.bytes(), tensor);
+        part[r] = slice_at<F, P.copy>(walk.at[r], walk.bytes(), tensor[r % Matrices]);
         total += part[r].whole;
     }
     std::byte* to = stages + stage * (P.rows * Room);
@@ -107,10 +103,12 @@ CATENA_FN void matvec_step(X& x, const std::byte* const (&row)[P.rows], const st
     }
 }
 
-/// Adds the lanes and stores the finished rows of a group.
+/// Adds the lanes of a group's rows, and finishes them: lane c * P.rows + r row r of column c.
 template <policy P, class X>
-CATENA_FN void store_rows(X& x, const matvec_block& b, int row,
-                          const real (&sum)[P.rows][P.columns]) {
+CATENA_FN void finish_rows(X& x, const matvec_args& a, const matvec_block& b, int row,
+                           const real (&sum)[P.rows][P.columns]) {
+    static_assert(P.rows * P.columns <= warp_size, "a lane finishes one result of a group");
+    real mine{0};
     CATENA_UNROLL
     for (int c = 0; c < P.columns; ++c) {
         if (c > 0 && c >= b.columns) continue;
@@ -120,10 +118,10 @@ CATENA_FN void store_rows(X& x, const matvec_block& b, int row,
             CATENA_UNROLL
             for (int mask = warp_size / 2; mask > 0; mask /= 2)
                 total = total + x.shuffle_xor(total, mask);
-            if (x.lane() == (c * P.rows + r) % warp_size && row + r < b.end_row)
-                x.store(reinterpret_cast<float*>(b.dst + c * b.member->dst_nb1) + row + r, total);
+            if (x.lane() == c * P.rows + r) mine = total;
         }
     }
+    finish<P.rows>(x, a, b, row, mine);
 }
 
 /// Copies the columns to shared memory, whole chunks of 16 bytes; padding makes up the last one.
@@ -141,33 +139,45 @@ CATENA_FN void share_activation(X& x, const matvec_block& b, int k, std::byte* t
 template <policy P, format F, int Room, class X, class Stream>
 CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& stream,
                            std::byte* stages, std::byte* shared_x) {
+    using walk = matvec_walk<P, F>;
     constexpr int step_bytes = warp_values / block_elements<F> * block_bytes<F>;
     const matvec_member& m = *b.member;
-    const auto* base = static_cast<const std::byte*>(m.weight);
-    const tensor_bytes tensor{base, base + m.weight_bytes};
-    matvec_walk<P, F> fill{base,      m.row_bytes,        a.k, b.first_row + x.warp() * P.rows,
-                           b.end_row, x.warps() * P.rows, 0,   {}};
+    const bool pairs = walk::matrices == 2 && m.up != nullptr;
+    const int warp_rows = pairs ? P.rows / 2 : P.rows;
+    walk fill{.matrix = {},
+              .pairs = pairs,
+              .row_stride = m.row_bytes,
+              .k = a.k,
+              .row = b.first_row + x.warp() * warp_rows,
+              .end_row = b.end_row,
+              .rows_on = x.warps() * warp_rows,
+              .value = 0,
+              .at = {}};
+    tensor_bytes tensor[walk::matrices];
+    CATENA_UNROLL
+    for (int i = 0; i < walk::matrices; ++i) {
+        fill.matrix[i] = static_cast<const std::byte*>(i == 1 && pairs ? m.up : m.weight);
+        tensor[i] = {fill.matrix[i], fill.matrix[i] + m.weight_bytes};
+    }
 
     const bool expert = a.ids != nullptr;
     const bool early = a.weights_early && !expert;
     if (!early) x.grid_wait();
     if (expert) {
-        const int column = x.block() / a.bands;
-        const int token = column / a.slots, slot = column % a.slots;
-        const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + token * a.ids_nb1;
-        const int id = x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
-        b.dst += slot * m.dst_nb1 + token * m.dst_nb2;
-        b.x += (static_cast<std::int64_t>(token) * a.x_slots + (a.x_slots == 1 ? 0 : slot)) *
-               a.x_bytes;
-        if (id < 0 || id >= m.experts) {  // nothing to multiply by: a NaN is not overlooked
-            for (int row = b.first_row + x.thread(); row < b.end_row; row += x.threads())
-                x.store(reinterpret_cast<float*>(b.dst) + row, from_bits(f32_nan_bits));
+        const matvec_column column = matvec_column::of(x, a);
+        const int id = column.expert(x, a);
+        if (id < 0 || id >= m.experts) {
+            finish_without(x, a, b);
             return;
         }
-        fill.weight += id * m.expert_bytes;
+        b.x += (static_cast<std::int64_t>(column.token) * a.x_slots +
+                (a.x_slots == 1 ? 0 : column.slot)) *
+               a.x_bytes;
+        CATENA_UNROLL
+        for (int i = 0; i < walk::matrices; ++i) fill.matrix[i] += id * m.expert_bytes;
     }
     fill.start_group();
-    matvec_walk<P, F> read = fill;
+    walk read = fill;
     CATENA_NO_UNROLL
     for (int stage = 0; stage < P.stages && !fill.done(); ++stage, fill.next())
         fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
@@ -206,7 +216,7 @@ CATENA_FN void matvec_band(X& x, const matvec_args& a, matvec_block& b, Stream& 
             fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
             fill.next();
         }
-        if (read.last_piece()) store_rows<P>(x, b, read.row, sum);
+        if (read.last_piece()) finish_rows<P>(x, a, b, read.row, sum);
         read.next();
     }
 }
@@ -259,21 +269,25 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     auto stream = x.template stream<P.copy, P.stages>();
     x.sync();
 
-    const int band = a.ids != nullptr ? x.block() % a.bands : x.block();
+    const bool expert = a.ids != nullptr;
+    const int band = expert ? x.block() % a.bands : x.block();
     int m = 0;
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;
     const matvec_member& member = a.member[m];
-    const int first_row = (band - member.first_band) * a.band_rows;
+    const int rows = band_results(a, member);
+    const int first_row = (band - member.first_band) * rows;
     const int left = member.rows - first_row;
-    matvec_block b{&member,
-                   static_cast<const std::byte*>(a.x),
-                   a.x_bytes,
-                   reinterpret_cast<std::byte*>(member.dst),
-                   a.ids != nullptr ? 1 : a.columns,
-                   first_row,
-                   first_row + (left < a.band_rows ? left : a.band_rows)};
+    matvec_block b{.member = &member,
+                   .x = static_cast<const std::byte*>(a.x),
+                   .x_bytes = a.x_bytes,
+                   .columns = expert ? 1 : a.columns,
+                   .first_row = first_row,
+                   .end_row = first_row + (left < rows ? left : rows),
+                   .finished = nullptr};
+    if (member.q8_1 != nullptr) b.finished = x.template shared<float>(b.columns * rows);
     format_list<W>::visit(
         member.type, [&]<format F> { matvec_band<P, F, room>(x, a, b, stream, stages, shared_x); });
+    if (member.q8_1 != nullptr) quantize_band(x, a, b);
 }
 
 }  // namespace catena::kernel

@@ -22,6 +22,7 @@ namespace catena {
     X(registers, "it needs {have} registers on an SM or thread; the arch has {need}")             \
     X(copy_method, "the arch has no instruction for its copies (sm_{need} on)")                   \
     X(divisibility, "rows of {have} elements are not a multiple of {need}")                       \
+    X(requantized, "{have} results a column; quantizing them wants whole blocks of {need}")       \
     X(held_values, "rows of {have} elements; its registers hold {need}")                          \
     X(columns, "{have} columns; it serves at most {need}")                                        \
     X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")               \

@@ -25,7 +25,7 @@ constexpr int registers_of(const row& r, const arch& a) {
 constexpr std::int64_t block_columns(const problem& p) { return p.expert ? 1 : p.columns; }
 
 constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
-    return shared_bytes(r.computes, r.numbers, p.k, block_columns(p));
+    return shared_bytes(r.computes, r.numbers, p.k, block_columns(p), p.needs.epilogue);
 }
 
 /// Blocks of a row that an SM holds at once; 0: not even one.
@@ -41,23 +41,47 @@ constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
     return blocks;
 }
 
+/// What the weight rows of a band are a multiple of, and how many they are at most.
+struct band_limits {
+    std::int64_t unit = 1, most = 1 << 30;
+};
+
+/// Every warp of a block has rows; results that are quantized come in whole blocks, and fit where
+/// they meet.
+constexpr band_limits band_limits_of(const row& r, const problem& p) {
+    band_limits out;
+    const std::int64_t turn = std::int64_t{r.numbers.threads / warp_size} * r.numbers.rows;
+    if (turn > 0) out.unit = turn;
+    const int block = info(format::q8_1).block_elements;
+    for (int i = 0; i < p.member_count; ++i) {
+        const problem_member& m = p.member[i];
+        if (!m.epilogue.has(epilogue_part::quantize)) continue;
+        out.unit = round_up(out.unit, block * weight_rows(m));
+        const std::int64_t most = max_requantized_rows * weight_rows(m);
+        if (most < out.most) out.most = most;
+    }
+    return out;
+}
+
 /// Weight rows of a band, the work of one block: all bands of all members together fill the GPU
-/// once, and every warp of a block has rows.
+/// once.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a) {
     std::int64_t rows = 0;
-    for (int i = 0; i < p.member_count; ++i) rows += p.member[i].rows;
+    for (int i = 0; i < p.member_count; ++i)
+        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
     if (p.expert) rows *= p.columns;
     const int resident = blocks_per_sm(r, p, a);
     const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 ? resident : 1);
-    const std::int64_t unit = std::int64_t{r.numbers.threads / warp_size} * r.numbers.rows;
-    const std::int64_t band = round_up((rows + blocks - 1) / blocks, unit > 0 ? unit : 1);
-    const std::int64_t limit = 1 << 30;
-    return static_cast<std::int32_t>(band < unit ? unit : band < limit ? band : limit);
+    const band_limits limits = band_limits_of(r, p);
+    const std::int64_t filling = round_up((rows + blocks - 1) / blocks, limits.unit);
+    const std::int64_t band = filling < limits.unit ? limits.unit : filling;
+    return static_cast<std::int32_t>(band < limits.most ? band : limits.most);
 }
 
 /// Bands of one member.
 constexpr std::int32_t bands_of(const problem_member& m, std::int32_t band) {
-    return (m.rows + band - 1) / band;
+    const std::int32_t results = band / weight_rows(m);
+    return (m.rows + results - 1) / results;
 }
 
 /// Bands of all members; of experts, for each column.

@@ -57,8 +57,11 @@ constexpr rejection row_fits(const policy& n, const problem& p) {
 
 constexpr rejection matvec_fits(const policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
-        const int block = info(p.member[i].type).block_elements;
+        const problem_member& m = p.member[i];
+        const int block = info(m.type).block_elements, result = info(format::q8_1).block_elements;
         if (p.k % block != 0) return no(limit::divisibility, p.k, block);
+        if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
+            return no(limit::requantized, m.rows, result);
     }
     const std::int64_t columns = p.expert ? p.tokens : p.columns;
     const std::int64_t most = p.expert ? max_expert_tokens : n.columns;
