@@ -1,5 +1,5 @@
-// What a gate does, in double: ggml's formulas (ggml-cpu, vec.h and ops.cpp). Kernels compute the same on real,
-// in kernel/gate.hpp.
+// What a gate does, in double: ggml's formulas (ggml-cpu, vec.h and ops.cpp). Kernels compute the
+// same on real, in kernel/gate.hpp.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
