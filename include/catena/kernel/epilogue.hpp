@@ -113,9 +113,10 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_block& b) 
         const auto word = x.load16(b.finished + (inside ? at : 0));
         const real v[quad] = {from_bits(word.x), from_bits(word.y), from_bits(word.z),
                               from_bits(word.w)};
-        const block_range range = range_of(x, v);
+        const quantized_quad z = quantize(x, v);
         const int block = (b.first_row + at % rows) / 32;
-        if (inside) store_q8_1(x, to + at / rows * column_bytes + block * q8_1_bytes, range, v);
+        std::byte* block_at = to + at / rows * column_bytes + block * q8_1_bytes;
+        if (inside) store_share(x, place_of_q8_1(block_at), z.ds, z.q);
     }
     if (b.end_row != m.rows) return;
     const int used = m.rows / 32 * q8_1_bytes, padding = static_cast<int>(column_bytes) - used;

@@ -1,4 +1,4 @@
-// Quantizing 32 values to a block of an activation format: 8 neighbouring threads hold a quad each.
+// Quantizing 32 values, once for all activation formats: 8 neighbouring threads hold a quad each.
 // The row skeleton and the epilogue of a matvec share it, so both give the same bytes.
 #pragma once
 
@@ -12,50 +12,59 @@ namespace catena::kernel {
 
 inline constexpr int quad = 4;  ///< neighbouring elements that a thread owns
 
-/// What the 8 threads of a block find out together.
-struct block_range {
-    unsigned largest;  ///< bits of the largest |v|: they compare as integers, NaN above infinity
-    real sum;
+/// A thread's share of a quantized block.
+struct quantized_quad {
+    real d;       ///< of the block
+    unsigned ds;  ///< of the block: d and the sum of the values, as halves
+    unsigned q;   ///< four int8
 
-    CATENA_FN bool finite() const { return largest < 0x7f800000u; }
+    CATENA_FN unsigned d_bits() const { return bits_of(d); }
 };
 
-/// Whole warps.
+/// Quantizes one quad of each thread; 8 neighbours make a block. Whole warps. d = amax / 127, q = v
+/// / d rounded half away from zero. A block that holds a NaN or an infinity gets NaNs for d and the
+/// sum, so that it is not lost.
 template <class X>
-CATENA_FN block_range range_of(X& x, const real (&v)[quad]) {
-    block_range r{0, ((v[0] + v[1]) + v[2]) + v[3]};
+CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad]) {
+    unsigned largest = 0;  // bits of |v|: they compare as integers, NaN above infinity
     CATENA_UNROLL
     for (int i = 0; i < quad; ++i) {
         const unsigned bits = bits_of(v[i]) & 0x7fffffffu;
-        r.largest = bits > r.largest ? bits : r.largest;
+        largest = bits > largest ? bits : largest;
     }
+    real sum = ((v[0] + v[1]) + v[2]) + v[3];
     CATENA_UNROLL
     for (int mask = 1; mask < 8; mask *= 2) {
-        const unsigned other = x.shuffle_xor(r.largest, mask);
-        r.largest = other > r.largest ? other : r.largest;
-        r.sum = r.sum + x.shuffle_xor(r.sum, mask);
+        const unsigned other = x.shuffle_xor(largest, mask);
+        largest = other > largest ? other : largest;
+        sum = sum + x.shuffle_xor(sum, mask);
     }
-    return r;
-}
-
-/// d = amax / 127, q = v / d rounded half away from zero, s = the sum of v. A block that holds a NaN
-/// or an infinity gets d = s = NaN, so that it is not lost. `block` is the one that the thread's
-/// quad belongs to.
-template <class X>
-CATENA_FN void store_q8_1(X& x, std::byte* block, const block_range& r, const real (&v)[quad]) {
-    const real d = r.finite() ? from_bits(r.largest) / real{127} : from_bits(f32_nan_bits);
+    const bool finite = largest < 0x7f800000u;
+    const real d = finite ? from_bits(largest) / real{127} : from_bits(f32_nan_bits);
     unsigned q = 0;
     CATENA_UNROLL
     for (int i = 0; i < quad; ++i) {
-        const int value = r.finite() && r.largest != 0 ? to_int8(v[i] / d) : 0;
+        const int value = finite && largest != 0 ? to_int8(v[i] / d) : 0;
         q |= (static_cast<unsigned>(value) & 0xffu) << (8 * i);
     }
+    const unsigned s = finite ? to_half(sum) : f16_nan;
+    return {d, to_half(d) | (s << 16), q};
+}
+
+/// Where a block lies: its word of scales, and its 32 int8.
+struct block_place {
+    std::byte* scales;
+    std::byte* values;
+};
+
+CATENA_FN block_place place_of_q8_1(std::byte* block) { return {block, block + 4}; }
+
+/// Stores a thread's share. `scales` is what the block's format wants of d and s.
+template <class X>
+CATENA_FN void store_share(X& x, const block_place& to, unsigned scales, unsigned q) {
     const int part = x.thread() % 8;
-    if (part == 0) {
-        const unsigned s = r.finite() ? to_half(r.sum) : f16_nan;
-        x.store(reinterpret_cast<unsigned*>(block), to_half(d) | (s << 16));
-    }
-    x.store(reinterpret_cast<unsigned*>(block + 4 + 4 * part), q);
+    if (part == 0) x.store(reinterpret_cast<unsigned*>(to.scales), scales);
+    x.store(reinterpret_cast<unsigned*>(to.values + 4 * part), q);
 }
 
 }  // namespace catena::kernel

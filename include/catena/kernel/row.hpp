@@ -1,17 +1,19 @@
-// The row skeleton: one block per row of k floats. Adds a residual, normalises, scales by a weight,
-// and writes the result in any set of formats in one pass. x is read once, into registers; only the
-// plain policy (values == 0) reads it again, and so takes any k.
+// The row skeleton: one block per row of k floats. Makes a value of x (x + residual, its norm, or x
+// gated by another row), scales it by a weight, and writes it in any set of formats in one pass. x
+// is read once, into registers; only the norm of a policy with values == 0 reads it again, and so
+// takes any k.
 //
-// Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: a q8_1 block belongs to 8
-// neighbouring threads, and the order of additions depends on the number of threads alone. Every
-// element is read before the thread that read it writes it: an output may lie exactly over x or
-// residual.
+// Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: 32 quantized values belong
+// to 8 neighbouring threads, and the order of additions depends on the number of threads alone.
+// Every element is read before the thread that read it writes it: an output may lie exactly over x,
+// residual or gate.
 #pragma once
 
 #include "catena/exec/real.hpp"
+#include "catena/kernel/activation.hpp"
 #include "catena/kernel/args.hpp"
+#include "catena/kernel/gate.hpp"
 #include "catena/kernel/layout.hpp"
-#include "catena/kernel/quantize.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -79,48 +81,6 @@ CATENA_FN void store_quad(X& x, std::uint16_t* row, int at, int k, const std::ui
     }
 }
 
-/// Where the q8_1 blocks of a norm row go. A norm row may be part of an activation row, or hold
-/// several. Blocks are counted without padding.
-struct q8_1_rows {
-    std::byte* to = nullptr;
-    int first = 0;                   ///< block of the norm row
-    int row_blocks = 1, stride = 1;  ///< blocks of an activation row, and from one to the next
-    int part = 0;                    ///< where in its activation row the first block stands
-    std::byte* base = nullptr;       ///< the first block
-
-    CATENA_FN static q8_1_rows of(const row_args& a, int row) {
-        q8_1_rows rows;
-        rows.to = static_cast<std::byte*>(a.q8_1);
-        rows.first = row * (a.k / 32);
-        rows.row_blocks = a.quant_k / 32;
-        rows.stride = a.quant_blocks;
-        rows.part = rows.first % rows.row_blocks;
-        rows.base = rows.at(rows.first);
-        return rows;
-    }
-    CATENA_FN std::byte* at(int block) const {
-        const std::int64_t placed = block / row_blocks * std::int64_t{stride} + block % row_blocks;
-        return to + placed * q8_1_bytes;
-    }
-    /// Block `i` of the norm row.
-    CATENA_FN std::byte* block(int i) const {
-        return part + i < row_blocks ? base + i * q8_1_bytes : at(first + i);
-    }
-};
-
-/// Zeros behind every activation row that ends in this norm row.
-template <class X>
-CATENA_FN void store_padding(X& x, const row_args& a, const q8_1_rows& rows) {
-    const int words = (rows.stride - rows.row_blocks) * (q8_1_bytes / 4);
-    if (words == 0) return;
-    const int end = rows.first + a.k / 32;
-    for (int r = rows.first / rows.row_blocks; (r + 1) * rows.row_blocks <= end; ++r) {
-        std::byte* to = rows.at(r * rows.row_blocks) + rows.row_blocks * q8_1_bytes;
-        for (int i = x.thread(); i < words; i += x.threads())
-            x.store(reinterpret_cast<unsigned*>(to) + i, 0u);
-    }
-}
-
 /// The sum of every thread's `value`: a tree in each warp, then the warps in their order. `partial`
 /// holds a float per warp.
 template <policy P, class X>
@@ -149,8 +109,10 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     float* partial = x.template shared<float>(P.threads / warp_size);
     const row_place place = place_of(a, x.block());
     const float* from = row_at(a.x, a.x_at, place);
-    const float* residual =
-        a.residual != nullptr ? row_at(a.residual, a.residual_at, place) : nullptr;
+    const bool joined = N == value_kind::glu || a.residual != nullptr;
+    const float* second = !joined                ? nullptr
+                          : N == value_kind::glu ? row_at(a.gate, a.gate_at, place)
+                                                 : row_at(a.residual, a.residual_at, place);
     const int mine = x.thread() * quad;
     constexpr int stride = P.threads * quad;
 
@@ -160,16 +122,20 @@ CATENA_FN void row_body(X& x, const row_args& a) {
         for (int j = 0; j < held; ++j)
             load_quad<P.vector>(x, a.weight, mine + j * stride, a.k, weight[j]);
     };
-    const auto add_residual = [&](real(&v)[quad], const real(&other)[quad]) {
+    const auto join = [&](real(&v)[quad], const real(&other)[quad]) {
         CATENA_UNROLL
-        for (int i = 0; i < quad; ++i) v[i] = v[i] + other[i];
+        for (int i = 0; i < quad; ++i)
+            if constexpr (N == value_kind::glu)
+                v[i] = gated(a.function, other[i], v[i], real{a.alpha}, real{a.limit});
+            else
+                v[i] = v[i] + other[i];
     };
-    const auto load_values = [&](int at, real(&v)[quad]) {  // the plain policy's
+    const auto load_values = [&](int at, real(&v)[quad]) {  // not kept
         load_quad<P.vector>(x, from, at, a.k, v);
-        if (residual == nullptr) return;
+        if (!joined) return;
         real other[quad];
-        load_quad<P.vector>(x, residual, at, a.k, other);
-        add_residual(v, other);
+        load_quad<P.vector>(x, second, at, a.k, other);
+        join(v, other);
     };
 
     const bool weight_early = kept && a.weight_early && a.weight != nullptr;
@@ -180,13 +146,13 @@ CATENA_FN void row_body(X& x, const row_args& a) {
         for (int j = 0; j < held; ++j)
             load_quad<P.vector>(x, from, mine + j * stride, a.k, value[j]);
         if (!weight_early && a.weight != nullptr) load_weights();
-        if (residual != nullptr) {  // all loads are in flight before the first addition
+        if (joined) {  // all loads are in flight before the first addition
             real other[held][quad];
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
-                load_quad<P.vector>(x, residual, mine + j * stride, a.k, other[j]);
+                load_quad<P.vector>(x, second, mine + j * stride, a.k, other[j]);
             CATENA_UNROLL
-            for (int j = 0; j < held; ++j) add_residual(value[j], other[j]);
+            for (int j = 0; j < held; ++j) join(value[j], other[j]);
         }
     }
 
@@ -218,7 +184,9 @@ CATENA_FN void row_body(X& x, const row_args& a) {
         for (int i = 0; i < quad; ++i) bits[i] = narrow(v[i]);
         store_quad<P.vector>(x, row_at(static_cast<std::uint16_t*>(to), nb, place), at, a.k, bits);
     };
-    const q8_1_rows rows = a.q8_1 != nullptr ? q8_1_rows::of(a, x.block()) : q8_1_rows{};
+    const bool quantized =
+        a.q8_1 != nullptr || a.q8_1_mmq_d4 != nullptr || a.q8_1_mmq_ds4 != nullptr;
+    const activation_rows rows = quantized ? activation_rows::of(a, x.block()) : activation_rows{};
     const auto finish = [&](int at, real(&v)[quad], const real(&w)[quad]) {
         if (a.sum != nullptr) store_quad<P.vector>(x, row_at(a.sum, a.sum_at, place), at, a.k, v);
         CATENA_UNROLL
@@ -230,9 +198,9 @@ CATENA_FN void row_body(X& x, const row_args& a) {
         if (a.f16 != nullptr) store_16(a.f16, a.f16_at, at, v, [](real r) { return to_half(r); });
         if (a.bf16 != nullptr)
             store_16(a.bf16, a.bf16_at, at, v, [](real r) { return to_bfloat16(r); });
-        if (a.q8_1 != nullptr) {
-            const block_range range = range_of(x, v);
-            if (at < a.k) store_q8_1(x, rows.block(at / 32), range, v);
+        if (quantized) {
+            const quantized_quad z = quantize(x, v);
+            if (at < a.k) rows.store(x, a, at / 32, z);
         }
     };
 
@@ -248,7 +216,7 @@ CATENA_FN void row_body(X& x, const row_args& a) {
             finish(at, v, w);
         }
     }
-    if (a.q8_1 != nullptr) store_padding(x, a, rows);
+    if (quantized) rows.store_padding(x, a);
 }
 
 }  // namespace catena::kernel
