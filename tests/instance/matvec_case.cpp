@@ -9,6 +9,7 @@
 #include "catena/kernel/layout.hpp"
 #include "catena_test/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,10 +20,21 @@ using namespace catena;
 
 constexpr int dst_gap = 3;  ///< floats between columns of dst
 
+constexpr float product_scale = 0.75f;
+constexpr float gate_alpha = 1.702f, gate_limit = 0.5f;  ///< products go beyond it
+constexpr int bias_gap = 1;                              ///< floats between the biases of experts
+
+/// A member's operands. Those of parts that are off are empty.
+struct member_data {
+    bytes weight, up;                  ///< gaps between rows included
+    std::vector<float> bias, up_bias;  ///< [rows, matrices] with gaps
+    std::vector<float> residual;       ///< [rows, columns] with gaps
+};
+
 struct matvec_data {
-    std::vector<float> x;        ///< [k, x_rows]
-    bytes q8_1;                  ///< the same, quantized, rows with padding
-    std::vector<bytes> weights;  ///< per member, gaps between rows included
+    std::vector<float> x;  ///< [k, x_rows]
+    bytes q8_1;            ///< the same, quantized, rows with padding
+    std::vector<member_data> members;
 };
 
 std::int64_t row_stride(const matvec_case& c, format f) {
@@ -38,6 +50,37 @@ std::size_t special_at(const matvec_case& c) {
     return static_cast<std::size_t>((c.x_rows() - 1) * c.k + c.k / 2);
 }
 
+std::vector<float> random_values(std::uint64_t seed, std::size_t count) {
+    std::vector<float> out(count);
+    fill_random_values(seed, 0, out);
+    return out;
+}
+
+bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
+    // The tensor ends with its last row's values: a gap behind it does not exist.
+    const auto rows = static_cast<std::size_t>(m.rows) * matrices(c);
+    bytes weight(rows * static_cast<std::size_t>(row_stride(c, m.type)) -
+                 static_cast<std::size_t>(c.row_gap * info(m.type).block_bytes));
+    fill_random_blocks(m.type, seed, 0, weight);
+    return weight;
+}
+
+member_data make_member(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
+    const auto rows = static_cast<std::size_t>(m.rows);
+    const bool glu = m.parts.has(epilogue_part::glu);
+    member_data d;
+    d.weight = random_weight(c, m, seed);
+    if (glu) d.up = random_weight(c, m, seed + 100);
+    if (m.parts.has(epilogue_part::bias)) {
+        d.bias = random_values(seed + 200, (rows + bias_gap) * matrices(c));
+        if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c));
+    }
+    if (m.parts.has(epilogue_part::residual))
+        d.residual =
+            random_values(seed + 400, (rows + dst_gap) * static_cast<std::size_t>(c.out_columns()));
+    return d;
+}
+
 matvec_data make_data(const matvec_case& c) {
     matvec_data d;
     d.x.resize(static_cast<std::size_t>(c.k * c.x_rows()));
@@ -50,19 +93,34 @@ matvec_data make_data(const matvec_case& c) {
                                                             static_cast<std::size_t>(c.k)));
         d.q8_1.insert(d.q8_1.end(), quantized.begin(), quantized.end());
     }
-    for (std::size_t m = 0; m < c.members.size(); ++m) {
-        const format f = c.members[m].type;
-        // The tensor ends with its last row's values: a gap behind it does not exist.
-        const auto rows = static_cast<std::size_t>(c.members[m].rows) * matrices(c);
-        bytes weight(rows * static_cast<std::size_t>(row_stride(c, f)) -
-                     static_cast<std::size_t>(c.row_gap * info(f).block_bytes));
-        fill_random_blocks(f, 100 + m, 0, weight);
-        d.weights.push_back(std::move(weight));
-    }
+    for (std::size_t m = 0; m < c.members.size(); ++m)
+        d.members.push_back(make_member(c, c.members[m], 1000 * (m + 1)));
     return d;
 }
 
 bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id < c.experts; }
+
+std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
+                                   const bytes& weight) {
+    std::vector<double> out;
+    const auto stride = static_cast<std::size_t>(row_stride(c, m.type));
+    for (std::size_t at = 0; at < weight.size(); at += stride) {
+        const auto raw =
+            std::span(weight).subspan(at, static_cast<std::size_t>(row_bytes(m.type, c.k)));
+        const auto values = decode_row<double>(m.type, raw, c.k);
+        out.insert(out.end(), values.begin(), values.end());
+    }
+    return out;
+}
+
+/// Rows of `length` elements, without the `gap` behind each.
+std::vector<double> packed(const std::vector<float>& data, int length, int gap) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < data.size(); ++i)
+        if (i % static_cast<std::size_t>(length + gap) < static_cast<std::size_t>(length))
+            out.push_back(data[i]);
+    return out;
+}
 
 chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
     chain::inputs in;
@@ -74,20 +132,20 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
         if (!exists(c, id)) id = 0;
     in.slots = c.slots;
     in.x_slots = c.x_slots;
-    for (std::size_t m = 0; m < c.members.size(); ++m) {
-        const format f = c.members[m].type;
-        chain::matrix matrix{
-            .type = f, .rows = c.members[m].rows, .experts = c.experts, .values = {}};
-        const auto stride = static_cast<std::size_t>(row_stride(c, f));
-        for (std::size_t row = 0; row < static_cast<std::size_t>(matrix.rows) * matrices(c);
-             ++row) {
-            const auto raw =
-                std::span(d.weights[m])
-                    .subspan(row * stride, static_cast<std::size_t>(row_bytes(f, c.k)));
-            const auto values = decode_row<double>(f, raw, c.k);
-            matrix.values.insert(matrix.values.end(), values.begin(), values.end());
-        }
-        in.matrices.push_back(std::move(matrix));
+    for (std::size_t i = 0; i < c.members.size(); ++i) {
+        const member_shape& m = c.members[i];
+        const member_data& from = d.members[i];
+        in.matrices.push_back(
+            {.type = m.type,
+             .rows = m.rows,
+             .experts = c.experts,
+             .values = decoded_weight(c, m, from.weight),
+             .scale = m.parts.has(epilogue_part::scale) ? product_scale : 1,
+             .bias = packed(from.bias, m.rows, bias_gap),
+             .up = decoded_weight(c, m, from.up),
+             .up_bias = packed(from.up_bias, m.rows, bias_gap),
+             .residual = packed(from.residual, m.rows, dst_gap),
+             .gated_by = {.function = m.function, .alpha = gate_alpha, .limit = gate_limit}});
     }
     return in;
 }
@@ -95,10 +153,11 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
 lowered_chain chain_of(const matvec_case& c) {
     format_set formats;
     for (const member_shape& m : c.members) formats = formats | m.type;
-    lowered_chain chain{.name = "case", .signature = "", .count = 2, .stages = {}};
+    lowered_chain chain{.name = "case", .signature = "", .count = 3, .stages = {}};
     chain.stages[0] = {.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)};
     chain.stages[1] = {.kind = c.experts == 0 ? stage_kind::mul_mat : stage_kind::mul_mat_id,
                        .formats = formats};
+    chain.stages[2] = {.kind = stage_kind::epilogue, .parts = c.parts()};
     return chain;
 }
 
@@ -124,11 +183,68 @@ bool column_is_nan(const matvec_case& c, int column) {
 
 }  // namespace
 
-matvec_outputs run(const instance& on, const matvec_case& c) {
+namespace {
+
+/// A launch in the making: the arguments, and where each member writes.
+struct prepared {
+    matvec_args args;
+    std::vector<std::size_t> dst_bytes, q8_1_bytes;  ///< per member
+};
+
+void put_member(machine& on, const matvec_case& c, const member_shape& shape, const member_data& d,
+                const std::string& which, prepared& to) {
+    const bool scaled = shape.parts.has(epilogue_part::scale);
+    const auto weights = c.early ? contents::weights : contents::data;
+    const auto columns = static_cast<std::size_t>(c.out_columns());
+    const auto floats = [&](const char* what, const std::vector<float>& data) {
+        return data.empty() ? nullptr
+                            : static_cast<const float*>(
+                                  on.put(what + which, contents::data, to_bytes(data)));
+    };
+    matvec_args& a = to.args;
+    matvec_member& m = a.member[to.dst_bytes.size()];
+    m.weight = on.put("weight" + which, weights, d.weight, static_cast<std::size_t>(c.offset));
+    m.weight_bytes = static_cast<std::int64_t>(d.weight.size());
+    m.row_bytes = row_stride(c, shape.type);
+    m.expert_bytes = c.experts == 0 ? 0 : shape.rows * m.row_bytes;
+    m.experts = c.experts;
+    m.rows = shape.rows;
+    m.type = shape.type;
+    if (!d.up.empty()) {  // its own distance from a boundary
+        const int offset = c.offset == 0 ? 0 : (c.offset + 6) % 16;
+        m.up = on.put("up" + which, weights, d.up, static_cast<std::size_t>(offset));
+        m.function = shape.function;
+        m.alpha = gate_alpha;
+        m.limit = gate_limit;
+    }
+    if (scaled) m.scale = product_scale;
+    m.bias = floats("bias", d.bias);
+    m.up_bias = floats("up_bias", d.up_bias);
+    m.bias_nb1 = c.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);
+    m.dst_nb1 = m.residual_nb1 = 4 * (shape.rows + dst_gap);
+    m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * c.slots;
+    to.dst_bytes.push_back(shape.written ? static_cast<std::size_t>(m.dst_nb1) * columns : 0);
+    if (shape.in_place)
+        m.residual = m.dst =
+            static_cast<float*>(on.put("dst" + which, contents::data, to_bytes(d.residual)));
+    else
+        m.residual = floats("residual", d.residual);
+    if (shape.written && !shape.in_place)
+        m.dst = static_cast<float*>(on.blank("dst" + which, to.dst_bytes.back()));
+    const bool quantized = shape.parts.has(epilogue_part::quantize);
+    to.q8_1_bytes.push_back(
+        quantized ? static_cast<std::size_t>(q8_1_row_bytes(shape.rows)) * columns : 0);
+    if (quantized) m.q8_1 = on.blank("q8_1" + which, to.q8_1_bytes.back());
+    m.first_band = a.bands;
+    const int results = band_results(a, m);
+    a.bands += (shape.rows + results - 1) / results;
+}
+
+prepared prepare(machine& on, const matvec_case& c) {
     const matvec_data d = make_data(c);
-    const auto machine = on.make_machine();
-    matvec_args a;
-    a.x = machine->put("activation", contents::data, d.q8_1);
+    prepared out;
+    matvec_args& a = out.args;
+    a.x = on.put("activation", contents::data, d.q8_1);
     a.x_bytes = q8_1_row_bytes(c.k);
     a.k = c.k;
     a.columns = c.out_columns();
@@ -136,61 +252,106 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
     a.members = static_cast<int>(c.members.size());
     a.weights_early = c.early;
     if (c.experts != 0) {
-        a.ids =
-            static_cast<const std::int32_t*>(machine->put("ids", contents::data, to_bytes(c.ids)));
+        a.ids = static_cast<const std::int32_t*>(on.put("ids", contents::data, to_bytes(c.ids)));
         a.ids_nb1 = 4 * c.slots;
         a.slots = c.slots;
         a.x_slots = c.x_slots;
     }
-    std::vector<std::size_t> dst_bytes;
-    for (int m = 0; m < a.members; ++m) {
-        const member_shape& shape = c.members[static_cast<std::size_t>(m)];
-        const bytes& weight = d.weights[static_cast<std::size_t>(m)];
-        matvec_member& to = a.member[m];
-        to.weight = machine->put("weight " + std::to_string(m),
-                                 c.early ? contents::weights : contents::data, weight,
-                                 static_cast<std::size_t>(c.offset));
-        to.weight_bytes = static_cast<std::int64_t>(weight.size());
-        to.row_bytes = row_stride(c, shape.type);
-        to.expert_bytes = c.experts == 0 ? 0 : shape.rows * to.row_bytes;
-        to.experts = c.experts;
-        to.dst_nb1 = 4 * (shape.rows + dst_gap);
-        to.dst_nb2 = to.dst_nb1 * c.slots;
-        to.rows = shape.rows;
-        to.first_band = a.bands;
-        to.type = shape.type;
-        a.bands += (shape.rows + c.band_rows - 1) / c.band_rows;
-        dst_bytes.push_back(static_cast<std::size_t>(to.dst_nb1 * c.out_columns()));
-        to.dst = static_cast<float*>(machine->blank("dst " + std::to_string(m), dst_bytes.back()));
+    for (std::size_t m = 0; m < c.members.size(); ++m)
+        put_member(on, c, c.members[m], d.members[m], " " + std::to_string(m), out);
+    return out;
+}
+
+/// A result, column by column. The gaps between them must be as they were: blank, or of a residual
+/// that it was written over.
+std::vector<float> without_gaps(const matvec_case& c, const member_shape& m, const bytes& written,
+                                const std::vector<float>& residual) {
+    const auto rows = static_cast<std::size_t>(m.rows), stride = rows + dst_gap;
+    const bytes before = m.in_place ? to_bytes(residual) : bytes(written.size(), untouched);
+    std::vector<float> out;
+    bool gaps_untouched = true;
+    for (std::size_t column = 0; column < static_cast<std::size_t>(c.out_columns()); ++column) {
+        const auto line = std::span(written).subspan(column * stride * 4, stride * 4);
+        const auto values = from_bytes<float>(line.first(rows * 4));
+        out.insert(out.end(), values.begin(), values.end());
+        const auto was = std::span(before).subspan((column * stride + rows) * 4, dst_gap * 4);
+        gaps_untouched = gaps_untouched && std::ranges::equal(line.subspan(rows * 4), was);
     }
+    CHECK(gaps_untouched);
+    return out;
+}
+
+}  // namespace
+
+matvec_outputs run(const instance& on, const matvec_case& c) {
+    const auto machine = on.make_machine();
+    const prepared p = prepare(*machine, c);
     const int shared_columns = c.experts == 0 ? c.columns : 1;
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>(a.bands * (c.experts == 0 ? 1 : a.columns)),
+        .blocks = static_cast<std::uint32_t>(p.args.bands * (c.experts == 0 ? 1 : p.args.columns)),
         .threads = static_cast<std::uint32_t>(on.numbers.threads),
-        .shared_bytes =
-            static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, shared_columns)),
+        .shared_bytes = static_cast<std::uint32_t>(
+            shared_bytes(on.computes, on.numbers, c.k, shared_columns, c.parts())),
         .dependent = on.dependent};
-    REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
+    REQUIRE(machine->launch(on.kernel, config, &p.args, sizeof p.args) == "");
 
-    matvec_outputs out;
+    const matvec_data d = make_data(c);
+    matvec_outputs out(c.members.size());
     for (std::size_t m = 0; m < c.members.size(); ++m) {
-        const auto raw = machine->read(a.member[m].dst, dst_bytes[m]);
-        const auto rows = static_cast<std::size_t>(c.members[m].rows);
-        std::vector<float> values;
-        bool gap_untouched = true;
-        for (std::size_t column = 0; column < static_cast<std::size_t>(c.out_columns()); ++column) {
-            const auto at =
-                std::span(raw).subspan(column * (rows + dst_gap) * 4, (rows + dst_gap) * 4);
-            const auto line = from_bytes<float>(at.first(rows * 4));
-            values.insert(values.end(), line.begin(), line.end());
-            for (const std::byte b : at.subspan(rows * 4))
-                gap_untouched = gap_untouched && b == untouched;
-        }
-        CHECK(gap_untouched);
-        out.push_back(std::move(values));
+        const matvec_member& from = p.args.member[m];
+        if (from.dst != nullptr)
+            out[m].f32 = without_gaps(c, c.members[m], machine->read(from.dst, p.dst_bytes[m]),
+                                      d.members[m].residual);
+        if (from.q8_1 != nullptr) out[m].q8_1 = machine->read(from.q8_1, p.q8_1_bytes[m]);
     }
     return out;
 }
+
+namespace {
+
+/// What was written of one column, as f32; of a result that is only quantized, decoded.
+std::vector<float> written_column(const matvec_output& out, const member_shape& m, int column) {
+    const auto rows = static_cast<std::ptrdiff_t>(m.rows);
+    if (m.written) return {out.f32.begin() + column * rows, out.f32.begin() + (column + 1) * rows};
+    const auto stride = static_cast<std::size_t>(q8_1_row_bytes(m.rows));
+    return decode_row<float>(
+        format::q8_1,
+        std::span(out.q8_1).subspan(static_cast<std::size_t>(column) * stride, stride), m.rows);
+}
+
+/// The requantized column follows the codec to the bit, padding included.
+void check_q8_1(const matvec_output& out, const member_shape& m, int column) {
+    const auto wanted = encode_row(format::q8_1, written_column(out, m, column));
+    const auto got = std::span(out.q8_1).subspan(static_cast<std::size_t>(column) * wanted.size(),
+                                                 wanted.size());
+    CHECK(std::ranges::equal(got, wanted));
+}
+
+void check_member(const matvec_case& c, const member_shape& m, const matvec_output& out,
+                  const std::vector<double>& same_activation, const std::vector<double>& plain) {
+    std::vector<float> got;
+    std::vector<double> wanted, unquantized;
+    for (int column = 0; column < c.out_columns(); ++column) {
+        INFO("column " << column);
+        if (m.written && m.parts.has(epilogue_part::quantize)) check_q8_1(out, m, column);
+        const std::vector<float> line = written_column(out, m, column);
+        if (column_is_nan(c, column)) {
+            CHECK(std::ranges::all_of(line, [](float v) { return std::isnan(v); }));
+            continue;
+        }
+        if (c.put == special::zeros && m.parts.empty())
+            CHECK(std::ranges::all_of(line, [](float v) { return v == 0; }));
+        const auto first = static_cast<std::ptrdiff_t>(column) * m.rows, last = first + m.rows;
+        got.insert(got.end(), line.begin(), line.end());
+        wanted.insert(wanted.end(), same_activation.begin() + first,
+                      same_activation.begin() + last);
+        unquantized.insert(unquantized.end(), plain.begin() + first, plain.begin() + last);
+    }
+    CHECK(nmse<float>(got, wanted) <= (m.written ? 1e-6 : 5e-4));
+    CHECK(nmse<float>(got, unquantized) <= 5e-4);
+}
+
+}  // namespace
 
 void check(const instance&, const matvec_case& c, const matvec_outputs& outputs) {
     const matvec_data d = make_data(c);
@@ -201,28 +362,7 @@ void check(const instance&, const matvec_case& c, const matvec_outputs& outputs)
     const auto plain = chain::reference(chain, in);
     for (std::size_t m = 0; m < c.members.size(); ++m) {
         INFO("member " << m);
-        const auto rows = static_cast<std::size_t>(c.members[m].rows);
-        std::vector<float> got;
-        std::vector<double> wanted, unquantized;
-        for (int column = 0; column < c.out_columns(); ++column) {
-            INFO("column " << column);
-            const auto first = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(column) * rows);
-            const auto last = first + static_cast<std::ptrdiff_t>(rows);
-            const std::vector<float> line(outputs[m].begin() + first, outputs[m].begin() + last);
-            if (column_is_nan(c, column)) {
-                CHECK(std::ranges::all_of(line, [](float v) { return std::isnan(v); }));
-                continue;
-            }
-            if (c.put == special::zeros)
-                CHECK(std::ranges::all_of(line, [](float v) { return v == 0; }));
-            got.insert(got.end(), line.begin(), line.end());
-            wanted.insert(wanted.end(), same_activation.products[m].begin() + first,
-                          same_activation.products[m].begin() + last);
-            unquantized.insert(unquantized.end(), plain.products[m].begin() + first,
-                               plain.products[m].begin() + last);
-        }
-        CHECK(nmse<float>(got, wanted) <= 1e-6);
-        CHECK(nmse<float>(got, unquantized) <= 5e-4);
+        check_member(c, c.members[m], outputs[m], same_activation.products[m], plain.products[m]);
     }
 }
 

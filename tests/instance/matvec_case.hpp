@@ -11,9 +11,23 @@
 
 namespace catena_test {
 
+inline constexpr catena::epilogue_set every_part =
+    catena::epilogue_set::of(catena::epilogue_part::scale) | catena::epilogue_part::bias |
+    catena::epilogue_part::glu | catena::epilogue_part::residual | catena::epilogue_part::quantize;
+
+constexpr catena::epilogue_set without(catena::epilogue_set set, catena::epilogue_part part) {
+    set.bits = static_cast<std::uint8_t>(set.bits & ~catena::epilogue_set::of(part).bits);
+    return set;
+}
+
+/// One matrix of a group, or two with a GLU, and what its epilogue does.
 struct member_shape {
     catena::format type;
     int rows;
+    catena::epilogue_set parts = {};
+    catena::gate_function function = catena::gate_function::relu;
+    bool written = true;    ///< as f32
+    bool in_place = false;  ///< the residual lies exactly under the result
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere.
@@ -27,20 +41,33 @@ struct matvec_case {
     int experts = 0;             ///< 0: dense
     int slots = 1, x_slots = 1;  ///< expert
     std::vector<std::int32_t> ids =
-        {};  ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
-    int band_rows = 0;
+        {};             ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
+    int band_rows = 0;  ///< as matvec_args
     int row_gap = 0;    ///< blocks between weight rows
     int offset = 0;     ///< bytes of every weight's address past a 16-byte boundary
     bool early = true;  ///< weights are leaves
     special put = special::none;
 
+    catena::epilogue_set parts() const {
+        catena::epilogue_set all;
+        for (const member_shape& m : members) all = all | m.parts;
+        return all;
+    }
     int tokens() const { return static_cast<int>(ids.size()) / slots; }
     int x_rows() const { return experts == 0 ? columns : tokens() * x_slots; }
     int out_columns() const { return experts == 0 ? columns : static_cast<int>(ids.size()); }
 };
 
-/// Per member its output, [rows, columns] without gaps.
-using matvec_outputs = std::vector<std::vector<float>>;
+/// What a member wrote, without gaps; empty where it does not write.
+struct matvec_output {
+    std::vector<float> f32;  ///< [rows, columns]
+    bytes q8_1;              ///< padded rows, one for each column
+
+    bool operator==(const matvec_output& other) const {  // a NaN is equal to itself
+        return to_bytes(f32) == to_bytes(other.f32) && q8_1 == other.q8_1;
+    }
+};
+using matvec_outputs = std::vector<matvec_output>;  ///< per member
 
 /// Launches the case. Fails the running test if the launch fails, or writes where it must not.
 matvec_outputs run(const instance& on, const matvec_case& c);

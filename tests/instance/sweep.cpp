@@ -142,108 +142,6 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
     return cases;
 }
 
-std::vector<matvec_case> matvec_cases(const computation& computes, const policy& numbers) {
-    const std::vector<format> formats = formats_in(computes.weights);
-    int unit = 0;
-    for (const format f : formats) unit = std::max(unit, info(f).block_elements);
-    const auto members = [&](std::initializer_list<int> rows) {  // formats in turn
-        std::vector<member_shape> out;
-        for (const int n : rows) out.push_back({formats[out.size() % formats.size()], n});
-        return out;
-    };
-    const int band =
-        numbers.threads / warp_size * numbers.rows;      // one group of rows for every warp
-    const int ragged = unit == 256 ? 5 * 256 : 45 * 32;  // steps of 1024: the last one is short
-    const int columns = numbers.columns;
-
-    std::vector<matvec_case> cases;
-    for (const format f : formats)
-        cases.push_back({.what = "one row of one block",
-                         .k = info(f).block_elements,
-                         .members = {{f, 1}},
-                         .band_rows = band});
-    for (int n = 1; n <= columns; ++n)
-        cases.push_back({.what = std::to_string(n) + " columns",
-                         .k = ragged,
-                         .members = members({6, 5}),
-                         .columns = n,
-                         .band_rows = band});
-    cases.insert(cases.end(), {{.what = "three members, rows that are no multiple of a band",
-                                .k = 3 * unit,
-                                .members = members({band + 3, 1, 2 * band - 1}),
-                                .columns = columns,
-                                .band_rows = band},
-                               {.what = "k beyond the ring of stages",
-                                .k = numbers.piece * (numbers.stages + 1) + unit,
-                                .members = members({24, 24}),
-                                .band_rows = band},
-                               {.what = "bands of several groups",
-                                .k = 2 * unit,
-                                .members = members({5 * band + 1}),
-                                .columns = columns,
-                                .band_rows = 3 * band - 1},
-                               {.what = "rows with gaps",
-                                .k = 3 * unit,
-                                .members = members({7, 2}),
-                                .columns = columns,
-                                .band_rows = band,
-                                .row_gap = 1},
-                               {.what = "weights that a step before wrote",
-                                .k = 3 * unit,
-                                .members = members({7, 2}),
-                                .columns = columns,
-                                .band_rows = band,
-                                .early = false},
-                               {.what = "experts, one activation row a token",
-                                .k = ragged,
-                                .members = members({band + 1, 3}),
-                                .experts = 3,
-                                .slots = 2,
-                                .ids = {2, 0, 0, 1},
-                                .band_rows = band},
-                               {.what = "experts, one activation row a slot",
-                                .k = ragged,
-                                .members = members({5, 3}),
-                                .experts = 3,
-                                .slots = 2,
-                                .x_slots = 2,
-                                .ids = {1, 2, 2, 2},
-                                .band_rows = band},
-                               {.what = "an id of no expert",
-                                .k = 2 * unit,
-                                .members = members({5, 3}),
-                                .experts = 3,
-                                .slots = 3,
-                                .ids = {2, -1, 3, 0, 1, 2},
-                                .band_rows = band},
-                               {.what = "zeros",
-                                .k = ragged,
-                                .members = members({5, 3}),
-                                .columns = columns,
-                                .band_rows = band,
-                                .put = special::zeros},
-                               {.what = "a NaN",
-                                .k = ragged,
-                                .members = members({5, 3}),
-                                .columns = columns,
-                                .band_rows = band,
-                                .put = special::nan},
-                               {.what = "an infinity",
-                                .k = ragged,
-                                .members = members({5, 3}),
-                                .columns = columns,
-                                .band_rows = band,
-                                .put = special::infinity}});
-    if (numbers.copy == copy_method::plain)
-        for (const int offset : {2, 4, 8})
-            cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off",
-                             .k = ragged,
-                             .members = members({band + 1, 5}),
-                             .band_rows = band,
-                             .offset = offset});
-    return cases;
-}
-
 namespace {
 
 bool same_bytes(const row_outputs& a, const row_outputs& b) {
@@ -251,10 +149,7 @@ bool same_bytes(const row_outputs& a, const row_outputs& b) {
            a.q8_1 == b.q8_1;
 }
 
-bool same_bytes(const matvec_outputs& a, const matvec_outputs& b) {
-    return std::ranges::equal(
-        a, b, [](const auto& x, const auto& y) { return to_bytes(x) == to_bytes(y); });
-}
+bool same_bytes(const matvec_outputs& a, const matvec_outputs& b) { return a == b; }
 
 template <class Case>
 void sweep_cases(const instance& on, const instance* peer, const std::vector<Case>& cases) {

@@ -284,7 +284,8 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
                    .first_row = first_row,
                    .end_row = first_row + (left < rows ? left : rows),
                    .finished = nullptr};
-    if (member.q8_1 != nullptr) b.finished = x.template shared<float>(b.columns * rows);
+    if (member.q8_1 != nullptr)
+        b.finished = x.template shared<float>(b.columns * max_requantized_rows);
     format_list<W>::visit(
         member.type, [&]<format F> { matvec_band<P, F, room>(x, a, b, stream, stages, shared_x); });
     if (member.q8_1 != nullptr) quantize_band(x, a, b);

@@ -1,0 +1,288 @@
+// The cases of a matvec: products alone, then what an epilogue makes of them.
+#include "sweep.hpp"
+
+#include "catena/kernel/layout.hpp"
+
+#include <algorithm>
+
+namespace catena_test {
+
+using namespace catena;
+
+namespace {
+
+std::vector<format> formats_in(format_set set) {
+    std::vector<format> out;
+    for (int f = 1; f < format_count; ++f)
+        if (set.has(static_cast<format>(f))) out.push_back(static_cast<format>(f));
+    return out;
+}
+
+int largest_block(const std::vector<format>& formats) {
+    int unit = 0;
+    for (const format f : formats) unit = std::max(unit, info(f).block_elements);
+    return unit;
+}
+
+std::vector<matvec_case> product_cases(const computation& computes, const policy& numbers) {
+    const std::vector<format> formats = formats_in(computes.weights);
+    const int unit = largest_block(formats);
+    const auto members = [&](std::initializer_list<int> rows) {  // formats in turn
+        std::vector<member_shape> out;
+        for (const int n : rows) out.push_back({formats[out.size() % formats.size()], n});
+        return out;
+    };
+    const int band =
+        numbers.threads / warp_size * numbers.rows;      // one group of rows for every warp
+    const int ragged = unit == 256 ? 5 * 256 : 45 * 32;  // steps of 1024: the last one is short
+    const int columns = numbers.columns;
+
+    std::vector<matvec_case> cases;
+    for (const format f : formats)
+        cases.push_back({.what = "one row of one block",
+                         .k = info(f).block_elements,
+                         .members = {{f, 1}},
+                         .band_rows = band});
+    for (int n = 1; n <= columns; ++n)
+        cases.push_back({.what = std::to_string(n) + " columns",
+                         .k = ragged,
+                         .members = members({6, 5}),
+                         .columns = n,
+                         .band_rows = band});
+    cases.insert(cases.end(), {{.what = "three members, rows that are no multiple of a band",
+                                .k = 3 * unit,
+                                .members = members({band + 3, 1, 2 * band - 1}),
+                                .columns = columns,
+                                .band_rows = band},
+                               {.what = "k beyond the ring of stages",
+                                .k = numbers.piece * (numbers.stages + 1) + unit,
+                                .members = members({24, 24}),
+                                .band_rows = band},
+                               {.what = "bands of several groups",
+                                .k = 2 * unit,
+                                .members = members({5 * band + 1}),
+                                .columns = columns,
+                                .band_rows = 3 * band - 1},
+                               {.what = "rows with gaps",
+                                .k = 3 * unit,
+                                .members = members({7, 2}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .row_gap = 1},
+                               {.what = "weights that a step before wrote",
+                                .k = 3 * unit,
+                                .members = members({7, 2}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .early = false},
+                               {.what = "experts, one activation row a token",
+                                .k = ragged,
+                                .members = members({band + 1, 3}),
+                                .experts = 3,
+                                .slots = 2,
+                                .ids = {2, 0, 0, 1},
+                                .band_rows = band},
+                               {.what = "experts, one activation row a slot",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .experts = 3,
+                                .slots = 2,
+                                .x_slots = 2,
+                                .ids = {1, 2, 2, 2},
+                                .band_rows = band},
+                               {.what = "an id of no expert",
+                                .k = 2 * unit,
+                                .members = members({5, 3}),
+                                .experts = 3,
+                                .slots = 3,
+                                .ids = {2, -1, 3, 0, 1, 2},
+                                .band_rows = band},
+                               {.what = "zeros",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .put = special::zeros},
+                               {.what = "a NaN",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .put = special::nan},
+                               {.what = "an infinity",
+                                .k = ragged,
+                                .members = members({5, 3}),
+                                .columns = columns,
+                                .band_rows = band,
+                                .put = special::infinity}});
+    if (numbers.copy == copy_method::plain)
+        for (const int offset : {2, 4, 8})
+            cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off",
+                             .k = ragged,
+                             .members = members({band + 1, 5}),
+                             .band_rows = band,
+                             .offset = offset});
+    return cases;
+}
+
+constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part); }
+
+constexpr epilogue_part parts_in_order[] = {epilogue_part::scale, epilogue_part::bias,
+                                            epilogue_part::glu, epilogue_part::residual,
+                                            epilogue_part::quantize};
+constexpr const char* part_names[] = {"scale", "bias", "glu", "residual", "quantize"};
+
+constexpr gate_function gates[] = {
+    gate_function::none, gate_function::silu,       gate_function::sigmoid,
+    gate_function::gelu, gate_function::gelu_erf,   gate_function::gelu_quick,
+    gate_function::relu, gate_function::swiglu_oai,
+};
+
+/// A policy of odd rows takes no pairs; a row may compute fewer parts.
+void leave_out_what_it_cannot(matvec_case& c, const computation& computes, const policy& numbers) {
+    epilogue_set can = computes.epilogue;
+    if (numbers.rows % 2 != 0) can = without(can, epilogue_part::glu);
+    for (member_shape& m : c.members) {
+        m.parts.bits &= can.bits;
+        m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
+        m.written = m.written || !m.parts.has(epilogue_part::quantize);
+    }
+}
+
+/// Bands of 64 weight rows are 64 results, or 32 of a GLU; rows that are quantized end with either.
+std::vector<matvec_case> epilogue_cases(const computation& computes, const policy& numbers) {
+    const std::vector<format> formats = formats_in(computes.weights);
+    const format f = formats.back();
+    const int unit = largest_block(formats), columns = numbers.columns;
+    const int ragged = unit == 256 ? 5 * 256 : 45 * 32;
+
+    std::vector<matvec_case> cases;
+    for (int part = 0; part < 5; ++part)
+        cases.push_back({.what = "only " + std::string(part_names[part]),
+                         .k = unit,
+                         .members = {{f, 96, only(parts_in_order[part])},
+                                     {formats[0], 32, only(parts_in_order[part])}},
+                         .columns = columns,
+                         .band_rows = 64});
+    for (const gate_function gate : gates)
+        cases.push_back({.what = "gate " + std::to_string(static_cast<int>(gate)),
+                         .k = ragged,
+                         .members = {{f, 33, only(epilogue_part::glu), gate}},
+                         .columns = columns,
+                         .band_rows = 48});
+    for (int n = 1; n <= columns; ++n)
+        cases.push_back({.what = "every part, " + std::to_string(n) + " columns",
+                         .k = 2 * unit,
+                         .members = {{f, 160, every_part, gate_function::silu}},
+                         .columns = n,
+                         .band_rows = 128});
+
+    const epilogue_set unquantized = without(every_part, epilogue_part::quantize);
+    const member_shape plain = {f, 41}, biased = {formats[0], 7, only(epilogue_part::bias)},
+                       gated = {f, 37, only(epilogue_part::glu), gate_function::silu},
+                       added = {formats[0], 70, only(epilogue_part::residual)},
+                       requantized = {f, 64, only(epilogue_part::quantize)},
+                       everything = {formats[0], 96, every_part, gate_function::swiglu_oai},
+                       hidden = {f, 64, every_part, gate_function::silu, false},
+                       placed = {f, 37, unquantized, gate_function::silu, true, true},
+                       full = {f, 512, only(epilogue_part::quantize)};
+    const std::vector<member_shape> mixed = {plain, biased, gated, added, requantized, everything};
+    const std::vector<std::int32_t> one_each = {2, 0, 1}, eight = {0, 1, 2, 1, 0, 3, -1, 2};
+    const std::vector<matvec_case> more = {
+        {.what = "members with different parts",
+         .k = ragged,
+         .members = mixed,
+         .columns = columns,
+         .band_rows = 64},
+        {.what = "a band of several groups, rows that are no multiple of it",
+         .k = unit,
+         .members = {gated, added},
+         .columns = columns,
+         .band_rows = 2 * (5 * numbers.threads / warp_size * numbers.rows + 3)},
+        {.what = "a quantized result that is not written",
+         .k = ragged,
+         .members = {hidden, everything},
+         .columns = columns,
+         .band_rows = 64},
+        {.what = "a residual under the result",
+         .k = ragged,
+         .members = {placed,
+                     {f, 9, only(epilogue_part::residual), gate_function::relu, true, true}},
+         .columns = columns,
+         .band_rows = 64},
+        {.what = "a quantized row without padding, in bands of all that meet",
+         .k = unit,
+         .members = {full},
+         .columns = columns,
+         .band_rows = max_requantized_rows},
+        {.what = "gated weights with gaps that a step before wrote",
+         .k = 3 * unit,
+         .members = {gated, everything},
+         .columns = columns,
+         .band_rows = 64,
+         .row_gap = 1,
+         .early = false},
+        {.what = "experts of one slot, every part",
+         .k = ragged,
+         .members = {everything, gated, hidden},
+         .experts = 3,
+         .ids = one_each,
+         .band_rows = 64},
+        {.what = "experts of eight slots, ids of no expert",
+         .k = unit,
+         .members = mixed,
+         .experts = 3,
+         .slots = 8,
+         .ids = eight,
+         .band_rows = 64},
+        {.what = "experts of eight slots, a row each, nothing written",
+         .k = unit,
+         .members = {hidden},
+         .experts = 3,
+         .slots = 8,
+         .x_slots = 8,
+         .ids = eight,
+         .band_rows = 128},
+        {.what = "experts with a residual under the result",
+         .k = unit,
+         .members = {placed},
+         .experts = 3,
+         .slots = 4,
+         .ids = eight,
+         .band_rows = 64},
+        {.what = "a NaN through every part",
+         .k = ragged,
+         .members = mixed,
+         .columns = columns,
+         .band_rows = 64,
+         .put = special::nan},
+        {.what = "an infinity through every part",
+         .k = ragged,
+         .members = mixed,
+         .columns = columns,
+         .band_rows = 64,
+         .put = special::infinity}};
+    cases.insert(cases.end(), more.begin(), more.end());
+    if (numbers.copy == copy_method::plain)
+        for (const int offset : {2, 8})
+            cases.push_back({.what = "gated weights " + std::to_string(offset) + " bytes off",
+                             .k = ragged,
+                             .members = {gated, everything},
+                             .columns = columns,
+                             .band_rows = 64,
+                             .offset = offset});
+    for (matvec_case& c : cases) leave_out_what_it_cannot(c, computes, numbers);
+    return cases;
+}
+
+}  // namespace
+
+std::vector<matvec_case> matvec_cases(const computation& computes, const policy& numbers) {
+    auto cases = product_cases(computes, numbers);
+    auto more = epilogue_cases(computes, numbers);
+    cases.insert(cases.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+    return cases;
+}
+
+}  // namespace catena_test
