@@ -8,13 +8,14 @@ enum class status_code : unsigned char {
     invalid_argument,  ///< a null, misaligned or out-of-range argument
     no_instances,      ///< the arch has no instances built in
     no_kernel,         ///< the rows are known, their code is not linked in
-    device_error       ///< the device or its driver refused
+    device_error,      ///< the device or its driver refused
+    fallback           ///< a fallback was met, and options::error_on_fallback is set
 };
 
 /// `message` is a sentence that names the argument and the remedy; it fits the buffer and is terminated.
 struct [[nodiscard]] status {
     status_code code = status_code::ok;
-    char message[160] = {};
+    char message[256] = {};
 
     bool ok() const { return code == status_code::ok; }
 };

@@ -4,7 +4,7 @@
 
 #include "catena/match/pattern.hpp"
 #include "catena/pick/row.hpp"
-#include "catena/plan/options.hpp"
+#include "catena/plan/environment.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct family {
 inline std::vector<family> families_of(const table& t, const options& asked) {
     std::vector<family> out;
     for (std::int32_t c = 0; c < t.chain_count; ++c) {
-        if (c < 64 && (asked.chains_off >> c & 1u) != 0) continue;
+        if (switched_off(asked, t.chains[c].name)) continue;
         const pattern p = pattern_of(t.chains[c]);
         if (!p.known || !p.has_group()) continue;
         const auto same = std::find_if(out.begin(), out.end(),

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "catena/launch/message.hpp"
+#include "catena/pick/name.hpp"
 #include "catena/plan/plan.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace catena {
 
@@ -63,7 +65,8 @@ inline status plan::launchable(const step& s, std::int32_t missing, int node,
     return {};
 }
 
-inline status plan::launch(int i, void* stream, void* workspace) const noexcept {
+inline status plan::launch(int i, void* stream, void* workspace,
+                           const observer* watch) const noexcept {
     if (i < 0 || i >= size())
         return failure(status_code::invalid_argument,
                        "node %d is not in the plan, which has %d nodes", i, size());
@@ -75,15 +78,30 @@ inline status plan::launch(int i, void* stream, void* workspace) const noexcept 
             !s.ok())
             return s;
     for (std::int32_t n = first; n < end; ++n) {
-        const step& s = steps_[static_cast<std::size_t>(n)];
-        const step_args a = args(n, workspace);
-        const bool is_row = a.kind == skeleton::row;
-        const status result = table_.launch(
-            table_.kernels[s.row], s.config, is_row ? static_cast<const void*>(&a.row) : &a.matvec,
-            is_row ? sizeof(row_args) : sizeof(matvec_args), stream);
+        const status result = watch == nullptr ? launch_step(n, stream, workspace)
+                                               : launch_watched(n, stream, workspace, *watch);
         if (!result.ok()) return result;
     }
     return {};
+}
+
+inline status plan::launch_step(int n, void* stream, void* workspace) const noexcept {
+    const step& s = steps_[static_cast<std::size_t>(n)];
+    const step_args a = args(n, workspace);
+    const bool is_row = a.kind == skeleton::row;
+    return table_.launch(table_.kernels[s.row], s.config,
+                         is_row ? static_cast<const void*>(&a.row) : &a.matvec,
+                         is_row ? sizeof(row_args) : sizeof(matvec_args), stream);
+}
+
+inline status plan::launch_watched(int n, void* stream, void* workspace,
+                                   const observer& watch) const noexcept {
+    const std::string row = row_name(table_, steps_[static_cast<std::size_t>(n)].row);
+    const launch_event event{n, row.c_str(), stream};
+    if (watch.before != nullptr) watch.before(event, watch.user);
+    const status result = launch_step(n, stream, workspace);
+    if (watch.after != nullptr) watch.after(event, result, watch.user);
+    return result;
 }
 
 }  // namespace catena

@@ -1,16 +1,56 @@
-// What an engine may ask of a planner.
+// What an engine may ask of a planner. A user in trouble asks the same by environment variables,
+// if the engine takes its options through options::from_environment().
 #pragma once
 
+#include "catena/launch/status.hpp"
 #include "catena/pick/pick.hpp"
+#include "catena/plan/sink.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace catena {
 
+/// What a planner writes down of each plan that it makes.
+enum class log_level : std::uint8_t {
+    off,
+    summary,  ///< one line
+    steps     ///< and a line for each step and for each node that was left
+};
+
 struct options {
-    bool enabled = true;           ///< off: every node is the engine's
-    std::uint64_t chains_off = 0;  ///< bit c: chain c of the table is not looked for
-    preference pick;               ///< which rows may be picked
+    bool enabled = true;  ///< off: every node is the engine's
+
+    /// Chains that are not looked for, by name, with commas or spaces between them: "norm_input" is
+    /// every weight set of that chain, "norm_input.q4_K" one. A name that the table does not know
+    /// leaves every node to the engine, and plan::state() says so.
+    std::string chains_off;
+
+    preference pick;  ///< which rows may be picked
+
+    /// A fallback (counters.hpp says what counts as one) leaves every node to the engine, and
+    /// plan::state() names the first with its remedy.
+    bool error_on_fallback = false;
+
+    log_level log = log_level::off;
+    sink log_to;  ///< where it goes: stderr when no function is given
+
+    /// Why these options cannot be followed: every plan then leaves all to the engine and has this
+    /// state.
+    status state;
+
+    /// These options, changed by the environment; a variable that is not set, or empty, changes
+    /// nothing:
+    ///     CATENA_ENABLED            0 | 1
+    ///     CATENA_CHAINS_OFF         names as in chains_off, added to them
+    ///     CATENA_MEASURED_ONLY      0 | 1
+    ///     CATENA_SAME_BITS          0 | 1
+    ///     CATENA_ERROR_ON_FALLBACK  0 | 1
+    ///     CATENA_LOG                off | summary | steps
+    /// Another value makes `state` an error that names variable and remedy. Nothing else in Catena
+    /// reads the environment; as getenv does, this must not run beside a thread that changes it.
+    static inline options from_environment(options base);
+    static inline options from_environment();
 };
 
 }  // namespace catena

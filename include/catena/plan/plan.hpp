@@ -4,9 +4,11 @@
 #pragma once
 
 #include "catena/kernel/args.hpp"
+#include "catena/launch/observer.hpp"
 #include "catena/match/graph.hpp"
 #include "catena/pick/choice.hpp"
 #include "catena/pick/row.hpp"
+#include "catena/plan/counters.hpp"
 #include "catena/plan/explain.hpp"
 #include "catena/plan/options.hpp"
 
@@ -94,8 +96,10 @@ class plan {
 
     /// Launches every step that starts at node i, in order, or none. `workspace` is 256-byte
     /// aligned, of workspace_bytes(), on the executing device; `stream` is what the table's launch
-    /// function takes. Allocates nothing. A failure names the node and the remedy.
-    inline status launch(int i, void* stream, void* workspace) const noexcept;
+    /// function takes. Allocates nothing unless it is watched. A failure names the node and the
+    /// remedy.
+    inline status launch(int i, void* stream, void* workspace,
+                         const observer* watch = nullptr) const noexcept;
 
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
 
@@ -113,6 +117,7 @@ class plan {
     range<planned_chain> chains() const {
         return {chains_.data(), chains_.data() + chains_.size()};
     }
+    const plan_counters& counters() const { return counters_; }
     range<left_over> left() const { return {left_.data(), left_.data() + left_.size()}; }
     const table& rows() const { return table_; }
     const options& asked() const { return options_; }
@@ -145,6 +150,9 @@ class plan {
 
     inline status launchable(const step& s, std::int32_t missing, int node,
                              const void* workspace) const noexcept;
+    inline status launch_step(int n, void* stream, void* workspace) const noexcept;
+    inline status launch_watched(int n, void* stream, void* workspace,
+                                 const observer& watch) const noexcept;
 
     table table_;
     options options_;
@@ -161,6 +169,7 @@ class plan {
     std::vector<matvec_member> members_;
     std::int64_t workspace_bytes_ = 0;
     std::int32_t engine_launches_ = 0;
+    plan_counters counters_;
 };
 
 }  // namespace catena

@@ -4,7 +4,10 @@
 
 #include "catena/launch/message.hpp"
 #include "catena/plan/build.hpp"
+#include "catena/plan/environment.hpp"
+#include "catena/plan/fallback.hpp"
 #include "catena/plan/launch.hpp"
+#include "catena/plan/log.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/report.hpp"
 
@@ -22,23 +25,42 @@ class planner {
     /// left to the engine whole; plan::state() names node and field. Out of memory
     /// terminates the program.
     catena::plan plan(const graph_view& view) const noexcept {
-        catena::plan out;
-        out.table_ = table_;
-        out.options_ = options_;
-        out.nodes_.assign(view.node_count > 0 ? static_cast<std::size_t>(view.node_count) : 0, {});
-        out.first_step_at_.assign(out.nodes_.size() + 1, 0);
-        out.state_ = table_state();
-        if (!out.state_.ok()) return out;
-        graph_index index;
-        out.state_ = index.build(view);
-        if (out.state_.ok() && options_.enabled) plan_builder(index, table_, options_).build(out);
-        if (out.state_.ok()) out.state_ = table_.state;  // it may say which set stands in
+        catena::plan out = planned(view);
+        log_as_asked(out);
         return out;
     }
 
   private:
     table table_;
     options options_;
+
+    catena::plan planned(const graph_view& view) const {
+        catena::plan out = all_to_engine(view);
+        out.state_ = table_state();
+        if (out.state_.ok()) out.state_ = check(options_, table_);
+        if (!out.state_.ok()) return out;
+        graph_index index;
+        out.state_ = index.build(view);
+        if (!out.state_.ok()) return out;
+        out.state_ = table_.state;  // it may say which set stands in
+        if (!options_.enabled) return out;
+        plan_builder(index, table_, options_).build(out);
+        out.counters_ = count(view, out);
+        if (!options_.error_on_fallback || out.counters_.fallbacks() == 0) return out;
+        catena::plan none = all_to_engine(view);
+        none.counters_ = out.counters_;
+        none.state_ = first_fallback(view, out);
+        return none;
+    }
+
+    catena::plan all_to_engine(const graph_view& view) const {
+        catena::plan out;
+        out.table_ = table_;
+        out.options_ = options_;
+        out.nodes_.assign(view.node_count > 0 ? static_cast<std::size_t>(view.node_count) : 0, {});
+        out.first_step_at_.assign(out.nodes_.size() + 1, 0);
+        return out;
+    }
 
     status table_state() const {
         if (!table_.state.ok()) return table_.state;

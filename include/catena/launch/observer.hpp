@@ -1,0 +1,23 @@
+// Watching a plan's launches: profiler ranges (launch/nvtx.cuh), per-step times (launch/timer.cuh),
+// or whatever an engine wants to know.
+#pragma once
+
+#include "catena/launch/status.hpp"
+
+namespace catena {
+
+struct launch_event {
+    int step;         ///< index into plan::steps()
+    const char* row;  ///< the instance's name, as everywhere; valid during the call
+    void* stream;     ///< as given to plan::launch
+};
+
+/// Called around each launch by the thread that launches. Null functions are left out; neither may
+/// throw. `after` comes whether or not the launch succeeded.
+struct observer {
+    void (*before)(const launch_event& e, void* user) = nullptr;
+    void (*after)(const launch_event& e, const status& result, void* user) = nullptr;
+    void* user = nullptr;
+};
+
+}  // namespace catena

@@ -1,0 +1,41 @@
+// What a plan achieved, in numbers, and what counts as a fallback.
+//
+// A fallback is something that ran slower than Catena means it to, where more instances, another
+// catalogue or better aligned memory would mend it:
+//   - a quantized matmul that the graph computes was left to the engine, for whatever reason;
+//   - a step runs on the plain row of its computation, the slow one that takes any shape and any
+//     alignment, though the table has others;
+//   - the table is not the GPU's own: an older architecture's set stands in.
+// A group that runs in more than one launch is counted but is no fallback: what divides it is the
+// memory that the engine gave its members. Nothing is a fallback when the options say `enabled =
+// false`; a chain that is switched off does leave matmuls to the engine.
+#pragma once
+
+#include "catena/match/reason.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+inline constexpr int reason_count = sizeof(reason_names) / sizeof(reason_names[0]);
+
+/// Matmuls are MUL_MATs and MUL_MAT_IDs with a quantized weight, groups the two or more of one kind
+/// that read the same activation.
+struct plan_counters {
+    std::int32_t matmuls = 0;
+    std::int32_t served = 0;
+    std::int32_t left[reason_count] = {};  ///< the others, by reason
+
+    std::int32_t groups_whole = 0;    ///< all members in one launch
+    std::int32_t groups_partial = 0;  ///< at least two of them in one launch
+    std::int32_t groups_split = 0;    ///< no two in one launch
+
+    std::int32_t steps = 0;
+    std::int32_t plain_rows = 0;  ///< steps on a plain row though the table has others
+    bool stand_in = false;        ///< another architecture's instances serve
+
+    std::int32_t groups() const { return groups_whole + groups_partial + groups_split; }
+    std::int32_t fallbacks() const { return matmuls - served + plain_rows + (stand_in ? 1 : 0); }
+};
+
+}  // namespace catena

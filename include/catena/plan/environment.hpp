@@ -1,0 +1,122 @@
+// Options from the environment, and the names of chains that options switch off.
+#pragma once
+
+#include "catena/launch/message.hpp"
+#include "catena/pick/row.hpp"
+#include "catena/plan/options.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace catena {
+
+namespace detail {
+
+/// Calls f(begin, length) for every name of a list.
+template <class F>
+void each_name(const char* list, F&& f) {
+    static constexpr const char* between = ", \t";
+    for (list += std::strspn(list, between); *list != '\0'; list += std::strspn(list, between)) {
+        const std::size_t length = std::strcspn(list, between);
+        f(list, length);
+        list += length;
+    }
+}
+
+/// "norm_input" names "norm_input" and "norm_input.q4_K", but not "norm_input_too".
+inline bool names_chain(const char* name, std::size_t length, const char* chain) {
+    return std::strncmp(name, chain, length) == 0 &&
+           (chain[length] == '\0' || chain[length] == '.');
+}
+
+/// The chains of a table without their weight sets, each once, as far as `room` goes.
+inline std::string chain_names(const table& t, std::size_t room) {
+    std::string out;
+    for (int c = 0; c < t.chain_count; ++c) {
+        const std::string name(t.chains[c].name, std::strcspn(t.chains[c].name, "."));
+        bool known = false;
+        each_name(out.c_str(), [&](const char* at, std::size_t length) {
+            known = known || name.compare(0, std::string::npos, at, length) == 0;
+        });
+        if (known) continue;
+        if (out.size() + name.size() + 2 > room) return out + ", ...";
+        out += (out.empty() ? "" : ", ") + name;
+    }
+    return out;
+}
+
+/// A variable that is set to something, or null.
+inline const char* variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+inline void read_switch(const char* name, bool& to, status& state) {
+    const char* value = variable(name);
+    if (value == nullptr) return;
+    const bool on = std::strcmp(value, "1") == 0;
+    if (on || std::strcmp(value, "0") == 0)
+        to = on;
+    else if (state.ok())
+        state = failure(status_code::invalid_argument, "%s is '%.40s': set it to 0 or 1, or unset it",
+                        name, value);
+}
+
+inline void read_log_level(const char* name, log_level& to, status& state) {
+    const char* value = variable(name);
+    if (value == nullptr) return;
+    static constexpr const char* levels[] = {"off", "summary", "steps"};
+    for (int l = 0; l < 3; ++l)
+        if (std::strcmp(value, levels[l]) == 0) {
+            to = static_cast<log_level>(l);
+            return;
+        }
+    if (state.ok())
+        state = failure(status_code::invalid_argument,
+                        "%s is '%.40s': set it to off, summary or steps, or unset it", name, value);
+}
+
+}  // namespace detail
+
+inline options options::from_environment(options base) {
+    detail::read_switch("CATENA_ENABLED", base.enabled, base.state);
+    detail::read_switch("CATENA_MEASURED_ONLY", base.pick.measured_only, base.state);
+    detail::read_switch("CATENA_SAME_BITS", base.pick.same_bits, base.state);
+    detail::read_switch("CATENA_ERROR_ON_FALLBACK", base.error_on_fallback, base.state);
+    detail::read_log_level("CATENA_LOG", base.log, base.state);
+    if (const char* names = detail::variable("CATENA_CHAINS_OFF")) {
+        if (!base.chains_off.empty()) base.chains_off += ',';
+        base.chains_off += names;
+    }
+    return base;
+}
+
+inline options options::from_environment() { return from_environment(options{}); }
+
+/// Do these options switch this chain off?
+inline bool switched_off(const options& asked, const char* chain) {
+    bool off = false;
+    detail::each_name(asked.chains_off.c_str(), [&](const char* name, std::size_t length) {
+        off = off || detail::names_chain(name, length, chain);
+    });
+    return off;
+}
+
+/// Can these options be followed with this table?
+inline status check(const options& asked, const table& t) {
+    status out = asked.state;
+    detail::each_name(asked.chains_off.c_str(), [&](const char* name, std::size_t length) {
+        bool known = false;
+        for (int c = 0; c < t.chain_count; ++c)
+            known = known || detail::names_chain(name, length, t.chains[c].name);
+        if (known || !out.ok()) return;
+        out = failure(status_code::invalid_argument,
+                      "CATENA_CHAINS_OFF (options::chains_off): no chain is called '%.*s': take from %s",
+                      static_cast<int>(length < 40 ? length : 40), name,
+                      detail::chain_names(t, 110).c_str());
+    });
+    return out;
+}
+
+}  // namespace catena
