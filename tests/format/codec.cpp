@@ -10,8 +10,9 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-constexpr format with_codec[] = {format::f32,  format::f16,  format::bf16, format::q8_1,
-                                 format::q8_0, format::q4_0, format::q4_K, format::q6_K};
+constexpr format with_codec[] = {
+    format::f32,          format::f16,  format::bf16, format::q8_1, format::q8_1_mmq_d4,
+    format::q8_1_mmq_ds4, format::q8_0, format::q4_0, format::q4_K, format::q6_K};
 constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -133,7 +134,7 @@ TEST_CASE("q8_1 adds four values in sequence, then eight sums as a tree") {
     const auto sum_of = [](std::initializer_list<std::pair<std::size_t, float>> at) {
         std::vector<float> values(32);
         for (const auto& [i, x] : at) values[i] = x;
-        return codec<format::q8_1>::sum(values.data());
+        return quantize_32(values.data()).sum;
     };
     constexpr float big = 16777216;
     CHECK(sum_of({{0, big}, {2, 1}, {3, 1}, {4, -big}}) == 0);  // in sequence
@@ -174,4 +175,31 @@ TEST_CASE("q8_1 keeps its rule where the f16 d or s leaves its range") {
     CHECK(least.qs[0] == 127);
     CHECK(least.qs[1] == -128);
     CHECK(least.qs[2] == 0);
+}
+
+TEST_CASE("the layouts of a matmul hold four q8_1 blocks, scales in front") {
+    std::vector<float> values = bell(128);
+    values[40] = infinity;
+    block_q8_1_mmq_d4 d4;
+    block_q8_1_mmq_ds4 ds4;
+    codec<format::q8_1_mmq_d4>::encode(values.data(), &d4);
+    codec<format::q8_1_mmq_ds4>::encode(values.data(), &ds4);
+    for (std::size_t part = 0; part < 4; ++part) {
+        const std::vector<float> quarter(values.begin() + std::ptrdiff_t(32 * part),
+                                         values.begin() + std::ptrdiff_t(32 * part + 32));
+        const block_q8_1 one = quantize(quarter);
+        CHECK(f16_from_f32(d4.d[part]) == one.d);
+        CHECK(ds4.scales[part].d == one.d);
+        CHECK(ds4.scales[part].s == one.s);
+        CHECK(std::equal(one.qs, one.qs + 32, d4.qs + 32 * part));
+        CHECK(std::equal(one.qs, one.qs + 32, ds4.qs + 32 * part));
+    }
+    CHECK(f32_bits(d4.d[1]) == f32_nan_bits);
+    values[40] = 0.1f;  // d in f32 is not rounded to f16
+    values[41] = 127;
+    codec<format::q8_1_mmq_d4>::encode(values.data(), &d4);
+    CHECK(d4.d[1] == 1);
+    values[41] = 12.7f;
+    codec<format::q8_1_mmq_d4>::encode(values.data(), &d4);
+    CHECK(d4.d[1] == 12.7f / 127);
 }

@@ -7,8 +7,9 @@ using namespace catena;
 
 namespace {
 
-constexpr format formats[] = {format::f32,  format::f16,  format::bf16, format::q8_1,
-                              format::q8_0, format::q4_0, format::q4_K, format::q6_K};
+constexpr format formats[] = {format::f32,         format::f16,          format::bf16, format::q8_1,
+                              format::q8_1_mmq_d4, format::q8_1_mmq_ds4, format::q8_0, format::q4_0,
+                              format::q4_K,        format::q6_K};
 
 std::vector<std::byte> blocks(format f, std::uint64_t seed, std::uint64_t first,
                               std::size_t count) {

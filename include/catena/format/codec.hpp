@@ -9,6 +9,7 @@
 #include "catena/format/q6_K.hpp"
 #include "catena/format/q8_0.hpp"
 #include "catena/format/q8_1.hpp"
+#include "catena/format/q8_1_mmq.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +75,7 @@ constexpr bool has_codec(format f) {
     return detail::with_codec(f, [](auto) {});
 }
 
-/// Bytes of a stored row of `elements`: for q8_1 with its padding.
+/// Bytes of a stored row of `elements`: of an activation with its padding.
 constexpr std::int64_t stored_bytes(format f, std::int64_t elements) {
     return row_bytes(f, stored_elements(f, elements));
 }

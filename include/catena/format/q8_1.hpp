@@ -1,6 +1,6 @@
 // q8_1: the activation that integer dot products read. 32 values as int8 times d, and s, the sum of
-// the values before they were rounded. The codec states the rule, to the bit, that the kernels
-// follow.
+// the values before they were rounded. quantize_32 states the rule, to the bit, that the kernels
+// follow for every activation format.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -8,6 +8,7 @@
 #include "catena/format/rounding.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 namespace catena {
 
@@ -18,43 +19,52 @@ struct block_q8_1 {
 };
 static_assert(sizeof(block_q8_1) == 36, "ggml's layout");
 
+/// 32 values as every activation format rounds them.
+struct quantized_32 {
+    float d = 0;    ///< max|x| / 127
+    float sum = 0;  ///< of the values before they were rounded
+    std::int8_t q[32] = {};
+};
+
+/// q = x / d with the unrounded d, halves away from zero, saturating. Values that hold a NaN or an
+/// infinity get NaNs for d and the sum, so that it is not lost in the product.
+inline quantized_32 quantize_32(const float* in) {
+    quantized_32 out;
+    std::uint32_t largest = 0;
+    for (int i = 0; i < 32; ++i) {
+        const std::uint32_t magnitude = f32_bits(in[i]) & 0x7fffffffu;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    if (largest >= 0x7f800000u) {
+        out.d = out.sum = f32_from_bits(f32_nan_bits);
+        return out;
+    }
+    // In the order of eight neighbouring threads that own four values each: every thread its four
+    // in sequence, then pairs at distance 1, 2, 4.
+    float part[8];
+    for (int t = 0; t < 8; ++t) part[t] = in[4 * t] + in[4 * t + 1] + in[4 * t + 2] + in[4 * t + 3];
+    out.sum =
+        ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    out.d = f32_from_bits(largest) / 127.0f;
+    if (largest == 0) return out;
+    for (int i = 0; i < 32; ++i) out.q[i] = round_to_int8(in[i] / out.d);
+    return out;
+}
+
 template <>
 struct codec<format::q8_1> {
     using block = block_q8_1;
 
-    /// d = max|x| / 127 and qs = x / d with the unrounded d, halves away from zero, saturating. A
-    /// block that holds a NaN or an infinity gets d = s = NaN, so that it is not lost in the
-    /// product.
     static void encode(const float* in, block* out) {
-        std::uint32_t largest = 0;
-        for (int i = 0; i < 32; ++i) {
-            const std::uint32_t magnitude = f32_bits(in[i]) & 0x7fffffffu;
-            largest = magnitude > largest ? magnitude : largest;
-        }
-        if (largest >= 0x7f800000u) {
-            *out = {f16_nan, f16_nan, {}};
-            return;
-        }
-        const float d = f32_from_bits(largest) / 127.0f;
-        *out = {f16_from_f32(d), f16_from_f32(sum(in)), {}};
-        if (largest == 0) return;
-        for (int i = 0; i < 32; ++i) out->qs[i] = round_to_int8(in[i] / d);
+        const quantized_32 z = quantize_32(in);
+        *out = {f16_from_f32(z.d), f16_from_f32(z.sum), {}};
+        std::memcpy(out->qs, z.q, sizeof z.q);
     }
 
     template <class Real>
     static void decode(const block* in, Real* out) {
         const Real d = f32_from_f16(in->d);
         for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Real>(in->qs[i]);
-    }
-
-    /// In the order of eight neighbouring threads that own four values each: every thread its four
-    /// in sequence, then pairs at distance 1, 2, 4.
-    static float sum(const float* in) {
-        float part[8];
-        for (int t = 0; t < 8; ++t)
-            part[t] = in[4 * t] + in[4 * t + 1] + in[4 * t + 2] + in[4 * t + 3];
-        return ((part[0] + part[1]) + (part[2] + part[3])) +
-               ((part[4] + part[5]) + (part[6] + part[7]));
     }
 };
 
