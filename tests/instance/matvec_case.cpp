@@ -24,6 +24,8 @@ constexpr float product_scale = 0.75f;
 constexpr float gate_alpha = 1.702f, gate_limit = 0.5f;  ///< products go beyond it
 constexpr int bias_gap = 1;                              ///< floats between the biases of experts
 
+int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : dst_gap + 2; }
+
 /// A member's operands. Those of parts that are off are empty.
 struct member_data {
     bytes weight, up;                  ///< gaps between rows included
@@ -76,8 +78,8 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
         if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c));
     }
     if (m.parts.has(epilogue_part::residual))
-        d.residual =
-            random_values(seed + 400, (rows + dst_gap) * static_cast<std::size_t>(c.out_columns()));
+        d.residual = random_values(
+            seed + 400, static_cast<std::size_t>((m.rows + residual_gap(m)) * c.out_columns()));
     return d;
 }
 
@@ -144,7 +146,7 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
              .bias = packed(from.bias, m.rows, bias_gap),
              .up = decoded_weight(c, m, from.up),
              .up_bias = packed(from.up_bias, m.rows, bias_gap),
-             .residual = packed(from.residual, m.rows, dst_gap),
+             .residual = packed(from.residual, m.rows, residual_gap(m)),
              .gated_by = {.function = m.function, .alpha = gate_alpha, .limit = gate_limit}});
     }
     return in;
@@ -221,8 +223,10 @@ void put_member(machine& on, const matvec_case& c, const member_shape& shape, co
     m.bias = floats("bias", d.bias);
     m.up_bias = floats("up_bias", d.up_bias);
     m.bias_nb1 = c.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);
-    m.dst_nb1 = m.residual_nb1 = 4 * (shape.rows + dst_gap);
-    m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * c.slots;
+    m.dst_nb1 = 4 * (shape.rows + dst_gap);
+    m.dst_nb2 = m.dst_nb1 * c.slots;
+    m.residual_nb1 = 4 * (shape.rows + residual_gap(shape));
+    m.residual_nb2 = m.residual_nb1 * c.slots;
     to.dst_bytes.push_back(shape.written ? static_cast<std::size_t>(m.dst_nb1) * columns : 0);
     if (shape.in_place)
         m.residual = m.dst =
