@@ -1,0 +1,134 @@
+// What an epilogue asks of a row, and what it makes of its bands.
+#include "catena/pick/name.hpp"
+#include "catena/pick/pick.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+#include <vector>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr epilogue_set glu = epilogue_set::of(epilogue_part::glu);
+constexpr epilogue_set quantized = epilogue_set::of(epilogue_part::quantize);
+
+constexpr policy with_rows(int rows) {
+    return {.threads = 128, .rows = rows, .columns = 2, .piece = 1024, .stages = 2};
+}
+
+/// A row that can do every part.
+constexpr row finishing(const policy& p) {
+    computation c = matvec_of(q4);
+    c.epilogue = glu | epilogue_part::scale | epilogue_part::bias | epilogue_part::residual |
+                 epilogue_part::quantize;
+    return row_of(c, p);
+}
+
+problem finished(std::int64_t k, std::initializer_list<problem_member> members,
+                 std::int64_t columns = 1) {
+    problem p = matvec_problem(k, members, columns);
+    for (const problem_member& m : members) p.needs.epilogue = p.needs.epilogue | m.epilogue;
+    return p;
+}
+
+problem_member member(std::int32_t rows, epilogue_set parts = {}) {
+    return {.type = format::q4_K, .rows = rows, .epilogue = parts};
+}
+
+std::int32_t band_of(const row& r, const problem& p) { return band_rows(r, p, toy_arch); }
+
+}  // namespace
+
+TEST_CASE("a row without an epilogue serves products alone", "[epilogues]") {
+    const row bare = row_of(matvec_of(q4), with_rows(2));
+    CHECK(constraint(bare, finished(512, {member(64)}), toy_arch).why == limit::none);
+    CHECK(constraint(bare, finished(512, {member(64, glu)}), toy_arch).why == limit::computes);
+    CHECK(constraint(finishing(with_rows(2)), finished(512, {member(64)}), toy_arch).why ==
+          limit::none);
+}
+
+TEST_CASE("a GLU wants rows in pairs", "[epilogues]") {
+    const std::vector<row> rows = {finishing(with_rows(1)), finishing(with_rows(2)),
+                                   finishing(with_rows(3))};
+    const problem p = finished(512, {member(64), member(64, glu)});
+    const rejection no = constraint(rows[0], p, toy_arch);
+    CHECK(no.why == limit::pairs);
+    CHECK(sentence(no) == "a warp takes 1 rows at once; a GLU of two matrices needs pairs");
+    CHECK(constraint(rows[2], p, toy_arch).why == limit::pairs);
+    table t;
+    t.target = &toy_arch;
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    CHECK(pick(p, t).row == 1);
+    CHECK(pick(finished(512, {member(64, quantized)}), t).row == 2);
+}
+
+TEST_CASE("results that are quantized come in whole blocks", "[epilogues]") {
+    const row r = finishing(with_rows(2));
+    CHECK(constraint(r, finished(512, {member(64, quantized)}), toy_arch).why == limit::none);
+    CHECK(constraint(r, finished(512, {member(80), member(64, quantized)}), toy_arch).why ==
+          limit::none);
+    const rejection no =
+        constraint(r, finished(512, {member(64), member(80, quantized)}), toy_arch);
+    CHECK(no.why == limit::requantized);
+    CHECK(sentence(no) == "80 results a column; quantizing them wants whole blocks of 32");
+}
+
+TEST_CASE("the results of a band meet in shared memory", "[epilogues]") {
+    const row r = finishing(with_rows(2));
+    const auto bytes = [&](epilogue_set parts, std::int64_t columns) {
+        return shared_bytes(r, finished(512, {member(64, parts)}, columns));
+    };
+    CHECK(bytes(glu, 2) == bytes({}, 2));
+    CHECK(bytes(quantized, 1) == bytes({}, 1) + 4 * max_requantized_rows);
+    CHECK(bytes(quantized, 2) == bytes({}, 2) + 2 * 4 * max_requantized_rows);
+    problem experts = finished(512, {member(64, quantized)}, 16);
+    experts.expert = true;
+    experts.tokens = 2;
+    CHECK(shared_bytes(r, experts) == bytes(quantized, 1));
+}
+
+TEST_CASE("a band counts weight rows, of which a GLU reads two for a result", "[epilogues]") {
+    const row r = finishing(with_rows(2));  // 4 warps of 2 rows, 16 blocks on the toy
+    problem p = finished(1024, {member(1000, glu)});
+    REQUIRE(blocks_per_sm(r, p, toy_arch) == 4);
+    CHECK(band_of(r, p) == 128);  // 2000 rows over 16 blocks, in steps of 8
+    CHECK(bands_of(p, 128) == 16);
+
+    p = finished(1024, {member(64, glu), member(64)});
+    CHECK(band_of(r, p) == 16);
+    CHECK(bands_of(p.member[0], 16) == 8);
+    CHECK(bands_of(p.member[1], 16) == 4);
+    CHECK(config_of(r, p, toy_arch, 16).blocks == 12);
+}
+
+TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet", "[epilogues]") {
+    const row r = finishing(with_rows(2));
+    CHECK(band_of(r, finished(1024, {member(32)})) == 8);
+    CHECK(band_of(r, finished(1024, {member(32, quantized)})) == 32);
+    CHECK(band_of(r, finished(1024, {member(32, glu | quantized)})) == 64);
+    CHECK(band_of(r, finished(1024, {member(640), member(32, quantized)})) == 64);
+    CHECK(band_of(r, finished(1024, {member(32 * 1024, quantized)})) == max_requantized_rows);
+    CHECK(band_of(r, finished(1024, {member(32 * 1024, glu | quantized)})) ==
+          2 * max_requantized_rows);
+    CHECK(band_of(r, finished(1024, {member(32 * 1024, glu | quantized), member(32, quantized)})) ==
+          max_requantized_rows);
+    // 12 warps take 36 rows in turn: the blocks come first.
+    policy odd = with_rows(3);
+    odd.threads = 384;
+    CHECK(band_of(finishing(odd), finished(1024, {member(64, quantized)})) == 64);
+}
+
+TEST_CASE("a gated launch costs what its two products cost", "[epilogues]") {
+    const row r = finishing(with_rows(2));
+    const problem gated = finished(4096, {member(4096, glu)}),
+                  products = finished(4096, {member(4096), member(4096)});
+    const std::int32_t band = band_of(r, products);
+    REQUIRE(band_of(r, gated) == band);
+    CHECK(predicted_us(r, gated, toy_arch, band) == predicted_us(r, products, toy_arch, band));
+    CHECK(bytes_of(products) - bytes_of(gated) == 4 * 4096);  // half the results are written
+}
