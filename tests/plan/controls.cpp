@@ -146,6 +146,7 @@ TEST_CASE("the environment changes options, and only where it is set", "[control
     CHECK(o.log == log_level::steps);
     CHECK(o.chains_off == "value,norm.q8,residual");
     const environment empty{{"CATENA_ENABLED", ""}, {"CATENA_LOG", ""}, {"CATENA_CHAINS_OFF", ""}};
+    CHECK(options::from_environment().state.ok());
     CHECK(options::from_environment().enabled);
     CHECK(options::from_environment().log == log_level::off);
     CHECK(options::from_environment().chains_off == "");

@@ -1,0 +1,50 @@
+// GPU time per step: CUDA events around every launch.
+//     catena::step_timer timer;
+//     const catena::observer watch = timer.watch();
+//     plan.launch(i, stream, workspace, &watch);   // for every node
+//     for (const catena::row_time& r : timer.report().rows) ...
+// The events stand between the launches, so nothing overlaps while it is timed, and a short step
+// also shows the gap to the next: compare rows with each other, not with a whole token.
+#pragma once
+
+#include "catena/launch/cuda.cuh"
+#include "catena/launch/timer.hpp"
+
+namespace catena {
+
+struct cuda_clock {
+    using event = cudaEvent_t;
+
+    static status said(const char* what, cudaError_t error) {
+        return error == cudaSuccess ? status{} : detail::cuda_failed(what, error);
+    }
+
+    status create(event& e) const { return said("creating an event", cudaEventCreate(&e)); }
+    void destroy(event& e) const { (void)cudaEventDestroy(e); }
+
+    status record(event& e, void* stream) const {
+        const auto s = static_cast<cudaStream_t>(stream);
+        cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+        if (const cudaError_t error = cudaStreamIsCapturing(s, &capture); error != cudaSuccess)
+            return said("asking whether a stream is captured", error);
+        if (capture != cudaStreamCaptureStatusNone)
+            return failure(status_code::invalid_argument,
+                           "the timer's stream is being captured, and events in a graph have no "
+                           "times: launch the plan without capture to time it");
+        return said("recording an event", cudaEventRecord(e, s));
+    }
+
+    status between(const event& first, const event& last, double& us) const {
+        if (const cudaError_t error = cudaEventSynchronize(last); error != cudaSuccess)
+            return said("waiting for an event", error);
+        float ms = 0;
+        const status out = said("reading two events", cudaEventElapsedTime(&ms, first, last));
+        us = 1e3 * static_cast<double>(ms);
+        return out;
+    }
+};
+
+/// The timer of a GPU: it belongs to the device that is current when it first watches a launch.
+using step_timer = basic_step_timer<cuda_clock>;
+
+}  // namespace catena
