@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 017716a26d230417.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d6895a787d5e3077.
 // Host kernels: matvec_q4_K_q6_K_1.
 #include "catena/instances/host_instance.hpp"
 
@@ -14,8 +14,8 @@ const host_instance kernels[8] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2, .activation = activation_source::shared}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
 };
 
 }  // namespace catena::instances::host_matvec_q4_K_q6_K_1

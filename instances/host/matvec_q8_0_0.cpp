@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 25b7dfdbbbf1e38a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0b546671f6791373.
 // Host kernels: matvec_q8_0_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -15,7 +15,7 @@ const host_instance kernels[8] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::bulk}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 1, .columns = 8, .piece = 1024, .stages = 2}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2}>(),
 };
 
 }  // namespace catena::instances::host_matvec_q8_0_0

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 48dadebcd6cb9dcf.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2f29ff1e17d78afe.
 // Host kernels: matvec_q8_0_2.
 #include "catena/instances/host_instance.hpp"
 
@@ -6,9 +6,8 @@ namespace catena::instances::host_matvec_q8_0_2 {
 
 constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[6];
-const host_instance kernels[6] = {
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
+extern const host_instance kernels[5];
+const host_instance kernels[5] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4d576ecdba62a5f1.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash edf0acb79a71a281.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -20,38 +20,38 @@ constexpr lowered_chain chains[] = {
 
 namespace host_matvec_q4_0_0 { extern const host_instance kernels[8]; }
 namespace host_matvec_q4_0_1 { extern const host_instance kernels[8]; }
-namespace host_matvec_q4_0_2 { extern const host_instance kernels[6]; }
+namespace host_matvec_q4_0_2 { extern const host_instance kernels[5]; }
 namespace host_matvec_q4_K_0 { extern const host_instance kernels[8]; }
 namespace host_matvec_q4_K_1 { extern const host_instance kernels[8]; }
-namespace host_matvec_q4_K_2 { extern const host_instance kernels[6]; }
+namespace host_matvec_q4_K_2 { extern const host_instance kernels[5]; }
 namespace host_matvec_q4_K_q6_K_0 { extern const host_instance kernels[8]; }
 namespace host_matvec_q4_K_q6_K_1 { extern const host_instance kernels[8]; }
-namespace host_matvec_q4_K_q6_K_2 { extern const host_instance kernels[6]; }
+namespace host_matvec_q4_K_q6_K_2 { extern const host_instance kernels[5]; }
 namespace host_matvec_q6_K_0 { extern const host_instance kernels[8]; }
 namespace host_matvec_q6_K_1 { extern const host_instance kernels[8]; }
-namespace host_matvec_q6_K_2 { extern const host_instance kernels[6]; }
+namespace host_matvec_q6_K_2 { extern const host_instance kernels[5]; }
 namespace host_matvec_q8_0_0 { extern const host_instance kernels[8]; }
 namespace host_matvec_q8_0_1 { extern const host_instance kernels[8]; }
-namespace host_matvec_q8_0_2 { extern const host_instance kernels[6]; }
+namespace host_matvec_q8_0_2 { extern const host_instance kernels[5]; }
 namespace host_row_0 { extern const host_instance kernels[8]; }
 namespace host_row_1 { extern const host_instance kernels[8]; }
 
 const host_family host_families[] = {
     {host_matvec_q4_0_0::kernels, 8},
     {host_matvec_q4_0_1::kernels, 8},
-    {host_matvec_q4_0_2::kernels, 6},
+    {host_matvec_q4_0_2::kernels, 5},
     {host_matvec_q4_K_0::kernels, 8},
     {host_matvec_q4_K_1::kernels, 8},
-    {host_matvec_q4_K_2::kernels, 6},
+    {host_matvec_q4_K_2::kernels, 5},
     {host_matvec_q4_K_q6_K_0::kernels, 8},
     {host_matvec_q4_K_q6_K_1::kernels, 8},
-    {host_matvec_q4_K_q6_K_2::kernels, 6},
+    {host_matvec_q4_K_q6_K_2::kernels, 5},
     {host_matvec_q6_K_0::kernels, 8},
     {host_matvec_q6_K_1::kernels, 8},
-    {host_matvec_q6_K_2::kernels, 6},
+    {host_matvec_q6_K_2::kernels, 5},
     {host_matvec_q8_0_0::kernels, 8},
     {host_matvec_q8_0_1::kernels, 8},
-    {host_matvec_q8_0_2::kernels, 6},
+    {host_matvec_q8_0_2::kernels, 5},
     {host_row_0::kernels, 8},
     {host_row_1::kernels, 8},
 };

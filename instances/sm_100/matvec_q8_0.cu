@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2df64357a54d322a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0c16b5efe9002027.
 // sm_100: matvec_q8_0.
 #include "catena/instances/device_instance.cuh"
 
@@ -48,9 +48,9 @@ catena_mul_mat_q8_0_t128_m2_r2_c8_p1024_s4_bulk_global_sm_100(const __grid_const
     run_on_device<weights, p6>(args);
 }
 
-constexpr policy p7 = {.threads = 128, .min_blocks = 2, .rows = 1, .columns = 8, .piece = 1024, .stages = 2};
+constexpr policy p7 = {.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2};
 extern "C" __global__ __launch_bounds__(p7.threads, p7.min_blocks) void
-catena_mul_mat_q8_0_t128_m2_r1_c8_p1024_s2_plain_global_sm_100(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q8_0_t128_m2_r2_c8_p1024_s2_plain_global_sm_100(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p7>(args);
 }
 
@@ -63,7 +63,7 @@ const void* const kernels[8] = {
     reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m3_r2_c4_p1024_s4_bulk_shared_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m2_r2_c8_p1024_s4_bulk_shared_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m2_r2_c8_p1024_s4_bulk_global_sm_100),
-    reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m2_r1_c8_p1024_s2_plain_global_sm_100),
+    reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m2_r2_c8_p1024_s2_plain_global_sm_100),
 };
 
 }  // namespace catena::instances::sm_100_matvec_q8_0

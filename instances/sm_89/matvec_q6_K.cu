@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 43d1ef57aef1770a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b5928bf2bdfb0847.
 // sm_89: matvec_q6_K.
 #include "catena/instances/device_instance.cuh"
 
@@ -48,9 +48,9 @@ catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s4_async_global_sm_89(const __grid_const
     run_on_device<weights, p6>(args);
 }
 
-constexpr policy p7 = {.threads = 128, .min_blocks = 2, .rows = 1, .columns = 8, .piece = 1024, .stages = 2};
+constexpr policy p7 = {.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2};
 extern "C" __global__ __launch_bounds__(p7.threads, p7.min_blocks) void
-catena_mul_mat_q6_K_t128_m2_r1_c8_p1024_s2_plain_global_sm_89(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s2_plain_global_sm_89(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p7>(args);
 }
 
@@ -63,7 +63,7 @@ const void* const kernels[8] = {
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m3_r2_c4_p1024_s4_async_shared_sm_89),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s4_async_shared_sm_89),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s4_async_global_sm_89),
-    reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m2_r1_c8_p1024_s2_plain_global_sm_89),
+    reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s2_plain_global_sm_89),
 };
 
 }  // namespace catena::instances::sm_89_matvec_q6_K
