@@ -71,6 +71,13 @@ __global__ __launch_bounds__(row_policy.threads, row_policy.min_blocks) void row
     kernel::row_body<exec::cuda, row_policy, value_kind::rms_norm>(x, a);
 }
 
+constexpr policy glu_policy{.threads = 256, .vector = true};
+__global__ __launch_bounds__(glu_policy.threads, glu_policy.min_blocks) void glu_kernel(
+    const __grid_constant__ row_args a) {
+    exec::cuda x;
+    kernel::row_body<exec::cuda, glu_policy, value_kind::glu>(x, a);
+}
+
 constexpr policy matvec_policy{.threads = 128, .rows = 2, .columns = 2, .piece = 1024, .stages = 2};
 constexpr format_set weights = format_set::of(format::q4_K) | format::q6_K;
 __global__ __launch_bounds__(matvec_policy.threads, matvec_policy.min_blocks) void matvec_kernel(
@@ -86,7 +93,8 @@ __global__ void real_kernel(const float* in, float* out, int n) {
     const real a = x.load(in + i), b = x.load(in + n + i);
     const real sum = (a + b) * a - b / a;
     const real mixed = fma(sum, a, sqrt(b)) + from_half(to_half(a)) + from_bfloat16(to_bfloat16(b));
-    x.store(out + i, mixed + from_int(to_int(a)) + from_int(to_int8(b)) - abs(a));
+    const real curved = exp(a) + tanh(a) * erf(b) + clamp(a, -b, b);
+    x.store(out + i, curved + mixed + from_int(to_int(a)) + from_int(to_int8(b)) - abs(a));
 }
 
 #endif

@@ -1,5 +1,5 @@
 // Prints a hash of the results of every operation of `real` in a kernel on the host executor, and
-// of a row and a matvec body. Compiled with flags that license a compiler to change results: the
+// of row and matvec bodies. Compiled with flags that license a compiler to change results: the
 // lines must not change.
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
@@ -31,10 +31,13 @@ enum operation {
     fused,
     integers,
     narrow,
+    elementary,
+    comparison,
     operations
 };
-constexpr const char* names[] = {"a+b",  "a-b", "a*b",      "a/b",   "(a+b)-a*b",
-                                 "sqrt", "fma", "integers", "narrow"};
+constexpr const char* names[] = {"a+b",  "a-b", "a*b",      "a/b",    "(a+b)-a*b",
+                                 "sqrt", "fma", "integers", "narrow", "exp, tanh, erf",
+                                 "a<b"};
 
 struct real_args {
     const std::vector<real>* values;
@@ -56,7 +59,11 @@ void real_body(X& x, const real_args& a) {
         a.to[sum].add(u + real{0});
         a.to[product].add(u * real{0});
         a.to[product].add(u * real{1});
+        a.to[elementary].add(exp(u));
+        a.to[elementary].add(tanh(u));
+        a.to[elementary].add(erf(u));
         for (const real v : *a.values) {
+            a.to[comparison].add(std::uint64_t{less(u, v)});
             a.to[sum].add(u + v);
             a.to[difference].add(u - v);
             a.to[product].add(u * v);
@@ -74,8 +81,14 @@ void run_real(exec::host& x, const void* args) {
 
 constexpr policy row_policy{.threads = 64, .values = 8, .vector = true};
 void run_row(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, row_policy, value_kind::rms_norm>(x,
-                                                             *static_cast<const row_args*>(args));
+    kernel::row_body<exec::host, row_policy, value_kind::rms_norm>(
+        x, *static_cast<const row_args*>(args));
+}
+
+constexpr policy glu_policy{.threads = 64, .vector = true};
+void run_glu(exec::host& x, const void* args) {
+    kernel::row_body<exec::host, glu_policy, value_kind::glu>(x,
+                                                              *static_cast<const row_args*>(args));
 }
 
 constexpr policy matvec_policy{.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
@@ -126,6 +139,23 @@ bool run_bodies(exec::host_device& device) {
     r.x = x, r.weight = w, r.f32 = f32, r.f16 = f16, r.q8_1 = q8_1;
     r.k = r.quant_k = k, r.rows = 1, r.quant_blocks = static_cast<int>(q8_1_row_blocks(k)),
     r.eps = 1e-6f;
+    if (!run(device, run_row, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &r)) return false;
+
+    // Gated by itself, once by every function.
+    constexpr gate_function functions[] = {gate_function::none,     gate_function::silu,
+                                           gate_function::sigmoid,  gate_function::gelu,
+                                           gate_function::gelu_erf, gate_function::gelu_quick,
+                                           gate_function::relu,     gate_function::swiglu_oai};
+    hash gates;
+    for (const gate_function function : functions) {
+        row_args g = r;
+        g.weight = nullptr, g.f16 = nullptr, g.q8_1 = nullptr;
+        g.gate = x, g.function = function, g.alpha = 1.702f, g.limit = 1.5f;
+        if (!run(device, run_glu, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &g))
+            return false;
+        for (int i = 0; i < k; ++i) gates.add(real{f32[i]});
+    }
+    std::printf("gates %016llx\n", static_cast<unsigned long long>(gates.value));
     if (!run(device, run_row, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &r)) return false;
 
     matvec_args m;

@@ -58,12 +58,14 @@ CATENA_FN real exp(real v) {
 /// Within 1.4 ulp. A polynomial where 1 - 2 / (e^2v + 1) would cancel.
 CATENA_FN real tanh(real v) {
     const real a = abs(v), square = v * v;
+    real t;
     if (less(a, real{0.6f})) {
         const float p[] = {-0x1.9c6118p-8f, 0x1.5a2e18p-6f, -0x1.b95fa6p-5f, 0x1.110f1ap-3f,
                            -0x1.555554p-2f};
-        return fma(v * square, polynomial(square, p), v);
+        t = fma(a * square, polynomial(square, p), a);
+    } else {
+        t = real{1} - real{2} / (exp(a + a) + real{1});
     }
-    const real t = real{1} - real{2} / (exp(a + a) + real{1});
     return from_bits(bits_of(t) | (bits_of(v) & 0x80000000u));
 }
 

@@ -1,0 +1,104 @@
+// exp, tanh and erf on `real` against the C library in double, over all floats.
+#include "catena/exec/elementary.hpp"
+
+#include "catena_test/catch.hpp"
+#include "real_values.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+using namespace catena;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Distance in units of the last place of the float nearest to `exact`; NaN and infinity are hit or
+/// missed.
+double ulps(real got, double exact) {
+    const auto nearest = static_cast<float>(exact);
+    if (std::isnan(exact)) return is_nan(got) ? 0 : INFINITY;
+    if (std::isinf(nearest) || std::isinf(got.v)) return got.v == nearest ? 0 : INFINITY;
+    int exponent = 0;
+    std::frexp(exact, &exponent);
+    return std::fabs(double{got.v} - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
+}
+
+struct worst {
+    double distance = 0;
+    float at = 0;
+    void add(float v, double d) {
+        if (!(d <= distance)) distance = d, at = v;
+    }
+};
+
+/// Every 4093rd bit pattern, so all exponents of both signs, NaNs and infinities too; and all
+/// floats around the places where a function changes its formula.
+template <class Function, class Exact>
+worst worst_of(Function function, Exact exact, const std::vector<float>& seams) {
+    worst found;
+    const auto try_bits = [&](std::uint32_t bits) {
+        const real v = from_bits(bits);
+        found.add(v.v, ulps(function(v), exact(double{v.v})));
+    };
+    for (std::uint64_t bits = 0; bits <= 0xffffffffu; bits += 4093)
+        try_bits(static_cast<std::uint32_t>(bits));
+    for (const float seam : seams)
+        for (std::uint32_t i = 0; i < 2000; ++i) try_bits(bits_of(real{seam}) - 1000 + i);
+    for (const real v : catena_test::real_values()) try_bits(bits_of(v));
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("exp is within 1.1 ulp of the exact value, subnormal results included") {
+    const worst w = worst_of([](real v) { return exp(v); }, [](double v) { return std::exp(v); },
+                             {88.7228f, 89.0f, -87.3365f, -103.9721f, -104.0f, 0.34657f});
+    INFO("at " << w.at);
+    CHECK(w.distance <= 1.1);
+}
+
+TEST_CASE("tanh is within 1.4 ulp of the exact value") {
+    const worst w = worst_of([](real v) { return tanh(v); }, [](double v) { return std::tanh(v); },
+                             {0.6f, -0.6f, 9.01f, 44.5f});
+    INFO("at " << w.at);
+    CHECK(w.distance <= 1.4);
+}
+
+TEST_CASE("erf is within 1.1 ulp of the exact value") {
+    const worst w = worst_of([](real v) { return erf(v); }, [](double v) { return std::erf(v); },
+                             {1.0f, -1.0f, 3.83f, 3.95f});
+    INFO("at " << w.at);
+    CHECK(w.distance <= 1.1);
+}
+
+TEST_CASE("beyond the range exp is infinite or zero, tanh and erf are one") {
+    for (const float v : {89.0f, 1e30f, infinity}) {
+        CHECK(exp(real{v}).v == infinity);
+        CHECK(bits_of(exp(real{-16 * v})) == 0);
+        CHECK(tanh(real{v}).v == 1);
+        CHECK(tanh(real{-v}).v == -1);
+        CHECK(erf(real{v}).v == 1);
+        CHECK(erf(real{-v}).v == -1);
+    }
+    real (*const functions[])(real) = {exp, tanh, erf};
+    for (const auto function : functions) {
+        CHECK(bits_of(function(from_bits(0x7fffffffu))) == 0x7fffffffu);
+        CHECK(is_nan(function(from_bits(0xffc00001u))));
+    }
+    CHECK(bits_of(tanh(real{-0.0f})) == 0x80000000u);
+    CHECK(bits_of(erf(real{-0.0f})) == 0x80000000u);
+    CHECK(exp(real{-0.0f}).v == 1);
+}
+
+TEST_CASE("a comparison is that of numbers, subnormal ones too, and false for NaN") {
+    for (const real a : catena_test::real_values(3))
+        for (const real b : catena_test::real_values(5)) REQUIRE(less(a, b) == (a.v < b.v));
+    CHECK_FALSE(less(real{-0.0f}, real{0}));
+    CHECK(clamp(real{3}, real{-1}, real{2}).v == 2);
+    CHECK(clamp(real{-3}, real{-1}, real{2}).v == -1);
+    CHECK(clamp(real{1}, real{-1}, real{2}).v == 1);
+    CHECK(is_nan(clamp(from_bits(0x7fffffffu), real{-1}, real{2})));
+}
