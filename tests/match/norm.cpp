@@ -35,9 +35,9 @@ TEST_CASE("a norm, its weight and a quantized matmul are a place", "[match]") {
     plain_case c;
     const match m = match_at(c.g, c.norm);
     REQUIRE(m.found());
-    CHECK(m.x == c.x);
+    CHECK(m.x.tensor == c.x);
     CHECK(m.weight == c.w);
-    CHECK(m.residual == no_tensor);
+    CHECK(m.residual.tensor == no_tensor);
     CHECK(m.activation == c.mul);
     CHECK(m.eps == 1e-5f);
     CHECK(m.quant_k == 512);
@@ -171,8 +171,8 @@ TEST_CASE("the residual chain takes the ADD before the norm", "[match][residual]
     SECTION("and does not write the sum that nobody else reads") {
         const match m = match_at(g, norm, true);
         REQUIRE(m.found());
-        CHECK(m.x == x);
-        CHECK(m.residual == r);
+        CHECK(m.x.tensor == x);
+        CHECK(m.residual.tensor == r);
         CHECK(m.add == g.position(sum));
         CHECK_FALSE(m.sum_needed);
     }

@@ -10,11 +10,11 @@ TEST_CASE("a pattern tells the ops before the value and the matrices after it", 
     const pattern p = pattern_of(chain_of("c", true, true, q4 | q6));
     CHECK(p.known);
     CHECK(p.residual);
-    CHECK(p.norm);
+    CHECK(p.value == value_kind::rms_norm);
     CHECK(p.scale);
     CHECK(p.sum_emits == format_set::of(format::f32));
     CHECK(p.emits == format_set::of(format::f32));
-    CHECK(p.activation == format::q8_1);
+    CHECK(p.activations == format_set::of(format::q8_1));
     CHECK(p.dense == (q4 | q6));
     CHECK(p.expert == (q4 | q6));
     CHECK(p.length() == 3);

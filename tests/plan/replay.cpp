@@ -106,6 +106,109 @@ std::string at_node(int i, const std::string& what) {
     return "node " + std::to_string(i) + ": " + what;
 }
 
+/// The sources of a covered node that its step does not read from the graph's memory: results of
+/// the step itself, and a matmul's activation.
+std::uint32_t internal_sources(const graph_view& view, const range<std::int32_t>& covered,
+                               std::int32_t n) {
+    const tensor& t = view.node(n);
+    const bool matmul = t.kind == op::mul_mat || t.kind == op::mul_mat_id;
+    std::uint32_t bits = matmul ? 2u : 0u;
+    for (int s = 0; s < max_src; ++s) {
+        std::int32_t source = t.src[s];
+        while (source != no_tensor && named_by(view.at(source)) != no_tensor)
+            source = named_by(view.at(source));
+        for (const std::int32_t other : covered)
+            if (source != no_tensor && source == view.nodes[other]) bits |= 1u << s;
+    }
+    return bits;
+}
+
+/// What every byte of the workspace holds: one layout of one chain's activation.
+class activation_room {
+  public:
+    /// Lets step `index` read and write. Empty, or what is wrong.
+    std::string run(const plan& plan, int index) {
+        const step& s = plan.steps()[static_cast<std::size_t>(index)];
+        if (s.what.needs.kind == skeleton::row) {
+            for (const format f : activation_layouts)
+                if (s.what.needs.emits.has(f))
+                    if (std::string d = write(plan, s.chain, f); !d.empty()) return d;
+            return "";
+        }
+        const part wanted = part_of(plan, s.chain, s.what.needs.activation);
+        const auto there = parts_.find(wanted.first);
+        if (there == parts_.end() || !(there->second == wanted))
+            return "its activation is not, or no longer, in the workspace";
+        for (int m = 0; m < s.what.member_count; ++m)
+            if (const std::int32_t c = plan.makes(index, m); c >= 0)
+                if (std::string d = write(plan, c, format::q8_1); !d.empty()) return d;
+        return "";
+    }
+
+  private:
+    struct part {
+        std::int64_t first, last;
+        std::int32_t chain;
+        format layout;
+        bool operator==(const part& o) const {
+            return first == o.first && last == o.last && chain == o.chain && layout == o.layout;
+        }
+    };
+    std::map<std::int64_t, part> parts_;
+
+    static part part_of(const plan& plan, std::int32_t chain, format layout) {
+        const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
+        const step& maker = plan.steps()[static_cast<std::size_t>(c.made_by)];
+        int layouts = 0;
+        for (const format f : activation_layouts) layouts += maker.what.needs.emits.has(f);
+        const std::int64_t first = c.workspace_offset[layout_number(layout)];
+        return {first, first + c.workspace_bytes / std::max(layouts, 1), chain, layout};
+    }
+
+    std::string write(const plan& plan, std::int32_t chain, format layout) {
+        const part fresh = part_of(plan, chain, layout);
+        if (fresh.first % 256 != 0 || fresh.last > plan.workspace_bytes())
+            return "an activation is not inside the workspace";
+        for (auto it = parts_.begin(); it != parts_.end();)
+            it = it->second.first < fresh.last && fresh.first < it->second.last ? parts_.erase(it)
+                                                                               : std::next(it);
+        parts_[fresh.first] = fresh;
+        return "";
+    }
+};
+
+/// Does step `s` multiply, or quantize, the value that the engine's matmuls read?
+std::string activation_of(const replay& engine, const replay& now, const plan& plan,
+                          const step& s) {
+    const graph_view& view = engine.view;
+    const planned_chain& c = plan.chains()[static_cast<std::size_t>(s.chain)];
+    const auto seen = [&engine](std::int32_t n) -> const std::vector<run>& {
+        return engine.seen[static_cast<std::size_t>(n)][1];
+    };
+    const auto matmuls = [&](const step& group, auto&& wrong) -> std::string {
+        for (const std::int32_t n : plan.covered(group))
+            if (const op kind = view.node(n).kind; kind == op::mul_mat || kind == op::mul_mat_id)
+                if (wrong(n)) return at_node(n, "its activation was made from other bytes");
+        return "";
+    };
+    const bool engines = c.kind == value_kind::plain &&
+                         plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind ==
+                             skeleton::row;
+    if (s.what.needs.kind != skeleton::row && !engines)
+        return matmuls(s, [&](std::int32_t n) {
+            return seen(n).size() != 1 || seen(n)[0].writer == symbolic_memory::nobody ||
+                   view.nodes[seen(n)[0].writer] != c.activation;
+        });
+    if (s.what.needs.kind != skeleton::row || !engines) return "";
+    const auto read = now.memory.read(view.at(c.activation));
+    for (const step& reader : plan.steps())
+        if (reader.chain == s.chain && reader.what.needs.kind != skeleton::row)
+            if (std::string d = matmuls(reader, [&](std::int32_t n) { return seen(n) != read; });
+                !d.empty())
+                return d;
+    return "";
+}
+
 }  // namespace
 
 std::string difference(const graph_view& view, const plan& plan) {
@@ -122,14 +225,7 @@ std::string difference(const graph_view& view, const plan& plan) {
 
     replay planned(view);
     planned.version = engine.version;  // a node that reads the same makes the same
-    // The workspace: which chain's activation each byte holds.
-    std::map<std::int64_t, std::pair<std::int64_t, std::int32_t>> workspace;
-    const auto holds = [&](std::int64_t from, std::int64_t to, std::int32_t chain) {
-        for (const auto& [first, end_and_chain] : workspace)
-            if (end_and_chain.second == chain && first <= from && to <= end_and_chain.first)
-                return true;
-        return false;
-    };
+    activation_room workspace;
     const auto compare = [&](int i) -> std::string {
         const auto node = static_cast<std::size_t>(i);
         for (std::size_t s = 0; s < planned.seen[node].size(); ++s)
@@ -143,56 +239,25 @@ std::string difference(const graph_view& view, const plan& plan) {
     for (int i = 0; i < view.size(); ++i) {
         for (; next < plan.steps().size() && plan.steps()[next].launch_at == i; ++next) {
             const step& s = plan.steps()[next];
-            const planned_chain& c = plan.chains()[static_cast<std::size_t>(s.chain)];
             const range<std::int32_t> covered = plan.covered(s);
             const bool is_row = s.what.needs.kind == skeleton::row;
             for (const std::int32_t n : covered) {
-                std::uint32_t skip = 0;
-                if (!is_row) skip = 2;  // the activation comes from the workspace
-                for (int src = 0; src < 2 && is_row; ++src)
-                    for (const std::int32_t other : covered)
-                        if (view.node(n).src[src] == view.nodes[other]) skip |= 1u << src;
+                const std::uint32_t skip = internal_sources(view, covered, n);
                 planned.read(n, skip);
                 for (int src = 0; src < max_src; ++src) {
                     const std::int32_t t = view.node(n).src[src];
                     if (t == no_tensor || (skip >> src & 1u) != 0) continue;
                     for (const std::int32_t w : covered)
                         if (!plan.at(w).elided && overlap(view.at(t), view.node(w)) &&
-                            !(is_row && same_elements(view.at(t), view.node(w))))
+                            !((is_row || w == n) && same_elements(view.at(t), view.node(w))))
                             return at_node(
                                 w, "its step writes over what another of its threads reads");
                 }
                 if (std::string d = compare(n); !d.empty()) return d;
             }
-            if (!is_row && c.norm >= 0)
-                for (const std::int32_t n : covered) {
-                    const auto& read = engine.seen[static_cast<std::size_t>(n)][1];
-                    if (read.size() != 1 || read[0].writer != (c.mul >= 0 ? c.mul : c.norm))
-                        return at_node(n, "its activation was not the chain's value");
-                }
-            if (is_row) {
-                if (covered.size() ==
-                    0) {  // a value of the engine's: every reader of it must have seen this
-                    const auto now = planned.memory.read(view.at(c.activation));
-                    for (const step& reader : plan.steps())
-                        if (reader.chain == s.chain && reader.what.needs.kind == skeleton::matvec)
-                            for (const std::int32_t n : plan.covered(reader))
-                                if (engine.seen[static_cast<std::size_t>(n)][1] != now)
-                                    return at_node(n,
-                                                   "its activation was quantized from other bytes");
-                }
-                const std::int64_t first = c.workspace_offset;
-                const std::int64_t last = first + c.workspace_bytes;
-                if (first % 256 != 0 || last > plan.workspace_bytes())
-                    return at_node(i, "its activation is not inside the workspace");
-                for (auto it = workspace.begin(); it != workspace.end();)
-                    it = it->first < last && first < it->second.first ? workspace.erase(it)
-                                                                      : std::next(it);
-                workspace[first] = {last, s.chain};
-            } else if (!holds(c.workspace_offset, c.workspace_offset + c.workspace_bytes,
-                              s.chain)) {
-                return at_node(i, "its activation is no longer in the workspace");
-            }
+            if (std::string d = activation_of(engine, planned, plan, s); !d.empty()) return d;
+            if (std::string d = workspace.run(plan, static_cast<int>(next)); !d.empty())
+                return at_node(i, d);
             for (const std::int32_t n : covered)
                 if (!plan.at(n).elided) planned.write(n);
             for (const std::int32_t n :
@@ -242,10 +307,14 @@ std::string inconsistency(const graph_view& view, const plan& plan) {
             if (step_of[static_cast<std::size_t>(n)] >= 0) return at_node(n, "two steps cover it");
             step_of[static_cast<std::size_t>(n)] = static_cast<std::int32_t>(s);
         }
-        const bool is_row = step.what.needs.kind == skeleton::row;
-        if (!is_row &&
-            plan.covered(step).size() != static_cast<std::size_t>(step.what.member_count))
-            return "a group covers other nodes than its members";
+        if (step.what.needs.kind != skeleton::row) {
+            int outputs = 0;
+            for (const std::int32_t n : plan.covered(step)) outputs += plan.at(n).elided ? 0 : 1;
+            for (int m = 0; m < step.what.member_count; ++m)
+                outputs += step.what.member[m].written ? 0 : 1;
+            if (outputs != step.what.member_count)
+                return "a group writes other results than its members'";
+        }
         if (step.row < 0 || step.row >= plan.rows().row_count) return "a step has no row";
     }
     for (int i = 0; i < view.size(); ++i) {

@@ -53,7 +53,7 @@ TEST_CASE("what is elided is in nobody's way", "[schedule]") {
     up.launch_at = 0;
     up.nodes = {{2, false, 0}};
     schedule s(index);
-    CHECK(s.blocker(up) == 0);
+    CHECK(s.blocker(up) == 1);
     up.nodes[0].elided = true;
     CHECK(s.blocker(up) == -1);
 }

@@ -69,6 +69,17 @@ struct graph_view {
     const tensor& node(int i) const { return tensors[nodes[i]]; }
 };
 
+/// A run of things that somebody else owns.
+template <class T>
+struct range {
+    const T* first = nullptr;
+    const T* last = nullptr;
+    const T* begin() const { return first; }
+    const T* end() const { return last; }
+    std::size_t size() const { return static_cast<std::size_t>(last - first); }
+    const T& operator[](std::size_t i) const { return first[i]; }
+};
+
 constexpr std::int64_t elements(const tensor& t) { return t.ne[0] * t.ne[1] * t.ne[2] * t.ne[3]; }
 
 /// The tensor whose memory `t` names: what it says, or the source that its op can only rename.

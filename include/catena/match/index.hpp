@@ -1,6 +1,6 @@
 // What matching and planning ask of a graph again and again, computed once per plan in linear time:
-// where a tensor is produced, whose memory it names, who reads that memory, and whether anybody
-// outside may.
+// where a tensor is produced, whose memory it names, who reads that memory, which bytes it holds,
+// and whether anybody outside may look at it.
 #pragma once
 
 #include "catena/match/check.hpp"
@@ -18,6 +18,18 @@ struct use {
     std::int32_t slot = 0;   ///< index into src
 };
 
+/// The bytes of an allocated tensor; none when it has no elements.
+struct extent {
+    std::int32_t buffer = no_buffer;  ///< no_buffer: nowhere yet, or an address without a buffer
+    std::uint64_t begin = 0, end = 0;
+};
+
+/// What a node reads that may change while the graph runs.
+struct read_edge {
+    std::int32_t tensor = no_tensor;
+    std::int32_t slot = 0;
+};
+
 /// A tensor's root is the tensor whose memory it names: itself, or the end of its
 /// chain of names.
 class graph_index {
@@ -29,13 +41,25 @@ class graph_index {
         view = graph;
         if (status s = check(view, position_); !s.ok()) return s;
         if (status s = find_roots(); !s.ok()) return s;
+        find_extents();
         count_uses();
         find_outsiders();
+        find_reads();
         return {};
     }
 
     std::int32_t position(std::int32_t tensor) const { return position_[at(tensor)]; }
     std::int32_t root(std::int32_t tensor) const { return root_[at(tensor)]; }
+    const extent& bytes(std::int32_t tensor) const { return extents_[at(tensor)]; }
+
+    /// Does the node at this position launch something that touches elements?
+    bool acts(std::int32_t position) const { return acts_[at(position)] != 0; }
+
+    /// What such a node reads, weights left out.
+    range<read_edge> reads(std::int32_t position) const {
+        const read_edge* first = reads_.data() + first_read_[at(position)];
+        return {first, reads_.data() + first_read_[at(position) + 1]};
+    }
 
     /// Readers of the memory of a root: every edge of a node that launches something and moves
     /// elements.
@@ -60,9 +84,16 @@ class graph_index {
 
     /// A leaf flagged as a weight that no node of the view writes: it may be read at any time.
     bool constant(std::int32_t tensor) const {
-        const graph_view& v = view;
-        return v.at(tensor).weight && v.at(tensor).kind == op::none && position(tensor) < 0 &&
+        const catena::tensor& t = view.at(tensor);
+        return t.weight && t.kind == op::none && position(tensor) < 0 &&
                !written_in_place(root(tensor));
+    }
+
+    /// The one edge that reads a value, or node -1: nobody or several do, or somebody outside may.
+    use only_reader(std::int32_t tensor) const {
+        const bool seen = root(tensor) != tensor || reader_count(tensor) != 1 ||
+                          marks_[at(tensor)] != 0;
+        return seen ? use{} : *readers_begin(tensor);
     }
 
     /// Where the value of a root begins and ends to matter: positions; -1: before the view, max:
@@ -70,14 +101,20 @@ class graph_index {
     std::int32_t live_from(std::int32_t root) const { return position_[at(root)]; }
     std::int32_t live_until(std::int32_t root) const { return last_use_[at(root)]; }
 
+    /// Nodes run on more than one of the engine's streams.
+    bool many_streams() const { return many_streams_; }
+
     static constexpr std::int32_t forever = std::numeric_limits<std::int32_t>::max();
 
   private:
     enum mark : std::uint8_t { outside = 1, is_output = 2, in_place = 4 };
 
-    std::vector<std::int32_t> position_, root_, edges_, first_use_, last_use_;
+    std::vector<std::int32_t> position_, root_, edges_, first_use_, last_use_, first_read_;
     std::vector<use> uses_;
-    std::vector<std::uint8_t> marks_;
+    std::vector<read_edge> reads_;
+    std::vector<extent> extents_;
+    std::vector<std::uint8_t> marks_, acts_;
+    bool many_streams_ = false;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -103,14 +140,33 @@ class graph_index {
         return {};
     }
 
+    void find_extents() {
+        extents_.resize(at(view.tensor_count));
+        for (std::int32_t i = 0; i < view.tensor_count; ++i) {
+            const tensor& t = view.at(i);
+            const auto bytes = static_cast<std::uint64_t>(extent_bytes(t));
+            const std::uint64_t begin =
+                t.buffer != no_buffer ? t.offset : reinterpret_cast<std::uintptr_t>(t.data);
+            extents_[at(i)] = {t.buffer, begin, begin + bytes};
+        }
+        acts_.resize(at(view.node_count));
+        many_streams_ = false;
+        for (std::int32_t i = 0; i < view.node_count; ++i) {
+            const tensor& t = view.node(i);
+            acts_[at(i)] = !launches_nothing(t.kind) && elements(t) != 0;
+            many_streams_ = many_streams_ || t.stream != view.node(0).stream;
+        }
+    }
+
     /// An edge that moves data: a node that launches nothing, or touches no elements, only renames.
     template <class F>
     void each_read(F&& f) const {
         for (std::int32_t i = 0; i < view.node_count; ++i) {
+            if (!acts(i)) continue;
             const tensor& t = view.node(i);
-            if (launches_nothing(t.kind) || elements(t) == 0) continue;
             for (std::int32_t s = 0; s < max_src; ++s)
-                if (t.src[s] != no_tensor && elements(view.at(t.src[s])) != 0)
+                if (t.src[s] != no_tensor &&
+                    extents_[at(t.src[s])].begin != extents_[at(t.src[s])].end)
                     f(i, s, root_[at(t.src[s])]);
         }
     }
@@ -124,7 +180,7 @@ class graph_index {
             const tensor& t = view.node(i);
             for (const std::int32_t s : t.src)
                 if (s != no_tensor) ++edges_[at(s)];
-            if (t.view_src != no_tensor && !launches_nothing(t.kind) && elements(t) != 0) {
+            if (t.view_src != no_tensor && acts(i)) {
                 const std::int32_t root = root_[at(view.nodes[i])];
                 marks_[at(root)] |= in_place;
                 last_use_[at(root)] = i;
@@ -145,7 +201,7 @@ class graph_index {
     void find_outsiders() {
         for (std::int32_t t = 0; t < view.tensor_count; ++t) {
             const tensor& name = view.at(t);
-            if (elements(name) == 0) continue;
+            if (extents_[at(t)].begin == extents_[at(t)].end) continue;
             const std::int32_t root = root_[at(t)];
             if (name.uses == unknown_uses || name.uses == 0 || name.uses > edges_[at(t)])
                 marks_[at(root)] |= outside;
@@ -153,6 +209,19 @@ class graph_index {
             if (view.at(root).weight || (marks_[at(root)] & (outside | is_output)) != 0)
                 last_use_[at(root)] = forever;
         }
+    }
+
+    void find_reads() {
+        first_read_.assign(at(view.node_count) + 1, 0);
+        reads_.clear();
+        for (std::int32_t i = 0; i < view.node_count; ++i) {
+            first_read_[at(i)] = static_cast<std::int32_t>(reads_.size());
+            if (!acts(i)) continue;
+            const tensor& t = view.node(i);
+            for (std::int32_t s = 0; s < max_src; ++s)
+                if (t.src[s] != no_tensor && !constant(t.src[s])) reads_.push_back({t.src[s], s});
+        }
+        first_read_.back() = static_cast<std::int32_t>(reads_.size());
     }
 };
 

@@ -2,29 +2,37 @@
 // its value, or the reason why not. Use edges are followed, not neighbours.
 #pragma once
 
+#include "catena/match/gated.hpp"
 #include "catena/match/reader.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace catena {
 
-/// Kernels number rows and blocks of 32 values in 32 bits.
-inline constexpr std::int64_t max_values = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int32_t no_stream = -1;
 
 struct match {
     finding why;                                 ///< why.why is none when the chain fits
+    value_kind kind = value_kind::plain;
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
-    std::int32_t x = no_tensor;                  ///< what the chain reads
-    std::int32_t residual = no_tensor;
+    std::int32_t glu = -1, unary = -1;           ///< the same of a gated value: GLU or MUL, UNARY
+    row_operand x, residual, gate;               ///< what the chain reads
     std::int32_t weight = no_tensor;
-    float eps = 0;
+    float eps = 0, alpha = 0, limit = 0;
+    gate_function function = gate_function::none;
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
     std::int64_t quant_k = 0;             ///< elements of a row as the served matmuls read it
+    bool whole_blocks = true;  ///< rows of any served length put a block at the same place
     std::vector<reader> readers;  ///< of the activation through all its names, in node order
+    std::int32_t stream = no_stream;  ///< of the engine, on which all of it runs
     bool sum_needed = false;      ///< somebody else reads, or may read, x + residual
     bool f32_needed = false;      ///< somebody who cannot be served reads, or may read, the value
+
+    /// The node that stands for the place in reports.
+    std::int32_t node() const { return norm >= 0 ? norm : glu; }
 
     bool found() const { return why.why == reason::none; }
     int servable() const {
@@ -42,7 +50,9 @@ class matcher {
     /// A chain with a norm, at the RMS_NORM that is node `position`.
     match at_norm(std::int32_t position) const {
         match m;
+        m.kind = value_kind::rms_norm;
         m.norm = position;
+        m.stream = view_.node(position).stream;
         m.why = norm_fits(m);
         if (m.why.why != reason::none) return m;
         if (chain_.residual) m.why = residual_fits(m);
@@ -50,11 +60,35 @@ class matcher {
         return m;
     }
 
-    /// A chain without ops before the value, at a tensor of the engine's.
+    /// A chain of a gated value, at the GLU or MUL that is node `position`.
+    match at_gated(std::int32_t position) const {
+        match m;
+        m.kind = value_kind::glu;
+        m.glu = position;
+        m.stream = view_.node(position).stream;
+        m.activation = view_.nodes[position];
+        const gated v = gated_at(index_, position);
+        m.why = v.why;
+        if (m.found()) m.why = rows_fit(index_, position, m.activation);
+        if (m.found() && elements(view_.at(m.activation)) > max_values)
+            m.why = {position, reason::too_large, elements(view_.at(m.activation)), max_values};
+        if (!m.found()) return m;
+        m.unary = v.unary;
+        m.x = v.x;
+        m.gate = v.gate;
+        m.function = v.function;
+        m.alpha = v.alpha;
+        m.limit = v.limit;
+        read_activation(m);
+        return m;
+    }
+
+    /// A chain without ops before the value, at a tensor that somebody else writes.
     match at_value(std::int32_t value) const {
         match m;
-        m.x = m.activation = value;
         const tensor& t = view_.at(value);
+        m.x = {value, 0, strides_of(t)};
+        m.activation = value;
         m.why = {index_.position(value), plain_rows(t), t.nb[0], 4};
         if (m.found() && index_.written_in_place(index_.root(value)))
             m.why.why = reason::written_in_place;
@@ -67,7 +101,6 @@ class matcher {
         };
         m.readers.erase(std::remove_if(m.readers.begin(), m.readers.end(), elsewhere),
                         m.readers.end());
-        m.f32_needed = false;  // the engine wrote it
         return m;
     }
 
@@ -80,42 +113,17 @@ class matcher {
         return view_.at(view_.node(position).src[slot]);
     }
 
-    /// What every node of a chain must be, whatever its op.
-    finding node_fits(std::int32_t position, int sources) const {
-        const tensor& t = view_.node(position);
-        for (int s = 0; s < sources; ++s)
-            if (t.src[s] == no_tensor) return {position, reason::missing_source};
-        for (int s = sources; s < max_src; ++s)
-            if (t.src[s] != no_tensor) return {position, reason::extra_source};
-        if ((t.flags & flag_compute) == 0) return {position, reason::not_computed};
-        if (elements(t) == 0) return {position, reason::no_elements};
-        if (t.type != format::f32) return {position, reason::not_f32};
-        if (t.view_src != no_tensor || index_.written_in_place(view_.nodes[position]))
-            return {position, reason::written_in_place};
-        return {};
-    }
-
-    static bool same_shape(const tensor& a, const tensor& b) {
-        return a.ne[0] == b.ne[0] && a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];
-    }
-
-    finding rows_fit(std::int32_t position, std::int32_t tensor_index) const {
-        const tensor& t = view_.at(tensor_index);
-        const reason r = plain_rows(t);
-        if (r != reason::none) return {position, r, t.nb[0], 4};
-        return {};
-    }
-
     finding norm_fits(match& m) const {
-        if (finding f = node_fits(m.norm, 1); f.why != reason::none) return f;
+        if (finding f = node_fits(index_, m.norm, 1); f.why != reason::none) return f;
         const tensor& n = view_.node(m.norm);
-        m.x = n.src[0];
-        if (!same_shape(n, view_.at(m.x))) return {m.norm, reason::reshaped};
-        if (finding f = rows_fit(m.norm, m.x); f.why != reason::none) return f;
+        const tensor& x = view_.at(n.src[0]);
+        m.x = {n.src[0], 0, strides_of(x)};
+        if (!same_shape(n, x)) return {m.norm, reason::reshaped};
+        if (finding f = rows_fit(index_, m.norm, m.x.tensor); f.why != reason::none) return f;
         if (elements(n) > max_values) return {m.norm, reason::too_large, elements(n), max_values};
         std::memcpy(&m.eps, &n.params[0], sizeof(m.eps));
         m.activation = view_.nodes[m.norm];
-        return chain_.scale ? scale_fits(m) : rows_fit(m.norm, m.activation);
+        return chain_.scale ? scale_fits(m) : rows_fit(index_, m.norm, m.activation);
     }
 
     /// The norm's result is not written: its MUL must be its only reader.
@@ -133,7 +141,7 @@ class matcher {
 
         m.mul = only->node;
         const tensor& mul = view_.node(m.mul);
-        if (finding f = node_fits(m.mul, 2); f.why != reason::none) return f;
+        if (finding f = node_fits(index_, m.mul, 2); f.why != reason::none) return f;
         if (only->slot > 1) return {m.mul, reason::missing_source};
         const tensor& normed = src(m.mul, only->slot);
         if (!names_whole(view_, mul.src[only->slot], n) || !same_shape(normed, view_.at(n)) ||
@@ -142,7 +150,7 @@ class matcher {
         m.weight = mul.src[1 - only->slot];
         m.activation = view_.nodes[m.mul];
         if (finding f = weight_fits(m); f.why != reason::none) return f;
-        return rows_fit(m.mul, m.activation);
+        return rows_fit(index_, m.mul, m.activation);
     }
 
     finding weight_fits(const match& m) const {
@@ -151,22 +159,21 @@ class matcher {
         if (!index_.constant(m.weight)) return {m.mul, reason::weight_not_leaf};
         if (w.type != format::f32) return {m.mul, reason::weight_not_f32};
         if (w.ne[0] != k || elements(w) != k) return {m.mul, reason::weight_shape, elements(w), k};
-        if (w.nb[0] != 4) return {m.mul, reason::not_unit_stride, w.nb[0], 4};
-        return {};
+        return rows_fit(index_, m.mul, m.weight);
     }
 
     /// x is the result of an ADD of two tensors of its shape: the chain takes the ADD over.
     finding residual_fits(match& m) const {
-        const std::int32_t sum = m.x;
+        const std::int32_t sum = m.x.tensor;
         m.add = index_.position(sum);
         if (m.add < 0 || view_.at(sum).kind != op::add) return {m.norm, reason::no_residual};
-        if (finding f = node_fits(m.add, 2); f.why != reason::none) return f;
+        if (finding f = node_fits(index_, m.add, 2); f.why != reason::none) return f;
         for (const int s : {0, 1}) {
             if (!same_shape(src(m.add, s), view_.at(sum))) return {m.add, reason::no_residual};
-            if (finding f = rows_fit(m.add, view_.at(sum).src[s]); f.why != reason::none) return f;
+            if (finding f = rows_fit(index_, m.add, view_.at(sum).src[s]); f.why != reason::none) return f;
         }
-        m.x = view_.at(sum).src[0];
-        m.residual = view_.at(sum).src[1];
+        m.x = {view_.at(sum).src[0], 0, strides_of(src(m.add, 0))};
+        m.residual = {view_.at(sum).src[1], 0, strides_of(src(m.add, 1))};
         m.sum_needed =
             index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
         return {};
@@ -181,16 +188,28 @@ class matcher {
             reader r = read_of(view_, chain_, value, *u);
             if (r.servable() && !index_.constant(view_.node(u->node).src[0]))
                 r.left.why = reason::weight_not_leaf;
-            const std::int64_t length = view_.at(view_.node(u->node).src[u->slot]).ne[0];
-            if (r.servable()) {
-                const std::int64_t k = view_.at(value).ne[0];
-                if (m.quant_k == 0) m.quant_k = length;
-                if (length != m.quant_k || (length % k != 0 && k % length != 0))
-                    r.left = {u->node, reason::row_length, length, m.quant_k};
-            }
+            if (r.servable()) judge_row(m, r, view_.node(u->node).src[u->slot]);
             m.f32_needed = m.f32_needed || !r.servable();
             m.readers.push_back(r);
         }
+    }
+
+    /// Readers of different row lengths share one quantized copy where padding moves no block.
+    void judge_row(match& m, reader& r, std::int32_t name) const {
+        const std::int64_t k = view_.at(m.activation).ne[0];
+        const std::int64_t length = view_.at(name).ne[0];
+        const bool whole = stored_elements(format::q8_1, length) == length;
+        if (m.quant_k == 0) {
+            m.quant_k = length;
+            m.whole_blocks = whole;
+        }
+        const bool together = length == m.quant_k || (whole && m.whole_blocks);
+        if (!together || (length % k != 0 && k % length != 0))
+            r.left = {r.node, reason::row_length, length, m.quant_k};
+        else if (m.stream == no_stream)
+            m.stream = view_.node(r.node).stream;
+        else if (view_.node(r.node).stream != m.stream)
+            r.left = {r.node, reason::stream, view_.node(r.node).stream, m.stream};
     }
 };
 

@@ -1,93 +1,139 @@
 // The graph pattern of a chain, derived from its stages: which ops stand before the value that is
-// emitted and quantized, and which matrices may read it.
+// emitted and quantized, which matrices may read it, and what may be done with their outputs.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
 
 namespace catena {
 
+/// The formats in which a group can read its activation, in the order in which rows are asked.
+inline constexpr format activation_layouts[] = {format::q8_1, format::q8_1_mmq_d4,
+                                                format::q8_1_mmq_ds4};
+inline constexpr int layout_count = 3;
+
+constexpr int layout_number(format f) {
+    for (int i = 0; i < layout_count; ++i)
+        if (activation_layouts[i] == f) return i;
+    return -1;
+}
+
+/// The layout in which a matmul reads the activation of weights of this format: ds4 where the
+/// product needs the sum of the activation (table of formats, ggml-cuda's mmq); unknown: none yet.
+constexpr format matmul_layout(format weight) {
+    switch (weight) {
+        case format::q4_0:
+        case format::q4_1:
+        case format::q5_1:
+        case format::q4_K:
+        case format::q5_K:
+        case format::iq1_s:
+            return format::q8_1_mmq_ds4;
+        case format::q2_K:  // wants d2s6
+        case format::iq1_m:
+        case format::tq1_0:
+        case format::tq2_0:
+            return format::unknown;
+        default:
+            return format::q8_1_mmq_d4;
+    }
+}
+
 struct pattern {
     bool known = false;         ///< false: the stages have a shape that the matcher does not know
     bool residual = false;      ///< an ADD stands before the norm
     format_set sum_emits = {};  ///< formats of x + residual
-    bool norm = false;
-    bool scale = false;  ///< a MUL with a weight stands after it
+    value_kind value = value_kind::plain;
+    bool scale = false;  ///< a MUL with a weight stands after the norm
     format_set emits = {};
-    format activation = format::unknown;  ///< what the group reads; unknown: no group
-    format_set dense = {};                ///< formats of MUL_MAT readers
-    format_set expert = {};               ///< formats of MUL_MAT_ID readers
+    format_set activations = {};  ///< what the group reads; empty: no group
+    format_set dense = {};        ///< formats of MUL_MAT readers
+    format_set expert = {};       ///< formats of MUL_MAT_ID readers
+    epilogue_set epilogue = {};   ///< what may be done with their outputs
 
     /// Ops before the value.
-    int length() const { return (residual ? 1 : 0) + (norm ? 1 : 0) + (scale ? 1 : 0); }
-    bool has_group() const { return activation != format::unknown; }
+    int length() const {
+        return (residual ? 1 : 0) + (value != value_kind::plain ? 1 : 0) + (scale ? 1 : 0);
+    }
+    bool has_group() const { return !activations.empty(); }
 };
 
 /// Two chains of one family find the same places; they differ in the matrices that may read.
 constexpr bool same_family(const pattern& a, const pattern& b) {
-    return a.known == b.known && a.residual == b.residual && a.norm == b.norm &&
+    return a.known == b.known && a.residual == b.residual && a.value == b.value &&
            a.scale == b.scale && a.sum_emits == b.sum_emits && a.emits == b.emits &&
-           a.activation == b.activation;
+           a.activations == b.activations && a.epilogue == b.epilogue;
 }
 
-/// The pattern of `[add(residual) emit*] [rms_norm] [mul(weight)] emit* [quantize<F> group]`, where
-/// the norm may be missing only together with what stands around it (a value of the engine's that
-/// is quantized).
+namespace detail {
+
+/// Where a stage may stand in a chain: stages come in this order.
+enum class section : std::uint8_t { sum, value, scale, emit, quantize, group, epilogue };
+
+}  // namespace detail
+
+/// The pattern of `[add(residual) emit*] [rms_norm | glu] [mul(weight)] emit* [quantize<F...> group
+/// [epilogue]]`, where the norm may be missing only together with what stands around it (a value of
+/// the engine's that is quantized).
 constexpr pattern pattern_of(const lowered_chain& chain) {
+    using detail::section;
     pattern out;
-    int last = -1;
+    section last = section::sum;
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
-        int place = 0;
+        section here = section::sum;
         switch (s.kind) {
             case stage_kind::add:
                 if (s.reads != operand::residual || out.residual) return {};
                 out.residual = true;
-                place = 0;
                 break;
             case stage_kind::rms_norm:
-                if (out.norm) return {};
-                out.norm = true;
-                place = 1;
+            case stage_kind::glu:
+                if (out.value != value_kind::plain) return {};
+                out.value =
+                    s.kind == stage_kind::glu ? value_kind::glu : value_kind::rms_norm;
+                here = section::value;
                 break;
             case stage_kind::mul:
                 if (s.reads != operand::weight || out.scale) return {};
                 out.scale = true;
-                place = 2;
+                here = section::scale;
                 break;
-            case stage_kind::glu:
-            case stage_kind::epilogue:
-                return {};
             case stage_kind::emit:
-                if (out.residual && !out.norm) {
+                if (out.residual && out.value == value_kind::plain) {
                     out.sum_emits = out.sum_emits | s.formats;
-                    place = 0;
                 } else {
                     out.emits = out.emits | s.formats;
-                    place = 3;
+                    here = section::emit;
                 }
                 break;
             case stage_kind::quantize:
-                if (out.has_group() || s.formats.size() != 1) return {};
-                for (int f = 1; f < format_count; ++f)
-                    if (s.formats.has(static_cast<format>(f)))
-                        out.activation = static_cast<format>(f);
-                place = 4;
+                if (out.has_group()) return {};
+                out.activations = s.formats;
+                here = section::quantize;
                 break;
             case stage_kind::mul_mat:
                 out.dense = out.dense | s.formats;
-                place = 5;
+                here = section::group;
                 break;
             case stage_kind::mul_mat_id:
                 out.expert = out.expert | s.formats;
-                place = 5;
+                here = section::group;
+                break;
+            case stage_kind::epilogue:
+                if (!out.epilogue.empty()) return {};
+                out.epilogue = s.parts;
+                here = section::epilogue;
                 break;
         }
-        if (place < last) return {};
-        last = place;
+        if (here < last) return {};
+        last = here;
     }
+    const bool norm = out.value == value_kind::rms_norm;
     const bool around = out.residual || out.scale;
     const bool group = !out.dense.empty() || !out.expert.empty();
-    out.known = (out.norm || !around) && group == out.has_group() && (out.norm || group);
+    const bool epilogue = !out.epilogue.empty();
+    out.known = (norm || !around) && group == out.has_group() && (group || !epilogue) &&
+                (out.value != value_kind::plain || group);
     return out;
 }
 

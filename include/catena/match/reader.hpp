@@ -15,6 +15,8 @@ struct reader {
     std::int32_t node = -1;  ///< position
     std::int32_t slot = 0;
     bool expert = false;
+    skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
+    format layout = format::unknown;        ///< which it reads the activation
     finding left;  ///< why: none when a group may serve it
 
     bool servable() const { return left.why == reason::none; }
@@ -53,6 +55,7 @@ inline std::int32_t value_behind(const graph_view& view, std::int32_t name) {
 /// f32 with neighbours next to each other: what a kernel reads and writes row by row.
 inline reason plain_rows(const tensor& t) {
     if (t.type != format::f32) return reason::not_f32;
+    if (!t.reachable) return reason::unreachable;
     return t.nb[0] == 4 ? reason::none : reason::not_unit_stride;
 }
 
@@ -63,6 +66,7 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     if (info(w.type).role != format_role::weight) return {-1, reason::plain_weight};
     if (elements(w) == 0) return {-1, reason::no_elements};
     if (!w.weight || w.kind != op::none) return {-1, reason::weight_not_leaf};
+    if (!w.reachable) return {-1, reason::unreachable};
     if (!formats.has(w.type)) return {-1, reason::format_not_in_chain};
     if (w.ne[3] != 1 || (!expert && w.ne[2] != 1)) return {-1, reason::weight_batched};
     if (!contiguous(w)) return {-1, reason::weight_strided};
@@ -86,6 +90,7 @@ inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) 
 
 inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids,
                             const tensor& dst) {
+    if (!ids.reachable) return {-1, reason::unreachable};
     if (ids.type != format::i32 || ids.nb[0] != 4 || ids.ne[2] != 1 || ids.ne[3] != 1)
         return {-1, reason::expert_ids};
     const std::int64_t slots = ids.ne[0];

@@ -22,6 +22,10 @@ namespace catena {
     X(written_in_place, "the memory of a value of the chain is written in place by another node")  \
     X(no_elements, "it has no elements")                                                           \
     X(too_large, "a size of {have} is above {need}")                                               \
+    X(unreachable, "a value of the chain is not in memory that a kernel can reach")                \
+    X(gate_function_unknown, "no row computes the function of its gate")                           \
+    X(no_gate, "neither factor is a known function of a gate")                                     \
+    X(gate_read_elsewhere, "the function of the gate has other readers than its MUL")              \
     X(unscaled, "the norm's result is not read by a MUL with a weight")                            \
     X(read_elsewhere, "the norm's result has {have} readers, and only its MUL could be served")    \
     X(read_outside, "the norm's result is, or may be, read outside this graph")                    \
@@ -43,6 +47,7 @@ namespace catena {
     X(hint, "it carries a transform hint (op_params[1] is {have})")                                \
     X(activation_strided, "it reads the activation through a strided or partial view")             \
     X(row_length, "it reads rows of {have} elements, the first matmul reads rows of {need}")       \
+    X(stream, "it runs on stream {have} of the engine, the value is made on stream {need}")        \
     X(batched_result, "its result is not contiguous from column to column")                        \
     X(expert_ids, "its expert ids are not i32 of [slots, tokens]")                                 \
     X(matmul_shape, "the sizes of its weight, activation, ids and result do not fit together")     \
@@ -51,6 +56,8 @@ namespace catena {
     X(overlap, "the step would pass node {have}, which shares memory with it")                     \
     X(group_split,                                                                                 \
       "it is launched apart from its group: node {have} between them shares its memory")           \
+    X(epilogue_apart,                                                                              \
+      "what follows it stays with the engine: node {have} shares its memory, or no row does it")   \
     X(taken, "another step already covers the node")
 
 enum class reason : std::uint8_t {

@@ -12,20 +12,28 @@
 
 namespace catena {
 
-/// A place where a chain runs.
+/// A place where a chain runs: a value that is quantized once, and its readers.
 struct explained_chain {
     std::int32_t chain = -1;  ///< index into the table's chains
     std::string name;
+    value_kind kind = value_kind::plain;  ///< of the row step; plain too when an epilogue makes it
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of it
+    std::int32_t glu = -1, unary = -1;           ///< of a gated value
     std::int32_t activation = no_tensor;         ///< the tensor whose readers are served
-    std::vector<std::int32_t> served;            ///< nodes that read the quantized form
+    std::vector<std::int32_t> served;  ///< nodes of the steps that read the quantized form
     bool f32_written = false;         ///< somebody else reads, or may read, the activation
     bool sum_written = false;         ///< the same of x + residual
-    std::vector<std::int32_t> steps;  ///< indices into explanation::steps
+    std::int32_t made_by = -1;        ///< the step that quantizes it; index into explanation::steps
+    std::vector<std::int32_t> steps;  ///< its row step, if it has one, and those that read it
+
+    /// Quantized by a step that does nothing else.
+    bool standalone() const { return kind == value_kind::plain && !from_epilogue; }
+    bool from_epilogue = false;  ///< the step that makes it is another place's group
 };
 
 struct explained_step {
-    std::int32_t chain = -1;  ///< index into explanation::chains
+    std::int32_t chain = -1;  ///< index into explanation::chains: which it makes (row) or reads
+    std::vector<std::int32_t> makes;  ///< chains whose values its epilogues quantize
     std::string instance;     ///< the picked row's name
     std::int32_t launch_at = -1;
     std::vector<std::int32_t> nodes;  ///< positions that it covers

@@ -6,7 +6,6 @@
 #include "catena/pick/name.hpp"
 #include "catena/plan/plan.hpp"
 
-#include <algorithm>
 #include <string>
 
 namespace catena {
@@ -14,18 +13,27 @@ namespace catena {
 inline step_args plan::args(int i, void* workspace) const {
     const step& s = steps_[static_cast<std::size_t>(i)];
     const auto index = static_cast<std::size_t>(args_[static_cast<std::size_t>(i)].index);
-    void* activation = nullptr;
-    if (workspace != nullptr) activation = static_cast<std::byte*>(workspace) + s.workspace_offset;
+    const auto activation = [&](std::int32_t chain, format layout) -> void* {
+        const int l = layout_number(layout);
+        if (workspace == nullptr || l < 0) return nullptr;
+        return static_cast<std::byte*>(workspace) +
+               chains_[static_cast<std::size_t>(chain)].workspace_offset[l];
+    };
     step_args out;
     out.kind = s.what.needs.kind;
     if (out.kind == skeleton::row) {
         out.row = row_args_[index];
-        if (s.what.quant_k > 0) out.row.q8_1 = activation;
+        const format_set emits = s.what.needs.emits;
+        if (emits.has(format::q8_1)) out.row.q8_1 = activation(s.chain, format::q8_1);
+        if (emits.has(format::q8_1_mmq_d4))
+            out.row.q8_1_mmq_d4 = activation(s.chain, format::q8_1_mmq_d4);
+        if (emits.has(format::q8_1_mmq_ds4))
+            out.row.q8_1_mmq_ds4 = activation(s.chain, format::q8_1_mmq_ds4);
         return out;
     }
     const matvec_head& head = heads_[index];
     matvec_args& a = out.matvec;
-    a.x = activation;
+    a.x = activation(s.chain, s.what.needs.activation);
     a.ids = head.ids;
     a.x_bytes = head.x_bytes;
     a.ids_nb1 = head.ids_nb1;
@@ -37,8 +45,11 @@ inline step_args plan::args(int i, void* workspace) const {
     a.bands = head.bands;
     a.members = head.members;
     a.weights_early = true;  // only leaves flagged as weights become members
-    const auto first = members_.begin() + head.first_member;
-    std::copy(first, first + head.members, a.member);
+    for (std::int32_t m = 0; m < head.members; ++m) {
+        const stored_member& stored = members_[static_cast<std::size_t>(head.first_member + m)];
+        a.member[m] = stored.args;
+        if (stored.makes >= 0) a.member[m].q8_1 = activation(stored.makes, format::q8_1);
+    }
     return out;
 }
 

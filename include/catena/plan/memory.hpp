@@ -12,23 +12,17 @@ namespace catena {
 /// by buffer and offset or by address. Before allocation two values
 /// whose lifetimes overlap cannot share; all others might.
 inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
-    const tensor& s = g.view.at(a);
-    const tensor& t = g.view.at(b);
-    if (s.buffer != no_buffer && t.buffer != no_buffer) {
-        if (s.buffer != t.buffer) return false;
-        const auto end = [](const tensor& x) {
-            return x.offset + static_cast<std::uint64_t>(extent_bytes(x));
-        };
-        return s.offset < end(t) && t.offset < end(s);
-    }
-    if (elements(s) == 0 || elements(t) == 0) return false;
-    if (s.data != nullptr && t.data != nullptr) {
-        const auto at = [](const tensor& x) { return reinterpret_cast<std::uintptr_t>(x.data); };
-        const auto end = [&at](const tensor& x) {
-            return at(x) + static_cast<std::uintptr_t>(extent_bytes(x));
-        };
-        return at(s) < end(t) && at(t) < end(s);
-    }
+    const extent& x = g.bytes(a);
+    const extent& y = g.bytes(b);
+    if (x.buffer != no_buffer && y.buffer != no_buffer)
+        return x.buffer == y.buffer && x.begin < y.end && y.begin < x.end;
+    if (x.begin == x.end || y.begin == y.end) return false;
+    const auto address = [&g](std::int32_t t) {
+        return reinterpret_cast<std::uintptr_t>(g.view.at(t).data);
+    };
+    if (address(a) != 0 && address(b) != 0)
+        return address(a) < address(b) + (y.end - y.begin) &&
+               address(b) < address(a) + (x.end - x.begin);
     const std::int32_t first = g.root(a);
     const std::int32_t second = g.root(b);
     if (first == second) return true;
@@ -49,20 +43,12 @@ inline bool same_place(const tensor& a, const tensor& b) {
 }
 
 /// The largest power of two up to 16 that divides an address, or the offset where there is none
-/// yet.
-inline int base_alignment(const tensor& t) {
+/// yet, `bytes` further on.
+inline int base_alignment(const tensor& t, std::int64_t bytes = 0) {
     const std::uint64_t at = t.data != nullptr       ? reinterpret_cast<std::uintptr_t>(t.data)
                              : t.buffer != no_buffer ? t.offset
                                                      : 0;
-    const std::uint64_t bits = at | 16;
-    return static_cast<int>(bits & (~bits + 1));
-}
-
-/// The same for every row of a tensor.
-inline int row_alignment(const tensor& t) {
-    std::uint64_t bits = static_cast<std::uint64_t>(base_alignment(t));
-    for (int d = 1; d < 4; ++d)
-        if (t.ne[d] > 1) bits |= static_cast<std::uint64_t>(t.nb[d]);
+    const std::uint64_t bits = (at + static_cast<std::uint64_t>(bytes)) | 16;
     return static_cast<int>(bits & (~bits + 1));
 }
 

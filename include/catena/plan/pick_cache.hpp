@@ -12,8 +12,8 @@ class pick_cache {
   public:
     pick_cache(const table& rows, const preference& want) : table_(rows), want_(want) {}
 
-    /// What catena::pick says.
-    picked pick(const problem& p) {
+    /// What catena::pick says, until the next call.
+    const picked& pick(const problem& p) {
         const std::uint64_t h = hash(p);
         for (const entry& e : known_)
             if (e.hash == h && e.asked == p) return e.answer;
@@ -43,7 +43,8 @@ class pick_cache {
         mix(static_cast<std::uint64_t>(p.quant_k));
         mix(static_cast<std::uint64_t>(p.columns));
         for (int i = 0; i < p.member_count; ++i)
-            mix(static_cast<std::uint64_t>(p.member[i].rows) << 8 |
+            mix(static_cast<std::uint64_t>(p.member[i].rows) << 16 |
+                static_cast<std::uint64_t>(p.member[i].epilogue.bits) << 8 |
                 static_cast<unsigned>(p.member[i].type));
         return h;
     }

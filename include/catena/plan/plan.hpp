@@ -11,6 +11,7 @@
 #include "catena/plan/counters.hpp"
 #include "catena/plan/explain.hpp"
 #include "catena/plan/options.hpp"
+#include "catena/plan/slots.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +37,8 @@ struct node_plan {
 
 /// One launch.
 struct step {
-    std::int32_t chain = -1;      ///< index into chains() of the plan
+    std::int32_t chain = -1;      ///< index into chains() of the plan: the one whose value it makes
+                                  ///< (row) or reads (matvec, matmul)
     std::int32_t row = -1;        ///< index into the table's rows
     std::int32_t launch_at = -1;  ///< node position
     std::int32_t first_node = 0;  ///< into covered()
@@ -46,17 +48,22 @@ struct step {
     std::int32_t band_rows = 0;  ///< matvec
     std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
-    std::int64_t workspace_offset = 0;  ///< of the quantized activation that it writes or reads
 };
 
-/// A chain where it was found: its operands in node positions and tensor indices.
+/// A chain where it was found: a value that is quantized once, and its readers' steps. Node
+/// positions and tensor indices; -1: not part of it.
 struct planned_chain {
     std::int32_t chain = -1;  ///< index into the table's chains
+    value_kind kind = value_kind::plain;  ///< plain: the engine's value, or an epilogue's
     std::int32_t add = -1, norm = -1, mul = -1;
+    std::int32_t glu = -1, unary = -1;  ///< a gated value: GLU or MUL, and the UNARY of its gate
     std::int32_t activation = no_tensor;
+    std::int32_t made_by = -1;  ///< the step that quantizes it: a row step, or a matvec whose
+                                ///< epilogue does
     bool f32_written = false;  ///< somebody else reads, or may read, the activation
     bool sum_written = false;  ///< the same of x + residual
-    std::int64_t workspace_offset = 0, workspace_bytes = 0;
+    std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts
+    std::int64_t workspace_bytes = 0;                  ///< of all its layouts
 };
 
 /// Something that stayed with the engine; when no row served it, with the problem that was asked.
@@ -65,24 +72,12 @@ struct left_over {
     rejection nearest;  ///< reason::no_row: the rejection that came closest
 };
 
-template <class T>
-struct range {
-    const T* first = nullptr;
-    const T* last = nullptr;
-    const T* begin() const { return first; }
-    const T* end() const { return last; }
-    std::size_t size() const { return static_cast<std::size_t>(last - first); }
-    const T& operator[](std::size_t i) const { return first[i]; }
-};
-
 /// What a step launches with: the argument struct of its skeleton.
 struct step_args {
     skeleton kind = skeleton::row;
     row_args row;
     matvec_args matvec;
 };
-
-inline constexpr std::size_t workspace_alignment = 256;
 
 class plan {
   public:
@@ -122,6 +117,14 @@ class plan {
     const table& rows() const { return table_; }
     const options& asked() const { return options_; }
 
+    /// The chain whose value output `member` of step i quantizes in its epilogue, or -1.
+    std::int32_t makes(int i, int member) const {
+        if (steps_[static_cast<std::size_t>(i)].what.needs.kind == skeleton::row) return -1;
+        const std::int32_t head = args_[static_cast<std::size_t>(i)].index;
+        const std::int32_t first = heads_[static_cast<std::size_t>(head)].first_member;
+        return members_[static_cast<std::size_t>(first + member)].makes;
+    }
+
     /// The arguments that step i launches with; addresses of the quantized activation are in
     /// `workspace`.
     inline step_args args(int i, void* workspace) const;
@@ -133,6 +136,11 @@ class plan {
     friend class plan_builder;
     friend class planner;
 
+    /// One output of a group's step, and the chain that its epilogue makes the value of.
+    struct stored_member {
+        matvec_member args;
+        std::int32_t makes = -1;
+    };
     /// matvec_args without its array of members.
     struct matvec_head {
         const std::int32_t* ids = nullptr;
@@ -166,7 +174,7 @@ class plan {
     std::vector<stored_args> args_;  // per step
     std::vector<row_args> row_args_;
     std::vector<matvec_head> heads_;
-    std::vector<matvec_member> members_;
+    std::vector<stored_member> members_;
     std::int64_t workspace_bytes_ = 0;
     std::int32_t engine_launches_ = 0;
     plan_counters counters_;

@@ -28,9 +28,15 @@ inline explanation plan::explain() const {
         explained_chain e;
         e.chain = c.chain;
         e.name = table_.chains[c.chain].name;
+        e.kind = c.kind;
         e.add = c.add;
         e.norm = c.norm;
         e.mul = c.mul;
+        e.glu = c.glu;
+        e.unary = c.unary;
+        e.made_by = c.made_by;
+        e.from_epilogue =
+            steps_[static_cast<std::size_t>(c.made_by)].what.needs.kind != skeleton::row;
         e.activation = c.activation;
         e.f32_written = c.f32_written;
         e.sum_written = c.sum_written;
@@ -39,6 +45,9 @@ inline explanation plan::explain() const {
     for (const step& s : steps_) {
         explained_step e;
         e.chain = s.chain;
+        for (int m = 0; m < s.what.member_count; ++m)
+            if (const std::int32_t c = makes(static_cast<std::int32_t>(out.steps.size()), m); c >= 0)
+                e.makes.push_back(c);
         e.instance = row_name(table_, s.row);
         e.launch_at = s.launch_at;
         e.nodes.assign(covered(s).begin(), covered(s).end());
@@ -53,7 +62,7 @@ inline explanation plan::explain() const {
         out.attainable_us += e.attainable_us;
         explained_chain& chain = out.chains[static_cast<std::size_t>(s.chain)];
         chain.steps.push_back(static_cast<std::int32_t>(out.steps.size()));
-        if (s.what.needs.kind == skeleton::matvec)
+        if (s.what.needs.kind != skeleton::row)
             chain.served.insert(chain.served.end(), e.nodes.begin(), e.nodes.end());
         out.steps.push_back(std::move(e));
     }

@@ -2,48 +2,83 @@
 // (arguments).
 #pragma once
 
+#include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
 #include "catena/pick/problem.hpp"
 #include "catena/plan/memory.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 namespace catena {
 
-/// What the row step of a match must compute.
-inline problem row_problem(const graph_view& view, const pattern& chain, const match& m) {
-    const tensor& x = view.at(m.x);
+/// The rows that a row step works on. Elementwise steps may cut rows as the matmuls read them.
+struct row_shape {
+    std::int64_t ne[4];
+    bool recut = false;  ///< not the shape of the operands: they lie without gaps
+};
+
+inline row_shape shape_of(const graph_view& view, const match& m) {
+    const tensor& value = view.at(m.activation);
+    row_shape out{{value.ne[0], value.ne[1], value.ne[2], value.ne[3]}};
+    if (m.kind != value_kind::glu || m.quant_k == 0 || m.quant_k == value.ne[0]) return out;
+    const auto whole = [&view](const row_operand& o) {
+        return o.offset == 0 && contiguous(view.at(o.tensor));
+    };
+    if (whole(m.x) && whole(m.gate) && contiguous(value))
+        out = {{m.quant_k, elements(value) / m.quant_k, 1, 1}, true};
+    return out;
+}
+
+/// The largest power of two up to 16 that divides the address of every row of an operand, whose
+/// rows are numbered as those of `value`.
+inline int row_alignment(const graph_view& view, const row_operand& o, const tensor& value) {
+    auto bits = static_cast<std::uint64_t>(base_alignment(view.at(o.tensor), o.offset));
+    const std::int64_t strides[] = {o.at.nb1, o.at.nb2, o.at.nb3};
+    for (int d = 0; d < 3; ++d)
+        if (value.ne[d + 1] > 1) bits |= static_cast<std::uint64_t>(strides[d]);
+    return static_cast<int>(bits & (~bits + 1));
+}
+
+/// What the row step of a match must compute; `layouts`: those in which it quantizes.
+inline problem row_problem(const graph_view& view, const match& m, format_set layouts) {
     problem p;
     p.needs.kind = skeleton::row;
-    p.needs.value = chain.norm ? value_kind::rms_norm : value_kind::plain;
-    p.needs.residual = m.residual != no_tensor;
+    p.needs.value = m.kind;
+    p.needs.residual = m.residual.tensor != no_tensor;
     p.needs.scale = m.weight != no_tensor;
+    p.needs.emits = layouts;
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
-    if (m.quant_k > 0) p.needs.emits = p.needs.emits | chain.activation;
     p.sum = m.sum_needed;
-    p.k = x.ne[0];
-    p.rows = elements(x) / p.k;
-    p.quant_k = m.quant_k;
-    p.alignment = row_alignment(x);
-    const auto also = [&p, &view](std::int32_t t) {
-        p.alignment = std::min(p.alignment, row_alignment(view.at(t)));
+    const row_shape shape = shape_of(view, m);
+    p.k = shape.ne[0];
+    p.rows = shape.ne[1] * shape.ne[2] * shape.ne[3];
+    p.quant_k = layouts.empty() ? 0 : m.quant_k;
+    const auto reaches = [&](const row_operand& o) {
+        if (o.tensor == no_tensor) return;
+        const int own = shape.recut ? base_alignment(view.at(o.tensor))
+                                    : row_alignment(view, o, view.at(m.activation));
+        p.alignment = std::min(p.alignment, own);
     };
-    if (m.residual != no_tensor) also(m.residual);
-    if (m.weight != no_tensor) also(m.weight);
-    if (m.f32_needed) also(m.activation);
-    if (m.sum_needed) also(view.nodes[m.add]);
+    const auto written = [&](std::int32_t t) { reaches({t, 0, strides_of(view.at(t))}); };
+    reaches(m.x);
+    reaches(m.residual);
+    reaches(m.gate);
+    reaches({m.weight, 0, {}});
+    if (m.f32_needed) written(m.activation);
+    if (m.sum_needed) written(view.nodes[m.add]);
     return p;
 }
 
-/// A matvec problem without members yet, of the matmul at node `reader`.
-inline problem matvec_problem(const graph_view& view, format activation, std::int32_t reader) {
+/// A group's problem without members yet, of the matmul at node `reader`.
+inline problem group_problem(const graph_view& view, skeleton kind, format layout,
+                             std::int32_t reader) {
     const tensor& t = view.node(reader);
     const tensor& x = view.at(t.src[1]);
     problem p;
-    p.needs.kind = skeleton::matvec;
-    p.needs.activation = activation;
+    p.needs.kind = kind;
+    p.needs.activation = layout;
     p.expert = t.kind == op::mul_mat_id;
     p.k = x.ne[0];
     p.columns = elements(x) / x.ne[0];
@@ -55,74 +90,117 @@ inline problem matvec_problem(const graph_view& view, format activation, std::in
     return p;
 }
 
-/// Adds the matrix of node `reader` to a group's problem.
-inline void add_member(const graph_view& view, problem& p, std::int32_t reader) {
-    const tensor& w = view.at(view.node(reader).src[0]);
+/// Adds one output to a group's problem.
+inline void add_member(const graph_view& view, problem& p, const output& o, bool quantized,
+                       bool written) {
+    const tensor& w = view.at(view.node(o.matmul).src[0]);
     problem_member& m = p.member[p.member_count++];
     m.type = w.type;
-    m.rows = static_cast<std::int32_t>(w.ne[1]);
+    m.rows = static_cast<std::int32_t>(o.halves() ? w.ne[1] / 2 : w.ne[1]);
     m.experts = p.expert ? static_cast<std::int32_t>(w.ne[2]) : 0;
+    m.epilogue = quantized ? o.parts | epilogue_part::quantize : o.parts;
+    m.written = written;
     p.needs.weights = p.needs.weights | w.type;
-    p.alignment = std::min(p.alignment, base_alignment(w));
+    p.needs.epilogue = p.needs.epilogue | m.epilogue;
+    p.alignment = std::min(p.alignment, base_alignment(w, o.halves() ? m.rows * w.nb[1] : 0));
+    if (o.up >= 0)
+        p.alignment = std::min(p.alignment, base_alignment(view.at(view.node(o.up).src[0])));
 }
 
-inline row_strides strides_of(const tensor& t) { return {t.nb[1], t.nb[2], t.nb[3]}; }
+/// Addresses of operands; remembers whether one is missing.
+class addresses {
+  public:
+    explicit addresses(const graph_view& view) : view_(view) {}
 
-/// Arguments of a row step; the quantized output is filled in at launch. `missing` is set when an
-/// address is.
-inline row_args row_arguments(const graph_view& view, const match& m, bool& missing) {
-    const auto data = [&view, &missing](std::int32_t t) {
-        missing = missing || view.at(t).data == nullptr;
-        return static_cast<float*>(view.at(t).data);
-    };
-    const tensor& x = view.at(m.x);
+    std::byte* of(std::int32_t tensor_index, std::int64_t offset = 0) {
+        if (tensor_index == no_tensor) return nullptr;
+        auto* data = static_cast<std::byte*>(view_.at(tensor_index).data);
+        missing_ = missing_ || data == nullptr;
+        return data == nullptr ? nullptr : data + offset;
+    }
+    float* floats(std::int32_t tensor_index, std::int64_t offset = 0) {
+        return reinterpret_cast<float*>(of(tensor_index, offset));
+    }
+    bool missing() const { return missing_; }
+
+  private:
+    const graph_view& view_;
+    bool missing_ = false;
+};
+
+/// Arguments of a row step; the quantized outputs are filled in at launch.
+inline row_args row_arguments(const graph_view& view, const match& m, addresses& at) {
+    const row_shape shape = shape_of(view, m);
     row_args a;
-    a.x = data(m.x);
-    a.x_at = strides_of(x);
-    if (m.residual != no_tensor) {
-        a.residual = data(m.residual);
-        a.residual_at = strides_of(view.at(m.residual));
-    }
-    if (m.weight != no_tensor) {
-        a.weight = data(m.weight);
-        a.weight_early = true;  // the matcher takes leaves only
-    }
+    const auto place = [&shape](const row_strides& own) {
+        return shape.recut ? row_strides{shape.ne[0] * 4, 0, 0} : own;
+    };
+    a.x = at.floats(m.x.tensor, m.x.offset);
+    a.x_at = place(m.x.at);
+    a.gate = at.floats(m.gate.tensor, m.gate.offset);
+    a.gate_at = place(m.gate.at);
+    a.residual = at.floats(m.residual.tensor, m.residual.offset);
+    a.residual_at = m.residual.at;
+    a.weight = at.floats(m.weight);
+    a.weight_early = m.weight != no_tensor;  // the matcher takes leaves only
     if (m.sum_needed) {
-        a.sum = data(view.nodes[m.add]);
+        a.sum = at.floats(view.nodes[m.add]);
         a.sum_at = strides_of(view.node(m.add));
     }
     if (m.f32_needed) {
-        a.f32 = data(m.activation);
-        a.f32_at = strides_of(view.at(m.activation));
+        a.f32 = at.floats(m.activation);
+        a.f32_at = place(strides_of(view.at(m.activation)));
     }
-    a.k = static_cast<std::int32_t>(x.ne[0]);
-    a.rows = static_cast<std::int32_t>(elements(x) / x.ne[0]);
-    a.n1 = static_cast<std::int32_t>(x.ne[1]);
-    a.n2 = static_cast<std::int32_t>(x.ne[2]);
+    a.k = static_cast<std::int32_t>(shape.ne[0]);
+    a.rows = static_cast<std::int32_t>(shape.ne[1] * shape.ne[2] * shape.ne[3]);
+    a.n1 = static_cast<std::int32_t>(shape.ne[1]);
+    a.n2 = static_cast<std::int32_t>(shape.ne[2]);
     a.quant_k = static_cast<std::int32_t>(m.quant_k);
     a.quant_blocks = m.quant_k > 0 ? static_cast<std::int32_t>(q8_1_row_blocks(m.quant_k)) : 0;
     a.eps = m.eps;
+    a.alpha = m.alpha;
+    a.limit = m.limit;
+    a.function = m.function;
     return a;
 }
 
-/// The part of a group that is one matrix.
-inline matvec_member member_arguments(const graph_view& view, std::int32_t reader,
-                                      std::int32_t first_band, bool& missing) {
-    const tensor& dst = view.node(reader);
-    const tensor& w = view.at(dst.src[0]);
-    const bool expert = dst.kind == op::mul_mat_id;
-    missing = missing || dst.data == nullptr || w.data == nullptr;
+/// The part of a group that is one output; where it is quantized to is filled in at launch.
+inline matvec_member member_arguments(const graph_view& view, const output& o,
+                                      const problem_member& what, std::int32_t first_band,
+                                      addresses& at) {
+    const tensor& made = view.node(o.matmul);
+    const tensor& dst = view.at(o.result);
+    const tensor& w = view.at(made.src[0]);
     matvec_member m;
-    m.weight = w.data;
-    m.dst = static_cast<float*>(dst.data);
+    m.weight = at.of(made.src[0]);
     m.weight_bytes = extent_bytes(w);
     m.row_bytes = w.nb[1];
-    m.expert_bytes = expert ? w.nb[2] : 0;
+    m.expert_bytes = what.experts > 0 ? w.nb[2] : 0;
+    if (o.up >= 0) {
+        m.up = at.of(view.node(o.up).src[0]);
+    } else if (o.halves()) {
+        m.weight_bytes /= 2;
+        m.up = at.of(made.src[0], m.weight_bytes);
+        if (o.swapped) std::swap(m.weight, m.up);
+    }
+    if (what.written) m.dst = at.floats(o.result);
     m.dst_nb1 = dst.nb[1];
     m.dst_nb2 = dst.nb[2];
-    m.rows = static_cast<std::int32_t>(w.ne[1]);
+    m.bias = at.floats(o.bias);
+    m.up_bias = at.floats(o.up_bias);
+    if (o.bias != no_tensor && view.at(o.bias).ne[1] > 1) m.bias_nb1 = view.at(o.bias).nb[1];
+    m.residual = at.floats(o.residual);
+    if (o.residual != no_tensor) {
+        m.residual_nb1 = view.at(o.residual).nb[1];
+        m.residual_nb2 = view.at(o.residual).nb[2];
+    }
+    m.scale = o.scale;
+    m.alpha = o.alpha;
+    m.limit = o.limit;
+    m.function = o.function;
+    m.rows = what.rows;
     m.first_band = first_band;
-    m.experts = expert ? static_cast<std::int32_t>(w.ne[2]) : 0;
+    m.experts = what.experts;
     m.type = w.type;
     return m;
 }

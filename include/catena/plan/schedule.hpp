@@ -17,13 +17,16 @@ struct covered_node {
     bool elided = false;  ///< its result is not written
     std::uint32_t internal =
         0;  ///< bit s: source s comes from the step itself or from the workspace
+    std::uint32_t by_element = 0;  ///< bit s: the thread that reads an element of source s is the
+                                   ///< one that writes it, later
 };
 
 /// A step that is being tried or was accepted.
 struct move {
     std::int32_t launch_at = -1;
+    bool row = false;  ///< a row step: all its nodes deal elements to threads alike
     std::int32_t also_reads = no_tensor;  ///< an input that belongs to none of its nodes
-    std::vector<covered_node> nodes;      ///< in node order
+    std::vector<covered_node> nodes;      ///< in node order within each output
 
     bool has(std::int32_t node) const {
         return std::any_of(nodes.begin(), nodes.end(),
@@ -42,35 +45,35 @@ class schedule {
     }
 
     bool covered(std::int32_t node) const { return step_of_[at(node)] >= 0; }
-    std::int32_t step_of(std::int32_t node) const { return step_of_[at(node)]; }
-    const covered_node& action(std::int32_t node) const { return actions_[at(node)]; }
 
     /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
     /// position; -1 when nothing does. Looked at: every node that it passes, and every step
     /// launched on the way.
     std::int32_t blocker(const move& m, const covered_node& node) const {
+        if (m.launch_at == node.node || !g_.acts(node.node)) return -1;
+        if (g_.many_streams())
+            if (const std::int32_t v = other_stream(m, node); v >= 0) return v;
         const std::int32_t low = std::min(m.launch_at, node.node);
         const std::int32_t high = std::max(m.launch_at, node.node);
-        if (low == high) return -1;
         for (std::int32_t v = low; v <= high; ++v) {
-            if (!m.has(v) && conflict(node, actions_[at(v)])) return v;
-            for (std::int32_t s = first_at_[at(v)]; s >= 0; s = next_[at(s)]) {
-                const move& other = accepted_[at(s)];
-                for (const covered_node& c : other.nodes)
-                    if (conflict(node, c)) return c.node;
-                if (other.also_reads != no_tensor && !node.elided &&
-                    may_meet(g_, g_.view.nodes[node.node], other.also_reads))
-                    return v;
-            }
+            const std::int32_t step = step_of_[at(v)];
+            const std::int32_t runs_at = step < 0 ? v : accepted_[at(step)].launch_at;
+            if (changes_order(m, node, v, runs_at) && conflict(node, actions_[at(v)]) && !m.has(v))
+                return v;
+            for (std::int32_t s = first_at_[at(v)]; s >= 0; s = next_[at(s)])
+                if (const std::int32_t n = meets_step(m, node, accepted_[at(s)]); n >= 0) return n;
         }
         return -1;
     }
 
-    /// The first node that forbids step `m`; -1: it is legal but for what its nodes do to each
-    /// other.
-    std::int32_t blocker(const move& m) const {
-        for (const covered_node& c : m.nodes)
-            if (const std::int32_t v = blocker(m, c); v >= 0) return v;
+    /// The first node that forbids step `m`, or -1: it is legal. Its nodes before `first` are known
+    /// to be.
+    std::int32_t blocker(const move& m, std::size_t first = 0) const {
+        for (std::size_t i = first; i < m.nodes.size(); ++i) {
+            if (const std::int32_t v = blocker(m, m.nodes[i]); v >= 0) return v;
+            for (std::size_t j = 0; j <= i; ++j)
+                if (meet_within(m, m.nodes[i], m.nodes[j])) return m.nodes[j].node;
+        }
         return -1;
     }
 
@@ -98,27 +101,72 @@ class schedule {
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-    bool acts(const covered_node& c) const {
-        const tensor& t = g_.view.node(c.node);
-        return !launches_nothing(t.kind) && elements(t) != 0;
+    bool placed(std::int32_t tensor) const {
+        return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
+    }
+
+    /// Does `node` pass the action that the engine ran at `v` and that runs at `runs_at` now? At
+    /// one position the step that is being tried runs last.
+    static bool changes_order(const move& m, const covered_node& node, std::int32_t v,
+                              std::int32_t runs_at) {
+        return (v < node.node) != (runs_at <= m.launch_at);
+    }
+
+    std::int32_t meets_step(const move& m, const covered_node& node, const move& other) const {
+        for (const covered_node& c : other.nodes)
+            if (changes_order(m, node, c.node, other.launch_at) && conflict(node, c)) return c.node;
+        const bool reads = other.also_reads != no_tensor && !node.elided &&
+                           changes_order(m, node, other.launch_at, other.launch_at);
+        return reads && may_meet(g_, g_.view.nodes[node.node], other.also_reads) ? other.launch_at
+                                                                                : -1;
+    }
+
+    /// Streams are ordered by events that a node which moves leaves behind: it must not touch what
+    /// any node of another stream touches.
+    std::int32_t other_stream(const move& m, const covered_node& node) const {
+        const std::int32_t stream = g_.view.node(m.launch_at).stream;
+        if (g_.view.node(node.node).stream != stream) return m.launch_at;
+        for (std::int32_t v = 0; v < g_.view.node_count; ++v)
+            if (g_.view.node(v).stream != stream && conflict(node, actions_[at(v)])) return v;
+        return -1;
     }
 
     /// Does `writer` write what `other` reads?
     bool feeds(const covered_node& writer, const covered_node& other) const {
         if (writer.elided) return false;
-        const tensor& t = g_.view.node(other.node);
-        for (int s = 0; s < max_src; ++s) {
-            if (t.src[s] == no_tensor || (other.internal >> s & 1u) != 0) continue;
-            if (g_.constant(t.src[s])) continue;
-            if (may_meet(g_, g_.view.nodes[writer.node], t.src[s])) return true;
-        }
+        for (const read_edge& r : g_.reads(other.node))
+            if ((other.internal >> r.slot & 1u) == 0 &&
+                may_meet(g_, g_.view.nodes[writer.node], r.tensor))
+                return true;
         return false;
     }
 
     bool conflict(const covered_node& a, const covered_node& b) const {
-        if (!acts(a) || !acts(b)) return false;
+        if ((a.elided && b.elided) || !g_.acts(b.node)) return false;
         if (feeds(a, b) || feeds(b, a)) return true;
         return !a.elided && !b.elided && may_meet(g_, g_.view.nodes[a.node], g_.view.nodes[b.node]);
+    }
+
+    /// Nodes of one step happen at once: what one writes meets nothing of another's, nor its own
+    /// operands, but element upon element.
+    bool meet_within(const move& m, const covered_node& a, const covered_node& b) const {
+        const auto overwrites = [&](const covered_node& writer, const covered_node& reader) {
+            if (writer.elided) return false;
+            const std::int32_t dst = g_.view.nodes[writer.node];
+            const bool itself = writer.node == reader.node;
+            if (itself && !placed(dst)) return false;  // the engine will see to its own op
+            for (const read_edge& r : g_.reads(reader.node)) {
+                if ((reader.internal >> r.slot & 1u) != 0 || !may_meet(g_, dst, r.tensor)) continue;
+                const bool alone = (reader.by_element >> r.slot & 1u) != 0 && (m.row || itself) &&
+                                   same_place(g_.view.at(dst), g_.view.at(r.tensor));
+                if (!alone) return true;
+            }
+            return false;
+        };
+        if (overwrites(a, b)) return true;
+        if (a.node == b.node) return false;
+        return overwrites(b, a) || (!a.elided && !b.elided &&
+                                    may_meet(g_, g_.view.nodes[a.node], g_.view.nodes[b.node]));
     }
 };
 

@@ -8,24 +8,15 @@ namespace catena {
 
 inline void plan_builder::store(plan& out) {
     const std::vector<move>& moves = schedule_.steps();
-    std::vector<lifetime> buffers;
-    for (const place& p : places_) {
-        const match& m = p.found;
-        const std::int64_t rows = elements(view_.at(m.activation)) / m.quant_k;
-        buffers.push_back({rows * q8_1_row_bytes(m.quant_k), p.from, p.until});
-        out.chains_.push_back({p.chain, m.add, m.norm, m.mul, m.activation, m.f32_needed,
-                               m.sum_needed, 0, buffers.back().bytes});
-    }
-    const packing packed = pack(buffers, workspace_alignment);
-    for (std::size_t i = 0; i < places_.size(); ++i)
-        out.chains_[i].workspace_offset = packed.offsets[i];
-    out.workspace_bytes_ = packed.bytes;
-
-    std::vector<std::int32_t> order(moves.size());
+    std::vector<std::int32_t> order(moves.size()), stored(moves.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
     std::stable_sort(order.begin(), order.end(), [&moves](std::int32_t a, std::int32_t b) {
         return moves[at(a)].launch_at < moves[at(b)].launch_at;
     });
+    for (std::size_t i = 0; i < order.size(); ++i)
+        stored[at(order[i])] = static_cast<std::int32_t>(i);
+
+    store_places(out, stored);
     out.nodes_.assign(at(view_.node_count), {});
     out.steps_.reserve(moves.size());
     out.args_.reserve(moves.size());
@@ -39,12 +30,9 @@ inline void plan_builder::store(plan& out) {
     for (std::size_t i = 1; i < out.first_step_at_.size(); ++i)
         out.first_step_at_[i] += out.first_step_at_[i - 1];
 
-    for (std::int32_t i = 0; i < view_.node_count; ++i) {
-        const tensor& t = view_.node(i);
-        const bool runs =
-            !launches_nothing(t.kind) && elements(t) != 0 && (t.flags & flag_compute) != 0;
-        if (runs && !schedule_.covered(i)) ++out.engine_launches_;
-    }
+    for (std::int32_t i = 0; i < view_.node_count; ++i)
+        if (g_.acts(i) && (view_.node(i).flags & flag_compute) != 0 && !schedule_.covered(i))
+            ++out.engine_launches_;
     std::stable_sort(left_.begin(), left_.end(), [](const left_over& a, const left_over& b) {
         return a.what.node < b.what.node;
     });
@@ -53,6 +41,46 @@ inline void plan_builder::store(plan& out) {
     };
     left_.erase(std::unique(left_.begin(), left_.end(), same), left_.end());
     out.left_ = std::move(left_);
+}
+
+/// Every place gets its slot's part of the workspace, one copy after the other for each layout.
+inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t>& stored) const {
+    const slot_map slots(g_);
+    std::vector<std::int64_t> bytes(at(slots.slots()), 0);
+    std::vector<const slot_map::candidate*> where;
+    for (const place& p : places_) {
+        const match& m = p.found;
+        where.push_back(&slots.of(m.activation, m.quant_k, m.stream));
+        std::int64_t& slot = bytes[at(where.back()->slot)];
+        slot = std::max(slot, p.layouts.size() * where.back()->bytes);
+    }
+    std::int64_t total = 0;
+    for (std::int64_t& b : bytes) total += std::exchange(b, total);
+    out.workspace_bytes_ = total;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+        const place& p = places_[i];
+        const match& m = p.found;
+        planned_chain c;
+        c.chain = p.chain;
+        c.kind = m.kind;
+        c.add = m.add;
+        c.norm = m.norm;
+        c.mul = m.mul;
+        c.glu = m.glu;
+        c.unary = m.unary;
+        c.activation = m.activation;
+        c.made_by = stored[at(p.made_by)];
+        c.f32_written = m.f32_needed;
+        c.sum_written = m.sum_needed;
+        std::int64_t offset = bytes[at(where[i]->slot)];
+        for (int l = 0; l < layout_count; ++l) {
+            if (!p.layouts.has(activation_layouts[l])) continue;
+            c.workspace_offset[l] = offset;
+            c.workspace_bytes += where[i]->bytes;
+            offset += where[i]->bytes;
+        }
+        out.chains_.push_back(c);
+    }
 }
 
 inline void plan_builder::store_step(plan& out, std::int32_t index) const {
@@ -70,47 +98,54 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
     s.band_rows = d.pick.band_rows;
     s.bytes = bytes_of(d.what);
     s.predicted_us = d.pick.predicted_us;
-    s.workspace_offset = out.chains_[at(d.place)].workspace_offset;
     for (const covered_node& c : m.nodes) {
         out.covered_.push_back(c.node);
         out.nodes_[at(c.node)] = {role::covered, stored, c.elided};
     }
+    std::sort(out.covered_.begin() + s.first_node, out.covered_.end());
 
-    bool missing = false;
+    addresses address(view_);
     plan::stored_args args;
     if (d.what.needs.kind == skeleton::row) {
         args.index = static_cast<std::int32_t>(out.row_args_.size());
-        out.row_args_.push_back(row_arguments(view_, places_[at(d.place)].found, missing));
+        out.row_args_.push_back(row_arguments(view_, places_[at(d.place)].found, address));
     } else {
-        const tensor& first = view_.node(d.members.front());
-        plan::matvec_head h;
-        h.k = static_cast<std::int32_t>(d.what.k);
-        h.columns = static_cast<std::int32_t>(d.what.columns);
-        h.x_bytes = q8_1_row_bytes(d.what.k);
-        h.band_rows = d.pick.band_rows;
-        h.bands = bands_of(d.what, d.pick.band_rows);
-        if (d.what.expert) {
-            const tensor& ids = view_.at(first.src[2]);
-            missing = ids.data == nullptr;
-            h.ids = static_cast<const std::int32_t*>(ids.data);
-            h.ids_nb1 = ids.nb[1];
-            h.slots = static_cast<std::int32_t>(ids.ne[0]);
-            h.x_slots = static_cast<std::int32_t>(view_.at(first.src[1]).ne[1]);
-        }
-        h.first_member = static_cast<std::int32_t>(out.members_.size());
-        h.members = d.what.member_count;
-        std::int32_t band = 0;
-        for (int i = 0; i < h.members; ++i) {
-            out.members_.push_back(
-                member_arguments(view_, d.members[static_cast<std::size_t>(i)], band, missing));
-            band += bands_of(d.what.member[i], d.pick.band_rows);
-        }
         args.index = static_cast<std::int32_t>(out.heads_.size());
-        out.heads_.push_back(h);
+        out.heads_.push_back(store_group(out, d, address));
     }
-    args.missing = !missing ? -1 : s.node_count > 0 ? out.covered_[at(s.first_node)] : s.launch_at;
+    args.missing =
+        !address.missing() ? -1 : s.node_count > 0 ? out.covered_[at(s.first_node)] : s.launch_at;
     out.args_.push_back(args);
     out.steps_.push_back(s);
+}
+
+inline plan::matvec_head plan_builder::store_group(plan& out, const draft& d,
+                                                   addresses& address) const {
+    const tensor& first = view_.node(d.outputs.front().what.matmul);
+    plan::matvec_head h;
+    h.k = static_cast<std::int32_t>(d.what.k);
+    h.columns = static_cast<std::int32_t>(d.what.columns);
+    h.x_bytes = q8_1_row_bytes(d.what.k);
+    h.band_rows = d.pick.band_rows;
+    h.bands = bands_of(d.what, d.pick.band_rows);
+    if (d.what.expert) {
+        const tensor& ids = view_.at(first.src[2]);
+        h.ids = reinterpret_cast<const std::int32_t*>(address.of(first.src[2]));
+        h.ids_nb1 = ids.nb[1];
+        h.slots = static_cast<std::int32_t>(ids.ne[0]);
+        h.x_slots = static_cast<std::int32_t>(view_.at(first.src[1]).ne[1]);
+    }
+    h.first_member = static_cast<std::int32_t>(out.members_.size());
+    h.members = d.what.member_count;
+    std::int32_t band = 0;
+    for (int i = 0; i < h.members; ++i) {
+        const drafted_output& o = d.outputs[static_cast<std::size_t>(i)];
+        const problem_member& what = d.what.member[i];
+        out.members_.push_back(
+            {member_arguments(view_, o.what, what, band, address), o.makes});
+        band += bands_of(what, d.pick.band_rows);
+    }
+    return h;
 }
 
 }  // namespace catena

@@ -49,6 +49,30 @@ class graph_builder {
     }
     id mul(id a, id b) { return same_shape(op::mul, a, {a, b}); }
     id add(id a, id b) { return same_shape(op::add, a, {a, b}); }
+    /// GLU of two tensors, the first the gate.
+    id glu(id gate, id x, catena::sub_op sub = catena::sub_op::swiglu) {
+        const id t = same_shape(op::glu, gate, {gate, x});
+        (*this)[t].sub = sub;
+        return t;
+    }
+    /// GLU of one tensor, the first half of its rows the gate.
+    id glu_of_halves(id both, bool swapped = false) {
+        const auto& b = (*this)[both];
+        const id t = node(op::glu, format::f32, {b.ne[0] / 2, b.ne[1], b.ne[2], b.ne[3]}, {both});
+        (*this)[t].sub = catena::sub_op::swiglu;
+        (*this)[t].params[1] = swapped;
+        return t;
+    }
+    id unary(id x, catena::sub_op sub) {
+        const id t = same_shape(op::unary, x, {x});
+        (*this)[t].sub = sub;
+        return t;
+    }
+    id scale(id x, float by) {
+        const id t = same_shape(op::scale, x, {x});
+        std::memcpy((*this)[t].params, &by, sizeof(by));
+        return t;
+    }
     /// A norm and its MUL with a new weight.
     id scaled_norm(id x) { return mul(rms_norm(x), weight(format::f32, {(*this)[x].ne[0]})); }
     id mul_mat(id w, id x) {

@@ -1,0 +1,192 @@
+// What a matmul's result goes through before anybody else sees it: a scale, a bias, the gate of a
+// GLU with the result of a second matmul, a residual. A group's launch can do that to its outputs.
+#pragma once
+
+#include "catena/match/gated.hpp"
+#include "catena/match/pattern.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace catena {
+
+/// One result of a group's launch: a matmul, or two with a GLU, and what follows.
+struct output {
+    static constexpr int max_nodes = 10;
+
+    epilogue_set parts;
+    std::int32_t matmul = -1;  ///< position
+    std::int32_t up = -1;      ///< position of the second matmul of a GLU; -1: none, or the halves of
+                               ///< one matrix
+    std::int32_t nodes[max_nodes] = {};  ///< every position covered, the matmuls included
+    int node_count = 0;
+    std::int32_t result = no_tensor;    ///< what is written
+    float scale = 1, alpha = 0, limit = 0;
+    gate_function function = gate_function::none;
+    bool swapped = false;  ///< halves of one matrix: the gate is the second
+    std::int32_t bias = no_tensor, up_bias = no_tensor, residual = no_tensor;
+
+    bool halves() const { return parts.has(epilogue_part::glu) && up < 0; }
+    void take(std::int32_t position) { nodes[node_count++] = position; }
+};
+
+class epilogue_matcher {
+  public:
+    epilogue_matcher(const graph_index& g, epilogue_set allowed)
+        : g_(g), view_(g.view), allowed_(allowed) {}
+
+    /// The matmul alone.
+    output plain(std::int32_t matmul) const {
+        output out;
+        out.matmul = matmul;
+        out.result = view_.nodes[matmul];
+        out.take(matmul);
+        return out;
+    }
+
+    /// The matmul with its scale and bias.
+    output biased(std::int32_t matmul) const {
+        output out = plain(matmul);
+        while (out.node_count < 3 && (add_scale(out) || add_bias(out))) {
+        }
+        return out;
+    }
+
+    /// The node that gates the result of `o`: a GLU, or the MUL behind a UNARY. -1: none.
+    std::int32_t gate_of(const output& o) const {
+        if (!allowed_.has(epilogue_part::glu)) return -1;
+        const use u = g_.only_reader(o.result);
+        if (u.node < 0) return -1;
+        const tensor& t = view_.node(u.node);
+        if (t.kind == op::glu || t.kind == op::mul) return u.node;
+        if (t.kind != op::unary) return -1;
+        const use next = g_.only_reader(view_.nodes[u.node]);
+        return next.node >= 0 && view_.node(next.node).kind == op::mul ? next.node : -1;
+    }
+
+    /// Joins the results of two matmuls, or of one whose rows are two halves, that `node` gates.
+    bool gate(output& gate, const output& up, std::int32_t node) const {
+        const gated v = gated_at(g_, node);
+        if (v.why.why != reason::none) return false;
+        const bool halves = gate.matmul == up.matmul;
+        if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;
+        if (halves ? gate.parts != epilogue_set{} : up.parts.has(epilogue_part::scale))
+            return false;
+        if (!halves && !alike(gate, up)) return false;
+        const tensor& w = weight_of(gate.matmul);
+        if (halves && (w.ne[1] % 2 != 0 || view_.node(gate.matmul).kind != op::mul_mat))
+            return false;
+        if ((gate.bias == no_tensor) != (up.bias == no_tensor)) return false;
+        if (!plain_result(node)) return false;
+        gate.parts = gate.parts | epilogue_part::glu;
+        gate.function = v.function;
+        gate.alpha = v.alpha;
+        gate.limit = v.limit;
+        gate.result = view_.nodes[node];
+        if (halves) {
+            gate.swapped = v.gate.offset != 0;
+        } else {
+            gate.up = up.matmul;
+            gate.up_bias = up.bias;
+            for (int i = 0; i < up.node_count; ++i) gate.take(up.nodes[i]);
+        }
+        if (v.unary >= 0) gate.take(v.unary);
+        gate.take(node);
+        return true;
+    }
+
+    /// Adds the residual that is the next reader of the result, if it is.
+    bool add_residual(output& o) const {
+        if (!allowed_.has(epilogue_part::residual)) return false;
+        const use u = g_.only_reader(o.result);
+        if (u.node < 0 || view_.node(u.node).kind != op::add || u.slot > 1) return false;
+        const tensor& t = view_.node(u.node);
+        if (t.src[u.slot] != o.result || t.src[1 - u.slot] == o.result) return false;
+        if (!follows(u.node, 2, o)) return false;
+        const tensor& other = view_.at(t.src[1 - u.slot]);
+        if (!same_shape(other, t) || plain_rows(other) != reason::none || !even_columns(other))
+            return false;
+        o.parts = o.parts | epilogue_part::residual;
+        o.residual = t.src[1 - u.slot];
+        o.result = view_.nodes[u.node];
+        o.take(u.node);
+        return true;
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    epilogue_set allowed_;
+
+    const tensor& weight_of(std::int32_t matmul) const {
+        return view_.at(view_.node(matmul).src[0]);
+    }
+
+    bool plain_result(std::int32_t node) const {
+        const tensor& t = view_.node(node);
+        return plain_rows(t) == reason::none && even_columns(t);
+    }
+
+    /// Columns are numbered through all dimensions; those of experts have strides of their own.
+    static bool even_columns(const tensor& t) {
+        return t.ne[3] == 1 && (t.ne[2] == 1 || t.nb[2] == t.nb[1] * t.ne[1]);
+    }
+
+    /// May `node` take the result of `o` over, element by element?
+    bool follows(std::int32_t node, int sources, const output& o) const {
+        const tensor& t = view_.node(node);
+        return node_fits(g_, node, sources).why == reason::none &&
+               same_shape(t, view_.at(o.result)) && plain_result(node);
+    }
+
+    bool alike(const output& a, const output& b) const {
+        const tensor& v = weight_of(a.matmul);
+        const tensor& w = weight_of(b.matmul);
+        const tensor& s = view_.node(a.matmul);
+        const tensor& t = view_.node(b.matmul);
+        return v.type == w.type && same_shape(v, w) && s.kind == t.kind && same_shape(s, t) &&
+               s.src[2] == t.src[2];
+    }
+
+    bool add_scale(output& o) const {
+        if (!allowed_.has(epilogue_part::scale) || !o.parts.empty()) return false;
+        const use u = g_.only_reader(o.result);
+        if (u.node < 0 || view_.node(u.node).kind != op::scale) return false;
+        const tensor& t = view_.node(u.node);
+        if (t.src[0] != o.result || t.params[1] != 0 || !follows(u.node, 1, o)) return false;
+        std::memcpy(&o.scale, &t.params[0], sizeof(o.scale));
+        o.parts = o.parts | epilogue_part::scale;
+        o.result = view_.nodes[u.node];
+        o.take(u.node);
+        return true;
+    }
+
+    /// ADD of one vector over the rows, or ADD_ID of the vector of each expert.
+    bool add_bias(output& o) const {
+        if (!allowed_.has(epilogue_part::bias) || o.parts.has(epilogue_part::bias)) return false;
+        const use u = g_.only_reader(o.result);
+        if (u.node < 0 || u.slot > 1) return false;
+        const tensor& t = view_.node(u.node);
+        const tensor& made = view_.node(o.matmul);
+        const bool by_expert = t.kind == op::add_id;
+        if (!by_expert && t.kind != op::add) return false;
+        if (by_expert && (u.slot != 0 || made.kind != op::mul_mat_id || t.src[2] != made.src[2]))
+            return false;
+        const std::int32_t bias = t.src[1 - u.slot];
+        if (t.src[u.slot] != o.result || bias == no_tensor || !g_.constant(bias) ||
+            !follows(u.node, by_expert ? 3 : 2, o))
+            return false;
+        const tensor& b = view_.at(bias);
+        const std::int64_t vectors = by_expert ? weight_of(o.matmul).ne[2] : 1;
+        if (plain_rows(b) != reason::none || b.ne[0] != t.ne[0] || b.ne[1] != vectors ||
+            elements(b) != t.ne[0] * vectors)
+            return false;
+        o.parts = o.parts | epilogue_part::bias;
+        o.bias = bias;
+        o.result = view_.nodes[u.node];
+        o.take(u.node);
+        return true;
+    }
+};
+
+}  // namespace catena

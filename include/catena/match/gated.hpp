@@ -1,0 +1,124 @@
+// A gated value, f(gate) * x, however a graph spells it: GLU of two tensors or of the halves of
+// one, or MUL by a UNARY of the gate.
+#pragma once
+
+#include "catena/match/value.hpp"
+
+#include <cstring>
+
+namespace catena {
+
+struct gated {
+    finding why;
+    std::int32_t unary = -1;  ///< MUL: position of the UNARY, whose result it alone reads
+    row_operand x, gate;
+    gate_function function = gate_function::none;
+    float alpha = 0, limit = 0;
+};
+
+constexpr gate_function function_of(sub_op s) {
+    switch (s) {
+        case sub_op::silu:
+        case sub_op::swiglu:
+            return gate_function::silu;
+        case sub_op::sigmoid:
+            return gate_function::sigmoid;
+        case sub_op::gelu:
+        case sub_op::geglu:
+            return gate_function::gelu;
+        case sub_op::gelu_erf:
+        case sub_op::geglu_erf:
+            return gate_function::gelu_erf;
+        case sub_op::gelu_quick:
+        case sub_op::geglu_quick:
+            return gate_function::gelu_quick;
+        case sub_op::relu:
+        case sub_op::reglu:
+            return gate_function::relu;
+        case sub_op::swiglu_oai:
+            return gate_function::swiglu_oai;
+        default:
+            return gate_function::none;
+    }
+}
+
+namespace detail {
+
+/// GLU(gate, x), or of one tensor: its first half is the gate, unless op_params[1] swaps them.
+inline gated glu_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    const tensor& t = view.node(position);
+    gated out;
+    out.function = function_of(t.sub);
+    const bool halves = t.src[1] == no_tensor;
+    if (out.why = node_fits(g, position, halves ? 1 : 2); out.why.why != reason::none) return out;
+    if (out.function == gate_function::none) {
+        out.why = {position, reason::gate_function_unknown};
+        return out;
+    }
+    if (out.function == gate_function::swiglu_oai) {
+        std::memcpy(&out.alpha, &t.params[2], sizeof(float));
+        std::memcpy(&out.limit, &t.params[3], sizeof(float));
+    }
+    const tensor& first = view.at(t.src[0]);
+    tensor whole = t;  // the shape that the first source must have
+    if (halves) whole.ne[0] *= 2;
+    if (!same_shape(first, whole) || (!halves && !same_shape(view.at(t.src[1]), t))) {
+        out.why = {position, reason::reshaped};
+        return out;
+    }
+    for (int s = 0; s < (halves ? 1 : 2) && out.why.why == reason::none; ++s)
+        out.why = rows_fit(g, position, t.src[s]);
+    out.gate = {t.src[0], 0, strides_of(first)};
+    out.x = halves ? row_operand{t.src[0], t.ne[0] * 4, strides_of(first)}
+                   : row_operand{t.src[1], 0, strides_of(view.at(t.src[1]))};
+    if (halves && t.params[1] != 0) std::swap(out.gate, out.x);
+    return out;
+}
+
+/// MUL(x, UNARY(gate)), its arguments in either sequence.
+inline gated mul_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    const tensor& t = view.node(position);
+    gated out;
+    out.why = {position, reason::no_gate};
+    for (const int slot : {1, 0}) {
+        if (t.src[slot] == no_tensor || t.src[1 - slot] == no_tensor) return out;
+        const std::int32_t result = value_behind(view, t.src[slot]);
+        const std::int32_t unary = g.position(result);
+        if (unary < 0 || view.node(unary).kind != op::unary) continue;
+        out.function = function_of(view.node(unary).sub);
+        if (out.function == gate_function::none) continue;
+        out.why = node_fits(g, position, 2);
+        if (out.why.why == reason::none) out.why = node_fits(g, unary, 1);
+        if (out.why.why != reason::none) return out;
+        const tensor& named = view.at(t.src[slot]);
+        const tensor& z = view.at(view.node(unary).src[0]);
+        const tensor& x = view.at(t.src[1 - slot]);
+        const bool renamed = t.src[slot] != result;
+        if (!same_shape(named, t) || !same_shape(x, t) || !same_shape(view.node(unary), z) ||
+            (renamed && !contiguous(z))) {
+            out.why = {position, reason::reshaped};
+            return out;
+        }
+        for (const std::int32_t in : {t.src[1 - slot], view.node(unary).src[0]})
+            if (out.why.why == reason::none) out.why = rows_fit(g, position, in);
+        out.gate = {view.node(unary).src[0], 0, strides_of(renamed ? named : z)};
+        out.x = {t.src[1 - slot], 0, strides_of(x)};
+        out.unary = unary;
+        if (g.only_reader(result).node != position && out.why.why == reason::none)
+            out.why = {unary, reason::gate_read_elsewhere};
+        return out;
+    }
+    return out;
+}
+
+}  // namespace detail
+
+/// The gated value that node `position`, a GLU or MUL, computes.
+inline gated gated_at(const graph_index& g, std::int32_t position) {
+    return g.view.node(position).kind == op::glu ? detail::glu_of(g, position)
+                                                 : detail::mul_of(g, position);
+}
+
+}  // namespace catena

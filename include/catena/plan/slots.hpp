@@ -1,0 +1,179 @@
+// The workspace: slots that quantized activations share when they are not alive together. Slots are
+// dealt by the topology of the graph alone, sizes ignored, to every activation that a plan could
+// quantize. So a plan with fewer columns, or that fuses less, never needs more than the bound which
+// the graph's largest sizes give.
+#pragma once
+
+#include "catena/kernel/layout.hpp"
+#include "catena/match/pattern.hpp"
+#include "catena/match/reader.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace catena {
+
+inline constexpr std::size_t workspace_alignment = 256;
+
+class slot_map {
+  public:
+    /// An activation of quantized matmuls, read in rows of k on one of the engine's streams.
+    struct candidate {
+        std::int32_t value = no_tensor;
+        std::int64_t k = 0;
+        std::int32_t stream = 0;
+        std::int32_t from = 0, until = 0;  ///< positions, both included
+        std::int32_t readers = 0;
+        format_set layouts;  ///< of matmuls; a matvec's is q8_1
+        std::int64_t bytes = 0;  ///< in one layout
+        std::int32_t slot = -1;
+    };
+
+    explicit slot_map(const graph_index& g) : g_(g), view_(g.view) {
+        first_.assign(static_cast<std::size_t>(view_.tensor_count), -1);
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            const tensor& t = view_.node(i);
+            if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) continue;
+            if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) continue;
+            if (info(view_.at(t.src[0]).type).role == format_role::weight) add(i);
+        }
+        for (candidate& c : all_) {
+            c.from = std::min(c.from, earliest(c.value, 6));
+            c.until = last_read(c);
+        }
+        deal();
+    }
+
+    /// The candidate of a value that is read in rows of k on a stream.
+    const candidate& of(std::int32_t value, std::int64_t k, std::int32_t stream) const {
+        return all_[at(find(value, k, stream))];
+    }
+
+    std::int32_t slots() const { return static_cast<std::int32_t>(ends_.size()); }
+
+    /// Bytes of a workspace that serves every plan of this topology whose sizes are no larger.
+    std::int64_t bound() const {
+        std::vector<std::int64_t> bytes(ends_.size(), 0);
+        for (const candidate& c : all_) {
+            const std::int64_t copies = std::min(c.readers, 1 + c.layouts.size());
+            bytes[at(c.slot)] = std::max(bytes[at(c.slot)], copies * c.bytes);
+        }
+        std::int64_t sum = 0;
+        for (const std::int64_t b : bytes) sum += b;
+        return sum;
+    }
+
+  private:
+    struct slot_end {
+        std::int32_t until, stream;
+    };
+    const graph_index& g_;
+    const graph_view& view_;
+    std::vector<candidate> all_;
+    std::vector<std::int32_t> first_;  // per tensor: its first candidate
+    std::vector<std::int32_t> next_;   // per candidate: the next of the same value
+    std::vector<slot_end> ends_;       // per slot: who was the last to use it
+
+    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    std::int32_t find(std::int32_t value, std::int64_t k, std::int32_t stream) const {
+        std::int32_t c = first_[at(value)];
+        while (c >= 0 && (all_[at(c)].k != k || all_[at(c)].stream != stream)) c = next_[at(c)];
+        return c;
+    }
+
+    void add(std::int32_t node) {
+        const tensor& t = view_.node(node);
+        const std::int32_t value = value_behind(view_, t.src[1]);
+        const std::int64_t k = view_.at(t.src[1]).ne[0];
+        std::int32_t c = find(value, k, t.stream);
+        if (c < 0) {
+            c = static_cast<std::int32_t>(all_.size());
+            candidate fresh;
+            fresh.value = value;
+            fresh.k = k;
+            fresh.stream = t.stream;
+            fresh.from = node;
+            const std::int64_t rows = k > 0 ? elements(view_.at(value)) / k : 0;
+            fresh.bytes = round_up(rows * q8_1_row_bytes(k),
+                                   static_cast<std::int64_t>(workspace_alignment));
+            all_.push_back(fresh);
+            next_.push_back(first_[at(value)]);
+            first_[at(value)] = c;
+        }
+        candidate& known = all_[at(c)];
+        known.until = node;
+        ++known.readers;
+        if (const format f = matmul_layout(view_.at(t.src[0]).type); f != format::unknown)
+            known.layouts = known.layouts | f;
+    }
+
+    /// Readers of other row lengths may share the copy.
+    std::int32_t last_read(const candidate& c) const {
+        std::int32_t last = c.until;
+        for (std::int32_t o = first_[at(c.value)]; o >= 0; o = next_[at(o)])
+            last = std::max(last, all_[at(o)].until);
+        return last;
+    }
+
+    /// The first position at which a step could write `value`: a step that makes it may stand where
+    /// its first op does; behind a matmul, where the first matmul of that group does.
+    std::int32_t earliest(std::int32_t value, int ops) const {
+        const std::int32_t p = g_.position(value);
+        if (p < 0 || ops == 0) return p < 0 ? std::numeric_limits<std::int32_t>::max() : p;
+        const tensor& t = view_.node(p);
+        const auto before = [&](std::int32_t source) {
+            return source == no_tensor ? p
+                                       : std::min(p, earliest(value_behind(view_, source), ops - 1));
+        };
+        switch (t.kind) {
+            case op::rms_norm:
+                if (t.src[0] == no_tensor) return p;
+                if (const std::int32_t a = g_.position(t.src[0]);
+                    a >= 0 && view_.node(a).kind == op::add)
+                    return std::min(a, p);
+                return p;
+            case op::mul_mat:
+            case op::mul_mat_id: {
+                if (t.src[1] == no_tensor) return p;
+                const std::int32_t root = g_.root(t.src[1]);
+                return g_.reader_count(root) > 0 ? std::min(p, g_.readers_begin(root)->node) : p;
+            }
+            case op::add:
+            case op::add_id:
+            case op::mul:
+            case op::glu:
+                return std::min(before(t.src[0]), before(t.src[1]));
+            case op::scale:
+            case op::unary:
+                return before(t.src[0]);
+            default:
+                return p;
+        }
+    }
+
+    /// Candidates in order of birth take the first slot whose last user is dead. Streams do not
+    /// share: nothing orders them.
+    void deal() {
+        std::vector<std::int32_t> order(all_.size());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+        std::stable_sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
+            return all_[at(a)].from < all_[at(b)].from;
+        });
+        for (const std::int32_t i : order) {
+            candidate& c = all_[at(i)];
+            const auto free = std::find_if(ends_.begin(), ends_.end(), [&c](const slot_end& e) {
+                return e.until < c.from && e.stream == c.stream;
+            });
+            c.slot = static_cast<std::int32_t>(free - ends_.begin());
+            if (free == ends_.end())
+                ends_.push_back({c.until, c.stream});
+            else
+                free->until = c.until;
+        }
+    }
+};
+
+}  // namespace catena

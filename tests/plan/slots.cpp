@@ -1,0 +1,105 @@
+#include "catena/plan/slots.hpp"
+
+#include "cases.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+slot_map slots_of(graph_builder& g, graph_index& index) {
+    CHECK(index.build(g.view()).ok());
+    return slot_map(index);
+}
+
+}  // namespace
+
+TEST_CASE("values that are read again while another is made lie in another slot", "[slots]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 4});
+    const id a = g.scaled_norm(x);
+    const id first = g.matmul(format::q4_K, 512, a);
+    const id b = g.scaled_norm(first);
+    g.matmul(format::q4_K, 64, b);
+    const id c = g.scaled_norm(first);
+    g.matmul(format::q4_K, 64, c);
+    graph_index index;
+    const slot_map slots = slots_of(g, index);
+    CHECK(slots.slots() == 1);
+    CHECK(slots.bound() == 2304);  // 4 rows of 16 blocks of 36 bytes
+
+    g.matmul(format::q4_K, 64, a);
+    const slot_map more = slots_of(g, index);
+    CHECK(more.slots() == 2);
+    CHECK(more.of(a, 512, 0).slot != more.of(b, 512, 0).slot);
+    CHECK(more.of(a, 512, 0).slot != more.of(c, 512, 0).slot);
+    CHECK(more.of(b, 512, 0).slot == more.of(c, 512, 0).slot);
+}
+
+TEST_CASE("a value that an epilogue may quantize lives from the first matmul of its group on",
+          "[slots]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    const id a = g.scaled_norm(x);
+    const id gate = g.matmul(format::q4_K, 512, a);
+    const id up = g.matmul(format::q4_K, 512, a);
+    const id value = g.glu(gate, up);
+    g.matmul(format::q4_K, 512, value);
+    graph_index index;
+    const slot_map slots = slots_of(g, index);
+    CHECK(slots.of(value, 512, 0).from == g.position(gate));
+    CHECK(slots.slots() == 2);
+}
+
+TEST_CASE("readers of different row lengths and streams have copies of their own", "[slots]") {
+    graph_builder g;
+    const id a = g.scaled_norm(g.input(format::f32, {256, 2}));
+    g.matmul(format::q8_0, 64, a);
+    g.matmul(format::q8_0, 64, g.reshape(a, {512}));
+    const id other = g.matmul(format::q8_0, 64, a);
+    g[other].stream = 1;
+    graph_index index;
+    const slot_map slots = slots_of(g, index);
+    CHECK(slots.slots() == 3);
+    CHECK(slots.of(a, 256, 0).slot != slots.of(a, 512, 0).slot);
+    CHECK(slots.of(a, 256, 0).slot != slots.of(a, 256, 1).slot);
+}
+
+TEST_CASE("no plan needs more than the bound, whatever it fuses", "[slots]") {
+    for (const std::int64_t columns : {1, 2, 4, 9}) {
+        graph_builder g;
+        id x = g.input(format::f32, {512, columns});
+        for (int layer = 0; layer < 3; ++layer) {
+            const id a = g.scaled_norm(x);
+            x = g.matmul(format::q4_K, 512, a);
+            g.matmul(format::q6_K, 64, a);
+        }
+        graph_index index;
+        const slot_map slots = slots_of(g, index);
+        CHECK(checked_plan(g).workspace_bytes() <= slots.bound());
+        options off;
+        off.chains_off = "norm.q4_q6";
+        CHECK(checked_plan(g, off).workspace_bytes() <= slots.bound());
+    }
+}
+
+TEST_CASE("the layers of a graph reuse one workspace", "[slots]") {
+    graph_builder g;
+    id x = g.input(format::f32, {512});
+    for (int layer = 0; layer < 4; ++layer) x = g.matmul(format::q4_K, 512, g.scaled_norm(x));
+    const plan p = checked_plan(g);
+    CHECK(p.chains().size() == 4);
+    CHECK(p.workspace_bytes() == 768);
+}
+
+TEST_CASE("activations that are alive together lie side by side", "[slots]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    const id a = g.scaled_norm(x);
+    const id b = g.scaled_norm(x);
+    g.matmul(format::q4_K, 64, a);
+    g.matmul(format::q4_K, 64, b);
+    const plan p = checked_plan(g);
+    CHECK(p.workspace_bytes() == 2 * 768);
+    CHECK(p.chains()[0].workspace_offset[0] != p.chains()[1].workspace_offset[0]);
+}
