@@ -96,7 +96,8 @@ std::vector<policy> policies_of(const arch_choice& choice, const computation& co
     std::vector<policy> all;
     for (const policy& shape : streamed_matvecs)
         all.push_back(on(choice, shape, activation_source::shared));
-    all.push_back(on(choice, long_matvec, activation_source::global));
+    const policy long_rows = on(choice, long_matvec, activation_source::global);
+    if (long_rows != plain_matvec) all.push_back(long_rows);  // one, where all copies are plain
     all.push_back(plain_matvec);
     return all;
 }

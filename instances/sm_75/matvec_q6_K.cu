@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8b92d411ebdab633.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash fda6213047de553e.
 // sm_75: matvec_q6_K.
 #include "catena/instances/device_instance.cuh"
 
@@ -48,21 +48,14 @@ catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s2_plain_global_sm_75(const __grid_const
     run_on_device<weights, p6>(args);
 }
 
-constexpr policy p7 = {.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2};
-extern "C" __global__ __launch_bounds__(p7.threads, p7.min_blocks) void
-catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s2_plain_global_sm_75(const __grid_constant__ matvec_args args) {
-    run_on_device<weights, p7>(args);
-}
-
-extern const void* const kernels[8];
-const void* const kernels[8] = {
+extern const void* const kernels[7];
+const void* const kernels[7] = {
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m4_r1_c1_p2048_s2_plain_shared_sm_75),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m4_r2_c1_p1024_s2_plain_shared_sm_75),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m4_r4_c1_p1024_s2_plain_shared_sm_75),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m4_r2_c2_p1024_s2_plain_shared_sm_75),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m3_r2_c4_p1024_s2_plain_shared_sm_75),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s2_plain_shared_sm_75),
-    reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s2_plain_global_sm_75),
     reinterpret_cast<const void*>(&catena_mul_mat_q6_K_t128_m2_r2_c8_p1024_s2_plain_global_sm_75),
 };
 

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5f88a8245fbc05d6.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ef4719c28306b944.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -23,18 +23,18 @@ constexpr lowered_chain chains[] = {
 
 #if CATENA_WITH_CUDA
 namespace sm_75_row { extern const void* const kernels[16]; }
-namespace sm_75_matvec_q8_0 { extern const void* const kernels[8]; }
-namespace sm_75_matvec_q4_0 { extern const void* const kernels[8]; }
-namespace sm_75_matvec_q4_K { extern const void* const kernels[8]; }
-namespace sm_75_matvec_q6_K { extern const void* const kernels[8]; }
-namespace sm_75_matvec_q4_K_q6_K { extern const void* const kernels[8]; }
+namespace sm_75_matvec_q8_0 { extern const void* const kernels[7]; }
+namespace sm_75_matvec_q4_0 { extern const void* const kernels[7]; }
+namespace sm_75_matvec_q4_K { extern const void* const kernels[7]; }
+namespace sm_75_matvec_q6_K { extern const void* const kernels[7]; }
+namespace sm_75_matvec_q4_K_q6_K { extern const void* const kernels[7]; }
 #endif
 
 table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 56;
+    t.row_count = 51;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
