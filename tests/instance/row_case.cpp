@@ -20,15 +20,19 @@ namespace {
 using namespace catena;
 
 constexpr float eps = 1e-6f;
+constexpr float alpha = 1.702f, limit = 1.5f;  ///< of swiglu_oai
 
 std::size_t size(int n) { return static_cast<std::size_t>(n); }
 
 struct row_data {
-    std::vector<float> x, residual, weight;  ///< without gaps
+    std::vector<float> x, gate, residual, weight;  ///< without gaps
 };
 
 row_data make_data(const row_case& c) {
     row_data d;
+    d.gate.resize(size(c.k * c.rows()));
+    fill_random_values(4, 0, d.gate);
+    for (float& g : d.gate) g *= 3;
     d.x.resize(size(c.k * c.rows()));
     d.weight.resize(size(c.k));
     fill_random_values(2, 0, d.weight);
@@ -62,33 +66,42 @@ row_data make_data(const row_case& c) {
     return d;
 }
 
-/// Rows of k with gaps, for the machine and back.
-bytes spread(const row_case& c, const std::vector<float>& values) {
-    std::vector<float> out;
-    for (int row = 0; row < c.rows(); ++row) {
-        out.insert(out.end(), values.begin() + row * c.k, values.begin() + (row + 1) * c.k);
-        out.insert(out.end(), size(c.gap), 0.0f);
-    }
+/// A tensor of rows of k floats: a gap behind each, or another row of k in front of it.
+struct placement {
+    int k, rows;
+    int before = 0, after = 0;  ///< elements from one row to the next that are not this tensor's
+
+    int stride() const { return before + k + after; }
+};
+
+placement placed(const row_case& c) { return {c.k, c.rows(), 0, c.gap}; }
+placement placed_gate(const row_case& c) { return {c.k, c.rows(), 0, c.gap + c.gate_gap}; }
+
+/// For the machine and back.
+bytes spread(const placement& p, const std::vector<float>& values) {
+    std::vector<float> out(size(p.rows * p.stride()));
+    for (int row = 0; row < p.rows; ++row)
+        std::copy_n(values.begin() + row * p.k, p.k, out.begin() + row * p.stride() + p.before);
     return to_bytes(out);
 }
 
-bytes gather(const row_case& c, const bytes& raw, std::size_t element, std::byte gap) {
+bytes gather(const placement& p, const bytes& raw, std::size_t element, std::byte gap) {
     bytes out;
     bool gaps_untouched = true;
-    for (std::size_t row = 0; row < size(c.rows()); ++row) {
+    for (std::size_t row = 0; row < size(p.rows); ++row) {
         const auto at =
-            std::span(raw).subspan(row * size(c.k + c.gap) * element, size(c.k + c.gap) * element);
+            std::span(raw).subspan(row * size(p.stride()) * element, size(p.k + p.after) * element);
         out.insert(out.end(), at.begin(),
-                   at.begin() + static_cast<std::ptrdiff_t>(size(c.k) * element));
-        for (const std::byte b : at.subspan(size(c.k) * element))
+                   at.begin() + static_cast<std::ptrdiff_t>(size(p.k) * element));
+        for (const std::byte b : at.subspan(size(p.k) * element))
             gaps_untouched = gaps_untouched && b == gap;
     }
     CHECK(gaps_untouched);
     return out;
 }
 
-row_strides strides(const row_case& c, int element) {
-    const std::int64_t nb1 = std::int64_t{element} * (c.k + c.gap);
+row_strides strides(const row_case& c, const placement& p, int element) {
+    const std::int64_t nb1 = std::int64_t{element} * p.stride();
     return {nb1, nb1 * c.n1, nb1 * c.n1 * c.n2};
 }
 
@@ -103,6 +116,8 @@ lowered_chain chain_of(const instance& on, const row_case& c) {
     if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
     if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
     if (on.computes.value == value_kind::rms_norm) add({.kind = stage_kind::rms_norm});
+    if (on.computes.value == value_kind::glu)
+        add({.kind = stage_kind::glu, .reads = operand::gate});
     if (c.scale) add({.kind = stage_kind::mul, .reads = operand::weight});
     add({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
     return chain;
@@ -115,6 +130,8 @@ chain::inputs reference_inputs(const row_case& c) {
     in.rows = c.rows();
     in.eps = eps;
     in.x.assign(d.x.begin(), d.x.end());
+    in.gate.assign(d.gate.begin(), d.gate.end());
+    in.gated_by = {c.function, alpha, limit};
     in.residual.assign(d.residual.begin(), d.residual.end());
     in.weight.assign(d.weight.begin(), d.weight.end());
     return in;
@@ -129,6 +146,23 @@ bytes quantized(const row_case& c, const std::vector<float>& values) {
             format::q8_1, std::span(values).subspan(size(row * c.quant_k()), size(c.quant_k())));
         stored.resize(row_bytes_of);
         out.insert(out.end(), stored.begin(), stored.end());
+    }
+    return out;
+}
+
+/// The same in the layout of a matmul: block of 128 by block, the rows of each next to each other.
+bytes quantized_for_matmul(format f, const row_case& c, const std::vector<float>& values) {
+    const std::size_t block = size(info(f).block_bytes), rows = size(quant_rows(c));
+    const std::size_t stored = size(static_cast<int>(stored_elements(f, c.quant_k())));
+    bytes out(stored / 128 * rows * block);
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::vector<float> padded(stored);
+        std::copy_n(values.begin() + static_cast<int>(row) * c.quant_k(), c.quant_k(),
+                    padded.begin());
+        const bytes of_row = encode_row(f, padded);
+        for (std::size_t i = 0; i < stored / 128; ++i)
+            std::copy_n(of_row.begin() + static_cast<std::ptrdiff_t>(i * block), block,
+                        out.begin() + static_cast<std::ptrdiff_t>((i * rows + row) * block));
     }
     return out;
 }
@@ -154,7 +188,10 @@ row_outputs run(const instance& on, const row_case& c) {
     const auto plain_bytes = [&](std::size_t element) {
         return size(c.rows() * (c.k + c.gap)) * element;
     };
-    const std::byte gap = c.in_place ? std::byte{0} : untouched;
+    const bool gated = on.computes.value == value_kind::glu;
+    const placement plain = placed(c);
+    const placement out_at = c.over_gate ? placed_gate(c) : plain;  // of f32
+    const std::byte gap = c.in_place || c.over_gate ? std::byte{0} : untouched;
 
     row_args a;
     a.k = c.k;
@@ -162,12 +199,31 @@ row_outputs run(const instance& on, const row_case& c) {
     a.n1 = c.n1;
     a.n2 = c.n2;
     a.eps = eps;
-    a.x_at = a.residual_at = a.sum_at = a.f32_at = strides(c, 4);
-    a.f16_at = a.bf16_at = strides(c, 2);
-    void* x = machine->put("x", contents::data, spread(c, d.x), at);
+    a.x_at = a.residual_at = a.sum_at = strides(c, plain, 4);
+    a.f32_at = strides(c, out_at, 4);
+    a.f16_at = a.bf16_at = strides(c, plain, 2);
+    void *x = nullptr, *gate = nullptr;
+    if (c.halves) {
+        const placement first{c.k, c.rows(), 0, c.k}, second{c.k, c.rows(), c.k, 0};
+        bytes both = spread(first, d.gate);
+        const bytes other = spread(second, d.x);
+        for (std::size_t i = 0; i < both.size(); ++i) both[i] |= other[i];
+        gate = machine->put("gate and x", contents::data, both, at);
+        x = static_cast<float*>(gate) + c.k;
+        a.x_at = a.gate_at = strides(c, first, 4);
+    } else {
+        x = machine->put("x", contents::data, spread(plain, d.x), at);
+        if (gated) gate = machine->put("gate", contents::data, spread(placed_gate(c), d.gate), at);
+        a.gate_at = strides(c, placed_gate(c), 4);
+    }
     a.x = static_cast<const float*>(x);
+    a.gate = static_cast<const float*>(gate);
+    a.function = c.function;
+    a.alpha = alpha;
+    a.limit = limit;
     void* residual = nullptr;
-    if (c.residual) residual = machine->put("residual", contents::data, spread(c, d.residual), at);
+    if (c.residual)
+        residual = machine->put("residual", contents::data, spread(plain, d.residual), at);
     a.residual = static_cast<const float*>(residual);
     if (c.scale) {
         a.weight = static_cast<const float*>(machine->put(
@@ -178,12 +234,18 @@ row_outputs run(const instance& on, const row_case& c) {
         a.sum =
             static_cast<float*>(c.in_place ? residual : machine->blank("sum", plain_bytes(4), at));
     if (c.emits.has(format::f32))
-        a.f32 = static_cast<float*>(c.in_place ? x : machine->blank("f32", plain_bytes(4), at));
+        a.f32 = static_cast<float*>(c.in_place    ? x
+                                    : c.over_gate ? gate
+                                                  : machine->blank("f32", plain_bytes(4), at));
     if (c.emits.has(format::f16)) a.f16 = machine->blank("f16", plain_bytes(2), at);
     if (c.emits.has(format::bf16)) a.bf16 = machine->blank("bf16", plain_bytes(2), at);
     const auto q8_1_size = size(quant_rows(c) * quant_blocks(c) * q8_1_bytes);
-    if (c.emits.has(format::q8_1)) {
-        a.q8_1 = machine->blank("q8_1", q8_1_size);
+    const auto mmq_size =
+        size(quant_rows(c) * static_cast<int>(stored_bytes(format::q8_1_mmq_d4, c.quant_k())));
+    if (c.emits.has(format::q8_1)) a.q8_1 = machine->blank("q8_1", q8_1_size);
+    if (c.emits.has(format::q8_1_mmq_d4)) a.q8_1_mmq_d4 = machine->blank("d4", mmq_size);
+    if (c.emits.has(format::q8_1_mmq_ds4)) a.q8_1_mmq_ds4 = machine->blank("ds4", mmq_size);
+    if (!c.emits.empty() && c.k % 32 == 0) {
         a.quant_k = c.quant_k();
         a.quant_blocks = quant_blocks(c);
     }
@@ -195,12 +257,17 @@ row_outputs run(const instance& on, const row_case& c) {
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");
 
     row_outputs out;
-    if (a.sum != nullptr) out.sum = gather(c, machine->read(a.sum, plain_bytes(4)), 4, gap);
-    if (a.f32 != nullptr) out.f32 = gather(c, machine->read(a.f32, plain_bytes(4)), 4, gap);
-    if (a.f16 != nullptr) out.f16 = gather(c, machine->read(a.f16, plain_bytes(2)), 2, untouched);
-    if (a.bf16 != nullptr)
-        out.bf16 = gather(c, machine->read(a.bf16, plain_bytes(2)), 2, untouched);
+    if (a.sum != nullptr) out.sum = gather(plain, machine->read(a.sum, plain_bytes(4)), 4, gap);
+    const auto f32_bytes = size(c.rows() * out_at.stride()) * 4;
+    if (a.f32 != nullptr) out.f32 = gather(out_at, machine->read(a.f32, f32_bytes), 4, gap);
+    const auto halves_of = [&](const void* from) {
+        return gather(plain, machine->read(from, plain_bytes(2)), 2, untouched);
+    };
+    if (a.f16 != nullptr) out.f16 = halves_of(a.f16);
+    if (a.bf16 != nullptr) out.bf16 = halves_of(a.bf16);
     if (a.q8_1 != nullptr) out.q8_1 = machine->read(a.q8_1, q8_1_size);
+    if (a.q8_1_mmq_d4 != nullptr) out.q8_1_mmq_d4 = machine->read(a.q8_1_mmq_d4, mmq_size);
+    if (a.q8_1_mmq_ds4 != nullptr) out.q8_1_mmq_ds4 = machine->read(a.q8_1_mmq_ds4, mmq_size);
     return out;
 }
 
@@ -228,6 +295,10 @@ void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     if (c.emits.has(format::f16)) CHECK(outputs.f16 == narrowed(result, f16_from_f32));
     if (c.emits.has(format::bf16)) CHECK(outputs.bf16 == narrowed(result, bf16_from_f32));
     if (c.emits.has(format::q8_1)) CHECK(outputs.q8_1 == quantized(c, result));
+    if (c.emits.has(format::q8_1_mmq_d4))
+        CHECK(outputs.q8_1_mmq_d4 == quantized_for_matmul(format::q8_1_mmq_d4, c, result));
+    if (c.emits.has(format::q8_1_mmq_ds4))
+        CHECK(outputs.q8_1_mmq_ds4 == quantized_for_matmul(format::q8_1_mmq_ds4, c, result));
 }
 
 }  // namespace catena_test

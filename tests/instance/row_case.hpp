@@ -3,7 +3,7 @@
 
 #include "machine.hpp"
 
-#include "catena/format/format.hpp"
+#include "catena/chain/lowered.hpp"
 
 #include <string>
 
@@ -27,6 +27,10 @@ struct row_case {
     int n1 = 1, n2 = 1, n3 = 1;
     catena::format_set emits = {};
     bool residual = false, sum = false, scale = false;
+    catena::gate_function function = catena::gate_function::none;  ///< of a gated row
+    bool halves = false;        ///< the gate is the first half of a tensor's rows, x the second
+    int gate_gap = 0;           ///< floats between rows of the gate, above `gap`
+    bool over_gate = false;     ///< f32 lies over the gate
     bool in_place = false;      ///< f32 lies over x; sum, if on, over the residual
     bool early = false;         ///< the weight is a leaf
     int merged = 1, split = 1;  ///< norm rows to an activation row, activation rows to a norm row
@@ -41,7 +45,8 @@ struct row_case {
 
 /// What was written, without gaps; empty where nothing was asked for.
 struct row_outputs {
-    bytes sum, f32, f16, bf16, q8_1;
+    bytes sum, f32, f16, bf16, q8_1, q8_1_mmq_d4, q8_1_mmq_ds4;
+    bool operator==(const row_outputs&) const = default;
 };
 
 /// Launches the case. Fails the running test if the launch fails, or writes where it must not.

@@ -1,5 +1,5 @@
-// What a chain becomes once Hana is done with it: a plain list of stages. The matcher derives its graph
-// pattern from it, the generator its instances. C++17, so that an engine can read it.
+// What a chain becomes once Hana is done with it: a plain list of stages. The matcher derives its
+// graph pattern from it, the generator its instances. C++17, so that an engine can read it.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -36,6 +36,12 @@ enum class gate_function : std::uint8_t {
                  ///< -limit, limit) in place of the value
 };
 
+inline constexpr const char* gate_function_names[] = {
+    "none", "silu", "sigmoid", "gelu", "gelu_erf", "gelu_quick", "relu", "swiglu_oai"};
+inline constexpr int gate_function_count =
+    static_cast<int>(sizeof(gate_function_names) / sizeof(const char*));
+constexpr const char* name(gate_function f) { return gate_function_names[static_cast<int>(f)]; }
+
 /// What a matvec may do with a finished output before it is written, in this order.
 enum class epilogue_part : std::uint8_t {
     scale,     ///< times a number
@@ -59,7 +65,9 @@ struct epilogue_set {
 constexpr epilogue_set operator|(epilogue_set a, epilogue_set b) {
     return {static_cast<std::uint8_t>(a.bits | b.bits)};
 }
-constexpr epilogue_set operator|(epilogue_set a, epilogue_part b) { return a | epilogue_set::of(b); }
+constexpr epilogue_set operator|(epilogue_set a, epilogue_part b) {
+    return a | epilogue_set::of(b);
+}
 constexpr bool operator==(epilogue_set a, epilogue_set b) { return a.bits == b.bits; }
 constexpr bool operator!=(epilogue_set a, epilogue_set b) { return !(a == b); }
 
@@ -94,17 +102,17 @@ constexpr const char* name(value_kind v) {
     return v == value_kind::plain ? "plain" : v == value_kind::glu ? "glu" : "rms_norm";
 }
 
-/// What one launch computes: the functional half of a table row, and of a problem. A row serves a problem
-/// when it computes at least what the problem needs (`serves`).
+/// What one launch computes: the functional half of a table row, and of a problem. A row serves a
+/// problem when it computes at least what the problem needs (`serves`).
 struct computation {
     skeleton kind = skeleton::row;
-    value_kind value = value_kind::plain;     ///< row: must be equal
-    bool residual = false;                    ///< row: a residual may be added before the norm
-    bool scale = false;                       ///< row: a weight may be multiplied after the norm
-    format_set emits = {};                    ///< row: formats written in one pass, any subset
-    format activation = format::unknown;      ///< matvec, matmul: must be equal
-    format_set weights = {};                  ///< matvec, matmul: formats one launch can hold
-    epilogue_set epilogue = {};               ///< matvec, matmul: parts, any subset
+    value_kind value = value_kind::plain;  ///< row: must be equal
+    bool residual = false;                 ///< row: a residual may be added before the norm
+    bool scale = false;                    ///< row: a weight may be multiplied after the norm
+    format_set emits = {};                 ///< row: formats written in one pass, any subset
+    format activation = format::unknown;   ///< matvec, matmul: must be equal
+    format_set weights = {};               ///< matvec, matmul: formats one launch can hold
+    epilogue_set epilogue = {};            ///< matvec, matmul: parts, any subset
 };
 
 constexpr bool operator==(const computation& a, const computation& b) {
