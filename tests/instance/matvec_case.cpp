@@ -96,7 +96,7 @@ matvec_data make_data(const matvec_case& c) {
         d.q8_1.insert(d.q8_1.end(), quantized.begin(), quantized.end());
     }
     for (std::size_t m = 0; m < c.members.size(); ++m)
-        d.members.push_back(make_member(c, c.members[m], 1000 * (m + 1)));
+        d.members.push_back(make_member(c, c.members[m], 100 + m));
     return d;
 }
 
