@@ -25,7 +25,19 @@ class planner {
     /// left to the engine whole; plan::state() names node and field. Out of memory
     /// terminates the program.
     catena::plan plan(const graph_view& view) const noexcept {
-        catena::plan out = planned(view);
+        graph_index index;
+        const status malformed = index.build(view);
+        if (malformed.ok()) return plan_indexed(index);
+        catena::plan out = all_to_engine(view);
+        out.state_ = ready();
+        if (out.state_.ok()) out.state_ = malformed;
+        log_as_asked(out);
+        return out;
+    }
+
+    /// The same of a view that was indexed already.
+    catena::plan plan_indexed(const graph_index& index) const noexcept {
+        catena::plan out = planned(index);
         log_as_asked(out);
         return out;
     }
@@ -34,13 +46,10 @@ class planner {
     table table_;
     options options_;
 
-    catena::plan planned(const graph_view& view) const {
+    catena::plan planned(const graph_index& index) const {
+        const graph_view& view = index.view;
         catena::plan out = all_to_engine(view);
-        out.state_ = table_state();
-        if (out.state_.ok()) out.state_ = check(options_, table_);
-        if (!out.state_.ok()) return out;
-        graph_index index;
-        out.state_ = index.build(view);
+        out.state_ = ready();
         if (!out.state_.ok()) return out;
         out.state_ = table_.state;  // it may say which set stands in
         if (!options_.enabled) return out;
@@ -62,12 +71,12 @@ class planner {
         return out;
     }
 
-    status table_state() const {
+    status ready() const {
         if (!table_.state.ok()) return table_.state;
         if (table_.target == nullptr || table_.rows == nullptr || table_.row_count <= 0)
             return failure(status_code::no_instances,
                            "the table has no arch or no rows: take one from catena::instances");
-        return {};
+        return check(options_, table_);
     }
 };
 

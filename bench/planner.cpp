@@ -1,0 +1,77 @@
+// What planning costs, on one core, no GPU: planner GRAPH.json.gz...
+// index: reading the view; plan: from the indexed view; replan: recognizing an unchanged graph by
+// its fingerprint; known: by the engine's id of it.
+#include "catena/engine/json.hpp"
+#include "catena/instances/sm_90.hpp"
+#include "catena/runtime.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+
+namespace {
+
+using namespace catena;
+
+void index_view(benchmark::State& state, const json::graph& graph) {
+    for (auto _ : state) {
+        graph_index index;
+        benchmark::DoNotOptimize(index.build(graph.view()).ok());
+    }
+}
+
+void plan_indexed(benchmark::State& state, const json::graph& graph) {
+    const planner plans{instances::sm_90()};
+    graph_index index;
+    if (!index.build(graph.view()).ok()) state.SkipWithError("the view is malformed");
+    for (auto _ : state) benchmark::DoNotOptimize(plans.plan_indexed(index).size());
+}
+
+void order(benchmark::State& state, const json::graph& graph) {
+    for (auto _ : state) benchmark::DoNotOptimize(optimize(graph.view()).order.size());
+}
+
+void replan(benchmark::State& state, const json::graph& graph) {
+    plan_cache cache{planner{instances::sm_90()}};
+    for (auto _ : state) benchmark::DoNotOptimize(cache.plan_for(graph.view())->size());
+}
+
+void known(benchmark::State& state, const json::graph& graph) {
+    plan_cache cache{planner{instances::sm_90()}};
+    for (auto _ : state) benchmark::DoNotOptimize(cache.plan_for(graph.view(), 1)->size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    benchmark::Initialize(&argc, argv);
+    if (argc < 2) {
+        std::fprintf(stderr, "planner: name one or more graph files (docs/graph-format.md)\n");
+        return 2;
+    }
+    std::vector<json::graph> graphs;
+    graphs.reserve(static_cast<std::size_t>(argc));
+    for (int i = 1; i < argc; ++i) {
+        graphs.push_back(json::read(argv[i]));
+        const json::graph& g = graphs.back();
+        const std::string name = std::filesystem::path(argv[i]).filename().string() + " (" +
+                                 std::to_string(g.view().node_count) + " nodes)/";
+        const auto add = [&](const char* what, auto run) {
+            benchmark::RegisterBenchmark((name + what).c_str(), run, std::cref(g))
+                ->Unit(benchmark::kMicrosecond);
+        };
+        add("index", index_view);
+        add("plan", plan_indexed);
+        add("optimize", order);
+        add("replan", replan);
+        add("known", known);
+    }
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "planner: %s\n", error.what());
+    return 2;
+}

@@ -1,0 +1,103 @@
+// Planning again what was planned before: decode steps repeat one graph. A plan is kept under the
+// engine's id of the graph, and under a fingerprint of everything that planning reads.
+#pragma once
+
+#include "catena/plan/planner.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace catena {
+
+/// 128 bits: graphs that differ in anything a plan depends on differ here, but for chance.
+struct fingerprint {
+    std::uint64_t words[2] = {};
+    bool operator==(const fingerprint& o) const {
+        return words[0] == o.words[0] && words[1] == o.words[1];
+    }
+};
+
+/// Of a view's tensors and order: ops, shapes, strides, addresses, flags, readers, streams. Names
+/// are left out.
+inline fingerprint fingerprint_of(const graph_view& view) {
+    std::uint64_t lane[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
+                             0xd6e8feb86659fd93u};
+    const auto mix = [](std::uint64_t& h, std::uint64_t word) {
+        h = (h ^ word) * 0x9fb21c651e98df25u;
+        h ^= h >> 29;
+    };
+    const auto pair = [](std::int64_t low, std::int64_t high) {
+        return static_cast<std::uint64_t>(static_cast<std::uint32_t>(low)) |
+               static_cast<std::uint64_t>(high) << 32;
+    };
+    for (std::int32_t i = 0; i < view.tensor_count; ++i) {
+        const tensor& t = view.tensors[i];
+        const unsigned marks = (t.weight ? 1u : 0u) | (t.reachable ? 2u : 0u);
+        mix(lane[0], static_cast<std::uint64_t>(t.kind) | static_cast<std::uint64_t>(t.sub) << 8 |
+                         static_cast<std::uint64_t>(t.type) << 16 |
+                         static_cast<std::uint64_t>(t.flags) << 24 |
+                         static_cast<std::uint64_t>(marks) << 32);
+        for (int d = 0; d < 4; ++d) {
+            mix(lane[d], static_cast<std::uint64_t>(t.ne[d]));
+            mix(lane[d], static_cast<std::uint64_t>(t.nb[d]));
+        }
+        for (int s = 0; s < max_src; s += 2) mix(lane[s / 2 % 4], pair(t.src[s], t.src[s + 1]));
+        mix(lane[1], pair(t.params[0], t.params[1]));  // planning reads the first four words
+        mix(lane[2], pair(t.params[2], t.params[3]));
+        mix(lane[3], pair(t.view_src, t.buffer));
+        mix(lane[0], t.offset);
+        mix(lane[1], reinterpret_cast<std::uintptr_t>(t.data));
+        mix(lane[2], pair(t.stream, t.uses));
+    }
+    for (std::int32_t i = 0; i < view.node_count; ++i)
+        mix(lane[i % 4], static_cast<std::uint64_t>(view.nodes[i]));
+    mix(lane[0], lane[1]);
+    mix(lane[2], lane[3]);
+    mix(lane[0], pair(view.tensor_count, view.node_count));
+    mix(lane[2], lane[0]);
+    return {{lane[0], lane[2]}};
+}
+
+/// Plans by graph, the last few of them. One per thread, or behind a lock of the engine's; the plans
+/// themselves may be shared.
+class plan_cache {
+  public:
+    explicit plan_cache(planner plans, std::size_t capacity = 8)
+        : plans_(std::move(plans)), capacity_(capacity > 0 ? capacity : 1) {}
+
+    /// The plan that was made for this id, or null. The engine must give a graph a new id when
+    /// anything about it changes: its nodes, its memory, who reads it. 0 is no id.
+    std::shared_ptr<const plan> find(std::uint64_t uid) const noexcept {
+        for (const entry& e : kept_)
+            if (uid != 0 && e.uid == uid) return e.made;
+        return nullptr;
+    }
+
+    /// The plan of a view: as `find`; else by its fingerprint; else made now.
+    std::shared_ptr<const plan> plan_for(const graph_view& view, std::uint64_t uid = 0) noexcept {
+        if (std::shared_ptr<const plan> known = find(uid)) return known;
+        const fingerprint print = fingerprint_of(view);
+        for (entry& e : kept_) {
+            if (!(e.print == print)) continue;
+            if (uid != 0) e.uid = uid;
+            return e.made;
+        }
+        if (kept_.size() == capacity_) kept_.erase(kept_.begin());
+        kept_.push_back({uid, print, std::make_shared<const plan>(plans_.plan(view))});
+        return kept_.back().made;
+    }
+
+  private:
+    struct entry {
+        std::uint64_t uid;
+        fingerprint print;
+        std::shared_ptr<const plan> made;
+    };
+    planner plans_;
+    std::size_t capacity_;
+    std::vector<entry> kept_;  // the oldest first
+};
+
+}  // namespace catena

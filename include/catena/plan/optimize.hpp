@@ -1,0 +1,206 @@
+// Before the engine allocates: an order in which the members of a group stand together, so that the
+// allocator cannot give one of them memory that is in use between them. It depends on topology
+// alone: the same for every number of columns, with fusion on or off.
+#pragma once
+
+#include "catena/match/index.hpp"
+#include "catena/match/reader.hpp"
+#include "catena/plan/slots.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace catena {
+
+/// The engine's allocator must not reuse the memory of `tensor` before node `until` has run.
+struct keep_alive {
+    std::int32_t tensor = no_tensor;
+    std::int32_t until = -1;  ///< position in the new order
+};
+
+struct ordering {
+    status state;                     ///< why there is none: a malformed view
+    std::vector<std::int32_t> order;  ///< order[i]: the position in the view of the node to run i-th
+    std::vector<keep_alive> keep;
+    std::int64_t workspace_bound = 0;  ///< bytes that no plan of this topology exceeds, as long as
+                                       ///< no size is larger than the view's
+    std::int64_t peak_before = 0, peak_after = 0;  ///< bytes of all results that are alive together
+
+    /// The view's nodes in the new order, for a graph_view of it.
+    std::vector<std::int32_t> nodes(const graph_view& view) const {
+        std::vector<std::int32_t> out;
+        out.reserve(order.size());
+        for (const std::int32_t i : order) out.push_back(view.nodes[i]);
+        return out;
+    }
+};
+
+namespace detail {
+
+class order_builder {
+  public:
+    explicit order_builder(const graph_index& g)
+        : g_(g), view_(g.view), emitted_(static_cast<std::size_t>(g.view.node_count), 0) {}
+
+    std::vector<std::int32_t> build() {
+        find_groups();
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            if (emitted_[at(i)] != 0) continue;
+            emit(i);
+            if (group_of_[at(i)] < 0) continue;
+            const std::vector<std::int32_t> members = groups_[at(group_of_[at(i)])];
+            if (members.size() < 2) continue;
+            const auto first = static_cast<std::int32_t>(order_.size()) - 1;
+            emit_followers(i, first);
+            for (const std::int32_t m : members) {
+                if (emitted_[at(m)] != 0 || !emit_names(view_.node(m).src[1], first)) continue;
+                emit(m);
+                emit_followers(m, first);
+            }
+        }
+        return std::move(order_);
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    std::vector<std::int32_t> order_;
+    std::vector<std::uint8_t> emitted_;
+    std::vector<std::vector<std::int32_t>> groups_;
+    std::vector<std::int32_t> group_of_;  // per node
+
+    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    void emit(std::int32_t node) {
+        order_.push_back(node);
+        emitted_[at(node)] = 1;
+    }
+
+    /// A matmul that a step may take over, whatever its sizes.
+    bool groups(std::int32_t node) const {
+        const tensor& t = view_.node(node);
+        if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) return false;
+        return t.src[0] != no_tensor && t.src[1] != no_tensor && (t.flags & flag_compute) != 0 &&
+               info(view_.at(t.src[0]).type).role == format_role::weight &&
+               view_.at(t.src[0]).kind == op::none && t.params[0] == 0 && t.params[1] == 0;
+    }
+
+    /// The matmuls of one activation, op kind, ids and stream.
+    void find_groups() {
+        group_of_.assign(at(view_.node_count), -1);
+        std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
+        std::vector<std::int32_t> before;                            // per group: the one before
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            if (!groups(i)) continue;
+            const tensor& t = view_.node(i);
+            std::int32_t& known = last[at(value_behind(view_, t.src[1]))];
+            std::int32_t g = known;
+            for (; g >= 0; g = before[at(g)]) {
+                const tensor& f = view_.node(groups_[at(g)].front());
+                if (f.kind == t.kind && f.src[2] == t.src[2] && f.stream == t.stream) break;
+            }
+            if (g < 0) {
+                g = static_cast<std::int32_t>(groups_.size());
+                groups_.emplace_back();
+                before.push_back(std::exchange(known, g));
+            }
+            groups_[at(g)].push_back(i);
+            group_of_[at(i)] = g;
+        }
+    }
+
+    /// Moves the nodes that only rename, behind which `name` lies, to here. False: it reads
+    /// something that is not made yet.
+    bool emit_names(std::int32_t name, std::int32_t first) {
+        const std::int32_t p = g_.position(name);
+        if (p < 0 || emitted_[at(p)] != 0) return true;
+        if (!launches_nothing(view_.node(p).kind)) return false;
+        for (const std::int32_t s : view_.node(p).src)
+            if (s != no_tensor && !emit_names(s, first)) return false;
+        emit(p);
+        return true;
+    }
+
+    /// What follows a matmul and needs nothing but leaves and this group: its bias, its GLU.
+    void emit_followers(std::int32_t node, std::int32_t first) {
+        for (int i = 0; i < 5; ++i) {
+            const use u = g_.only_reader(view_.nodes[node]);
+            if (u.node < 0 || emitted_[at(u.node)] != 0) return;
+            const tensor& t = view_.node(u.node);
+            const bool follows = t.kind == op::add || t.kind == op::add_id || t.kind == op::scale ||
+                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::unary;
+            if (!follows || t.view_src != no_tensor) return;
+            for (const std::int32_t s : t.src)
+                if (s != no_tensor && !at_hand(s, first, t)) return;
+            emit(u.node);
+            node = u.node;
+        }
+    }
+
+    /// A leaf, the ids of the group, or made since its first member.
+    bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) const {
+        const std::int32_t p = g_.position(source);
+        if (p < 0) return named_by(view_.at(source)) == no_tensor;
+        if (reader.kind == op::add_id && source == reader.src[2]) return emitted_[at(p)] != 0;
+        return std::find(order_.begin() + first, order_.end(), p) != order_.end();
+    }
+};
+
+/// The most bytes of results that are alive at once.
+inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_alive>& keep) {
+    std::vector<std::int64_t> change(static_cast<std::size_t>(g.view.node_count) + 1, 0);
+    std::vector<std::int32_t> until(static_cast<std::size_t>(g.view.tensor_count), -1);
+    for (const keep_alive& k : keep) {
+        std::int32_t& u = until[static_cast<std::size_t>(g.root(k.tensor))];
+        u = std::max(u, k.until);
+    }
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const std::int32_t t = g.view.nodes[i];
+        if (!g.acts(i) || g.root(t) != t) continue;
+        const std::int64_t bytes = extent_bytes(g.view.at(t));
+        const std::int32_t last = std::max(g.live_until(t), until[static_cast<std::size_t>(t)]);
+        change[static_cast<std::size_t>(i)] += bytes;
+        if (last < g.view.node_count) change[static_cast<std::size_t>(std::max(last, i)) + 1] -= bytes;
+    }
+    std::int64_t alive = 0, peak = 0;
+    for (const std::int64_t c : change) peak = std::max(peak, alive += c);
+    return peak;
+}
+
+/// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
+/// function, until the MUL behind it.
+inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
+    std::vector<keep_alive> out;
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const tensor& t = g.view.node(i);
+        if ((t.kind != op::rms_norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
+        const use u = g.only_reader(g.view.nodes[i]);
+        if (u.node < 0 || g.view.node(u.node).kind != op::mul) continue;
+        const std::int32_t root = g.root(t.src[0]);
+        if (g.position(root) >= 0 && g.live_until(root) < u.node) out.push_back({t.src[0], u.node});
+    }
+    return out;
+}
+
+}  // namespace detail
+
+/// The order to run and allocate a graph in. Nodes outside chains keep their relative order.
+inline ordering optimize(const graph_view& view) noexcept {
+    ordering out;
+    graph_index before;
+    out.state = before.build(view);
+    if (!out.state.ok()) return out;
+    out.order = detail::order_builder(before).build();
+    const std::vector<std::int32_t> nodes = out.nodes(view);
+    graph_index after;
+    out.state = after.build({view.tensors, view.tensor_count, nodes.data(), view.node_count});
+    out.keep = detail::delayed_reads(after);
+    out.workspace_bound = slot_map(after).bound();
+    out.peak_before = detail::peak_bytes(before, {});
+    out.peak_after = detail::peak_bytes(after, out.keep);
+    return out;
+}
+
+}  // namespace catena

@@ -1,0 +1,173 @@
+// The order before allocation: what moves, what stays, what may not change it.
+#include "cases.hpp"
+
+#include "catena/plan/optimize.hpp"
+
+#include <numeric>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// Attention as Llama has it: Q and its rope, K and its rope, V; then gate, up and the GLU.
+struct layer_case {
+    graph_builder g;
+    id x, q, k, v, rope_q, rope_k, gate, up, value;
+
+    explicit layer_case(std::int64_t columns = 1) {
+        x = g.input(format::f32, {512, columns});
+        const id a = g.scaled_norm(x);
+        q = g.matmul(format::q4_K, 512, a);
+        rope_q = g.other({q});
+        k = g.matmul(format::q4_K, 256, a);
+        rope_k = g.other({k});
+        v = g.matmul(format::q6_K, 256, a);
+        const id b = g.scaled_norm(g.add(g.other({rope_q, rope_k, v}), x));
+        gate = g.matmul(format::q4_K, 1024, b);
+        up = g.matmul(format::q4_K, 1024, b);
+        value = g.glu(gate, up);
+        g.matmul(format::q4_K, 512, value);
+    }
+    int at(const ordering& o, id t) {
+        const int p = g.position(t);
+        return static_cast<int>(std::find(o.order.begin(), o.order.end(), p) - o.order.begin());
+    }
+};
+
+/// The graph with its nodes in the new order.
+graph_builder reordered(const graph_builder& g, const ordering& o) {
+    graph_builder out = g;
+    for (std::size_t i = 0; i < o.order.size(); ++i)
+        out.nodes[i] = g.nodes[static_cast<std::size_t>(o.order[i])];
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("members of a group stand together behind the first", "[optimize]") {
+    layer_case c;
+    const ordering o = optimize(c.g.view());
+    REQUIRE(o.state.ok());
+    const int first = c.at(o, c.q);
+    CHECK(c.at(o, c.k) == first + 1);
+    CHECK(c.at(o, c.v) == first + 2);
+    CHECK(c.at(o, c.rope_q) == first + 3);
+    CHECK(c.at(o, c.rope_k) == first + 4);
+}
+
+TEST_CASE("nodes outside groups keep their order, and sources run before their readers",
+          "[optimize]") {
+    layer_case c;
+    const ordering o = optimize(c.g.view());
+    graph_builder moved = reordered(c.g, o);
+    graph_index index;
+    CHECK(index.build(moved.view()).ok());  // a reader before its source is malformed
+    std::vector<std::int32_t> sorted = o.order;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::int32_t> all(c.g.nodes.size());
+    std::iota(all.begin(), all.end(), 0);
+    CHECK(sorted == all);
+    std::vector<std::int32_t> others;
+    for (const std::int32_t p : o.order)
+        if (c.g[c.g.nodes[static_cast<std::size_t>(p)]].kind != op::mul_mat) others.push_back(p);
+    CHECK(std::is_sorted(others.begin(), others.end()));
+}
+
+TEST_CASE("the order depends on topology alone", "[optimize]") {
+    layer_case one(1), many(512);
+    const ordering o = optimize(one.g.view());
+    CHECK(o.order == optimize(many.g.view()).order);
+    one.g.deallocate();
+    CHECK(o.order == optimize(one.g.view()).order);
+}
+
+TEST_CASE("an order that is applied is left as it is", "[optimize]") {
+    layer_case c;
+    graph_builder moved = reordered(c.g, optimize(c.g.view()));
+    const ordering again = optimize(moved.view());
+    CHECK(std::is_sorted(again.order.begin(), again.order.end()));
+}
+
+TEST_CASE("biases move with their matmul, residuals do not", "[optimize]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    const id a = g.scaled_norm(x);
+    const id q = g.matmul(format::q4_K, 512, a);
+    const id biased_q = g.add(q, g.weight(format::f32, {512}));
+    g.other({biased_q});
+    const id k = g.matmul(format::q4_K, 512, a);
+    const id biased_k = g.add(k, g.weight(format::f32, {512}));
+    const id sum = g.add(biased_k, x);
+    const ordering o = optimize(g.view());
+    std::vector<id> order;
+    for (const std::int32_t p : o.order) order.push_back(g.nodes[static_cast<std::size_t>(p)]);
+    const auto first = std::find(order.begin(), order.end(), q);
+    CHECK(std::vector<id>(first, first + 4) == std::vector<id>{q, biased_q, k, biased_k});
+    CHECK(order.back() == sum);
+}
+
+TEST_CASE("a member takes the names of its activation with it", "[optimize]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    const id a = g.scaled_norm(x);
+    const id q = g.matmul(format::q4_K, 64, a);
+    g.other({q});
+    const id name = g.reshape(a, {512, 1, 1});
+    const id k = g.matmul(format::q4_K, 64, name);
+    const ordering o = optimize(g.view());
+    graph_builder moved = reordered(g, o);
+    graph_index index;
+    REQUIRE(index.build(moved.view()).ok());
+    CHECK(index.position(k) == index.position(q) + 2);
+    CHECK(index.position(name) == index.position(q) + 1);
+}
+
+TEST_CASE("matmuls of other ids, kinds, precisions and streams are not moved together",
+          "[optimize]") {
+    graph_builder g;
+    const id a = g.scaled_norm(g.input(format::f32, {512}));
+    const id first = g.matmul(format::q4_K, 64, a);
+    g.other({first});
+    const id precise = g.matmul(format::q4_K, 64, a);
+    g[precise].params[0] = 10;
+    const id elsewhere = g.matmul(format::q4_K, 64, a);
+    g[elsewhere].stream = 1;
+    const id skipped = g.matmul(format::q4_K, 64, a);
+    g[skipped].flags = 0;
+    const ordering o = optimize(g.view());
+    CHECK(std::is_sorted(o.order.begin(), o.order.end()));
+}
+
+TEST_CASE("what a step may read late is kept alive until then", "[optimize]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    const id norm = g.rms_norm(x);
+    const id mul = g.mul(norm, g.weight(format::f32, {512}));
+    g.matmul(format::q4_K, 64, mul);
+    const ordering o = optimize(g.view());
+    REQUIRE(o.keep.size() == 1);
+    CHECK(o.keep[0].tensor == x);
+    CHECK(o.keep[0].until == g.position(mul));
+    CHECK(o.peak_after >= o.peak_before);
+}
+
+TEST_CASE("a malformed view has no order, and says why", "[optimize]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    g[x].ne[0] = -1;
+    const ordering o = optimize(g.view());
+    CHECK_FALSE(o.state.ok());
+    CHECK(o.order.empty());
+}
+
+TEST_CASE("a plan of the order's topology stays within its workspace bound", "[optimize]") {
+    for (const std::int64_t columns : {1, 4, 512}) {
+        layer_case c(512);
+        const ordering o = optimize(c.g.view());
+        layer_case smaller(columns);
+        graph_builder moved = reordered(smaller.g, o);
+        CHECK(checked_plan(moved).workspace_bytes() <= o.workspace_bound);
+        CHECK(checked_plan(smaller.g).workspace_bytes() <= o.workspace_bound);
+    }
+}
