@@ -45,6 +45,49 @@ TEST_CASE("A row of a format that pads costs its padding") {
     CHECK(cost(quantize_only, {.k = 256, .rows = 1}).row.written == 16 * 36);  // to 512 elements
 }
 
+TEST_CASE("A gated row reads the gate too, and each activation format is written") {
+    constexpr lowered_chain gated =
+        lower("", glu | quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4> | mul_mat<q4_K>);
+    constexpr work row = cost(gated, {.k = k, .rows = rows}).row;
+    CHECK(row.read == 2 * 2 * 16384);
+    CHECK(row.written == 2 * 3 * 4608);
+    CHECK(row.operations == rows * k * (4 + 4));  // quantized once
+}
+
+TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two matrices") {
+    constexpr lowered_chain chain =
+        lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q4_K>> |
+                      epilogue<mul(scale), add(bias), glu, add(residual), quantize<q8_1>>);
+    constexpr auto scale_part = catena::epilogue_part::scale,
+                   bias_part = catena::epilogue_part::bias, glu_part = catena::epilogue_part::glu,
+                   residual_part = catena::epilogue_part::residual,
+                   quantize_part = catena::epilogue_part::quantize;
+    const auto of = [&](matrix_size m) {
+        const matrix_size one[] = {m};
+        return cost(chain, {.k = k, .rows = rows, .matrices = one, .columns = 6}).matvec;
+    };
+    using catena::epilogue_set;
+    const work bare = of({.type = q4_K, .rows = 1000});
+    const work unwritten = of({.type = q4_K, .rows = 1000, .written = false});
+    CHECK(bare.written - unwritten.written == 2 * 1000 * 4);
+    const work summed = of({.type = q4_K,
+                            .rows = 1000,
+                            .epilogue = epilogue_set::of(scale_part) | bias_part | residual_part});
+    CHECK(summed.read - bare.read == 1000 * 4 + 2 * 1000 * 4);
+    CHECK(summed.operations - bare.operations == 3 * 2 * 1000);
+    const work gated = of({.type = q4_K,
+                           .rows = 1000,
+                           .epilogue = epilogue_set::of(bias_part) | glu_part | quantize_part});
+    CHECK(gated.read - bare.read == 2 * 1000 * 4 + 1000 * 2304);
+    CHECK(gated.written - bare.written == 2 * 36 * 32);  // 1000 are padded to 1024
+    CHECK(gated.operations - bare.operations == 2 * 1000 * (2 + 2 * k + 4 + 4));
+    const work expert = of({.type = q4_K, .rows = 1000, .experts_read = 5});
+    const work expert_biased = of(
+        {.type = q4_K, .rows = 1000, .experts_read = 5, .epilogue = epilogue_set::of(bias_part)});
+    CHECK(expert_biased.read - expert.read == 5 * 1000 * 4);
+    CHECK(expert_biased.operations - expert.operations == 6 * 1000);
+}
+
 TEST_CASE("The total is the sum of the parts") {
     constexpr matrix_size matrices[] = {{.type = q4_K, .rows = 8}};
     constexpr chain_work both = cost(norm_input, {.k = k, .rows = rows, .matrices = matrices});

@@ -5,17 +5,22 @@
 #include <string>
 
 using namespace catena::chain;
+using catena::epilogue_part;
+using catena::epilogue_set;
 using catena::format_set;
 using catena::lowered_chain;
-using catena::value_kind;
 using catena::skeleton;
 using catena::stage_kind;
+using catena::value_kind;
 
 namespace {
 
 constexpr auto attention_input =
     rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K>, mul_mat<q6_K>>;
 constexpr auto with_residual = add(residual) | emit<f32> | attention_input;
+
+constexpr auto gated_input = glu | emit<f16> | quantize<q8_1_mmq_ds4, q8_1> | mul_mat<q4_K> |
+                             epilogue<mul(scale), add(bias), glu, add(residual), quantize<q8_1>>;
 
 constexpr lowered_chain plain = lower("attention_input", attention_input);
 constexpr lowered_chain behind_sum = lower("with_residual", with_residual);
@@ -29,6 +34,9 @@ TEST_CASE("A chain is spelled as its author wrote it") {
     constexpr auto biased = rms_norm | add(bias) | emit<bf16> | quantize<q8_1> | mul_mat_id<q8_0>;
     CHECK(signature(biased).view() ==
           "rms_norm | add(bias) | emit<bf16> | quantize<q8_1> | mul_mat_id<q8_0>");
+    STATIC_REQUIRE(signature(gated_input).view() ==
+                   "glu | emit<f16> | quantize<q8_1_mmq_ds4, q8_1> | mul_mat<q4_K> | "
+                   "epilogue<mul(scale), add(bias), glu, add(residual), quantize<q8_1>>");
     STATIC_REQUIRE(signature(rms_norm | emit<f32>).view() == "rms_norm | emit<f32>");
 }
 
@@ -49,6 +57,21 @@ TEST_CASE("A chain lowers to its stages in order") {
     CHECK(behind_sum.stages[3].reads == catena::operand::weight);
     CHECK(behind_sum.stages[5].formats == format_set::of(q8_1));
     CHECK(behind_sum.stages[6].formats == (format_set::of(q4_K) | q6_K));
+}
+
+TEST_CASE("A gated chain lowers to the value of a gate, all its activations and an epilogue") {
+    constexpr lowered_chain gated = lower("", gated_input);
+    REQUIRE(gated.count == 5);
+    CHECK(gated.stages[0].kind == stage_kind::glu);
+    CHECK(gated.stages[0].reads == catena::operand::gate);
+    CHECK(gated.stages[2].formats == (format_set::of(q8_1) | q8_1_mmq_ds4));
+    CHECK(gated.stages[4].kind == stage_kind::epilogue);
+    for (const auto part : {epilogue_part::scale, epilogue_part::bias, epilogue_part::glu,
+                            epilogue_part::residual, epilogue_part::quantize})
+        CHECK(gated.stages[4].parts.has(part));
+    constexpr lowered_chain two =
+        lower("", quantize<q8_1> | mul_mat<q4_K> | epilogue<add(bias), add(residual)>);
+    CHECK(two.stages[2].parts == (epilogue_set::of(epilogue_part::bias) | epilogue_part::residual));
 }
 
 TEST_CASE("A group of dense and expert readers lowers to one stage of each kind") {
@@ -80,6 +103,17 @@ TEST_CASE("The launches of a chain: a row part without the sum's emit, and a mat
     CHECK(matvec.kind == skeleton::matvec);
     CHECK(matvec.activation == q8_1);
     CHECK(matvec.weights == (format_set::of(q4_K) | q6_K));
+
+    constexpr auto gated = row_part(lower("", gated_input));
+    CHECK(gated.value == value_kind::glu);
+    CHECK(gated.emits == (format_set::of(f16) | q8_1 | q8_1_mmq_ds4));
+    constexpr auto finished = matvec_part(lower("", gated_input));
+    CHECK(finished.activation == q8_1);
+    CHECK(finished.weights == format_set::of(q4_K));
+    CHECK(finished.epilogue.has(epilogue_part::glu));
+    CHECK(matvec.epilogue.empty());
+    constexpr auto for_matmul = lower("", quantize<q8_1_mmq_d4> | mul_mat<q6_K>);
+    CHECK(matvec_part(for_matmul).activation == catena::format::unknown);
 
     constexpr lowered_chain sum_only = lower("", add(residual) | emit<f32>);
     CHECK(row_part(sum_only).emits.empty());

@@ -89,6 +89,67 @@ TEST_CASE("The reference writes the sum, the value and every product") {
                       .epsilon(1e-12));
 }
 
+TEST_CASE("A gated chain multiplies by a function of the gate") {
+    constexpr lowered_chain gated_input = lower("", glu | emit<f32>);
+    inputs in;
+    in.k = 4;
+    in.rows = 2;
+    in.x = {1, 2, 3, 4, 5, 6, 7, 8};
+    in.gate = {-2, -1, 0, 1, 2, 3, 4, 5};
+    const auto out_of = [&](catena::gate_function f, double g, double x) {
+        in.gated_by = {f, 1.7, 3};
+        in.gate[5] = g, in.x[5] = x;
+        return reference(gated_input, in).value[5];
+    };
+    using enum catena::gate_function;
+    CHECK(out_of(none, 3, 6) == 18);
+    CHECK(out_of(silu, 3, 6) == Approx(3 / (1 + std::exp(-3.0)) * 6));
+    CHECK(out_of(sigmoid, 3, 6) == Approx(1 / (1 + std::exp(-3.0)) * 6));
+    CHECK(out_of(gelu, 3, 6) == Approx(6 * 2.99636).epsilon(1e-5));
+    CHECK(out_of(gelu_erf, 3, 6) == Approx(6 * 2.99595).epsilon(1e-5));
+    CHECK(out_of(gelu_quick, 3, 6) == Approx(3 / (1 + std::exp(-5.106)) * 6));
+    CHECK(out_of(relu, 3, 6) == 18);
+    CHECK(out_of(relu, -3, 6) == 0);
+    // The gate is held below the limit, the value on both sides.
+    CHECK(out_of(swiglu_oai, 9, 2) == Approx(3 / (1 + std::exp(-1.7 * 3)) * 3));
+    CHECK(out_of(swiglu_oai, -9, 20) == Approx(-9 / (1 + std::exp(1.7 * 9)) * 4));
+    CHECK(out_of(swiglu_oai, 1, -20) == Approx(1 / (1 + std::exp(-1.7)) * -2));
+}
+
+TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and by expert") {
+    constexpr lowered_chain finished =
+        lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q8_0>> |
+                      epilogue<mul(scale), add(bias), glu, add(residual), quantize<q8_1>>);
+    inputs in = example();
+    const std::vector<double> activation = random_values(128, 9);
+    const outputs bare = reference_from_activation(finished, in, activation);
+    std::vector<std::vector<double>> up;
+    for (std::size_t i = 0; i < 2; ++i) {
+        matrix& m = in.matrices[i];
+        inputs other = example();
+        other.matrices[i].values = random_values(static_cast<std::int64_t>(m.values.size()), 20);
+        up.push_back(reference_from_activation(finished, other, activation).products[i]);
+        m.up = other.matrices[i].values;
+        m.scale = 2;
+        m.bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 21);
+        m.up_bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 22);
+        m.residual = random_values(static_cast<std::int64_t>(up[i].size()), 23);
+        m.gated_by.function = catena::gate_function::silu;
+    }
+    const outputs out = reference_from_activation(finished, in, activation);
+    const auto wanted = [&](std::size_t i, std::size_t at, std::size_t bias_at) {
+        const matrix& m = in.matrices[i];
+        const double gate = bare.products[i][at] * 2 + m.bias[bias_at];
+        return gate / (1 + std::exp(-gate)) * (up[i][at] + m.up_bias[bias_at]) + m.residual[at];
+    };
+    for (std::size_t at = 0; at < 6; ++at)
+        CHECK(out.products[0][at] == Approx(wanted(0, at, at % 3)).epsilon(1e-12));
+    for (std::size_t at = 0; at < 8; ++at) {
+        const auto expert = static_cast<std::size_t>(in.ids[at / 2]);
+        CHECK(out.products[1][at] == Approx(wanted(1, at, expert * 2 + at % 2)).epsilon(1e-12));
+    }
+}
+
 TEST_CASE("From a quantized activation the reference multiplies and does nothing else") {
     const inputs in = example();
     const std::vector<double> activation = random_values(128, 7);
@@ -125,6 +186,10 @@ TEST_CASE("Inputs that do not fit the chain are refused, with what was expected"
     in.residual.pop_back();
     CHECK_THROWS_WITH(reference(norm_input, in),
                       "reference: residual has 127 elements, the chain reads 128");
+    in = example();
+    in.matrices[1].scale = 2;
+    CHECK_THROWS_WITH(reference(norm_input, in),
+                      "reference: matrix 1 asks for more than the chain's epilogue does");
     in = example();
     in.matrices[0].type = q6_K;
     CHECK_THROWS_WITH(reference(norm_input, in),
