@@ -42,6 +42,7 @@ TEST_CASE("Every arch of the registry has a table with the catalogue's chains") 
                 CHECK(t.chains[i].stages[s].kind == made.kind);
                 CHECK(t.chains[i].stages[s].reads == made.reads);
                 CHECK(t.chains[i].stages[s].formats == made.formats);
+                CHECK(t.chains[i].stages[s].parts == made.parts);
             }
         }
     }
