@@ -205,7 +205,13 @@ void put_member(machine& on, const matvec_case& c, const member_shape& shape, co
     };
     matvec_args& a = to.args;
     matvec_member& m = a.member[to.dst_bytes.size()];
-    m.weight = on.put("weight" + which, weights, d.weight, static_cast<std::size_t>(c.offset));
+    bytes weight = d.weight;
+    if (shape.halves) {
+        weight.resize(weight.size() +
+                      static_cast<std::size_t>(c.row_gap * info(shape.type).block_bytes));
+        weight.insert(weight.end(), d.up.begin(), d.up.end());
+    }
+    m.weight = on.put("weight" + which, weights, weight, static_cast<std::size_t>(c.offset));
     m.weight_bytes = static_cast<std::int64_t>(d.weight.size());
     m.row_bytes = row_stride(c, shape.type);
     m.expert_bytes = c.experts == 0 ? 0 : shape.rows * m.row_bytes;
@@ -214,7 +220,8 @@ void put_member(machine& on, const matvec_case& c, const member_shape& shape, co
     m.type = shape.type;
     if (!d.up.empty()) {  // its own distance from a boundary
         const int offset = c.offset == 0 ? 0 : (c.offset + 6) % 16;
-        m.up = on.put("up" + which, weights, d.up, static_cast<std::size_t>(offset));
+        m.up = shape.halves ? static_cast<const std::byte*>(m.weight) + shape.rows * m.row_bytes
+                            : on.put("up" + which, weights, d.up, static_cast<std::size_t>(offset));
         m.function = shape.function;
         m.alpha = gate_alpha;
         m.limit = gate_limit;

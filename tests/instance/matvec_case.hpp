@@ -28,6 +28,7 @@ struct member_shape {
     catena::gate_function function = catena::gate_function::relu;
     bool written = true;    ///< as f32
     bool in_place = false;  ///< the residual lies exactly under the result
+    bool halves = false;    ///< a GLU's matrices lie behind each other in one tensor
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere.

@@ -185,6 +185,10 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                        everything = {formats[0], 96, every_part, gate_function::swiglu_oai},
                        hidden = {f, 64, every_part, gate_function::silu, false},
                        placed = {f, 37, unquantized, gate_function::silu, true, true},
+                       halves = {.type = f,
+                                 .rows = numbers.copy == copy_method::plain ? 37 : 64,
+                                 .parts = only(epilogue_part::glu),
+                                 .halves = true},
                        full = {f, 512, only(epilogue_part::quantize)};
     const std::vector<member_shape> mixed = {plain, biased, gated, added, requantized, everything};
     const std::vector<std::int32_t> one_each = {2, 0, 1}, eight = {0, 1, 2, 1, 0, 3, -1, 2};
@@ -210,6 +214,12 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                      {f, 9, only(epilogue_part::residual), gate_function::relu, true, true}},
          .columns = columns,
          .band_rows = 64},
+        {.what = "a GLU of one tensor's halves",
+         .k = ragged,
+         .members = {halves, added},
+         .columns = columns,
+         .band_rows = 64,
+         .row_gap = numbers.copy == copy_method::plain ? 1 : 0},
         {.what = "a quantized row without padding, in bands of all that meet",
          .k = unit,
          .members = {full},
