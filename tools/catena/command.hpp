@@ -23,6 +23,9 @@ struct failure : std::runtime_error {
 inline constexpr const char* exit_code_help =
     "Exit codes: 0 done; 1 a check failed; 2 wrong usage or bad input (nothing is written).";
 
+inline constexpr const char* optimized_help =
+    "As if the engine had asked for an order before it allocated: reorder, and deal the memory anew";
+
 /// Each adds its subcommand to the app. When it was asked for, its exit code ends up in `code`.
 void add_explain(CLI::App& app, int& code);
 void add_instances(CLI::App& app, int& code);

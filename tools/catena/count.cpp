@@ -30,9 +30,13 @@ const char* sub_name(sub_op s) {
         case sub_op::silu: return "/SILU";
         case sub_op::sigmoid: return "/SIGMOID";
         case sub_op::gelu: return "/GELU";
+        case sub_op::gelu_erf: return "/GELU_ERF";
+        case sub_op::gelu_quick: return "/GELU_QUICK";
         case sub_op::relu: return "/RELU";
         case sub_op::swiglu: return "/SWIGLU";
         case sub_op::geglu: return "/GEGLU";
+        case sub_op::geglu_erf: return "/GEGLU_ERF";
+        case sub_op::geglu_quick: return "/GEGLU_QUICK";
         case sub_op::reglu: return "/REGLU";
         case sub_op::swiglu_oai: return "/SWIGLU_OAI";
         case sub_op::softplus: return "/SOFTPLUS";
@@ -110,7 +114,7 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
         }
         p.norms_wanted += a.scaled_norm;
         p.norms_emitted += a.scaled_norm && once && e.chains[static_cast<std::size_t>(chain)].norm >= 0;
-        p.standalone += once && e.chains[static_cast<std::size_t>(chain)].norm < 0;
+        p.standalone += once && e.chains[static_cast<std::size_t>(chain)].standalone();
     }
     std::stable_sort(p.not_fused.begin(), p.not_fused.end(),
                      [](const left_node& a, const left_node& b) { return a.node < b.node; });

@@ -37,11 +37,18 @@ struct tally {
     int wanted = 0, matmuls = 0, quantized_once = 0;
 };
 
+/// Two or more quantised matmuls of one activation and one op kind, and how many of them run in one
+/// launch: as the file's memory is, and if the engine had asked for an order before it allocated.
+struct group_tally {
+    int wanted = 0, planned_before_alloc = 0, planned_after_alloc = 0, partial_after_alloc = 0;
+};
+
 /// What of it a plan does.
 struct progress {
     int norms_wanted = 0, norms_emitted = 0;  ///< activations that are a norm x weight; all readers served
     tally all;
     std::map<std::string, tally> by_producer;
+    group_tally groups;
     int standalone = 0;                ///< activations quantised by a launch that does nothing else
     int launches = 0;                  ///< Catena's, the engine's nodes, the quantises it still does
     int launches_engine_fused = 0;     ///< the same if the engine fuses its remaining nodes as ggml-cuda

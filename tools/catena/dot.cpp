@@ -140,13 +140,17 @@ class drawing {
     void draw_edges(const layer& l, std::int32_t n) {
         const tensor& t = g_.node(n);
         const int s = step_of_[at(n)];
-        const bool served = s >= 0 && r_.plan.steps[at(s)].what.needs.kind == skeleton::matvec;
+        const bool served = s >= 0 && reads_quantized(g_, t);
         for (int i = 0; i < max_src; ++i) {
             const std::int32_t made = made_at(t.src[i]);
             if (made < 0) continue;
             const bool quantized = served && i == 1;
             const int maker = quantized ? quantize_step(l, s) : -1;
             const std::string from = maker >= 0 ? fmt::format("step_{}", maker) : source(l, made);
+            if (s >= 0 && step_of_[at(made)] == s) {  // it never leaves the launch
+                line("  {} -> n{} [style=dotted];", from, n);
+                continue;
+            }
             line("  {} -> n{} [label=\"{}\"{}];", from, n,
                  quantized ? name(r_.plan.steps[at(s)].what.needs.activation)
                            : name(g_.at(t.src[i]).type),

@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "dot.hpp"
 #include "html.hpp"
+#include "optimized.hpp"
 #include "output.hpp"
 #include "report.hpp"
 #include "tables.hpp"
@@ -16,12 +17,13 @@ namespace {
 struct explain_options {
     std::string graph, arch = "sm_90";
     std::string html, dot;  ///< empty: not asked for
-    bool verbose = false;
+    bool optimized = false, verbose = false;
     output_options output;
 };
 
 int explain(const explain_options& o) {
-    const json::graph g = json::read(o.graph);
+    json::graph g = json::read(o.graph);
+    if (o.optimized) g = optimized(g);
     const table t = table_for(o.arch);
     const report r = make_report(g, t);
     if (!o.html.empty()) write_whole(o.html, as_html(r));
@@ -36,10 +38,15 @@ int explain(const explain_options& o) {
 
 report make_report(const json::graph& g, const table& t) {
     const graph_view view = g.view();
-    explanation e = planner{t}.plan(view).explain();
+    const planner p{t};
+    const plan now = p.plan(view);
+    explanation e = now.explain();
     if (!e.state.ok()) throw failure(g.file + ": cannot be planned: " + e.state.message);
     wishes w = count(view);
     progress done = judge(view, w, e);
+    const json::graph ordered = optimized(g);
+    const plan_counters after = now.counters(), before = p.plan(ordered.view()).counters();
+    done.groups = {after.groups(), before.groups_whole, after.groups_whole, after.groups_partial};
     return {g, *t.target, std::move(e), std::move(w), std::move(done), count_peer(view)};
 }
 
@@ -55,6 +62,7 @@ void add_explain(CLI::App& app, int& code) {
         ->type_name("FILE");
     command->add_option("--dot", o->dot, "Write each distinct layer for graphviz to FILE, instead of text")
         ->type_name("FILE");
+    command->add_flag("--optimized", o->optimized, optimized_help);
     command->add_flag("--verbose", o->verbose, "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = explain(*o); });

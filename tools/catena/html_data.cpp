@@ -80,6 +80,25 @@ value node_json(const graph_view& g, const tensor& t, tensor_names& names) {
     return {op_text(t), t.name, name(t.type), t.ne, std::move(sources), marks, node_bytes(g, t)};
 }
 
+int matrices(const problem& p) {
+    int n = 0;
+    for (int i = 0; i < p.member_count; ++i) n += weight_rows(p.member[i]);
+    return n;
+}
+
+/// "bias, glu"
+std::string parts(epilogue_set set) {
+    std::string out;
+    const std::pair<epilogue_part, const char*> all[] = {{epilogue_part::scale, "scale"},
+                                                         {epilogue_part::bias, "bias"},
+                                                         {epilogue_part::glu, "glu"},
+                                                         {epilogue_part::residual, "residual"},
+                                                         {epilogue_part::quantize, "quantize"}};
+    for (const auto& [part, text] : all)
+        if (set.has(part)) out.append(out.empty() ? "" : ", ").append(text);
+    return out;
+}
+
 value problem_json(const problem& p) {
     value v = value::array();
     const auto add = [&v](const char* what, std::string text) {
@@ -92,17 +111,22 @@ value problem_json(const problem& p) {
         if (p.quant_k > 0) add("quantised rows", fmt::format("of {}", p.quant_k));
     } else {
         add("activation", name(p.needs.activation));
-        add("matrices", fmt::format("{}, {}", p.member_count, formats_part(p.needs.weights)));
+        add("matrices", fmt::format("{}, {}", matrices(p), formats_part(p.needs.weights)));
+        if (!p.needs.epilogue.empty()) add("epilogue", parts(p.needs.epilogue));
         if (p.expert) add("tokens", fmt::format("{}", p.tokens));
     }
     add("alignment", fmt::format("{} bytes", p.alignment));
     return v;
 }
 
-value members_json(const problem& p) {
+/// The matmuls that a step covers; its other nodes are done before them or behind them.
+value matmuls_json(const graph_view& g, const explained_step& s) {
     value v = value::array();
-    for (int i = 0; i < p.member_count; ++i)
-        v.push_back({p.member[i].rows, name(p.member[i].type), p.member[i].experts});
+    for (const std::int32_t n : s.nodes) {
+        if (!reads_quantized(g, g.node(n))) continue;
+        const tensor& w = g.at(g.node(n).src[0]);
+        v.push_back({n, w.ne[1], name(w.type), g.node(n).kind == op::mul_mat_id ? w.ne[2] : 0});
+    }
     return v;
 }
 
@@ -112,7 +136,7 @@ struct steps_json {
     std::map<std::string, std::size_t> known;
     value choices = value::array(), steps = value::array();
 
-    void add(const explained_step& s) {
+    void add(const graph_view& g, const explained_step& s) {
         value rejected = value::array();
         for (std::size_t i = 0; i < s.rejected.size(); ++i) {
             const std::string& text = s.rejected[i];  // "row: sentence"
@@ -125,16 +149,24 @@ struct steps_json {
         if (is_new) choices.push_back(std::move(rejected));
         const launch_config& c = s.pick.best.config;
         steps.push_back({{"problem", problem_json(s.what)},
-                         {"members", members_json(s.what)},
+                         {"matmuls", matmuls_json(g, s)},
+                         {"makes", s.makes},
                          {"config", {c.blocks, c.threads, c.shared_bytes, c.dependent}},
                          {"choice", at->second}});
     }
 };
 
-value chain_json(const explained_chain& c, tensor_names& names) {
-    return {
-        {"name", c.name},   {"activation", names.of(c.activation)}, {"served", c.served},
-        {"steps", c.steps}, {"f32_written", c.f32_written},         {"sum_written", c.sum_written}};
+value chain_json(const graph_view& g, const explained_chain& c, tensor_names& names) {
+    value served = value::array();
+    for (const std::int32_t n : c.served)
+        if (reads_quantized(g, g.node(n))) served.push_back(n);
+    return {{"name", c.name},
+            {"activation", names.of(c.activation)},
+            {"served", std::move(served)},
+            {"made_by", c.made_by},
+            {"steps", c.steps},
+            {"f32_written", c.f32_written},
+            {"sum_written", c.sum_written}};
 }
 
 value cost_json(const char* what, const traffic& t, const arch& a) {
@@ -160,11 +192,11 @@ std::string page_data(const report& r) {
     tensor_names names{g};
     value nodes = value::array(), chains = value::array(), layers = value::array();
     for (int i = 0; i < g.size(); ++i) nodes.push_back(node_json(g, g.node(i), names));
-    for (const explained_chain& c : r.plan.chains) chains.push_back(chain_json(c, names));
+    for (const explained_chain& c : r.plan.chains) chains.push_back(chain_json(g, c, names));
     for (const layer& l : find_layers(g, r.plan, r.done.not_fused))
         layers.push_back({l.first, l.last, l.kind, l.variant, l.like, l.repeats});
     steps_json all;
-    for (const explained_step& s : r.plan.steps) all.add(s);
+    for (const explained_step& s : r.plan.steps) all.add(g, s);
 
     value root;
     root["gpu"] = r.target.gpu;

@@ -1,5 +1,7 @@
 #include "peer.hpp"
 
+#include "catena/plan/fallback.hpp"
+
 #include <algorithm>
 #include <initializer_list>
 #include <string_view>
@@ -254,9 +256,7 @@ bool launches(const tensor& t) {
 }
 
 bool reads_quantized(const graph_view& g, const tensor& t) {
-    if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) return false;
-    const tensor& w = g.at(t.src[0]);
-    return w.weight && w.type != format::unknown && info(w.type).role == format_role::weight;
+    return quantized_matmul(g, t);
 }
 
 peer_launches count_peer(const graph_view& g, const std::vector<bool>& mine) {

@@ -30,6 +30,7 @@ value step_json(const report& r, const explained_step& s, bool verbose) {
             {"bytes", s.bytes},
             {"predicted_us", s.predicted_us},
             {"attainable_us", s.attainable_us}};
+    if (!s.makes.empty()) v["makes"] = s.makes;  // places whose activation its epilogue quantises
     if (verbose) v["rejected"] = s.rejected;
     return v;
 }
@@ -45,6 +46,11 @@ std::string as_json(const report& r, bool verbose) {
                           {"wanted", r.done.norms_wanted},
                           {"emitted", r.done.norms_emitted}};
     root["activations"] = activations_json(r.done);
+    const group_tally& groups = r.done.groups;
+    root["groups"] = {{"wanted", groups.wanted},
+                      {"planned_before_alloc", groups.planned_before_alloc},
+                      {"planned_after_alloc", groups.planned_after_alloc},
+                      {"partial_after_alloc", groups.partial_after_alloc}};
     root["launches"] = {{"per_node", r.wanted.launches_per_node},
                         {"peer", r.peer.launches},
                         {"planned", r.done.launches},

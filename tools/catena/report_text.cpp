@@ -72,6 +72,9 @@ void print_activations(buffer& out, const report& r) {
     for (const auto& [producer, t] : d.by_producer)
         line(out, "  {:<40} {:>4} read by {:>4}, {:>4} once", producer, t.wanted, t.matmuls,
              t.quantized_once);
+    line(out, "groups         {} of two or more matmuls, {} in one launch, {} in part; {} if ordered before "
+              "allocation", d.groups.wanted, d.groups.planned_after_alloc, d.groups.partial_after_alloc,
+         d.groups.planned_before_alloc);
 }
 
 void print_launches(buffer& out, const report& r) {
@@ -102,7 +105,8 @@ std::string work(const problem& p) {
         return fmt::format("{} {} of {}", p.rows, p.rows == 1 ? "row" : "rows", p.k);
     std::map<std::string, int> members;
     for (int i = 0; i < p.member_count; ++i)
-        ++members[fmt::format("{} {}", p.member[i].rows, name(p.member[i].type))];
+        ++members[fmt::format("{}{} {}", p.member[i].epilogue.has(epilogue_part::glu) ? "gated " : "",
+                              p.member[i].rows, name(p.member[i].type))];
     std::string list;
     for (const auto& [text, n] : members)
         list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));

@@ -1,5 +1,6 @@
 // catena run: executes the planned steps of a graph on seeded data and compares each with the reference.
 #include "command.hpp"
+#include "optimized.hpp"
 #include "output.hpp"
 #include "run/check.hpp"
 #include "run/progress.hpp"
@@ -17,7 +18,7 @@ namespace {
 struct run_options {
     std::string graph, arch;
     int layers = 0;
-    bool host = false;
+    bool host = false, optimized = false;
     check_options check;
     output_options output;
 };
@@ -30,7 +31,8 @@ int steps_of_layers(const plan& p, int layers) {
     const int all = static_cast<int>(steps.size());
     if (layers == 0) return all;
     const auto begins = [](const step& s, bool norms_only) {
-        return s.what.needs.kind == skeleton::row && (!norms_only || s.what.needs.value != value_kind::plain);
+        return s.what.needs.kind == skeleton::row &&
+               (!norms_only || s.what.needs.value == value_kind::rms_norm);
     };
     int norms = 0;
     for (const step& s : steps) norms += begins(s, true);
@@ -43,7 +45,8 @@ int steps_of_layers(const plan& p, int layers) {
 }
 
 int run(const run_options& o) {
-    const json::graph g = json::read(o.graph);
+    json::graph g = json::read(o.graph);
+    if (o.optimized) g = optimized(g);
     std::unique_ptr<machine> on = o.host ? nullptr : cuda_machine();
     if (!on) on = host_machine(o.check.seed);
     const table t = o.arch.empty() ? on->preferred() : table_for(o.arch);
@@ -86,6 +89,7 @@ void add_run(CLI::App& app, int& code) {
     command->add_option("--rows", o->check.random_rows, "Random rows per matrix to sample")
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
+    command->add_flag("--optimized", o->optimized, optimized_help);
     command->add_flag("--host", o->host, "Use the host executor even if there is a GPU");
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = run(*o); });

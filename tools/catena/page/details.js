@@ -133,35 +133,38 @@ function nodePart(n) {
     ];
 }
 
-function memberTable(s) {
-    const line = ([rows, type, experts], k) =>
-        [s.nodes[k] ? nodeLink(s.nodes[k]) : "", type, amount(format.count(rows)), amount(experts || "")];
-    return table(["matrix", "format", "rows", "experts"], s.members.map(line));
+function matmulTable(s) {
+    const line = ([node, rows, type, experts]) =>
+        [nodeLink(nodes[node]), type, amount(format.count(rows)), amount(experts || "")];
+    return table(["matrix", "format", "rows", "experts"], s.matmuls.map(line));
 }
 
 function stepPart(s) {
     const [blocks, threads, shared, dependent] = s.config;
     const grid = `${format.count(blocks)} blocks of ${threads} threads, ${format.bytes(shared)} shared`;
-    const covers = s.nodes.length ? nodeLinks(s.nodes) : "no node: it quantises for the readers";
+    const matmuls = new Set(s.matmuls.map(m => m[0]));
+    const others = s.nodes.filter(n => !matmuls.has(n.i));
+    const covers = s.nodes.length ? nodeLinks(others) : "no node: it quantises for the readers";
     return [
         h(`h2.hue${s.of.hue}`, {}, h("span.swatch"), `Step at node ${s.launch_at}`),
         h("p.chain", {}, s.of.name), h("h3", {}, "Instance"), h("p.instance", {}, s.instance),
         h("h3", {}, "Problem"), pairs(s.problem),
-        s.members.length ? memberTable(s) : pairs([["covers", covers]]), h("h3", {}, "Launch"),
+        s.matmuls.length ? matmulTable(s) : "",
+        pairs([[s.matmuls.length ? "and then" : "covers", covers]]), h("h3", {}, "Launch"),
         pairs([
             ["grid", grid + (dependent ? ", dependent launch" : "")], ["moves", format.bytes(s.bytes)],
             ["predicted", format.us(s.predicted_us)], ["attainable", format.us(s.attainable_us)]
         ]),
-        chainPart(s), rejectedPart(s)
+        chainPart(s.of, s), s.makes.map(c => chainPart(chains[c], s)), rejectedPart(s)
     ];
 }
 
-function chainPart(s) {
-    const c = s.of;
-    const makes = c.steps[0].nodes.includes(c.made);  // otherwise the engine does, as f32
+function chainPart(c, s) {
+    const makes = c.maker.nodes.includes(c.made);  // otherwise the engine does, as f32
+    const launched = [...new Set([c.maker, ...c.steps])];
     return [
-        h("h3", {}, "Chain"), pairs([
-            ["steps", c.steps.map(o => h("div", {}, o === s ? o.instance : stepLink(o)))],
+        h("h3", {}, c === s.of ? "Chain" : `Its epilogue quantises: ${c.name}`), pairs([
+            ["steps", launched.map(o => h("div", {}, o === s ? o.instance : stepLink(o)))],
             ["q8_1 for", nodeLinks(c.served)],
             ["f32 for", makes && !c.f32_written ? "nobody: it is not written" : nodeLinks(c.plain)]
         ])

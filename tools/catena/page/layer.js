@@ -169,18 +169,24 @@ function marks(n) {
     return out;
 }
 
+// The nodes on a chain's band: its steps', and the one whose value another chain's step quantises.
+const coveredBy = c =>
+    [...(c.steps.includes(c.maker) || !c.made ? [] : [c.made]), ...c.steps.flatMap(s => s.nodes)];
+
 // The gutter as SVG: a lane per chain, shared by chains that do not meet.
 function drawGutter(l, rows) {
     const at = new Map();
     rows.forEach((r, k) => at.set(r.step || r.node, k));
     const rowsAt = list => list.map(x => at.get(x)).filter(k => k !== undefined);
     const bands = [];
-    const here = l.nodes.flatMap(n => [...n.starts, ...(n.step ? [n.step] : [])].map(s => s.of));
+    const here = l.nodes.flatMap(n => [...n.starts, ...(n.step ? [n.step] : [])].flatMap(
+        s => [s.of, ...s.makes.map(c => chains[c])]));
     for (const c of new Set(here)) {
-        const covered = c.steps.flatMap(s => s.nodes);
-        const own = rowsAt([...c.steps, ...covered]), plain = rowsAt(c.plain);
+        const launched = [...new Set([c.maker, ...c.steps])];
+        const covered = coveredBy(c);
+        const own = rowsAt([...launched, ...covered]), plain = rowsAt(c.plain);
         if (!own.length) continue;
-        const reach = [...covered, ...c.steps.map(s => nodes[s.launch_at])].map(n => n.i);
+        const reach = [...covered, ...launched.map(s => nodes[s.launch_at])].map(n => n.i);
         const above = Math.min(...reach) < l.first, below = Math.max(...reach) >= l.last;
         const first = above ? -1 : Math.min(...own), last = below ? rows.length : Math.max(...own);
         bands.push({c, plain, first, last, end: Math.max(last, ...plain)});
@@ -202,11 +208,11 @@ function drawGutter(l, rows) {
         if (b.end > b.last) add("path", "f32", `d="M${x} ${bottom}V${y(b.end)}"`);
         for (const k of b.plain) add("path", "f32", `d="M${x} ${y(k)}H${width}"`);
         add("rect", `band ${hue}`, `x="${x - 5}" y="${top}" width="10" height="${bottom - top}" rx="5"`);
-        for (const k of rowsAt(b.c.steps.flatMap(s => s.nodes))) {
+        for (const k of rowsAt(coveredBy(b.c))) {
             add("path", `q8 ${hue}`, `d="M${x} ${y(k)}H${width}"`);
             add("circle", `dot ${hue}`, `cx="${x}" cy="${y(k)}" r="3.2"`);
         }
-        for (const k of rowsAt(b.c.steps))
+        for (const k of rowsAt([...new Set([b.c.maker, ...b.c.steps])]))
             add("path", `start ${hue}`, `d="M${x - 3.5} ${y(k) - 5}l8.5 5l-8.5 5Z"`);
         for (const k of b.plain) add("circle", "f32dot", `cx="${x}" cy="${y(k)}" r="3"`);
     }

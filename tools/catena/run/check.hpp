@@ -47,6 +47,7 @@ public:
 private:
     step_result run_row(int step, const row_args& a);
     step_result run_matvec(int step, const matvec_args& a);
+    std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
     std::string launch(int step, const std::vector<std::uint32_t>& blocks);
 
     const plan& plan_;

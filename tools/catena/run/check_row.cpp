@@ -4,7 +4,7 @@
 
 #include "catena/chain/reference.hpp"
 
-#include <cmath>
+#include <utility>
 
 namespace catena::tool {
 namespace {
@@ -12,7 +12,6 @@ namespace {
 constexpr double norm_limit = 1e-7;
 constexpr double f16_limit = 1e-6;      // its rounding alone: 2^-24 / 3
 constexpr double bf16_limit = 1e-5;     // its rounding alone: 2^-18 / 3
-constexpr double same_rule_limit = 1e-6;
 
 /// Seeds `rows` rows and returns what then lies there, in double (rows may share memory).
 std::vector<double> seed_rows(machine& on, const row_args& a, const float* base, const row_strides& at,
@@ -50,37 +49,50 @@ comparison compare_rows(machine& on, const row_args& a, const rounded_output& o,
     return {o.of, sum.value(), o.limit};
 }
 
-/// True when `found` is the neighbour of `rule` on the other side of `exact`, which lies about halfway: the
-/// kernel's float may round the other way than the reference's double. (Not quite halfway: the stored scale is
-/// rounded to f16 after it was used.)
-bool other_side_of_a_tie(double found, double rule, double exact) {
-    return std::abs(found - exact) <= 1.15 * std::abs(rule - exact);
+/// A quantised output: rows of quant_k values, blocks of one row `next_block` bytes apart.
+struct quantised_output {
+    const char* of;
+    format type;
+    const void* base;
+    std::int64_t row, next_block;  ///< bytes
+};
+
+std::vector<quantised_output> quantised_outputs(const row_args& a) {
+    std::vector<quantised_output> all;
+    const std::int64_t rows = std::int64_t{a.rows} * a.k / a.quant_k;
+    if (a.q8_1 != nullptr) {
+        const std::int64_t block = info(format::q8_1).block_bytes;
+        all.push_back({"q8_1", format::q8_1, a.q8_1, a.quant_blocks * block, block});
+    }
+    const std::int64_t block = info(format::q8_1_mmq_d4).block_bytes;
+    if (a.q8_1_mmq_d4 != nullptr)
+        all.push_back({"q8_1_mmq_d4", format::q8_1_mmq_d4, a.q8_1_mmq_d4, block, rows * block});
+    if (a.q8_1_mmq_ds4 != nullptr)
+        all.push_back({"q8_1_mmq_ds4", format::q8_1_mmq_ds4, a.q8_1_mmq_ds4, block, rows * block});
+    return all;
 }
 
-/// The quantised rows against the format's own rule on the reference, and that their padding is zero.
-std::vector<comparison> compare_quantized(machine& on, const row_args& a,
+/// The quantised rows against the format's own rule on the reference, and that their padding is
+/// zero.
+std::vector<comparison> compare_quantized(machine& on, const row_args& a, const quantised_output& o,
                                           const std::vector<double>& expected) {
     nmse_sum sum, padding;
-    const std::int64_t row_bytes_here = std::int64_t{a.quant_blocks} * info(format::q8_1).block_bytes;
+    const std::int64_t block = info(o.type).block_bytes;
+    const std::int64_t blocks = stored_bytes(o.type, a.quant_k) / block;
     const std::int64_t quant_rows = std::int64_t{a.rows} * a.k / a.quant_k;
-    const auto stored = static_cast<std::size_t>(stored_bytes(format::q8_1, a.quant_k));
     for (std::int64_t r = 0; r < quant_rows; ++r) {
-        const auto bytes =
-            read_bytes(on, static_cast<const std::byte*>(a.q8_1) + r * row_bytes_here, row_bytes_here);
-        const auto first = expected.begin() + r * a.quant_k;
-        const std::vector<float> value(first, first + a.quant_k);
-        const auto rule = encode_row(format::q8_1, value);
-        const auto wanted = decode_row<double>(format::q8_1, rule, a.quant_k);
-        const auto found =
-            decode_row<double>(format::q8_1, std::span(bytes).first(stored), a.quant_k);
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            const double exact = first[static_cast<std::ptrdiff_t>(i)];
-            sum.add(other_side_of_a_tie(found[i], wanted[i], exact) ? wanted[i] : found[i], wanted[i]);
+        std::vector<std::byte> bytes;
+        for (std::int64_t b = 0; b < blocks; ++b) {
+            const auto part = read_bytes(
+                on, static_cast<const std::byte*>(o.base) + r * o.row + b * o.next_block, block);
+            bytes.insert(bytes.end(), part.begin(), part.end());
         }
-        for (std::int64_t i = row_bytes(format::q8_1, a.quant_k); i < row_bytes_here; ++i)
-            padding.add(static_cast<double>(bytes[static_cast<std::size_t>(i)]), 0);
+        const std::span exact(expected.data() + r * a.quant_k, static_cast<std::size_t>(a.quant_k));
+        add_padding(o.type, bytes, a.quant_k, padding);
+        add_quantized(o.type, std::move(bytes), exact, sum);
     }
-    return {{"q8_1", sum.value(), same_rule_limit}, {"q8_1 padding", padding.value(), 0}};
+    return {{o.of, sum.value(), same_rule_limit},
+            {std::string(o.of) + " padding", padding.value(), 0}};
 }
 
 }  // namespace
@@ -97,6 +109,10 @@ step_result checker::run_row(int step, const row_args& a) {
     in.eps = static_cast<double>(a.eps);
     in.x = seed_rows(on_, a, a.x, a.x_at, random_bits(key, 0));
     if (a.residual != nullptr) in.residual = seed_rows(on_, a, a.residual, a.residual_at, random_bits(key, 1));
+    if (a.gate != nullptr) {
+        in.gate = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 2));
+        in.gated_by = {a.function, static_cast<double>(a.alpha), static_cast<double>(a.limit)};
+    }
     if (a.weight != nullptr) {
         const auto weight = seeded(random_bits(asked_.seed, where_.key(a.weight)), a.k, 1, 0.1f);
         write_values(on_, const_cast<float*>(a.weight), weight);
@@ -117,8 +133,9 @@ step_result checker::run_row(int step, const row_args& a) {
           rounded_output{"f16", a.f16, a.f16_at, format::f16, f16_limit},
           rounded_output{"bf16", a.bf16, a.bf16_at, format::bf16, bf16_limit}})
         if (o.base != nullptr) result.comparisons.push_back(compare_rows(on_, a, o, out.value));
-    if (a.q8_1 != nullptr)
-        for (comparison& c : compare_quantized(on_, a, out.value)) result.comparisons.push_back(std::move(c));
+    for (const quantised_output& o : quantised_outputs(a))
+        for (comparison& c : compare_quantized(on_, a, o, out.value))
+            result.comparisons.push_back(std::move(c));
     activations_[s.chain] = out.value;
     return result;
 }

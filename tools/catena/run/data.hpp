@@ -7,8 +7,11 @@
 #include "catena/format/random.hpp"
 #include "catena/kernel/args.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace catena::tool {
@@ -59,5 +62,40 @@ public:
 private:
     double error_ = 0, power_ = 0;
 };
+
+/// What an activation's own rule makes of exact values may differ from what a kernel made of floats.
+inline constexpr double same_rule_limit = 1e-6;
+
+/// True when `found` is the neighbour of `rule` on the other side of `exact`, which lies about
+/// halfway: the kernel's float may round the other way than the reference's double. (Not quite
+/// halfway: the stored scale is rounded to f16 after it was used.)
+inline bool other_side_of_a_tie(double found, double rule, double exact) {
+    return std::abs(found - exact) <= 1.15 * std::abs(rule - exact);
+}
+
+/// Adds the values of a quantised row, or of its first blocks, to a comparison with what the
+/// format's rule makes of the exact ones.
+inline void add_quantized(format f, std::vector<std::byte> found, std::span<const double> exact,
+                          nmse_sum& to) {
+    const std::int64_t elements = stored_elements(f, std::ssize(exact));
+    std::vector<float> value(static_cast<std::size_t>(elements), 0.0f);
+    std::transform(exact.begin(), exact.end(), value.begin(),
+                   [](double v) { return static_cast<float>(v); });
+    const std::vector<std::byte> rule = encode_row(f, value);
+    found.resize(rule.size());
+    const auto is = decode_row<double>(f, found, elements);
+    const auto should = decode_row<double>(f, rule, elements);
+    for (std::size_t i = 0; i < exact.size(); ++i)
+        to.add(other_side_of_a_tie(is[i], should[i], exact[i]) ? should[i] : is[i], should[i]);
+}
+
+/// Adds what follows the blocks that `elements` values need: zeros.
+inline void add_padding(format f, std::span<const std::byte> row, std::int64_t elements,
+                        nmse_sum& to) {
+    const format_info& b = info(f);
+    const std::int64_t used = (elements + b.block_elements - 1) / b.block_elements * b.block_bytes;
+    for (const std::byte byte : row.subspan(static_cast<std::size_t>(used)))
+        to.add(static_cast<double>(byte), 0);
+}
 
 }  // namespace catena::tool

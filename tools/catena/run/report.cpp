@@ -67,15 +67,19 @@ std::string as_text(const run_report& r) {
     };
     line("graph {}, {}; instances of {}; on the {}; seed {}", r.graph.model, r.graph.case_name,
          r.planned.rows().target->name, r.machine, r.asked.seed);
-    line("\n{:>6}  {:<30} {:<62} {:>10} {:>8}  {}", "node", "chain", "instance", "bytes", "covered", "NMSE");
+    std::size_t widest = 0;
+    for (std::size_t i = 0; i < r.results.size(); ++i)
+        widest = std::max(widest, row_name(r.planned.rows(), r.planned.steps()[i].row).size());
+    line("\n{:>6}  {:<30} {:<{}} {:>10} {:>8}  {}", "node", "chain", "instance", widest, "bytes", "covered",
+         "NMSE");
     for (std::size_t i = 0; i < r.results.size(); ++i) {
         const step& s = r.planned.steps()[i];
         const step_result& result = r.results[i];
         std::string nmse;
         for (const comparison& c : result.comparisons)
             nmse += fmt::format("{}{} {:.1e}{}", nmse.empty() ? "" : "; ", c.of, c.nmse, c.ok() ? "" : " TOO LARGE");
-        line("{:>6}  {:<30} {:<62} {:>10} {:>7.1f}%  {}{}", s.launch_at, chain_name(r, s),
-             row_name(r.planned.rows(), s.row), s.bytes, 100 * share(result.computed, result.rows), nmse,
+        line("{:>6}  {:<30} {:<{}} {:>10} {:>7.1f}%  {}{}", s.launch_at, chain_name(r, s),
+             row_name(r.planned.rows(), s.row), widest, s.bytes, 100 * share(result.computed, result.rows), nmse,
              result.fault.empty() ? "" : "FAILED: " + result.fault);
     }
     const totals t = totals_of(r);
