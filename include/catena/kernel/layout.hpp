@@ -38,7 +38,7 @@ constexpr std::int64_t slice_bytes(const policy& p, format f) {
 
 constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
     std::int64_t widest = 0;
-    for (int f = 1; f < format_count; ++f) {
+    for (int f = 1; weights.bits >> f != 0; ++f) {
         const auto id = static_cast<format>(f);
         if (weights.has(id) && slice_bytes(p, id) > widest) widest = slice_bytes(p, id);
     }

@@ -24,6 +24,9 @@ class plan_builder {
           families_(families_of(rows, asked)),
           picks_(rows, asked.pick),
           schedule_(g) {
+        const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
+        drafts_.reserve(expected);
+        places_.reserve(expected);
         for (int r = 0; r < rows.row_count; ++r)
             if (const computation& c = rows.rows[r].computes; c.kind != skeleton::row)
                 sets_.push_back({c.kind, c.activation, c.weights});
@@ -74,6 +77,7 @@ class plan_builder {
     std::vector<draft> drafts_;  // parallel to schedule_.steps()
     std::vector<place> places_;
     std::vector<left_over> left_;
+    problem asked_;  // scratch
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -90,9 +94,8 @@ class plan_builder {
         if (view_.node(node).kind == op::rms_norm) {
             for (const family& f : families_) {
                 if (f.common.value != value_kind::rms_norm) continue;
+                if (f.common.residual && sum_taken(node)) continue;
                 match m = matcher(g_, f.common).at_norm(node);
-                if (m.found() && m.add >= 0 && schedule_.covered(m.add))
-                    m.why = {m.add, reason::taken};
                 if (!m.found()) {
                     if (why.what.why != reason::none_served) why = {m.why, {}};
                     continue;
@@ -106,6 +109,12 @@ class plan_builder {
         }
         why.what.node = node;
         leave(why.what, why.nearest);
+    }
+
+    /// Is the input of the norm the result of a node that a step covers already?
+    bool sum_taken(std::int32_t norm) const {
+        const std::int32_t x = view_.node(norm).src[0];
+        return x != no_tensor && g_.position(x) >= 0 && schedule_.covered(g_.position(x));
     }
 
     void plan_gated(std::int32_t node) {
@@ -192,9 +201,9 @@ class plan_builder {
         picked best;
         const auto ask = [&](skeleton kind, format layout) {
             if (layout == format::unknown || !chain.activations.has(layout)) return;
-            problem p = group_problem(view_, kind, layout, r.node);
-            add_member(view_, p, alone, false, true);
-            const picked& pick = picks_.pick(p);
+            start_group(view_, asked_, kind, layout, r.node);
+            add_member(view_, asked_, alone, false, true);
+            const picked& pick = picks_.pick(asked_);
             if (pick.row < 0) {
                 if (best.row < 0 && best.nearest.why <= pick.nearest.why) best = pick;
                 return;
@@ -227,6 +236,7 @@ class plan_builder {
     move row_move(const match& m) const {
         move out;
         out.row = true;
+        out.nodes.reserve(3);
         const auto node = [&out](std::int32_t position, bool elided, unsigned internal) {
             out.nodes.push_back({position, elided, internal, ~0u});
         };
@@ -296,14 +306,15 @@ class plan_builder {
     struct attempt;
     static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
     inline void group(const family& f, std::int32_t place);
-    inline std::vector<std::int32_t> same_kind(const std::vector<reader>& readers) const;
+    inline bool one_launch(const reader& a, const reader& b) const;
     inline format_set largest_set(const std::vector<reader>& readers) const;
     inline std::vector<output> outputs_of(const pattern& chain,
                                           const std::vector<std::int32_t>& matmuls) const;
+    inline bool read_by_matmuls(std::int32_t value) const;
     inline attempt quantized(const family& f, const output& o);
     inline void open_step(const family& f, std::int32_t place, std::vector<output>& left);
     inline std::int32_t join(move& step, draft& d, const attempt& a);
-    inline bool open(const family& f, const output& o, move& step, draft& d, attempt& a);
+    inline bool open(move& step, draft& d, attempt& a);
 
     // Writing it down: plan/store.hpp.
     inline void store(plan& out);

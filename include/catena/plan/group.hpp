@@ -4,68 +4,63 @@
 
 #include "catena/plan/build.hpp"
 
+#include <optional>
+
 namespace catena {
 
 /// An output that is tried in a step, and the place that its value becomes if it is quantized too.
 struct plan_builder::attempt {
     output what;
     bool quantized = false;
-    match value;  ///< quantized: the readers of the result
-    bool written() const { return !quantized || value.f32_needed; }
+    std::optional<match> value;  ///< the readers of the result, if it can be quantized
+    bool written() const { return !quantized || value->f32_needed; }
 };
 
 /// By kind (dense, or one set of expert ids), then by the listed set of formats that holds most,
 /// then by what is legal at the first member's position.
 inline void plan_builder::group(const family& f, std::int32_t place) {
     std::vector<reader> left;
+    left.reserve(places_[at(place)].found.readers.size());
     for (const reader& r : places_[at(place)].found.readers)
         if (r.servable()) left.push_back(r);
     while (!left.empty()) {
-        const std::vector<std::int32_t> kind = same_kind(left);
-        const auto in_kind = [&kind](const reader& r) {
-            return std::find(kind.begin(), kind.end(), r.node) != kind.end();
-        };
-        std::vector<reader> alike;
-        std::copy_if(left.begin(), left.end(), std::back_inserter(alike), in_kind);
-        const format_set set = largest_set(alike);
-        const auto in_set = [&](const reader& r) {
-            return in_kind(r) && set.has(weight_type(r.node));
-        };
+        const format_set set = largest_set(left);
+        const reader first = left.front();
         std::vector<std::int32_t> matmuls;
-        for (const reader& r : left)
-            if (in_set(r)) matmuls.push_back(r.node);
-        left.erase(std::remove_if(left.begin(), left.end(), in_set), left.end());
+        matmuls.reserve(left.size());
+        const auto taken = [&](const reader& r) {
+            const bool now = one_launch(first, r) && set.has(weight_type(r.node));
+            if (now) matmuls.push_back(r.node);
+            return now;
+        };
+        left.erase(std::remove_if(left.begin(), left.end(), taken), left.end());
         std::vector<output> outputs = outputs_of(f.common, matmuls);
         while (!outputs.empty()) open_step(f, place, outputs);
     }
 }
 
-/// The readers that one launch could hold with the first, formats aside.
-inline std::vector<std::int32_t> plan_builder::same_kind(const std::vector<reader>& readers) const {
-    const tensor& first = view_.node(readers.front().node);
-    std::vector<std::int32_t> out;
-    for (const reader& r : readers) {
-        const tensor& t = view_.node(r.node);
-        const tensor& x = view_.at(t.src[1]);
-        const tensor& y = view_.at(first.src[1]);
-        const bool same_rows = x.ne[0] == y.ne[0];
-        const bool ids = !r.expert || (t.src[2] == first.src[2] && x.ne[1] == y.ne[1]);
-        if (t.kind == first.kind && same_rows && ids && r.layout == readers.front().layout &&
-            r.served_by == readers.front().served_by)
-            out.push_back(r.node);
-    }
-    return out;
+/// Could one launch hold both, formats aside?
+inline bool plan_builder::one_launch(const reader& a, const reader& b) const {
+    const tensor& s = view_.node(a.node);
+    const tensor& t = view_.node(b.node);
+    const tensor& x = view_.at(s.src[1]);
+    const tensor& y = view_.at(t.src[1]);
+    const bool ids = !a.expert || (s.src[2] == t.src[2] && x.ne[1] == y.ne[1]);
+    return s.kind == t.kind && x.ne[0] == y.ne[0] && ids && a.layout == b.layout &&
+           a.served_by == b.served_by;
 }
 
-/// The rows' format set that holds most of these matrices; of equals the first in the table.
+/// The rows' format set that holds most of the matrices that could run with the first; of equals
+/// the first in the table.
 inline format_set plan_builder::largest_set(const std::vector<reader>& readers) const {
     format_set best;
     std::ptrdiff_t most = 0;
     for (const listed_set& s : sets_) {
         if (s.kind != readers.front().served_by || s.activation != readers.front().layout) continue;
-        const std::ptrdiff_t n =
-            std::count_if(readers.begin(), readers.end(),
-                          [&](const reader& r) { return s.weights.has(weight_type(r.node)); });
+        if (!s.weights.has(weight_type(readers.front().node))) continue;
+        const std::ptrdiff_t n = std::count_if(readers.begin(), readers.end(), [&](const reader& r) {
+            return s.weights.has(weight_type(r.node)) && one_launch(readers.front(), r);
+        });
         if (n > most) best = s.weights, most = n;
     }
     return best;
@@ -76,6 +71,7 @@ inline std::vector<output> plan_builder::outputs_of(
     const pattern& chain, const std::vector<std::int32_t>& matmuls) const {
     const epilogue_matcher follow(g_, chain.epilogue);
     std::vector<output> out;
+    out.reserve(matmuls.size());
     for (const std::int32_t n : matmuls) out.push_back(follow.biased(n));
     for (std::size_t i = 0; i < out.size(); ++i) {
         const std::int32_t gate = follow.gate_of(out[i]);
@@ -97,22 +93,25 @@ inline std::vector<output> plan_builder::outputs_of(
     return out;
 }
 
+inline bool plan_builder::read_by_matmuls(std::int32_t value) const {
+    const std::int32_t root = g_.root(value);
+    return std::any_of(g_.readers_begin(root), g_.readers_end(root), [this](const use& u) {
+        const op kind = view_.node(u.node).kind;
+        return (kind == op::mul_mat || kind == op::mul_mat_id) && u.slot == 1 &&
+               info(weight_type(u.node)).role == format_role::weight;
+    });
+}
+
 /// The output, quantized as well if quantized matmuls read it.
 inline plan_builder::attempt plan_builder::quantized(const family& f, const output& o) {
     attempt out;
     out.what = o;
     const tensor& result = view_.at(o.result);
-    if (!f.common.epilogue.has(epilogue_part::quantize) || result.ne[0] % 32 != 0) return out;
-    const std::int32_t root = g_.root(o.result);
-    const bool read = std::any_of(
-        g_.readers_begin(root), g_.readers_end(root), [this](const use& u) {
-            const op kind = view_.node(u.node).kind;
-            return (kind == op::mul_mat || kind == op::mul_mat_id) && u.slot == 1 &&
-                   info(weight_type(u.node)).role == format_role::weight;
-        });
-    if (!read) return out;
+    if (!f.common.epilogue.has(epilogue_part::quantize) || result.ne[0] % 32 != 0 ||
+        !read_by_matmuls(o.result))
+        return out;
     out.value = matcher(g_, f.common).at_value(o.result);
-    match& m = out.value;
+    match& m = *out.value;
     if (!m.found()) return out;
     left_over ignored;
     for (reader& r : m.readers) {
@@ -150,36 +149,33 @@ inline std::int32_t plan_builder::join(move& step, draft& d, const attempt& a) {
         undo();
         return v;
     }
-    problem larger = d.what;
-    add_member(view_, larger, o, a.quantized, a.written());
-    const picked& pick = picks_.pick(larger);
+    const computation needs = d.what.needs;
+    const int alignment = d.what.alignment;
+    add_member(view_, d.what, o, a.quantized, a.written());
+    const picked& pick = picks_.pick(d.what);
     if (pick.row < 0) {
         undo();
+        d.what.needs = needs;
+        d.what.alignment = alignment;
+        d.what.member[--d.what.member_count] = {};
         return unserved;
     }
-    d.what = larger;
     d.pick = pick;
     d.outputs.push_back({o, -1});
     return joined;
 }
 
 /// Opens a step with an output, at its first node or at its last. False: it can be nowhere.
-inline bool plan_builder::open(const family& f, const output& o, move& step, draft& d,
-                               attempt& a) {
-    a = quantized(f, o);
-    const problem empty = d.what;
+inline bool plan_builder::open(move& step, draft& d, attempt& a) {
+    const output& o = a.what;
+    const bool can_quantize = a.quantized;
     const auto [first, last] = std::minmax_element(o.nodes, o.nodes + o.node_count);
     for (const std::int32_t position : {*first, *last}) {
         for (const bool quantize : {true, false}) {
-            if (quantize && !a.quantized) continue;
-            attempt tried = a;
-            tried.quantized = quantize;
+            if (quantize && !can_quantize) continue;
+            a.quantized = quantize;
             step.launch_at = position;
-            step.nodes.clear();
-            d.what = empty;
-            if (join(step, d, tried) != joined) continue;
-            a = std::move(tried);
-            return true;
+            if (join(step, d, a) == joined) return true;
         }
     }
     return false;
@@ -196,14 +192,19 @@ inline void plan_builder::open_step(const family& f, std::int32_t place,
     move step;
     draft d;
     d.place = place;
-    d.what = group_problem(view_, lead.served_by, lead.layout, lead.node);
-    std::vector<attempt> taken(1);
-    output first = left.front();
+    d.outputs.reserve(left.size());
+    step.nodes.reserve(4 * left.size());
+    start_group(view_, d.what, lead.served_by, lead.layout, lead.node);
+    std::vector<attempt> taken;
+    taken.reserve(left.size());
+    const output first = left.front();
     left.erase(left.begin());
-    if (!open(f, first, step, d, taken[0])) {
+    taken.push_back(quantized(f, first));
+    if (!open(step, d, taken[0])) {
         leave({first.matmul, reason::epilogue_apart, first.matmul});
         if (first.up >= 0) left.insert(left.begin(), follow.plain(first.up));
-        if (!open(f, follow.plain(first.matmul), step, d, taken[0])) return;
+        taken[0] = quantized(f, follow.plain(first.matmul));
+        if (!open(step, d, taken[0])) return;
     }
     for (auto o = left.begin(); o != left.end() && d.what.member_count < max_members;) {
         attempt a = quantized(f, *o);
@@ -214,7 +215,7 @@ inline void plan_builder::open_step(const family& f, std::int32_t place,
         }
         if (blocked != joined && o->node_count > 1 && o->up < 0 && !o->halves()) {
             const std::int32_t by = blocked;
-            a = {follow.plain(o->matmul), false, {}};
+            a = {follow.plain(o->matmul), false, std::nullopt};
             blocked = join(step, d, a);
             if (blocked == joined) leave({o->matmul, reason::epilogue_apart, by});
         }
@@ -232,7 +233,7 @@ inline void plan_builder::open_step(const family& f, std::int32_t place,
     for (std::size_t i = 0; i < taken.size(); ++i) {
         if (!taken[i].quantized) continue;
         catena::place made;
-        made.found = std::move(taken[i].value);
+        made.found = std::move(*taken[i].value);
         made.made_by = index;
         made.layouts = format_set::of(format::q8_1);
         made.from = made.until = launch_at;

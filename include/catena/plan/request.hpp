@@ -71,14 +71,17 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     return p;
 }
 
-/// A group's problem without members yet, of the matmul at node `reader`.
-inline problem group_problem(const graph_view& view, skeleton kind, format layout,
-                             std::int32_t reader) {
+/// Makes `p` a group's problem without members yet, of the matmul at node `reader`.
+inline void start_group(const graph_view& view, problem& p, skeleton kind, format layout,
+                        std::int32_t reader) {
     const tensor& t = view.node(reader);
     const tensor& x = view.at(t.src[1]);
-    problem p;
+    p.needs = {};
     p.needs.kind = kind;
     p.needs.activation = layout;
+    p.alignment = 16;
+    p.member_count = 0;
+    p.tokens = 0;
     p.expert = t.kind == op::mul_mat_id;
     p.k = x.ne[0];
     p.columns = elements(x) / x.ne[0];
@@ -87,7 +90,6 @@ inline problem group_problem(const graph_view& view, skeleton kind, format layou
         p.tokens = ids.ne[1];
         p.columns = ids.ne[0] * ids.ne[1];
     }
-    return p;
 }
 
 /// Adds one output to a group's problem.
@@ -165,13 +167,11 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
 }
 
 /// The part of a group that is one output; where it is quantized to is filled in at launch.
-inline matvec_member member_arguments(const graph_view& view, const output& o,
-                                      const problem_member& what, std::int32_t first_band,
-                                      addresses& at) {
+inline void fill_member(matvec_member& m, const graph_view& view, const output& o,
+                        const problem_member& what, std::int32_t first_band, addresses& at) {
     const tensor& made = view.node(o.matmul);
     const tensor& dst = view.at(o.result);
     const tensor& w = view.at(made.src[0]);
-    matvec_member m;
     m.weight = at.of(made.src[0]);
     m.weight_bytes = extent_bytes(w);
     m.row_bytes = w.nb[1];
@@ -202,7 +202,6 @@ inline matvec_member member_arguments(const graph_view& view, const output& o,
     m.first_band = first_band;
     m.experts = what.experts;
     m.type = w.type;
-    return m;
 }
 
 }  // namespace catena

@@ -42,6 +42,8 @@ class schedule {
           step_of_(actions_.size(), -1),
           first_at_(actions_.size(), -1) {
         for (std::int32_t i = 0; i < g.view.node_count; ++i) actions_[at(i)].node = i;
+        accepted_.reserve(actions_.size() / 8 + 8);
+        next_.reserve(actions_.size() / 8 + 8);
     }
 
     bool covered(std::int32_t node) const { return step_of_[at(node)] >= 0; }

@@ -18,8 +18,15 @@ inline void plan_builder::store(plan& out) {
 
     store_places(out, stored);
     out.nodes_.assign(at(view_.node_count), {});
+    std::size_t covered = 0, outputs = 0;
+    for (const move& m : moves) covered += m.nodes.size();
+    for (const draft& d : drafts_) outputs += d.outputs.size();
     out.steps_.reserve(moves.size());
     out.args_.reserve(moves.size());
+    out.covered_.reserve(covered);
+    out.members_.reserve(outputs);
+    out.heads_.reserve(outputs);
+    out.row_args_.reserve(places_.size());
     for (const std::int32_t index : order) store_step(out, index);
 
     out.first_step_at_.assign(at(view_.node_count) + 1, 0);
@@ -48,6 +55,8 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
     const slot_map slots(g_);
     std::vector<std::int64_t> bytes(at(slots.slots()), 0);
     std::vector<const slot_map::candidate*> where;
+    where.reserve(places_.size());
+    out.chains_.reserve(places_.size());
     for (const place& p : places_) {
         const match& m = p.found;
         where.push_back(&slots.of(m.activation, m.quant_k, m.stream));
@@ -87,7 +96,7 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
     const move& m = schedule_.steps()[at(index)];
     const draft& d = drafts_[at(index)];
     const auto stored = static_cast<std::int32_t>(out.steps_.size());
-    step s;
+    step& s = out.steps_.emplace_back();
     s.chain = d.place;
     s.row = d.pick.row;
     s.launch_at = m.launch_at;
@@ -116,7 +125,6 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
     args.missing =
         !address.missing() ? -1 : s.node_count > 0 ? out.covered_[at(s.first_node)] : s.launch_at;
     out.args_.push_back(args);
-    out.steps_.push_back(s);
 }
 
 inline plan::matvec_head plan_builder::store_group(plan& out, const draft& d,
@@ -141,8 +149,9 @@ inline plan::matvec_head plan_builder::store_group(plan& out, const draft& d,
     for (int i = 0; i < h.members; ++i) {
         const drafted_output& o = d.outputs[static_cast<std::size_t>(i)];
         const problem_member& what = d.what.member[i];
-        out.members_.push_back(
-            {member_arguments(view_, o.what, what, band, address), o.makes});
+        plan::stored_member& m = out.members_.emplace_back();
+        fill_member(m.args, view_, o.what, what, band, address);
+        m.makes = o.makes;
         band += bands_of(what, d.pick.band_rows);
     }
     return h;
