@@ -269,7 +269,8 @@ prepared prepare(machine& on, const matvec_case& c) {
         a.x_slots = c.x_slots;
     }
     for (std::size_t m = 0; m < c.members.size(); ++m)
-        put_member(on, c, c.members[m], d.members[m], " " + std::to_string(m), out);
+        put_member(on, c, c.members[m], d.members[m], std::string(" ").append(std::to_string(m)),
+                   out);
     return out;
 }
 
