@@ -49,7 +49,7 @@ picked walk(const problem& p, const table& t, bool measured_only, std::int64_t o
             reject(no);
             continue;
         }
-        const std::int32_t band = p.needs.kind == skeleton::matvec ? band_rows(r, p, a) : 0;
+        const std::int32_t band = p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a);
         const double us = predicted_us(r, p, a, band);
         if (best.row >= 0 && us >= best.predicted_us) {
             reject({i, limit::slower, static_cast<std::int64_t>(us * 1000), 0});
