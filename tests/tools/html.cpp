@@ -59,9 +59,24 @@ TEST_CASE("a page holds every node, step, rejected row and reason of a report", 
         const auto explained = script_json(html, "explain");
         CHECK(explained["not_fused"] == whole["not_fused"]);
         CHECK(explained["not_fused"].size() == r.done.not_fused.size());
-        std::set<int> served;
-        for (const auto& chain : page["chains"])
+        std::set<int> served, multiplied, made;
+        for (const auto& chain : page["chains"]) {
             for (const auto& node : chain["served"]) CHECK(served.insert(node.get<int>()).second);
+            const auto maker = chain["made_by"].get<std::size_t>();
+            REQUIRE(maker < page["steps"].size());
+            const auto place = static_cast<int>(&chain - &page["chains"][0]);
+            const bool own = whole["steps"][maker]["place"] == place;
+            CHECK(own == page["steps"][maker]["makes"].empty());
+        }
+        for (std::size_t s = 0; s < page["steps"].size(); ++s) {
+            for (const auto& m : page["steps"][s]["matmuls"])
+                CHECK(multiplied.insert(m[0].get<int>()).second);
+            for (const auto& chain : page["steps"][s]["makes"]) {
+                CHECK(made.insert(chain.get<int>()).second);
+                CHECK(page["chains"][chain.get<std::size_t>()]["made_by"] == s);
+            }
+        }
+        CHECK(multiplied == served);
     }
 }
 

@@ -147,14 +147,11 @@ class drawing {
             const bool quantized = served && i == 1;
             const int maker = quantized ? quantize_step(l, s) : -1;
             const std::string from = maker >= 0 ? fmt::format("step_{}", maker) : source(l, made);
-            if (s >= 0 && step_of_[at(made)] == s) {  // it never leaves the launch
-                line("  {} -> n{} [style=dotted];", from, n);
-                continue;
-            }
+            const bool inside = s >= 0 && step_of_[at(made)] == s;  // it never leaves the launch
             line("  {} -> n{} [label=\"{}\"{}];", from, n,
                  quantized ? name(r_.plan.steps[at(s)].what.needs.activation)
                            : name(g_.at(t.src[i]).type),
-                 quantized ? ", penwidth=2" : "");
+                 quantized ? ", penwidth=2" : inside ? ", style=dotted" : "");
         }
     }
 

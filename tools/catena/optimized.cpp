@@ -79,7 +79,7 @@ private:
                 offset = (r.end + alignment - 1) / alignment * alignment;
             }
         }
-        taken_[offset] = {offset + bytes, std::max(until_[at(t)], i)};
+        if (bytes > 0) taken_[offset] = {offset + bytes, std::max(until_[at(t)], i)};
         mine.buffer = buffer_;
         mine.offset = offset;
     }

@@ -105,8 +105,9 @@ std::string work(const problem& p) {
         return fmt::format("{} {} of {}", p.rows, p.rows == 1 ? "row" : "rows", p.k);
     std::map<std::string, int> members;
     for (int i = 0; i < p.member_count; ++i)
-        ++members[fmt::format("{}{} {}", p.member[i].epilogue.has(epilogue_part::glu) ? "gated " : "",
-                              p.member[i].rows, name(p.member[i].type))];
+        ++members[fmt::format("{} {}{}", p.member[i].rows,
+                              p.member[i].epilogue.has(epilogue_part::glu) ? "gated " : "",
+                              name(p.member[i].type))];
     std::string list;
     for (const auto& [text, n] : members)
         list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));

@@ -163,7 +163,7 @@ function chainPart(c, s) {
     const makes = c.maker.nodes.includes(c.made);  // otherwise the engine does, as f32
     const launched = [...new Set([c.maker, ...c.steps])];
     return [
-        h("h3", {}, c === s.of ? "Chain" : `Its epilogue quantises: ${c.name}`), pairs([
+        h("h3", {}, c === s.of ? "Chain" : "Its epilogue quantises"), pairs([
             ["steps", launched.map(o => h("div", {}, o === s ? o.instance : stepLink(o)))],
             ["q8_1 for", nodeLinks(c.served)],
             ["f32 for", makes && !c.f32_written ? "nobody: it is not written" : nodeLinks(c.plain)]
