@@ -96,8 +96,8 @@ class graph_index {
         return seen ? use{} : *readers_begin(tensor);
     }
 
-    /// Where the value of a root begins and ends to matter: positions; -1: before the view, max:
-    /// after it.
+    /// Where the value of a root begins and ends to matter at least: positions; -1: before the
+    /// view, max: after it. Readers of whom nobody knows whether they exist keep nothing alive.
     std::int32_t live_from(std::int32_t root) const { return position_[at(root)]; }
     std::int32_t live_until(std::int32_t root) const { return last_use_[at(root)]; }
 
@@ -203,10 +203,11 @@ class graph_index {
             const tensor& name = view.at(t);
             if (extents_[at(t)].begin == extents_[at(t)].end) continue;
             const std::int32_t root = root_[at(t)];
-            if (name.uses == unknown_uses || name.uses == 0 || name.uses > edges_[at(t)])
-                marks_[at(root)] |= outside;
+            const bool unknown = name.uses == unknown_uses;
+            const bool kept = !unknown && (name.uses == 0 || name.uses > edges_[at(t)]);
+            if (unknown || kept) marks_[at(root)] |= outside;
             if ((name.flags & flag_output) != 0) marks_[at(root)] |= is_output;
-            if (view.at(root).weight || (marks_[at(root)] & (outside | is_output)) != 0)
+            if (view.at(root).weight || kept || (marks_[at(root)] & is_output) != 0)
                 last_use_[at(root)] = forever;
         }
     }

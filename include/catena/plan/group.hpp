@@ -115,7 +115,7 @@ inline plan_builder::attempt plan_builder::quantized(const family& f, const outp
     if (!m.found()) return out;
     left_over ignored;
     for (reader& r : m.readers) {
-        judge(f.common, r, ignored);
+        judge(f.common, m, r, ignored);
         if (r.servable() && r.layout != format::q8_1) r.left.why = reason::no_row;
         m.f32_needed = m.f32_needed || !r.servable();
     }
@@ -130,6 +130,8 @@ inline plan_builder::attempt plan_builder::quantized(const family& f, const outp
 inline std::int32_t plan_builder::join(move& step, draft& d, const attempt& a) {
     const output& o = a.what;
     const std::size_t before = step.nodes.size();
+    for (int i = 0; i < o.node_count; ++i)  // an ADD of two matmuls follows both
+        if (schedule_.covered(o.nodes[i]) || step.has(o.nodes[i])) return o.nodes[i];
     for (int i = 0; i < o.node_count; ++i) {
         const std::int32_t n = o.nodes[i];
         const tensor& t = view_.node(n);

@@ -104,7 +104,7 @@ class slot_map {
             first_[at(value)] = c;
         }
         candidate& known = all_[at(c)];
-        known.until = node;
+        known.until = std::max(known.until, latest(node));
         ++known.readers;
         if (const format f = matmul_layout(view_.at(t.src[0]).type); f != format::unknown)
             known.layouts = known.layouts | f;
@@ -115,6 +115,26 @@ class slot_map {
         std::int32_t last = c.until;
         for (std::int32_t o = first_[at(c.value)]; o >= 0; o = next_[at(o)])
             last = std::max(last, all_[at(o)].until);
+        return last;
+    }
+
+    /// The last position at which a step could run the matmul: that of the last op which may join
+    /// it there. Two readers are the halves of a gated result.
+    std::int32_t latest(std::int32_t matmul) const {
+        const std::int32_t root = g_.root(view_.nodes[matmul]);
+        std::int32_t last = matmul;
+        if (g_.reader_count(root) > 2) return last;
+        for (const use* u = g_.readers_begin(root); u != g_.readers_end(root); ++u) {
+            use next = *u;
+            for (int ops = 0; ops < 6 && next.node >= 0; ++ops) {
+                const op kind = view_.node(next.node).kind;
+                if (kind != op::add && kind != op::add_id && kind != op::mul && kind != op::scale &&
+                    kind != op::glu && kind != op::unary)
+                    break;
+                last = std::max(last, next.node);
+                next = g_.only_reader(view_.nodes[next.node]);
+            }
+        }
         return last;
     }
 
