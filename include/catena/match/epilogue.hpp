@@ -72,7 +72,8 @@ class epilogue_matcher {
         if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;
         if (halves ? gate.parts != epilogue_set{} : up.parts.has(epilogue_part::scale))
             return false;
-        if (!halves && !alike(gate, up)) return false;
+        if (!halves && !(alike(gate, up) && same_shape(view_.node(node), view_.at(up.result))))
+            return false;
         const tensor& w = weight_of(gate.matmul);
         if (halves && (w.ne[1] % 2 != 0 || view_.node(gate.matmul).kind != op::mul_mat))
             return false;

@@ -158,7 +158,7 @@ class plan_builder {
     left_over run(const family& f, match m) {
         left_over last{{m.node(), reason::not_read}, {}};
         const int readers = m.servable();
-        for (reader& r : m.readers) judge(f.common, r, last);
+        for (reader& r : m.readers) judge(f.common, m, r, last);
         const bool by_engine = m.kind == value_kind::plain;
         m.f32_needed = !by_engine &&
                        (m.f32_needed || m.servable() < static_cast<int>(m.readers.size()));
@@ -191,7 +191,7 @@ class plan_builder {
     }
 
     /// Does a row serve this reader on its own? If not, it is left to the engine.
-    void judge(const pattern& chain, reader& r, left_over& last) {
+    void judge(const pattern& chain, const match& m, reader& r, left_over& last) {
         if (!r.servable()) return;
         if (schedule_.covered(r.node)) {
             r.left.why = reason::taken;
@@ -214,12 +214,13 @@ class plan_builder {
             r.layout = layout;
         };
         ask(skeleton::matvec, format::q8_1);
-        ask(skeleton::matmul, matmul_layout(weight_type(r.node)));
         const tensor& t = view_.node(r.node);
+        if (view_.at(t.src[1]).ne[0] == m.quant_k)  // the layouts of matmuls depend on the rows
+            ask(skeleton::matmul, matmul_layout(weight_type(r.node)));
         if (best.row < 0) {
             r.left.why = reason::no_row;
             last = {r.left, best.nearest};
-        } else if (t.buffer != no_buffer && r.expert &&
+        } else if ((t.buffer != no_buffer || t.data != nullptr) && r.expert &&
                    may_meet(g_, view_.nodes[r.node], t.src[2])) {
             r.left.why = reason::meets_own_input;
             last = {r.left, {}};

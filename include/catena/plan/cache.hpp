@@ -5,9 +5,8 @@
 #include "catena/plan/planner.hpp"
 
 #include <cstdint>
-#include <memory>
+#include <list>
 #include <utility>
-#include <vector>
 
 namespace catena {
 
@@ -60,32 +59,32 @@ inline fingerprint fingerprint_of(const graph_view& view) {
     return {{lane[0], lane[2]}};
 }
 
-/// Plans by graph, the last few of them. One per thread, or behind a lock of the engine's; the plans
-/// themselves may be shared.
+/// Plans by graph, the last few of them. One per thread, or behind a lock of the engine's.
 class plan_cache {
   public:
     explicit plan_cache(planner plans, std::size_t capacity = 8)
         : plans_(std::move(plans)), capacity_(capacity > 0 ? capacity : 1) {}
 
     /// The plan that was made for this id, or null. The engine must give a graph a new id when
-    /// anything about it changes: its nodes, its memory, who reads it. 0 is no id.
-    std::shared_ptr<const plan> find(std::uint64_t uid) const noexcept {
+    /// anything about it changes: its nodes, its memory, who reads it. 0 is no id. A plan lives
+    /// until as many others were made after it as there is room for.
+    const plan* find(std::uint64_t uid) const noexcept {
         for (const entry& e : kept_)
-            if (uid != 0 && e.uid == uid) return e.made;
+            if (uid != 0 && e.uid == uid) return &e.made;
         return nullptr;
     }
 
     /// The plan of a view: as `find`; else by its fingerprint; else made now.
-    std::shared_ptr<const plan> plan_for(const graph_view& view, std::uint64_t uid = 0) noexcept {
-        if (std::shared_ptr<const plan> known = find(uid)) return known;
+    const plan& plan_for(const graph_view& view, std::uint64_t uid = 0) noexcept {
+        if (const plan* known = find(uid)) return *known;
         const fingerprint print = fingerprint_of(view);
         for (entry& e : kept_) {
             if (!(e.print == print)) continue;
             if (uid != 0) e.uid = uid;
             return e.made;
         }
-        if (kept_.size() == capacity_) kept_.erase(kept_.begin());
-        kept_.push_back({uid, print, std::make_shared<const plan>(plans_.plan(view))});
+        if (kept_.size() == capacity_) kept_.pop_front();
+        kept_.push_back({uid, print, plans_.plan(view)});
         return kept_.back().made;
     }
 
@@ -93,11 +92,11 @@ class plan_cache {
     struct entry {
         std::uint64_t uid;
         fingerprint print;
-        std::shared_ptr<const plan> made;
+        plan made;
     };
     planner plans_;
     std::size_t capacity_;
-    std::vector<entry> kept_;  // the oldest first
+    std::list<entry> kept_;  // the oldest first; a plan stays where it is
 };
 
 }  // namespace catena

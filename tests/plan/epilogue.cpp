@@ -1,0 +1,304 @@
+// What follows a matmul, and values of a gate: which nodes the steps take over, and when not.
+#include "cases.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr epilogue_set everything = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias |
+                                    epilogue_part::glu | epilogue_part::residual |
+                                    epilogue_part::quantize;
+constexpr format_set q8_1_and_mmq =
+    format_set::of(format::q8_1) | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4;
+
+constexpr computation with_epilogue(computation c) {
+    c.epilogue = everything;
+    return c;
+}
+constexpr computation emitting(computation c, format_set emits) {
+    c.emits = emits;
+    return c;
+}
+constexpr computation matmul_of(format_set weights, format layout) {
+    return {.kind = skeleton::matmul,
+            .activation = layout,
+            .weights = weights,
+            .epilogue = everything};
+}
+
+/// The toy table with gated values, epilogues, and matmuls for any number of columns.
+table full_table() {
+    static const std::vector<row> rows = [] {
+        const computation gated = {.kind = skeleton::row,
+                                   .value = value_kind::glu,
+                                   .emits = q8_1_and_mmq | format::f32};
+        policy prompt = wide_matvec;
+        prompt.columns = 4096;
+        std::vector<row> out;
+        for (const policy& p : {kept_row, plain_row}) {
+            out.push_back(row_of(emitting(norm_row, q8_1_and_mmq | format::f32), p));
+            out.push_back(row_of(gated, p));
+        }
+        out.push_back(row_of(emitting(quantize_row, q8_1_and_mmq), plain_row));
+        for (const format_set s : {q4, q4 | q6, q8})
+            for (const policy& p : {narrow_matvec, wide_matvec})
+                out.push_back(row_of(with_epilogue(matvec_of(s)), p));
+        out.push_back(row_of(matmul_of(q4, format::q8_1_mmq_ds4), prompt));
+        out.push_back(row_of(matmul_of(q6 | q8, format::q8_1_mmq_d4), prompt));
+        return out;
+    }();
+    static const std::vector<lowered_chain> chains = [] {
+        std::vector<lowered_chain> out(std::begin(toy_chains), std::end(toy_chains));
+        lowered_chain gated{.name = "gated.q4_q6", .signature = "gated.q4_q6"};
+        gated.stages[gated.count++] = {.kind = stage_kind::glu, .reads = operand::gate};
+        gated.stages[gated.count++] = {.kind = stage_kind::emit,
+                                       .formats = format_set::of(format::f32)};
+        gated.stages[gated.count++] = {.kind = stage_kind::quantize, .formats = q8_1_and_mmq};
+        gated.stages[gated.count++] = {.kind = stage_kind::mul_mat, .formats = q4 | q6};
+        gated.stages[gated.count++] = {.kind = stage_kind::mul_mat_id, .formats = q4 | q6};
+        out.push_back(gated);
+        for (lowered_chain& c : out) {
+            for (int i = 0; i < c.count; ++i)
+                if (c.stages[i].kind == stage_kind::quantize) c.stages[i].formats = q8_1_and_mmq;
+            c.stages[c.count++] = {.kind = stage_kind::epilogue, .parts = everything};
+        }
+        return out;
+    }();
+    table t = toy_table();
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    t.chains = chains.data();
+    t.chain_count = static_cast<int>(chains.size());
+    return t;
+}
+
+plan planned(graph_builder& g) {
+    const graph_view view = g.view();
+    plan p = planner(full_table()).plan(view);
+    CHECK(p.state().ok());
+    CHECK(inconsistency(view, p) == "");
+    CHECK(difference(view, p) == "");
+    return p;
+}
+
+const problem_member& member(const plan& p, std::size_t step, int index = 0) {
+    return p.steps()[step].what.member[index];
+}
+
+/// norm, MUL, gate, up, GLU, down: nodes 0 to 5.
+struct ffn_case : norm_case {
+    id gate = g.matmul(format::q4_K, 256, mul);
+    id up = g.matmul(format::q4_K, 256, mul);
+    id value = g.glu(gate, up);
+    id down = g.matmul(format::q6_K, 512, value);
+};
+
+}  // namespace
+
+TEST_CASE("gate, up and their GLU are one step, which quantizes for what reads it", "[epilogue]") {
+    ffn_case c;
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4, 5: 5");
+    CHECK(p.at(2).elided);
+    CHECK(p.at(3).elided);
+    CHECK(p.at(4).elided);  // only the matmul reads it
+    CHECK(p.chains()[1].made_by == 1);
+    CHECK(p.makes(1, 0) == 1);
+    CHECK(member(p, 1).epilogue ==
+          (epilogue_set::of(epilogue_part::glu) | epilogue_part::quantize));
+    alignas(256) static std::byte room[4096];
+    const matvec_args a = p.args(1, room).matvec;
+    CHECK(a.member[0].weight == c.g[c.g[c.gate].src[0]].data);
+    CHECK(a.member[0].up == c.g[c.g[c.up].src[0]].data);
+    CHECK(a.member[0].function == gate_function::silu);
+    CHECK(a.member[0].dst == nullptr);
+    CHECK(a.member[0].q8_1 == p.args(2, room).matvec.x);
+}
+
+TEST_CASE("the gate is the GLU's first source, whichever matmul comes first", "[epilogue]") {
+    norm_case c;
+    const id up = c.g.matmul(format::q4_K, 256, c.mul);
+    const id gate = c.g.matmul(format::q4_K, 256, c.mul);
+    c.g.glu(gate, up, sub_op::geglu);
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4");
+    const matvec_args a = p.args(1, nullptr).matvec;
+    CHECK(a.member[0].weight == c.g[c.g[gate].src[0]].data);
+    CHECK(a.member[0].function == gate_function::gelu);
+}
+
+TEST_CASE("a GLU whose result others read is written too", "[epilogue]") {
+    ffn_case c;
+    c.g.other({c.value});
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4, 5: 5");
+    CHECK_FALSE(p.at(4).elided);
+    CHECK(p.args(1, nullptr).matvec.member[0].dst == c.g[c.value].data);
+}
+
+TEST_CASE("a gate that somebody else reads keeps its GLU out of the epilogue", "[epilogue]") {
+    for (const bool output : {false, true}) {
+        ffn_case c;
+        if (output)
+            c.g[c.gate].flags |= flag_output;
+        else
+            c.g.other({c.gate});
+        const plan p = planned(c.g);
+        CHECK(steps_of(p) == "1: 0 1, 2: 2 3, 4: 4, 5: 5");
+        CHECK(p.chains()[1].kind == value_kind::glu);
+        CHECK_FALSE(p.at(2).elided);
+    }
+}
+
+TEST_CASE("one matrix whose rows are gate and up passes the GLU in its epilogue", "[epilogue]") {
+    for (const bool swapped : {false, true}) {
+        norm_case c;
+        const id both = c.g.matmul(format::q4_K, 512, c.mul);
+        c.g.matmul(format::q4_K, 64, c.g.glu_of_halves(both, swapped));
+        const plan p = planned(c.g);
+        CHECK(steps_of(p) == "1: 0 1, 2: 2 3, 4: 4");
+        const matvec_member m = p.args(1, nullptr).matvec.member[0];
+        const auto* weight = static_cast<const std::byte*>(c.g[c.g[both].src[0]].data);
+        CHECK(m.rows == 256);
+        CHECK(m.weight == weight + (swapped ? m.weight_bytes : 0));
+        CHECK(m.up == weight + (swapped ? 0 : m.weight_bytes));
+    }
+}
+
+TEST_CASE("MUL by a function of a gate is a gated value", "[epilogue]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    const id z = g.other({g.input(format::f32, {512})});
+    const bool swapped = GENERATE(false, true);
+    const id f = g.unary(z, sub_op::sigmoid);
+    const id value = swapped ? g.mul(f, x) : g.mul(x, f);
+    g.matmul(format::q4_K, 64, value);
+    const plan p = planned(g);
+    CHECK(steps_of(p) == "3: 2 3, 4: 4");
+    const row_args a = p.args(0, nullptr).row;
+    CHECK(a.gate == g[z].data);
+    CHECK(a.x == g[x].data);
+    CHECK(a.function == gate_function::sigmoid);
+}
+
+TEST_CASE("a function of a gate that is read elsewhere stays the engine's", "[epilogue]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    const id f = g.unary(g.other({g.input(format::f32, {512})}), sub_op::silu);
+    const id value = g.mul(x, f);
+    g.matmul(format::q4_K, 64, value);
+    g.other({f});
+    const plan p = planned(g);
+    CHECK(steps_of(p) == "4:, 4: 4");  // quantized on its own
+    CHECK(left_why(p, 3) == reason::gate_read_elsewhere);
+}
+
+TEST_CASE("bias and scale follow each member, in a group", "[epilogue]") {
+    norm_case c;
+    const id q = c.g.matmul(format::q4_K, 128, c.mul);
+    c.g.add(q, c.g.weight(format::f32, {128}));
+    const id k = c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.scale(k, 0.5f);
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4 5");
+    const matvec_args a = p.args(1, nullptr).matvec;
+    CHECK(a.member[0].bias != nullptr);
+    CHECK(a.member[1].scale == 0.5f);
+    CHECK(a.member[1].bias == nullptr);
+}
+
+TEST_CASE("a bias of each expert is added by its id", "[epilogue]") {
+    norm_case c;
+    const id wide = c.g.reshape(c.mul, {512, 1, 1});
+    const id ids = c.g.input(format::i32, {2, 1});
+    const id m = c.g.mul_mat_id(c.g.weight(format::q4_K, {512, 64, 8}), wide, ids);
+    c.g.node(op::add_id, format::f32, {64, 2, 1}, {m, c.g.weight(format::f32, {64, 8}), ids});
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 3: 3 4");
+    CHECK(p.args(1, nullptr).matvec.member[0].bias_nb1 == 64 * 4);
+}
+
+TEST_CASE("a residual is added where it exists already", "[epilogue]") {
+    norm_case c;
+    const id early = c.g.other({c.x});
+    const id o = c.g.matmul(format::q4_K, 512, c.mul);
+    const id sum = c.g.add(early, o);
+    c.g.share(sum, early);
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 3: 3 4");
+    CHECK(p.args(1, nullptr).matvec.member[0].residual == c.g[early].data);
+}
+
+TEST_CASE("a residual that comes later moves the step to the ADD", "[epilogue]") {
+    norm_case c;
+    const id o = c.g.matmul(format::q4_K, 512, c.mul);
+    const id late = c.g.other({c.x});
+    c.g.add(o, late);
+    CHECK(steps_of(planned(c.g)) == "1: 0 1, 4: 2 4");
+}
+
+TEST_CASE("a LoRA beside a weight of a group stays right", "[epilogue]") {
+    norm_case c;
+    const id q = c.g.matmul(format::q4_K, 512, c.mul);
+    const id k = c.g.matmul(format::q4_K, 512, c.mul);
+    const id down = c.g.mul_mat(c.g.weight(format::f32, {512, 16}), c.mul);
+    const id lora = c.g.scale(c.g.mul_mat(c.g.weight(format::f32, {16, 512}), down), 2.0f);
+    const id sum = c.g.add(q, lora);
+    c.g.other({sum, k});
+    const plan p = planned(c.g);
+    CHECK_FALSE(p.at(1).elided);  // the adapter reads f32
+    CHECK(p.at(6).step < 0);      // its product is the engine's
+}
+
+TEST_CASE("members with epilogues that may not stand at the first join without them",
+          "[epilogue]") {
+    norm_case c;
+    const id q = c.g.matmul(format::q4_K, 128, c.mul);
+    const id between = c.g.other({q});
+    const id k = c.g.matmul(format::q4_K, 128, c.mul);
+    const id sum = c.g.add(k, c.g.weight(format::f32, {128}));
+    c.g.share(sum, between);  // written early it would be overwritten
+    c.g.other({sum});
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 4");
+    CHECK(left_why(p, 4) == reason::epilogue_apart);
+}
+
+TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", "[epilogue]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 64});
+    const id mul = g.scaled_norm(x);
+    g.matmul(format::q4_K, 128, mul);
+    g.matmul(format::q6_K, 64, mul);
+    g.matmul(format::q4_K, 64, mul);
+    const plan p = planned(g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 4, 3: 3");
+    CHECK(p.steps()[0].what.needs.emits ==
+          (format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4));
+    CHECK(p.steps()[1].what.needs.activation == format::q8_1_mmq_ds4);
+    CHECK(p.steps()[2].what.needs.activation == format::q8_1_mmq_d4);
+    alignas(256) static std::byte room[1 << 17];
+    CHECK(p.args(1, room).matvec.x == p.args(0, room).row.q8_1_mmq_ds4);
+    CHECK(p.args(2, room).matvec.x == p.args(0, room).row.q8_1_mmq_d4);
+    CHECK(p.args(0, room).row.q8_1 == nullptr);
+}
+
+TEST_CASE("no step spans two streams", "[epilogue]") {
+    ffn_case c;
+    c.g[c.up].stream = 1;
+    const plan p = planned(c.g);
+    CHECK(p.at(3).step < 0);
+    CHECK(left_why(p, 3) != reason::none);
+}
+
+TEST_CASE("what a kernel cannot reach is left, with the reason", "[epilogue]") {
+    ffn_case c;
+    c.g[c.g[c.up].src[0]].reachable = false;
+    const plan p = planned(c.g);
+    CHECK(p.at(3).step < 0);
+    CHECK(left_why(p, 3) == reason::unreachable);
+    ffn_case d;
+    d.g[d.x].reachable = false;
+    CHECK(left_why(planned(d.g), 0) == reason::unreachable);
+}
