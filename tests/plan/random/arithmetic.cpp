@@ -1,0 +1,122 @@
+#include "arithmetic.hpp"
+
+#include "catena/format/codec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace catena_test::scalar {
+
+using catena::format;
+using catena::gate_function;
+
+float gate(gate_function f, float value) {
+    const double g = value;
+    switch (f) {
+        case gate_function::silu:
+            return static_cast<float>(g / (1 + std::exp(-g)));
+        case gate_function::sigmoid:
+            return static_cast<float>(1 / (1 + std::exp(-g)));
+        case gate_function::gelu:
+            return static_cast<float>(
+                g / 2 * (1 + std::tanh(0.79788456080286535588 * g * (1 + 0.044715 * g * g))));
+        case gate_function::gelu_erf:
+            return static_cast<float>(g / 2 * (1 + std::erf(g * 0.70710678118654752440)));
+        case gate_function::gelu_quick:
+            return static_cast<float>(g / (1 + std::exp(-1.702 * g)));
+        case gate_function::relu:
+            return std::max(value, 0.0f);
+        case gate_function::none:
+        case gate_function::swiglu_oai:
+            break;
+    }
+    return std::nanf("");
+}
+
+float gated(gate_function f, float g, float x, float alpha, float limit) {
+    if (f != gate_function::swiglu_oai) return gate(f, g) * x;
+    const double small = std::min(g, limit);
+    const auto open = static_cast<float>(small / (1 + std::exp(-double{alpha} * small)));
+    return open * (1.0f + std::clamp(x, -limit, limit));
+}
+
+float norm_scale(const float* x, int k, float eps) {
+    double squares = 0;
+    for (int i = 0; i < k; ++i) squares += double{x[i]} * x[i];
+    return static_cast<float>(1 / std::sqrt(squares / k + eps));
+}
+
+namespace {
+
+struct mmq_block {
+    std::byte header[16];
+    std::int8_t q[128];
+};
+
+/// 128 values, those past `left` zero. d is that of q8_1, a half also where the layout has room for
+/// more: a value is the same in every layout, so it does not matter which of them a plan chooses.
+void quantize_mmq(format layout, const float* x, int left, mmq_block& to) {
+    to = {};
+    for (int part = 0; part < 4 && part * 32 < left; ++part) {
+        float values[32] = {};
+        std::copy_n(x + part * 32, std::min(32, left - part * 32), values);
+        catena::block_q8_1 block;
+        catena::codec<format::q8_1>::encode(values, &block);
+        const float d = catena::f32_from_f16(block.d);
+        if (layout == format::q8_1_mmq_d4)
+            std::memcpy(to.header + part * 4, &d, 4);
+        else
+            std::memcpy(to.header + part * 4, &block, 4);
+        std::copy_n(block.qs, 32, to.q + part * 32);
+    }
+}
+
+void decode_mmq(format layout, const mmq_block& block, int left, float* out) {
+    for (int i = 0; i < std::min(128, left); ++i) {
+        const std::byte* at = block.header + i / 32 * 4;
+        float d;
+        std::uint16_t half;
+        std::memcpy(&d, at, 4);
+        std::memcpy(&half, at, 2);
+        if (layout == format::q8_1_mmq_ds4) d = catena::f32_from_f16(half);
+        out[i] = d * static_cast<float>(block.q[i]);
+    }
+}
+
+}  // namespace
+
+void quantize(format layout, const float* x, int k, std::byte* blocks) {
+    if (layout == format::q8_1) {
+        auto* to = reinterpret_cast<catena::block_q8_1*>(blocks);
+        for (int i = 0; i < k; i += 32) catena::codec<format::q8_1>::encode(x + i, to++);
+        return;
+    }
+    auto* to = reinterpret_cast<mmq_block*>(blocks);
+    for (int i = 0; i < k; i += 128) quantize_mmq(layout, x + i, k - i, *to++);
+}
+
+void decode(format layout, const std::byte* blocks, std::ptrdiff_t stride, int k, float* out) {
+    const int step = layout == format::q8_1 ? 32 : 128;
+    for (int i = 0; i < k; i += step, blocks += stride) {
+        if (layout == format::q8_1)
+            catena::codec<format::q8_1>::decode(
+                reinterpret_cast<const catena::block_q8_1*>(blocks), out + i);
+        else
+            decode_mmq(layout, *reinterpret_cast<const mmq_block*>(blocks), k - i, out + i);
+    }
+}
+
+float dot(const float* a, const float* b, int k) {
+    constexpr int lanes = 16;
+    float sum[lanes] = {};
+    int i = 0;
+    for (; i + lanes <= k; i += lanes)
+        for (int j = 0; j < lanes; ++j) sum[j] += a[i + j] * b[i + j];
+    float total = 0;
+    for (; i < k; ++i) total += a[i] * b[i];
+    for (const float s : sum) total += s;
+    return total;
+}
+
+}  // namespace catena_test::scalar

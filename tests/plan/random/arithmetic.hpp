@@ -1,0 +1,32 @@
+// The scalar arithmetic that an engine of plain loops (engine.hpp) and the reference launches
+// (launch.hpp) share. Both round at the same places, so a plan is right exactly when every byte is:
+// no tolerance hides a stale or a missing value.
+#pragma once
+
+#include "catena/chain/lowered.hpp"
+
+#include <cstddef>
+
+namespace catena_test::scalar {
+
+/// f(g), as gate_function spells it; the swiglu_oai of two values is gated().
+float gate(catena::gate_function f, float g);
+
+/// What a gated value is: f(g) * x, or swiglu_oai's formula.
+float gated(catena::gate_function f, float g, float x, float alpha, float limit);
+
+/// 1 / sqrt(mean of squares + eps).
+float norm_scale(const float* x, int k, float eps);
+
+/// One activation row of k elements, as `layout` lays out blocks of its own: the blocks of a q8_1
+/// row, or those of one row of a matmul's activation. The last block is filled up with zeros.
+void quantize(catena::format layout, const float* x, int k, std::byte* blocks);
+
+/// The k values of such blocks, which stand `stride` bytes apart.
+void decode(catena::format layout, const std::byte* blocks, std::ptrdiff_t stride, int k,
+            float* out);
+
+/// The sum of products, always in the same order.
+float dot(const float* a, const float* b, int k);
+
+}  // namespace catena_test::scalar

@@ -1,0 +1,26 @@
+// A random graph is run node by node, then by its plan, and by plans of its slices: every byte that
+// anybody may look at must come out the same.
+#pragma once
+
+#include "graph.hpp"
+
+#include "catena/plan/planner.hpp"
+
+#include <string>
+
+namespace catena_test {
+
+/// What was met on the way: the graphs must not be too hard to plan, nor too easy.
+struct tally {
+    int graphs = 0;
+    int steps = 0;     ///< launched
+    int members = 0;   ///< matrices in launches of two or more
+    int elided = 0;    ///< nodes whose result was never written
+    int moved = 0;     ///< nodes done at another position than their own
+    int given_up = 0;  ///< plans that lacked an address
+};
+
+/// Empty, or the first difference and the graph that shows it.
+std::string check_graph(unsigned seed, const catena::table& rows, tally& met);
+
+}  // namespace catena_test

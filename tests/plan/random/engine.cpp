@@ -1,0 +1,293 @@
+#include "engine.hpp"
+
+#include "arithmetic.hpp"
+#include "memory.hpp"
+
+#include "catena/kernel/layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace catena_test {
+namespace {
+
+using catena::format;
+using catena::gate_function;
+using catena::op;
+using catena::sub_op;
+using catena::tensor;
+
+template <class T = float>
+T* at(const tensor& t, std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0,
+      std::int64_t i3 = 0) {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(t.data) + i0 * t.nb[0] + i1 * t.nb[1] +
+                                i2 * t.nb[2] + i3 * t.nb[3]);
+}
+
+/// The same with indices that repeat: broadcasting.
+const float& repeated(const tensor& t, std::int64_t i0, std::int64_t i1, std::int64_t i2,
+                      std::int64_t i3) {
+    return *at(t, i0 % t.ne[0], i1 % t.ne[1], i2 % t.ne[2], i3 % t.ne[3]);
+}
+
+template <class F>
+void each_row(const tensor& t, F&& f) {
+    for (std::int64_t i3 = 0; i3 < t.ne[3]; ++i3)
+        for (std::int64_t i2 = 0; i2 < t.ne[2]; ++i2)
+            for (std::int64_t i1 = 0; i1 < t.ne[1]; ++i1) f(i1, i2, i3);
+}
+
+template <class F>
+void each(const tensor& t, F&& f) {
+    each_row(t, [&](auto i1, auto i2, auto i3) {
+        for (std::int64_t i0 = 0; i0 < t.ne[0]; ++i0) f(i0, i1, i2, i3);
+    });
+}
+
+/// Element `index` of a tensor, counted row-major through its strides.
+float& numbered(const tensor& t, std::int64_t index) {
+    std::int64_t i[4];
+    for (int d = 0; d < 4; ++d) i[d] = index % t.ne[d], index /= t.ne[d];
+    return *at(t, i[0], i[1], i[2], i[3]);
+}
+
+float parameter(const tensor& t, int word) {
+    float value;
+    std::memcpy(&value, &t.params[word], sizeof(value));
+    return value;
+}
+
+gate_function function_of(sub_op s) {
+    switch (s) {
+        case sub_op::silu:
+        case sub_op::swiglu:
+            return gate_function::silu;
+        case sub_op::sigmoid:
+            return gate_function::sigmoid;
+        case sub_op::gelu:
+        case sub_op::geglu:
+            return gate_function::gelu;
+        case sub_op::gelu_erf:
+        case sub_op::geglu_erf:
+            return gate_function::gelu_erf;
+        case sub_op::gelu_quick:
+        case sub_op::geglu_quick:
+            return gate_function::gelu_quick;
+        case sub_op::relu:
+        case sub_op::reglu:
+            return gate_function::relu;
+        case sub_op::swiglu_oai:
+            return gate_function::swiglu_oai;
+        default:
+            return gate_function::none;
+    }
+}
+
+struct node_run {
+    const catena::graph_view& view;
+    const tensor& t;
+
+    const tensor& src(int s) const { return view.at(t.src[s]); }
+
+    template <class F>
+    void binary(F&& f) const {
+        each(t, [&](auto i0, auto i1, auto i2, auto i3) {
+            *at(t, i0, i1, i2, i3) = f(*at(src(0), i0, i1, i2, i3), repeated(src(1), i0, i1, i2, i3));
+        });
+    }
+    template <class F>
+    void unary(F&& f) const {
+        each(t, [&](auto i0, auto i1, auto i2, auto i3) {
+            *at(t, i0, i1, i2, i3) = f(*at(src(0), i0, i1, i2, i3));
+        });
+    }
+
+    void norm() const {
+        std::vector<float> row(static_cast<std::size_t>(t.ne[0]));
+        each_row(t, [&](auto i1, auto i2, auto i3) {
+            for (std::int64_t i = 0; i < t.ne[0]; ++i)
+                row[static_cast<std::size_t>(i)] = *at(src(0), i, i1, i2, i3);
+            const float s = scalar::norm_scale(row.data(), static_cast<int>(t.ne[0]), parameter(t, 0));
+            for (std::int64_t i = 0; i < t.ne[0]; ++i)
+                *at(t, i, i1, i2, i3) = row[static_cast<std::size_t>(i)] * s;
+        });
+    }
+
+    void glu() const {
+        const bool split = t.src[1] == catena::no_tensor;  // gate and value in one row
+        const tensor& other = split ? src(0) : src(1);
+        const bool swapped = split && t.params[1] != 0;
+        each(t, [&](auto i0, auto i1, auto i2, auto i3) {
+            const float g = *at(src(0), i0 + (swapped ? t.ne[0] : 0), i1, i2, i3);
+            const float x = *at(other, i0 + (split && !swapped ? t.ne[0] : 0), i1, i2, i3);
+            *at(t, i0, i1, i2, i3) =
+                scalar::gated(function_of(t.sub), g, x, parameter(t, 2), parameter(t, 3));
+        });
+    }
+
+    /// One activation row as the dots read it.
+    void activation(const tensor& w, std::int64_t i1, std::int64_t i2, std::int64_t i3,
+                    std::vector<float>& out) const {
+        const tensor& x = src(1);
+        const auto k = static_cast<int>(x.ne[0]);
+        out.resize(static_cast<std::size_t>(k));
+        for (int i = 0; i < k; ++i) out[static_cast<std::size_t>(i)] = *at(x, i, i1, i2, i3);
+        if (info(w.type).role != catena::format_role::weight || t.params[0] != 0) return;
+        std::vector<std::byte> blocks(static_cast<std::size_t>(catena::q8_1_row_bytes(k)));
+        scalar::quantize(format::q8_1, out.data(), k, blocks.data());
+        scalar::decode(format::q8_1, blocks.data(), catena::q8_1_bytes, k, out.data());
+    }
+
+    void mul_mat() const {
+        const tensor& w = src(0);
+        std::vector<float> x, scratch;
+        each_row(t, [&](auto i1, auto i2, auto i3) {
+            activation(w, i1, i2, i3, x);
+            const std::int64_t w2 = i2 / (t.ne[2] / w.ne[2]), w3 = i3 / (t.ne[3] / w.ne[3]);
+            for (std::int64_t r = 0; r < t.ne[0]; ++r)
+                *at(t, r, i1, i2, i3) =
+                    scalar::dot(weight_pool::decoded(w.type, at<void>(w, 0, r, w2, w3), w.ne[0], scratch),
+                                x.data(), static_cast<int>(w.ne[0]));
+        });
+    }
+
+    void mul_mat_id() const {
+        const tensor& w = src(0);
+        std::vector<float> x, scratch;
+        each_row(t, [&](auto slot, auto token, auto) {
+            const std::int32_t id = *at<std::int32_t>(src(2), slot, token);
+            activation(w, slot % src(1).ne[1], token, 0, x);
+            for (std::int64_t r = 0; r < t.ne[0]; ++r)
+                *at(t, r, slot, token) =
+                    scalar::dot(weight_pool::decoded(w.type, at<void>(w, 0, r, id), w.ne[0], scratch),
+                                x.data(), static_cast<int>(w.ne[0]));
+        });
+    }
+
+    void add_id() const {
+        each(t, [&](auto i0, auto slot, auto token, auto) {
+            const std::int32_t id = *at<std::int32_t>(src(2), slot, token);
+            *at(t, i0, slot, token) = *at(src(0), i0, slot, token) + *at(src(1), i0, id);
+        });
+    }
+
+    void get_rows() const {
+        each(t, [&](auto i0, auto i1, auto i2, auto i3) {
+            const std::int32_t id = *at<std::int32_t>(src(1), i1, i2, i3);
+            *at(t, i0, i1, i2, i3) = *at(src(0), i0, id, i2, i3);
+        });
+    }
+
+    /// t is a view of the cache, source 0 the rows, source 1 where they go.
+    void set_rows() const {
+        each(src(0), [&](auto i0, auto i1, auto i2, auto i3) {
+            *at(t, i0, *at<std::int64_t>(src(1), i1), i2, i3) = *at(src(0), i0, i1, i2, i3);
+        });
+    }
+
+    void copy() const {
+        if (t.type != format::f32) {
+            std::memcpy(t.data, src(0).data, static_cast<std::size_t>(catena::extent_bytes(t)));
+            return;
+        }
+        for (std::int64_t i = 0; i < catena::elements(t); ++i) numbered(t, i) = numbered(src(0), i);
+    }
+
+    /// Neighbours are turned by an angle that grows with their token.
+    void rope() const {
+        each_row(t, [&](auto i1, auto i2, auto i3) {
+            const auto position = static_cast<double>(*at<std::int32_t>(src(1), i2));
+            for (std::int64_t i = 0; i + 1 < t.ne[0]; i += 2) {
+                const double angle = position / static_cast<double>(1 + i);
+                const double a = *at(src(0), i, i1, i2, i3), b = *at(src(0), i + 1, i1, i2, i3);
+                *at(t, i, i1, i2, i3) = static_cast<float>(a * std::cos(angle) - b * std::sin(angle));
+                *at(t, i + 1, i1, i2, i3) =
+                    static_cast<float>(a * std::sin(angle) + b * std::cos(angle));
+            }
+        });
+    }
+
+    void concat() const {
+        const int d = t.params[0];
+        each(t, [&](auto i0, auto i1, auto i2, auto i3) {
+            std::int64_t i[4] = {i0, i1, i2, i3};
+            const bool first = i[d] < src(0).ne[d];
+            if (!first) i[d] -= src(0).ne[d];
+            *at(t, i0, i1, i2, i3) = *at(src(first ? 0 : 1), i[0], i[1], i[2], i[3]);
+        });
+    }
+
+    void argsort() const {
+        each_row(t, [&](auto i1, auto i2, auto i3) {
+            std::vector<std::int32_t> order(static_cast<std::size_t>(t.ne[0]));
+            std::iota(order.begin(), order.end(), 0);
+            std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+                return *at(src(0), a, i1, i2, i3) > *at(src(0), b, i1, i2, i3);
+            });
+            for (std::int64_t i = 0; i < t.ne[0]; ++i)
+                *at<std::int32_t>(t, i, i1, i2, i3) = order[static_cast<std::size_t>(i)];
+        });
+    }
+
+    /// Some op that mixes everything that all sources hold, and stays between -1 and 1.
+    void mix() const {
+        for (std::int64_t i = 0; i < catena::elements(t); ++i) {
+            float sum = 0;
+            for (int s = 0; s < catena::max_src && t.src[s] != catena::no_tensor; ++s)
+                if (const std::int64_t n = catena::elements(src(s)); n > 0)
+                    sum = sum * 0.75f + numbered(src(s), i * (2 * s + 1) % n);
+            numbered(t, i) = sum / (1.0f + std::fabs(sum));
+        }
+    }
+
+    void run() const {
+        switch (t.kind) {
+            case op::add:
+                return binary([](float a, float b) { return a + b; });
+            case op::mul:
+                return binary([](float a, float b) { return a * b; });
+            case op::scale: {
+                const float by = parameter(t, 0), plus = parameter(t, 1);
+                return unary([=](float a) { return plus == 0 ? a * by : a * by + plus; });
+            }
+            case op::unary:
+                return unary([this](float g) { return scalar::gate(function_of(t.sub), g); });
+            case op::rms_norm:
+                return norm();
+            case op::glu:
+                return glu();
+            case op::mul_mat:
+                return mul_mat();
+            case op::mul_mat_id:
+                return mul_mat_id();
+            case op::add_id:
+                return add_id();
+            case op::get_rows:
+                return get_rows();
+            case op::set_rows:
+                return set_rows();
+            case op::cpy:
+            case op::cont:
+                return copy();
+            case op::rope:
+                return rope();
+            case op::concat:
+                return concat();
+            case op::argsort:
+                return argsort();
+            default:
+                return mix();
+        }
+    }
+};
+
+}  // namespace
+
+void run_node(const catena::graph_view& view, int i) {
+    if (runs(view.node(i))) node_run{view, view.node(i)}.run();
+}
+
+}  // namespace catena_test

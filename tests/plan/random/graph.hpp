@@ -1,0 +1,82 @@
+// A random graph in real memory: what the engine computes with, and what the planner is told of it.
+#pragma once
+
+#include "memory.hpp"
+
+#include "catena/match/op_name.hpp"
+
+#include "catena_test/graph_builder.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace catena_test {
+
+/// How an engine gives out memory: a value is freed after its last use, a result may take over an
+/// input that dies, names keep alive what they name, what is wanted in the end is never freed.
+/// Returns the bytes of the arena; offsets are in `at`, -1 for what lies elsewhere.
+struct placement {
+    std::vector<std::int64_t> at;
+    std::int64_t bytes = 0;
+};
+placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
+                   const std::vector<bool>& wanted, std::int64_t alignment, std::mt19937& random);
+
+class random_graph {
+  public:
+    explicit random_graph(unsigned seed);
+
+    /// Every tensor has its place. `told` is what the planner sees of them.
+    std::vector<catena::tensor> truth, told;
+    std::vector<id> nodes;
+    std::vector<bool> wanted;  ///< per tensor: somebody looks at it in the end
+    bool allocated = true;     ///< is the planner told where anything lies?
+    std::mt19937 random;
+
+    catena::graph_view engine() const { return view_of(truth); }
+    catena::graph_view planner() const { return view_of(told); }
+
+    /// The nodes [first, last) of what the planner is told; `bare`: other nodes are shown as leaves,
+    /// for all that a slice knows of them.
+    struct slice {
+        std::vector<catena::tensor> tensors;
+        std::vector<id> nodes;
+        catena::graph_view view() const {
+            return {tensors.data(), static_cast<id>(tensors.size()), nodes.data(),
+                    static_cast<id>(nodes.size())};
+        }
+    };
+    slice cut(int first, int last, bool bare) const;
+
+    /// Memory as it is before a run: NaNs, but for what the engine has put there.
+    void reset();
+    /// Who may touch what.
+    machine permissions() const;
+    std::vector<std::byte> bytes_of(id t) const;
+
+    int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
+    bool one_in(int n) { return below(n) == 0; }
+
+  private:
+    friend class growth;
+
+    std::vector<std::byte> arena_, state_;
+    std::vector<const weight_pool::matrix*> pooled_;  // per tensor: its weight
+    std::vector<int> below_;                          // per tensor: integers are below this
+    std::vector<bool> cache_;                         // per tensor: keeps its bytes between graphs
+
+    catena::graph_view view_of(const std::vector<catena::tensor>& tensors) const {
+        return {tensors.data(), static_cast<id>(tensors.size()), nodes.data(),
+                static_cast<id>(nodes.size())};
+    }
+    void place(graph_builder& g, std::vector<bool> wanted_roots);
+    void tell();
+};
+
+/// One line per node: what it is, what it reads, where it lies.
+std::string describe(const catena::graph_view& view);
+
+}  // namespace catena_test

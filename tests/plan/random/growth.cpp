@@ -1,0 +1,162 @@
+#include "growth.hpp"
+
+#include <cstring>
+
+namespace catena_test {
+
+using catena::sub_op;
+
+namespace {
+
+void set(catena::tensor& t, int word, float value) {
+    std::memcpy(&t.params[word], &value, sizeof(value));
+}
+
+}  // namespace
+
+growth::growth(random_graph& to, graph_builder& g) : to_(to), g_(g) {
+    k_ = any<std::int64_t>({256, 256, 256, 64, 64, 96, 288, 512});
+    columns_ = one_in(4) ? 1 + below(9) : one_in(2) ? 1 : 2 + below(2);
+    if (one_in(400)) {
+        columns_ = 512;
+        k_ = 64;
+    }
+    const std::vector<format> all{format::q4_K, format::q4_K, format::q6_K,
+                                  format::q8_0, format::q4_0, format::f16};
+    const int kinds = 1 + below(3);
+    for (int i = 0; i < kinds; ++i) palette_.push_back(any(all));
+    palette_.push_back(one_in(2) ? format::q8_0 : format::q4_0);  // there is one for every k
+    hidden_.push_back(input(format::f32, {k_, columns_}));
+    if (one_in(3)) hidden_.push_back(input(format::f32, {k_, columns_}));
+}
+
+id growth::recent() {
+    const int last = static_cast<int>(hidden_.size()) - 1;
+    return hidden_[static_cast<std::size_t>(one_in(3) ? last - below(std::min(last + 1, 4)) : last)];
+}
+
+sub_op growth::gating() {
+    return any({sub_op::silu, sub_op::silu, sub_op::sigmoid, sub_op::gelu, sub_op::gelu_erf,
+                sub_op::gelu_quick, sub_op::relu});
+}
+
+id growth::leaf(format type, shape ne, bool around_one) {
+    const id t = g_.weight(type, ne);
+    const bool secret = one_in(60);  // a weight of which the engine says nothing
+    const bool host = !secret && one_in(60);
+    g_[t].weight = !secret;
+    g_[t].reachable = !host;
+    to_.pooled_.resize(g_.tensors.size(), nullptr);
+    to_.pooled_[static_cast<std::size_t>(t)] = &weight_pool::get(
+        type, g_[t].ne[0], catena::elements(g_[t]) / g_[t].ne[0], secret ? 5 : host ? 6 : below(3),
+        around_one);
+    return t;
+}
+
+id growth::weight(std::int64_t k, std::int64_t rows, std::int64_t matrices) {
+    format type = any(palette_);
+    if (k % 32 != 0) type = format::f16;
+    while (k % catena::info(type).block_elements != 0) type = any(palette_);
+    const id w = leaf(type, {k, rows, matrices});
+    if (!one_in(60)) return w;
+    return g_.node(op::cont, type, {k, rows, matrices}, {w});  // a weight that is computed
+}
+
+id growth::input(format type, shape ne, int below) {
+    const id t = g_.input(type, ne);
+    g_[t].flags = catena::flag_input;
+    to_.below_.resize(g_.tensors.size(), 0);
+    to_.below_[static_cast<std::size_t>(t)] = below;
+    return t;
+}
+
+id growth::binary(op kind, id a, id b) { return g_.same_shape(kind, a, {a, b}); }
+
+id growth::unary(sub_op f, id x) {
+    const id t = g_.same_shape(op::unary, x, {x});
+    g_[t].sub = f;
+    return t;
+}
+
+id growth::scale(id x) {
+    const id t = g_.same_shape(op::scale, x, {x});
+    set(g_[t], 0, 0.5f + static_cast<float>(below(4)) / 4);
+    if (one_in(6)) set(g_[t], 1, 0.25f);
+    return t;
+}
+
+id growth::mix(std::initializer_list<id> of, shape ne) {
+    return g_.node(op::other, format::f32, ne, of);
+}
+
+/// Rows of x that stand nb1 bytes apart.
+id growth::strided(id x, shape ne, std::int64_t nb1, std::int64_t offset) {
+    const id t = g_.view(x, ne, offset);
+    g_[t].nb[1] = nb1;
+    for (int d = 2; d < 4; ++d) g_[t].nb[d] = g_[t].nb[d - 1] * g_[t].ne[d - 1];
+    return t;
+}
+
+id growth::norm_weight(std::int64_t k) {
+    if (one_in(25)) return leaf(format::f32, {1}, true);
+    if (one_in(40)) return mix({leaf(format::f32, {k}, true)}, {k});
+    return leaf(format::f32, {k}, true);
+}
+
+/// [residual] norm [weight], with second readers here and there.
+id growth::normed(id x) {
+    if (one_in(3) && ne(x, 0) == k_ && ne(x, 1) == columns_) {
+        x = binary(op::add, x, recent());
+        if (!one_in(4)) hidden_.push_back(x);
+    }
+    static constexpr float epsilons[] = {1e-6f, 1e-5f, 0.25f};
+    const id norm = g_.rms_norm(x, epsilons[below(3)]);
+    if (one_in(12)) strays_.push_back(norm);
+    if (one_in(20)) return norm;
+    if (one_in(40)) return binary(op::mul, norm, norm);
+    if (one_in(40)) return binary(op::mul, norm, leaf(format::f32, {ne(x, 0), ne(x, 1), ne(x, 2)}));
+    const id w = norm_weight(ne(x, 0));
+    const bool swapped = catena::elements(g_[w]) == catena::elements(g_[norm]) && one_in(3);
+    const id value = swapped ? binary(op::mul, w, norm) : binary(op::mul, norm, w);
+    if (one_in(12)) strays_.push_back(value);
+    return value;
+}
+
+/// x, or another name of it.
+id growth::named(id x) {
+    if (one_in(8)) return g_.reshape(x, {ne(x, 0), rows_of(x), 1});
+    if (one_in(12)) return g_.view(x, {ne(x, 0), rows_of(x)});
+    return x;
+}
+
+id growth::matmul(id x, std::int64_t rows) {
+    const id w = one_in(12) ? leaf(format::f32, {ne(x, 0), rows}) : weight(ne(x, 0), rows);
+    const id y = g_.mul_mat(w, named(x));
+    if (one_in(50)) g_[y].params[0] = 10;  // f32 is asked for
+    if (one_in(50)) g_[y].params[1] = 1;   // a hint; the engine knows what to do about it
+    return y;
+}
+
+/// What engines put behind a matmul: a scale, a bias, an adapter, a residual.
+id growth::after_matmul(id y, id x) {
+    if (one_in(12)) strays_.push_back(y);
+    if (one_in(10)) y = scale(y);
+    if (one_in(5)) {
+        const id bias = leaf(format::f32, {ne(y, 0)});
+        const bool swapped = catena::elements(g_[y]) == ne(y, 0) && one_in(4);
+        y = swapped ? binary(op::add, bias, y) : binary(op::add, y, bias);
+    }
+    if (one_in(12) && rows_of(x) == rows_of(y)) {
+        const id side = low_rank(x, ne(y, 0));
+        y = one_in(2) ? binary(op::add, y, side) : binary(op::add, side, y);
+    }
+    return y;
+}
+
+/// A LoRA adapter beside a weight.
+id growth::low_rank(id x, std::int64_t rows) {
+    const id low = g_.mul_mat(leaf(format::f32, {ne(x, 0), 8}), x);
+    return scale(g_.mul_mat(leaf(format::f32, {8, rows}), low));
+}
+
+}  // namespace catena_test

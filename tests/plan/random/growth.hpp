@@ -1,0 +1,81 @@
+// How a random graph grows: pieces of transformers, with everything that makes them hard.
+#pragma once
+
+#include "graph.hpp"
+
+namespace catena_test {
+
+class growth {
+  public:
+    growth(random_graph& to, graph_builder& g);
+
+    /// Adds pieces until the graph is large enough, then flags, and another legal order.
+    void run();
+
+    /// Per tensor: somebody reads it outside.
+    std::vector<bool> read_outside() const;
+
+  private:
+    random_graph& to_;
+    graph_builder& g_;
+    std::int64_t k_, columns_;
+    std::vector<format> palette_;
+    std::vector<id> hidden_;   // values [k, columns] of the main path
+    std::vector<id> strays_;   // values of any shape
+    std::vector<id> outside_;
+
+    int below(int n) { return to_.below(n); }
+    bool one_in(int n) { return to_.one_in(n); }
+    template <class T>
+    T any(const std::vector<T>& of) {
+        return of[static_cast<std::size_t>(below(static_cast<int>(of.size())))];
+    }
+    template <class T>
+    T any(std::initializer_list<T> of) {
+        return of.begin()[below(static_cast<int>(of.size()))];
+    }
+    /// One of the last values, mostly the very last.
+    id recent();
+    std::int64_t ne(id t, int d) { return g_[t].ne[d]; }
+    std::int64_t rows_of(id t) { return catena::elements(g_[t]) / ne(t, 0); }
+    catena::sub_op gating();
+
+    // growth.cpp: values and matmuls
+    id leaf(format type, shape ne, bool around_one = false);
+    id weight(std::int64_t k, std::int64_t rows, std::int64_t matrices = 1);
+    id input(format type, shape ne, int below = 0);  // integers are below `below`
+    id binary(op kind, id a, id b);
+    id unary(catena::sub_op f, id x);
+    id scale(id x);
+    id mix(std::initializer_list<id> of, shape ne);
+    id strided(id x, shape ne, std::int64_t nb1, std::int64_t offset);
+    id normed(id x);
+    id norm_weight(std::int64_t k);
+    id named(id x);
+    id matmul(id x, std::int64_t rows);
+    id after_matmul(id y, id x);
+    id low_rank(id x, std::int64_t rows);
+
+    // pieces.cpp: pieces of a model
+    void attention();
+    void feed_forward();
+    void experts();
+    void gated_value();
+    void merged_heads();
+    void cache();
+    void odd_norm();
+    void odd_matmul();
+    void odd_value();
+    id glu(id x, std::int64_t rows);
+    id gated(id gate, id up);
+    id two_halves(id both, std::int64_t rows);
+    id write(id node, id into, id name);
+    id permuted(id x);
+    void keep(id value);
+
+    // order.cpp
+    void flag();
+    void reorder();
+};
+
+}  // namespace catena_test

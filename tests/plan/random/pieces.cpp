@@ -1,0 +1,322 @@
+#include "growth.hpp"
+
+#include <cstring>
+
+namespace catena_test {
+
+using catena::sub_op;
+
+/// A value of the main path goes on, mostly as a residual sum; any other is only read by chance.
+void growth::keep(id value) {
+    const bool fits = ne(value, 0) == k_ && rows_of(value) == columns_;
+    if (!fits) return strays_.push_back(value);
+    if (ne(value, 1) != columns_) value = g_.reshape(value, {k_, columns_});
+    const id before = recent();
+    if (!one_in(5)) value = one_in(2) ? binary(op::add, value, before) : binary(op::add, before, value);
+    hidden_.push_back(value);
+}
+
+void growth::attention() {
+    const id x = normed(recent());
+    const id positions = input(format::i32, {columns_}, 100);
+    const auto heads = [&](id y) {
+        const std::int64_t size = 32;
+        if (ne(y, 0) % size != 0 || one_in(5)) return y;
+        y = g_.reshape(y, {size, ne(y, 0) / size, columns_});
+        if (one_in(2)) y = binary(op::mul, g_.rms_norm(y), norm_weight(size));
+        return one_in(4) ? y : binary(op::rope, y, positions);
+    };
+    const std::int64_t kv = any<std::int64_t>({32, 64, k_});
+    const id q = heads(after_matmul(matmul(x, k_), x));
+    const id k = heads(after_matmul(matmul(x, kv), x));
+    const id v = after_matmul(matmul(x, kv), x);
+    const id mixed = mix({q, k, v}, {k_, columns_});
+    keep(after_matmul(matmul(mixed, k_), mixed));
+}
+
+id growth::gated(id gate, id up) {
+    if (one_in(3)) {
+        const id open = unary(gating(), gate);
+        if (one_in(10)) strays_.push_back(open);
+        return one_in(3) ? binary(op::mul, up, open) : binary(op::mul, open, up);
+    }
+    const id t = binary(op::glu, gate, up);
+    g_[t].sub = any({sub_op::swiglu, sub_op::swiglu, sub_op::geglu, sub_op::geglu_erf,
+                     sub_op::geglu_quick, sub_op::reglu, sub_op::swiglu_oai});
+    const float alpha = 1.702f, limit = 0.5f;
+    std::memcpy(&g_[t].params[2], &alpha, sizeof(alpha));
+    std::memcpy(&g_[t].params[3], &limit, sizeof(limit));
+    return t;
+}
+
+/// The GLU of one tensor that holds gate and value side by side.
+id growth::two_halves(id both, std::int64_t rows) {
+    if (one_in(2)) {
+        const id t = g_.node(op::glu, format::f32, {rows, rows_of(both)}, {both});
+        g_[t].sub = any({sub_op::swiglu, sub_op::geglu, sub_op::reglu});
+        g_[t].params[1] = one_in(2);
+        return t;
+    }
+    const id gate = strided(both, {rows, rows_of(both)}, 2 * rows * 4, 0);
+    const id up = strided(both, {rows, rows_of(both)}, 2 * rows * 4, rows * 4);
+    return one_in(2) ? gated(gate, up) : gated(up, gate);
+}
+
+id growth::glu(id x, std::int64_t rows) {
+    if (one_in(3)) return two_halves(after_matmul(matmul(x, 2 * rows), x), rows);
+    const id gate = after_matmul(matmul(x, rows), x);
+    const id up = one_in(12) ? gate : after_matmul(matmul(x, rows), x);
+    return gated(gate, up);
+}
+
+void growth::feed_forward() {
+    const id x = normed(recent());
+    const id inner = glu(x, any<std::int64_t>({64, 96, 256}));
+    keep(after_matmul(matmul(inner, k_), inner));
+}
+
+void growth::experts() {
+    const std::int64_t count = 4 + below(3), used = 1 + below(2), rows = any<std::int64_t>({32, 256});
+    const id x = normed(recent());
+    const id odds = g_.mul_mat(leaf(format::f32, {k_, count}), x);
+    id ids = catena::no_tensor;
+    if (one_in(2)) {
+        const id order = g_.node(op::argsort, format::i32, {count, columns_}, {odds});
+        ids = strided(order, {used, columns_}, count * 4, 0);
+    } else {
+        ids = input(format::i32, {used, columns_}, static_cast<int>(count));
+    }
+    const id slots = g_.reshape(x, {k_, 1, columns_});
+    const auto product = [&](id value, std::int64_t n) {
+        const id y = g_.mul_mat_id(weight(ne(value, 0), n, count), value, ids);
+        if (!one_in(4)) return y;
+        return g_.same_shape(op::add_id, y, {y, leaf(format::f32, {n, count}), ids});
+    };
+    const id gate = product(slots, rows);
+    const id inner = one_in(6) ? unary(gating(), gate) : gated(gate, product(slots, rows));
+    const id down = product(inner, k_);
+    const id share = mix({odds}, {1, used, columns_});
+    const id weighted = one_in(4) ? down : binary(op::mul, down, share);
+    id sum = catena::no_tensor;
+    for (std::int64_t s = 0; s < used; ++s) {
+        const id one = strided(weighted, {k_, columns_}, used * k_ * 4, s * k_ * 4);
+        sum = sum == catena::no_tensor ? one : binary(op::add, sum, one);
+    }
+    keep(binary(op::add, sum, recent()));
+}
+
+void growth::gated_value() {
+    const id x = recent();
+    const id from = one_in(2) ? normed(x) : recent();
+    const id open = unary(one_in(2) ? sub_op::sigmoid : sub_op::silu, after_matmul(matmul(from, k_), from));
+    const id y = one_in(2) ? binary(op::mul, x, open) : binary(op::mul, open, x);
+    keep(after_matmul(matmul(y, k_), y));
+}
+
+/// A norm row is not always a quantized row.
+void growth::merged_heads() {
+    const std::int64_t half = k_ / 2;
+    if (one_in(2)) {
+        const id value = normed(g_.reshape(recent(), {half, 2, columns_}));
+        const id row = g_.reshape(value, {k_, columns_});
+        for (int i = below(3); i >= 0; --i) keep(after_matmul(matmul(row, k_), row));
+    } else {
+        const id value = normed(recent());
+        const id rows = g_.reshape(value, {half, 2 * columns_});
+        for (int i = below(3); i >= 0; --i) strays_.push_back(matmul(rows, 32));
+        if (one_in(2)) keep(matmul(value, k_));
+    }
+}
+
+/// A node that writes where `into` lies, under its name.
+id growth::write(id node, id into, id name) {
+    const id root = g_[into].view_src == catena::no_tensor ? into : g_[into].view_src;
+    g_[node].view_src = root;
+    g_.share(node, name);
+    return node;
+}
+
+void growth::cache() {
+    const id store = input(format::f32, {k_, 600});
+    to_.cache_.resize(g_.tensors.size(), false);
+    to_.cache_[static_cast<std::size_t>(store)] = true;
+    const id x = one_in(2) ? normed(recent()) : recent();
+    const id value = one_in(2) ? matmul(x, k_) : x;
+    id written = catena::no_tensor;
+    if (one_in(2)) {
+        const id cells = input(format::i64, {columns_}, 20);
+        written = write(g_.node(op::set_rows, format::f32, {k_, 600}, {value, cells, store}), store, store);
+    } else {
+        const id part = g_.view(store, {k_, columns_}, k_ * 4 * below(8));
+        written = write(g_.node(op::cpy, format::f32, {k_, columns_}, {value, part}), store, part);
+    }
+    const id read = one_in(2) ? written : g_.view(store, {k_, columns_});
+    keep(mix({read, recent()}, {k_, columns_}));
+    if (one_in(2)) keep(matmul(g_.view(store, {k_, columns_}), k_));
+}
+
+id growth::permuted(id x) {
+    const id t = g_.view(x, {ne(x, 1), ne(x, 0)});
+    g_[t].kind = op::permute;
+    g_[t].nb[0] = g_[x].nb[1];
+    g_[t].nb[1] = g_[x].nb[0];
+    return t;
+}
+
+void growth::odd_norm() {
+    const id x = recent();
+    switch (below(8)) {
+        case 0:  // read by nobody
+            g_.rms_norm(x);
+            break;
+        case 1: {  // read twice by one reader
+            const id y = g_.rms_norm(x);
+            keep(matmul(binary(op::mul, y, y), k_));
+            break;
+        }
+        case 2: {  // rows of a permuted value
+            const id y = g_.rms_norm(permuted(x));
+            strays_.push_back(y);
+            break;
+        }
+        case 3: {  // every second row
+            const id rows = strided(x, {k_, (columns_ + 1) / 2}, 2 * k_ * 4, 0);
+            const id y = normed(rows);
+            strays_.push_back(matmul(y, 32));
+            break;
+        }
+        case 4: {  // only some rows of the value are wanted in the end
+            const id y = normed(x);
+            const id ids = input(format::i32, {1}, static_cast<int>(columns_));
+            const id row = g_.node(op::get_rows, format::f32, {k_, 1}, {y, ids});
+            strays_.push_back(matmul(row, 64));
+            if (one_in(2)) keep(matmul(y, k_));
+            break;
+        }
+        case 5: {  // nothing at all
+            const id none = strided(x, {k_, 0}, k_ * 4, 0);
+            strays_.push_back(matmul(normed(none), 32));
+            break;
+        }
+        case 6: {  // the value through a strided reader, beside a plain one
+            const id y = normed(x);
+            strays_.push_back(mix({strided(y, {k_ / 2, columns_}, k_ * 4, 0)}, {k_, columns_}));
+            keep(matmul(y, k_));
+            break;
+        }
+        case 7: {  // the norm is what a broadcast repeats
+            const id big = mix({x}, {k_, columns_, 2});
+            strays_.push_back(binary(op::mul, big, g_.rms_norm(x)));
+            break;
+        }
+    }
+}
+
+void growth::odd_matmul() {
+    const id x = one_in(2) ? normed(recent()) : recent();
+    switch (below(6)) {
+        case 0:  // a weight of one dimension, beside another
+            strays_.push_back(matmul(x, 1));
+            keep(matmul(x, k_));
+            break;
+        case 1: {  // every second row
+            const id rows = strided(x, {k_, (columns_ + 1) / 2}, 2 * k_ * 4, 0);
+            strays_.push_back(matmul(rows, 32));
+            break;
+        }
+        case 2: {  // a weight for each of two batches, or one for both
+            const id two = columns_ % 2 == 0 ? g_.reshape(x, {k_, columns_ / 2, 2}) : mix({x}, {k_, 1, 2});
+            strays_.push_back(g_.mul_mat(weight(k_, 32, 1 + below(2)), two));
+            break;
+        }
+        case 3: {  // a permuted activation
+            const id square = mix({x}, {2, k_});
+            strays_.push_back(g_.mul_mat(leaf(format::f32, {k_, 32}), permuted(square)));
+            break;
+        }
+        case 4: {  // one weight, two readers
+            const id w = weight(k_, k_);
+            keep(g_.mul_mat(w, x));
+            keep(g_.mul_mat(w, x));
+            break;
+        }
+        case 5: {  // nothing at all
+            const id none = strided(x, {k_, 0}, k_ * 4, 0);
+            strays_.push_back(matmul(none, 32));
+            keep(matmul(x, k_));
+            break;
+        }
+    }
+}
+
+void growth::odd_value() {
+    const id x = recent();
+    switch (below(7)) {
+        case 0: {
+            const id both = g_.node(op::concat, format::f32, {k_, 2 * columns_}, {x, recent()});
+            g_[both].params[0] = 1;
+            keep(g_.view(both, {k_, columns_}, k_ * 4 * below(static_cast<int>(columns_))));
+            break;
+        }
+        case 1:
+            keep(scale(x));
+            break;
+        case 2:
+            keep(unary(gating(), x));
+            break;
+        case 3: {  // an op in place, as the engine's own
+            const id y = matmul(x, k_);
+            keep(write(binary(op::add, y, x), y, y));
+            break;
+        }
+        case 4:
+            if (!strays_.empty()) keep(mix({any(strays_), x}, {k_, columns_}));
+            break;
+        case 5: {
+            const id cells = input(format::i32, {columns_}, static_cast<int>(columns_));
+            keep(g_.node(op::get_rows, format::f32, {k_, columns_}, {x, cells}));
+            break;
+        }
+        case 6:
+            strays_.push_back(g_.node(op::cont, format::f32, {columns_, k_}, {permuted(x)}));
+            break;
+    }
+}
+
+void growth::run() {
+    for (int pieces = 1 + below(one_in(4) ? 8 : 4); pieces > 0; --pieces) {
+        switch (below(16)) {
+            case 0: case 1: case 2:
+                attention();
+                break;
+            case 3: case 4: case 5: case 6:
+                feed_forward();
+                break;
+            case 7: case 8:
+                experts();
+                break;
+            case 9:
+                gated_value();
+                break;
+            case 10:
+                merged_heads();
+                break;
+            case 11:
+                cache();
+                break;
+            case 12: case 13:
+                odd_norm();
+                break;
+            case 14:
+                odd_matmul();
+                break;
+            case 15:
+                odd_value();
+                break;
+        }
+    }
+    if (one_in(2)) reorder();
+    flag();
+}
+
+}  // namespace catena_test

@@ -1,0 +1,66 @@
+// Plans of random graphs, run in plain loops. One seed alone: CATENA_RANDOM_SEED=17; another number
+// of graphs: CATENA_RANDOM_GRAPHS=1000000.
+#include "check.hpp"
+#include "launch.hpp"
+#include "tables.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+using namespace catena_test;
+
+/// A number from the environment, or `otherwise`.
+unsigned asked(const char* variable, unsigned otherwise) {
+    const char* text = std::getenv(variable);
+    return text == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+}
+
+constexpr unsigned all_seeds = ~0u;
+
+/// Runs the seeds and reports, of all that fail, the smallest graph.
+tally check_seeds(const catena::table& rows, unsigned graphs) {
+    const scalar_table table(rows);
+    const unsigned only = asked("CATENA_RANDOM_SEED", all_seeds);
+    const unsigned first = only == all_seeds ? 0 : only;
+    const unsigned last = only == all_seeds ? asked("CATENA_RANDOM_GRAPHS", graphs) : only + 1;
+    tally met;
+    int failed = 0;
+    unsigned smallest = 0;
+    std::string seeds;
+    std::string fault;
+    for (unsigned seed = first; seed < last; ++seed) {
+        const std::string now = check_graph(seed, table.get(), met);
+        if (now.empty()) continue;
+        seeds += " " + std::to_string(seed);
+        if (failed++ == 0 || now.size() < fault.size()) {
+            smallest = seed;
+            fault = now;
+        }
+    }
+    INFO(failed << " of " << last - first << " graphs fail; the smallest is CATENA_RANDOM_SEED="
+                << smallest << "\n" << fault << "\nall that fail:" << seeds);
+    CHECK(failed == 0);
+    return met;
+}
+
+TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does", "[random]") {
+    const tally met = check_seeds(shipped_table(), 14000);
+    if (met.graphs < 1000) return;
+    CHECK(met.steps > 6 * met.graphs);  // they are not too hard to plan
+    CHECK(met.members > 4 * met.graphs);
+    CHECK(met.moved > 4 * met.graphs);
+    CHECK(met.elided > 4 * met.graphs);
+}
+
+TEST_CASE("Plans by an invented table do, on random graphs, what the engine does", "[random]") {
+    const tally met = check_seeds(toy_table(), 6000);
+    if (met.graphs < 1000) return;
+    CHECK(met.steps > 2 * met.graphs);
+}
+
+}  // namespace
