@@ -56,9 +56,14 @@ void keep(const char* text, void* lines) {
 table aligned_table() {
     static const row rows[] = {
         row_of(norm_row, kept_row), row_of(norm_row, plain_row),
-        row_of(matvec_of(q4), {.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2,
+        row_of(matvec_of(q4), {.threads = 64,
+                               .rows = 2,
+                               .columns = 4,
+                               .piece = 1024,
+                               .stages = 2,
                                .copy = copy_method::bulk}),
-        row_of(matvec_of(q4), {.threads = 64, .rows = 1, .columns = 4, .piece = 1024, .stages = 2})};
+        row_of(matvec_of(q4),
+               {.threads = 64, .rows = 1, .columns = 4, .piece = 1024, .stages = 2})};
     table t = toy_table();
     t.rows = rows;
     t.row_count = 4;
@@ -67,7 +72,8 @@ table aligned_table() {
 
 }  // namespace
 
-TEST_CASE("a chain is switched off by its name, with all its weight sets or with one", "[controls]") {
+TEST_CASE("a chain is switched off by its name, with all its weight sets or with one",
+          "[controls]") {
     norm_case c;
     c.g.matmul(format::q4_K, 64, c.mul);
     c.g.matmul(format::q8_0, 64, c.g.scaled_norm(c.g.input(format::f32, {512})));
@@ -96,9 +102,10 @@ TEST_CASE("a name that no chain has is an error that lists the names", "[control
     }
     options o;
     o.chains_off = "norm,input_norm";
-    CHECK(std::string(plan_of(c.g, o).state().message) ==
-          "CATENA_CHAINS_OFF (options::chains_off): no chain is called 'input_norm': take from norm, "
-          "residual, value");
+    CHECK(
+        std::string(plan_of(c.g, o).state().message) ==
+        "CATENA_CHAINS_OFF (options::chains_off): no chain is called 'input_norm': take from norm, "
+        "residual, value");
 }
 
 TEST_CASE("more chains than bits of a word can be switched off", "[controls]") {
@@ -167,15 +174,15 @@ TEST_CASE("a wrong value of a variable is never ignored", "[controls]") {
         CHECK(all_engine(p));
         return p.state().message;
     };
-    for (const char* name : {"CATENA_ENABLED", "CATENA_MEASURED_ONLY", "CATENA_SAME_BITS",
-                             "CATENA_ERROR_ON_FALLBACK"})
+    for (const char* name :
+         {"CATENA_ENABLED", "CATENA_MEASURED_ONLY", "CATENA_SAME_BITS", "CATENA_ERROR_ON_FALLBACK"})
         for (const char* value : {"yes", "2", " 1", "10"})
             CHECK(message(name, value) ==
                   std::string(name) + " is '" + value + "': set it to 0 or 1, or unset it");
     CHECK(message("CATENA_LOG", "1") ==
           "CATENA_LOG is '1': set it to off, summary or steps, or unset it");
-    CHECK_THAT(message("CATENA_CHAINS_OFF", "nrom"), Contains("CATENA_CHAINS_OFF") &&
-                                                         Contains("'nrom'") && Contains("norm"));
+    CHECK_THAT(message("CATENA_CHAINS_OFF", "nrom"),
+               Contains("CATENA_CHAINS_OFF") && Contains("'nrom'") && Contains("norm"));
     const environment two{{"CATENA_ENABLED", "maybe"}, {"CATENA_LOG", "loud"}};
     CHECK_THAT(options::from_environment().state.message, Contains("CATENA_ENABLED"));  // the first
 }
@@ -183,8 +190,8 @@ TEST_CASE("a wrong value of a variable is never ignored", "[controls]") {
 TEST_CASE("a plan counts what it serves, what it leaves and why", "[controls]") {
     mixed_case c;
     const id f32 = c.g.matmul(format::f32, 64, c.mul);
-    c.g[c.g.matmul(format::q4_K, 64, c.mul)].params[0] = 10;     // a precision
-    c.g[c.g.matmul(format::q4_K, 64, c.mul)].flags = 0;          // not computed
+    c.g[c.g.matmul(format::q4_K, 64, c.mul)].params[0] = 10;  // a precision
+    c.g[c.g.matmul(format::q4_K, 64, c.mul)].flags = 0;       // not computed
     const plan p = plan_of(c.g, {});
     CHECK(c.g.position(f32) == 5);
     const plan_counters& n = p.counters();
@@ -200,7 +207,8 @@ TEST_CASE("a plan counts what it serves, what it leaves and why", "[controls]") 
     CHECK(!n.stand_in);
     CHECK(n.fallbacks() == 2);
     CHECK(summary(p) ==
-          "catena toy: 2 of 4 quantized matmuls in 2 steps; 1 groups, 0 whole, 1 in part; left to the "
+          "catena toy: 2 of 4 quantized matmuls in 2 steps; 1 groups, 0 whole, 1 in part; left to "
+          "the "
           "engine: 1 format_not_in_chain, 1 precision");
 }
 
@@ -248,10 +256,9 @@ TEST_CASE("a plain row counts as a fallback where its computation has another", 
     const plan p = planner(aligned_table(), strict).plan(c.g.view());
     CHECK(all_engine(p));
     CHECK(p.state().code == status_code::fallback);
-    CHECK_THAT(p.state().message,
-               Contains("node 2 runs on a plain row") &&
-                   Contains("operands are aligned to 2 bytes; it needs 16") &&
-                   Contains("CATENA_ERROR_ON_FALLBACK"));
+    CHECK_THAT(p.state().message, Contains("node 2 runs on a plain row") &&
+                                      Contains("operands are aligned to 2 bytes; it needs 16") &&
+                                      Contains("CATENA_ERROR_ON_FALLBACK"));
 }
 
 TEST_CASE("an error on fallback leaves all to the engine and names the first", "[controls]") {
@@ -318,6 +325,6 @@ TEST_CASE("a log has a line for the plan, each step and each finding", "[control
     lines.clear();
     o.enabled = false;
     CHECK(plan_of(c.g, o).state().ok());
-    CHECK(lines == std::vector<std::string>{
-                       "catena toy: switched off (CATENA_ENABLED, options::enabled)"});
+    CHECK(lines ==
+          std::vector<std::string>{"catena toy: switched off (CATENA_ENABLED, options::enabled)"});
 }

@@ -88,7 +88,8 @@ TEST_CASE("an observer is called around every launch, with the row's name", "[ob
     launch_all(p, log, &watch);
     for (int s = 0; s < 4; ++s) {
         const std::string n = std::to_string(s);
-        expected.push_back("before " + n + " " + row_name(p.rows(), p.steps()[static_cast<std::size_t>(s)].row));
+        expected.push_back("before " + n + " " +
+                           row_name(p.rows(), p.steps()[static_cast<std::size_t>(s)].row));
         expected.push_back("launch");
         expected.push_back("after " + n + " ok");
     }
@@ -101,7 +102,8 @@ TEST_CASE("an observer is called around every launch, with the row's name", "[ob
     CHECK(unwatched == lines(8, "launch"));
 }
 
-TEST_CASE("an observer hears of a launch that failed, and of none that was not tried", "[observer]") {
+TEST_CASE("an observer hears of a launch that failed, and of none that was not tried",
+          "[observer]") {
     layer c;
     table t = watched_table();
     t.launch = [](const void*, const launch_config&, const void*, std::size_t, void*) noexcept {

@@ -54,9 +54,10 @@ int first_lost_value(const json::graph& g) {
 
 }  // namespace
 
-TEST_CASE("memory that is dealt anew holds every value as long as it is read", "[optimized][graphs]") {
-    for (const char* name : {"llama-3.2-3b-q4km.tg1", "gemma-3-4b-q4km.b4", "qwen3.6-35b-a3b-q4km.tg1",
-                             "gpt-oss-20b-mxfp4.pp512"}) {
+TEST_CASE("memory that is dealt anew holds every value as long as it is read",
+          "[optimized][graphs]") {
+    for (const char* name : {"llama-3.2-3b-q4km.tg1", "gemma-3-4b-q4km.b4",
+                             "qwen3.6-35b-a3b-q4km.tg1", "gpt-oss-20b-mxfp4.pp512"}) {
         INFO(name);
         const json::graph g = given(name), o = optimized(g);
         REQUIRE(o.nodes.size() == g.nodes.size());
@@ -80,11 +81,10 @@ TEST_CASE("groups are counted as allocated, and as they would be in the better o
         const char* file;
         int wanted, whole;  ///< whole: at least, by a plain check of byte ranges
     };
-    for (const known& k :
-         {known{"qwen3.6-35b-a3b-q4km", 120, 90}, known{"qwen3-30b-a3b-q4km", 96, 48},
-          known{"qwen3-8b-q4km", 72, 36}, known{"llama-3.2-3b-q4km", 56, 28},
-          known{"llama-3.1-8b-q8_0", 64, 32}, known{"gemma-3-4b-q4km", 68, 34},
-          known{"olmo2-7b-q4km", 64, 32}})
+    for (const known& k : {known{"qwen3.6-35b-a3b-q4km", 120, 90},
+                           known{"qwen3-30b-a3b-q4km", 96, 48}, known{"qwen3-8b-q4km", 72, 36},
+                           known{"llama-3.2-3b-q4km", 56, 28}, known{"llama-3.1-8b-q8_0", 64, 32},
+                           known{"gemma-3-4b-q4km", 68, 34}, known{"olmo2-7b-q4km", 64, 32}})
         for (const char* size : {".tg1", ".b4"}) {
             INFO(k.file << size);
             const json::graph g = given(std::string(k.file) + size);

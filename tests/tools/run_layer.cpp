@@ -1,6 +1,6 @@
-// A layer whose steps do all that a plan knows: gated values by a row step and by an epilogue, bias,
-// scale, residual, experts, a result that is quantised where it is made. Each is run and compared;
-// each damage is found.
+// A layer whose steps do all that a plan knows: gated values by a row step and by an epilogue,
+// bias, scale, residual, experts, a result that is quantised where it is made. Each is run and
+// compared; each damage is found.
 #include "optimized.hpp"
 #include "run/check.hpp"
 
@@ -117,7 +117,8 @@ outcome run_all(const json::graph& g, const char* arch = "sm_90", const damage& 
 
 }  // namespace
 
-TEST_CASE("every step of a layer agrees with the reference, as allocated and reordered", "[run][layer]") {
+TEST_CASE("every step of a layer agrees with the reference, as allocated and reordered",
+          "[run][layer]") {
     for (const char* arch : {"sm_90", "sm_80", "sm_75"})
         for (const json::graph& g : {layer(), optimized(layer())}) {
             INFO(arch);
@@ -129,9 +130,9 @@ TEST_CASE("every step of a layer agrees with the reference, as allocated and reo
                 CHECK(r.comparisons.size() >= 2);
             }
             CHECK(o.glu_row);
-            for (const epilogue_part part : {epilogue_part::scale, epilogue_part::bias,
-                                             epilogue_part::glu, epilogue_part::residual,
-                                             epilogue_part::quantize})
+            for (const epilogue_part part :
+                 {epilogue_part::scale, epilogue_part::bias, epilogue_part::glu,
+                  epilogue_part::residual, epilogue_part::quantize})
                 CHECK(o.parts.has(part));
             CHECK(o.compared.count("q8_1 of the product") == 1);
             CHECK(o.compared.count("product, exact activation") == 1);
@@ -153,7 +154,8 @@ TEST_CASE("what an epilogue quantises wrong is found, and its padding", "[run][l
         };
     };
     CHECK(run_all(layer(), "sm_90", each_q8_1([](std::byte*) {})).failed() == 0);
-    const auto scaled = each_q8_1([](std::byte* q) { q[1] ^= std::byte{4}; });  // d of the first block
+    const auto scaled =
+        each_q8_1([](std::byte* q) { q[1] ^= std::byte{4}; });  // d of the first block
     CHECK(run_all(layer(), "sm_90", scaled).failed() == 1);
     const auto padding = each_q8_1([](std::byte* q) { q[1280 / 32 * 36 + 5] = std::byte{1}; });
     CHECK(run_all(layer(), "sm_90", padding).failed() == 1);
@@ -181,7 +183,8 @@ TEST_CASE("an epilogue that leaves a part out is found", "[run][layer]") {
     CHECK(run_all(layer(), "sm_90", no_residual).failed() == 1);
 }
 
-TEST_CASE("the layouts of a matmul's activation are compared where a row step writes them", "[run][layer]") {
+TEST_CASE("the layouts of a matmul's activation are compared where a row step writes them",
+          "[run][layer]") {
     graph_builder b;
     const id n = b.scaled_norm(b.input(format::f32, {512, 40}));
     b.matmul(format::q4_K, 64, n);
@@ -195,8 +198,8 @@ TEST_CASE("the layouts of a matmul's activation are compared where a row step wr
     for (const auto& [layout, weight] : {std::pair{format::q8_1_mmq_ds4, format::q4_K},
                                          std::pair{format::q8_1_mmq_d4, format::q6_K}}) {
         row r;
-        r.computes = {.kind = skeleton::matmul, .activation = layout,
-                      .weights = format_set::of(weight)};
+        r.computes = {
+            .kind = skeleton::matmul, .activation = layout, .weights = format_set::of(weight)};
         r.numbers = {.threads = 256, .columns = 128};
         rows.push_back(r);
         kernels.push_back(nullptr);

@@ -18,16 +18,26 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 bool by_element(op o) {
     switch (o) {
-        case op::add: case op::mul: case op::div: case op::scale: case op::clamp: case op::unary:
-        case op::rms_norm: case op::norm: case op::rope: case op::soft_max: case op::add_id:
+        case op::add:
+        case op::mul:
+        case op::div:
+        case op::scale:
+        case op::clamp:
+        case op::unary:
+        case op::rms_norm:
+        case op::norm:
+        case op::rope:
+        case op::soft_max:
+        case op::add_id:
             return true;
-        default: return false;
+        default:
+            return false;
     }
 }
 
 /// Deals memory to the results of a graph, in a buffer of their own.
 class allocator {
-public:
+  public:
     allocator(json::graph& g, const std::vector<keep_alive>& keep) : g_(g) {
         const graph_view view = g.view();
         if (const status s = index_.build(view); !s.ok()) throw failure(g.file + ": " + s.message);
@@ -56,14 +66,14 @@ public:
         }
     }
 
-private:
+  private:
     struct room {
         std::uint64_t end;
         std::int32_t until;  ///< the last node that needs it
     };
     json::graph& g_;
     graph_index index_;
-    std::vector<std::int32_t> until_;     // per root
+    std::vector<std::int32_t> until_;      // per root
     std::map<std::uint64_t, room> taken_;  // by offset
     std::int32_t buffer_ = 0;
 

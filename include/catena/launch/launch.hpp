@@ -12,12 +12,12 @@ namespace catena {
 struct launch_config {
     std::uint32_t blocks = 1;
     std::uint32_t threads = 1;
-    std::uint32_t shared_bytes = 0;      ///< dynamic shared memory
-    bool dependent = false;              ///< programmatic dependent launch
+    std::uint32_t shared_bytes = 0;  ///< dynamic shared memory
+    bool dependent = false;          ///< programmatic dependent launch
 };
 
-/// `kernel` is the row's entry of the table, `args` points to the skeleton's argument struct (by value on
-/// the device), `stream` a cudaStream_t or the host executor's device.
+/// `kernel` is the row's entry of the table, `args` points to the skeleton's argument struct (by
+/// value on the device), `stream` a cudaStream_t or the host executor's device.
 using launch_fn = status (*)(const void* kernel, const launch_config& config, const void* args,
                              std::size_t args_bytes, void* stream) noexcept;
 

@@ -12,7 +12,8 @@ enum class status_code : unsigned char {
     fallback           ///< a fallback was met, and options::error_on_fallback is set
 };
 
-/// `message` is a sentence that names the argument and the remedy; it fits the buffer and is terminated.
+/// `message` is a sentence that names the argument and the remedy; it fits the buffer and is
+/// terminated.
 struct [[nodiscard]] status {
     status_code code = status_code::ok;
     char message[256] = {};

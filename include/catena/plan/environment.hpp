@@ -59,8 +59,8 @@ inline void read_switch(const char* name, bool& to, status& state) {
     if (on || std::strcmp(value, "0") == 0)
         to = on;
     else if (state.ok())
-        state = failure(status_code::invalid_argument, "%s is '%.40s': set it to 0 or 1, or unset it",
-                        name, value);
+        state = failure(status_code::invalid_argument,
+                        "%s is '%.40s': set it to 0 or 1, or unset it", name, value);
 }
 
 inline void read_log_level(const char* name, log_level& to, status& state) {
@@ -111,10 +111,10 @@ inline status check(const options& asked, const table& t) {
         for (int c = 0; c < t.chain_count; ++c)
             known = known || detail::names_chain(name, length, t.chains[c].name);
         if (known || !out.ok()) return;
-        out = failure(status_code::invalid_argument,
-                      "CATENA_CHAINS_OFF (options::chains_off): no chain is called '%.*s': take from %s",
-                      static_cast<int>(length < 40 ? length : 40), name,
-                      detail::chain_names(t, 110).c_str());
+        out = failure(
+            status_code::invalid_argument,
+            "CATENA_CHAINS_OFF (options::chains_off): no chain is called '%.*s': take from %s",
+            static_cast<int>(length < 40 ? length : 40), name, detail::chain_names(t, 110).c_str());
     });
     return out;
 }

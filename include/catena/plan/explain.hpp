@@ -21,8 +21,8 @@ struct explained_chain {
     std::int32_t glu = -1, unary = -1;           ///< of a gated value
     std::int32_t activation = no_tensor;         ///< the tensor whose readers are served
     std::vector<std::int32_t> served;  ///< nodes of the steps that read the quantized form
-    bool f32_written = false;         ///< somebody else reads, or may read, the activation
-    bool sum_written = false;         ///< the same of x + residual
+    bool f32_written = false;          ///< somebody else reads, or may read, the activation
+    bool sum_written = false;          ///< the same of x + residual
     std::int32_t made_by = -1;        ///< the step that quantizes it; index into explanation::steps
     std::vector<std::int32_t> steps;  ///< its row step, if it has one, and those that read it
 
@@ -34,7 +34,7 @@ struct explained_chain {
 struct explained_step {
     std::int32_t chain = -1;  ///< index into explanation::chains: which it makes (row) or reads
     std::vector<std::int32_t> makes;  ///< chains whose values its epilogues quantize
-    std::string instance;     ///< the picked row's name
+    std::string instance;             ///< the picked row's name
     std::int32_t launch_at = -1;
     std::vector<std::int32_t> nodes;  ///< positions that it covers
     problem what;

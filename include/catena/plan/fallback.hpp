@@ -128,7 +128,8 @@ inline status first_fallback(const graph_view& view, const plan& p) {
                            detail::why_plain(p, s).c_str(), allow);
     if (left == view.node_count) return {};
     left_over word{{left, reason::no_chain}, {}};
-    if (const left_over* said = detail::first_words(p)[static_cast<std::size_t>(left)]) word = *said;
+    if (const left_over* said = detail::first_words(p)[static_cast<std::size_t>(left)])
+        word = *said;
     return failure(status_code::fallback,
                    "node %d, a matmul of %s, stays with the engine (%.120s): mend that, %s", left,
                    name(view.at(view.node(left).src[0]).type), sentence(word).c_str(), allow);

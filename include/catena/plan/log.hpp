@@ -40,7 +40,8 @@ inline std::string summary(const plan& p) {
 inline void log(const plan& p, const sink& to) {
     to(summary(p).c_str());
     for (const step& s : p.steps()) {
-        std::string line = "  node " + std::to_string(s.launch_at) + ": " + row_name(p.rows(), s.row);
+        std::string line =
+            "  node " + std::to_string(s.launch_at) + ": " + row_name(p.rows(), s.row);
         const char* before = " covers ";
         for (const std::int32_t n : p.covered(s)) {
             line.append(before).append(std::to_string(n));

@@ -46,7 +46,8 @@ inline explanation plan::explain() const {
         explained_step e;
         e.chain = s.chain;
         for (int m = 0; m < s.what.member_count; ++m)
-            if (const std::int32_t c = makes(static_cast<std::int32_t>(out.steps.size()), m); c >= 0)
+            if (const std::int32_t c = makes(static_cast<std::int32_t>(out.steps.size()), m);
+                c >= 0)
                 e.makes.push_back(c);
         e.instance = row_name(table_, s.row);
         e.launch_at = s.launch_at;

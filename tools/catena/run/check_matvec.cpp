@@ -1,5 +1,5 @@
-// Matvec steps: the first, the last full and the tail band of every matrix, and bands of random rows; all
-// of K. A band is the work of one block.
+// Matvec steps: the first, the last full and the tail band of every matrix, and bands of random
+// rows; all of K. A band is the work of one block.
 #include "check.hpp"
 #include "data.hpp"
 
@@ -45,11 +45,13 @@ std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int ran
         picked.insert({columns - 1, count - 1});
         picked.insert({columns - 1, std::max(0, count - 2)});
         for (int i = 0; i < random_rows; ++i) {
-            const std::uint64_t bits = random_bits(random_bits(key, static_cast<std::uint64_t>(member)),
-                                                   static_cast<std::uint64_t>(i));
+            const std::uint64_t bits =
+                random_bits(random_bits(key, static_cast<std::uint64_t>(member)),
+                            static_cast<std::uint64_t>(i));
             const int row = static_cast<int>((bits >> 32) % static_cast<std::uint64_t>(m.rows));
-            picked.insert({static_cast<int>((bits & 0xffffffff) % static_cast<std::uint64_t>(columns)),
-                           row / rows});
+            picked.insert(
+                {static_cast<int>((bits & 0xffffffff) % static_cast<std::uint64_t>(columns)),
+                 row / rows});
         }
         for (const auto& [column, index] : picked)
             all.push_back(band_at(a, member, index, column_of(column)));
@@ -65,13 +67,16 @@ std::vector<std::int32_t> seed_ids(machine& on, const matvec_args& a, std::uint6
         std::vector<std::int32_t> deck(static_cast<std::size_t>(experts));
         for (int i = 0; i < experts; ++i) deck[static_cast<std::size_t>(i)] = i;
         for (int slot = 0; slot < a.slots; ++slot) {
-            const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(token * a.slots + slot));
-            const auto other = static_cast<std::size_t>(slot) +
-                               static_cast<std::size_t>(bits % static_cast<std::uint64_t>(experts - slot));
+            const std::uint64_t bits =
+                random_bits(key, static_cast<std::uint64_t>(token * a.slots + slot));
+            const auto other =
+                static_cast<std::size_t>(slot) +
+                static_cast<std::size_t>(bits % static_cast<std::uint64_t>(experts - slot));
             std::swap(deck[static_cast<std::size_t>(slot)], deck[other]);
         }
         deck.resize(static_cast<std::size_t>(a.slots));
-        auto* const row = reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(a.ids)) + token * a.ids_nb1;
+        auto* const row =
+            reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(a.ids)) + token * a.ids_nb1;
         on.write(row, std::as_bytes(std::span(deck)));
         ids.insert(ids.end(), deck.begin(), deck.end());
     }
@@ -112,7 +117,7 @@ lowered_chain with_format(lowered_chain chain, format type) {
 
 /// The operands of one band.
 class band_data {
-public:
+  public:
     band_data(const matvec_args& a, const band& b, std::int64_t expert)
         : args(a), member(a.member[b.member]), at(b), columns(columns_of(a, b)), expert_(expert) {}
 
@@ -131,7 +136,8 @@ public:
                                          row_bytes(format::q8_1, at.first));
     }
 
-    /// The results are poison, so that what the launch leaves out is seen; a residual may lie there.
+    /// The results are poison, so that what the launch leaves out is seen; a residual may lie
+    /// there.
     void seed(machine& on, std::uint64_t seed, const placement& where) const {
         const auto key = [&](const void* p) { return random_bits(seed, where.key(p)); };
         for (const void* m : {member.weight, member.up})
@@ -148,7 +154,8 @@ public:
     /// Once all are seeded, and before the launch: a result may take the residual's place.
     void keep_residual(machine& on) {
         if (member.residual == nullptr) return;
-        for (const column_place& c : columns) append(residual_, read_values(on, residual(c), rows()));
+        for (const column_place& c : columns)
+            append(residual_, read_values(on, residual(c), rows()));
     }
 
     /// What should come out, [rows, columns], for an activation in double.
@@ -170,11 +177,13 @@ public:
         if (at.column >= 0) in.ids = {0};
         std::vector<double> read;
         for (const column_place& c : columns)
-            read.insert(read.end(), x.begin() + c.x_row * args.k, x.begin() + (c.x_row + 1) * args.k);
-        return chain::reference_from_activation(with_format(chain, member.type), in, read).products[0];
+            read.insert(read.end(), x.begin() + c.x_row * args.k,
+                        x.begin() + (c.x_row + 1) * args.k);
+        return chain::reference_from_activation(with_format(chain, member.type), in, read)
+            .products[0];
     }
 
-private:
+  private:
     std::int64_t expert_;
     std::vector<double> residual_;
 
@@ -203,8 +212,8 @@ private:
     std::vector<double> read_matrix(machine& on, const void* base) const {
         std::vector<double> out;
         for (int r = 0; r < rows(); ++r) {
-            const auto bytes = read_bytes(on, matrix(base) + r * member.row_bytes,
-                                          row_bytes(member.type, args.k));
+            const auto bytes =
+                read_bytes(on, matrix(base) + r * member.row_bytes, row_bytes(member.type, args.k));
             const auto row = decode_row<double>(member.type, bytes, args.k);
             out.insert(out.end(), row.begin(), row.end());
         }
@@ -215,7 +224,7 @@ private:
 /// The rows that a member quantises for the next group, in double: those of the sampled bands as
 /// they were computed, and seeded ones that take the place of the others, in memory too.
 class made_activation {
-public:
+  public:
     made_activation(const matvec_args& a, const matvec_member& m)
         : member_(m),
           values_(static_cast<std::size_t>(std::int64_t{a.columns} * m.rows)),
@@ -238,7 +247,8 @@ public:
             const auto fresh = seeded(random_bits(key, i), block_, 0, size);
             std::copy(fresh.begin(), fresh.end(), values_.begin() + at * block_);
             auto bytes = encode_row(format::q8_1, fresh);
-            const bool last = (at + 1) % blocks == 0;  // its row's padding is zeros, as behind it here
+            const bool last =
+                (at + 1) % blocks == 0;  // its row's padding is zeros, as behind it here
             const std::int64_t padding = row - row_bytes(format::q8_1, member_.rows);
             bytes.resize(static_cast<std::size_t>(q8_1_bytes + (last ? padding : 0)));
             on.write(bytes_at(member_.q8_1, at / blocks * row + at % blocks * q8_1_bytes), bytes);
@@ -246,7 +256,7 @@ public:
         return std::move(values_);
     }
 
-private:
+  private:
     static constexpr std::int64_t block_ = info(format::q8_1).block_elements;
 
     const matvec_member& member_;
@@ -302,12 +312,14 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
             }
             if (m.q8_1 == nullptr) continue;
             const bool tail = b.at.end == m.rows;
-            const std::int64_t all = row_bytes(format::q8_1, b.rows()) +
-                                     (tail ? q8_1_row_bytes(m.rows) - row_bytes(format::q8_1, m.rows) : 0);
+            const std::int64_t all =
+                row_bytes(format::q8_1, b.rows()) +
+                (tail ? q8_1_row_bytes(m.rows) - row_bytes(format::q8_1, m.rows) : 0);
             auto bytes = read_bytes(on_, b.q8_1(column), all);
             add_padding(format::q8_1, bytes, b.rows(), padding);
             add_quantized(format::q8_1, std::move(bytes), wanted, quantised);
-            made.try_emplace(b.at.member, a, m).first->second.set(column.q8_1_row, b.at.first, wanted);
+            made.try_emplace(b.at.member, a, m)
+                .first->second.set(column.q8_1_row, b.at.first, wanted);
         }
         result.computed += static_cast<double>(should.size());
     }

@@ -10,12 +10,12 @@ namespace catena::tool {
 namespace {
 
 constexpr double norm_limit = 1e-7;
-constexpr double f16_limit = 1e-6;      // its rounding alone: 2^-24 / 3
-constexpr double bf16_limit = 1e-5;     // its rounding alone: 2^-18 / 3
+constexpr double f16_limit = 1e-6;   // its rounding alone: 2^-24 / 3
+constexpr double bf16_limit = 1e-5;  // its rounding alone: 2^-18 / 3
 
 /// Seeds `rows` rows and returns what then lies there, in double (rows may share memory).
-std::vector<double> seed_rows(machine& on, const row_args& a, const float* base, const row_strides& at,
-                              std::uint64_t key) {
+std::vector<double> seed_rows(machine& on, const row_args& a, const float* base,
+                              const row_strides& at, std::uint64_t key) {
     auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(base));
     for (std::int64_t r = 0; r < a.rows; ++r)
         write_values(on, bytes + row_offset(a, at, r),
@@ -44,7 +44,8 @@ comparison compare_rows(machine& on, const row_args& a, const rounded_output& o,
         const auto bytes = read_bytes(on, base + row_offset(a, o.at, r), row_bytes(o.type, a.k));
         const auto row = decode_row<double>(o.type, bytes, a.k);
         for (std::int64_t i = 0; i < a.k; ++i)
-            sum.add(row[static_cast<std::size_t>(i)], expected[static_cast<std::size_t>(r * a.k + i)]);
+            sum.add(row[static_cast<std::size_t>(i)],
+                    expected[static_cast<std::size_t>(r * a.k + i)]);
     }
     return {o.of, sum.value(), o.limit};
 }
@@ -108,7 +109,8 @@ step_result checker::run_row(int step, const row_args& a) {
     in.rows = a.rows;
     in.eps = static_cast<double>(a.eps);
     in.x = seed_rows(on_, a, a.x, a.x_at, random_bits(key, 0));
-    if (a.residual != nullptr) in.residual = seed_rows(on_, a, a.residual, a.residual_at, random_bits(key, 1));
+    if (a.residual != nullptr)
+        in.residual = seed_rows(on_, a, a.residual, a.residual_at, random_bits(key, 1));
     if (a.gate != nullptr) {
         in.gate = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 2));
         in.gated_by = {a.function, static_cast<double>(a.alpha), static_cast<double>(a.limit)};

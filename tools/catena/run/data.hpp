@@ -32,7 +32,8 @@ inline std::vector<float> read_values(machine& on, const void* from, std::int64_
     return values;
 }
 
-inline std::vector<float> seeded(std::uint64_t key, std::int64_t count, float mean, float deviation) {
+inline std::vector<float> seeded(std::uint64_t key, std::int64_t count, float mean,
+                                 float deviation) {
     std::vector<float> values(static_cast<std::size_t>(count));
     fill_random_values(key, 0, values);
     for (float& v : values) v = mean + deviation * v;
@@ -40,7 +41,8 @@ inline std::vector<float> seeded(std::uint64_t key, std::int64_t count, float me
 }
 
 inline std::vector<float> poison(std::int64_t count) {
-    return std::vector<float>(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
+    return std::vector<float>(static_cast<std::size_t>(count),
+                              std::numeric_limits<float>::quiet_NaN());
 }
 
 inline std::vector<std::byte> read_bytes(machine& on, const void* from, std::int64_t count) {
@@ -49,21 +51,22 @@ inline std::vector<std::byte> read_bytes(machine& on, const void* from, std::int
     return bytes;
 }
 
-/// sum (found - expected)^2 / sum expected^2, gathered in parts. Nothing expected: 0, or infinite if
-/// something was found.
+/// sum (found - expected)^2 / sum expected^2, gathered in parts. Nothing expected: 0, or infinite
+/// if something was found.
 class nmse_sum {
-public:
+  public:
     void add(double found, double expected) {
         error_ += (found - expected) * (found - expected);
         power_ += expected * expected;
     }
     double value() const { return error_ == 0 ? 0 : error_ / power_; }
 
-private:
+  private:
     double error_ = 0, power_ = 0;
 };
 
-/// What an activation's own rule makes of exact values may differ from what a kernel made of floats.
+/// What an activation's own rule makes of exact values may differ from what a kernel made of
+/// floats.
 inline constexpr double same_rule_limit = 1e-6;
 
 /// True when `found` is the neighbour of `rule` on the other side of `exact`, which lies about
