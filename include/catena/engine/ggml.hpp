@@ -35,8 +35,12 @@ struct knowledge {
     bool (*weight)(const ggml_tensor* leaf, void* user) = nullptr;
 
     /// Can a kernel follow `t->data`? Not so in split buffers or host memory, say. Null: always.
-    /// What cannot be reached is shown as format::unknown, which no step touches.
+    /// No step touches what cannot be reached.
     bool (*reachable)(const ggml_tensor* t, void* user) = nullptr;
+
+    /// The number of the stream that runs a node. Null: one runs them all. (In ggml-cuda: the
+    /// concurrent branches of GGML_CUDA_GRAPH_OPT=1.) No step spans two.
+    int (*stream)(const ggml_tensor* node, void* user) = nullptr;
 
     void* user = nullptr;  ///< handed to each of them
 };
@@ -144,8 +148,8 @@ class view_builder {
         t.name = s.name;
         if (made_by == GGML_OP_UNARY || made_by == GGML_OP_GLU) t.sub = words.sub(s);
         t.type = words.type(s.type);
-        if (engine.reachable != nullptr && !engine.reachable(&s, engine.user))
-            t.type = format::unknown;
+        t.reachable = engine.reachable == nullptr || engine.reachable(&s, engine.user);
+        if (engine.stream != nullptr && computed_[i]) t.stream = engine.stream(&s, engine.user);
         t.flags = static_cast<std::uint8_t>(s.flags);
         for (int d = 0; d < GGML_MAX_DIMS; ++d) {
             t.ne[d] = s.ne[d];
