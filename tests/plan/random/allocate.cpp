@@ -66,7 +66,8 @@ bool may_take_over(op kind) {
 }  // namespace
 
 placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
-                   const std::vector<bool>& wanted, std::int64_t alignment, std::mt19937& random) {
+                   const std::vector<bool>& wanted, const std::vector<catena::keep_alive>& keep,
+                   std::int64_t alignment, std::mt19937& random) {
     const auto n = [](id t) { return static_cast<std::size_t>(t); };
     const auto root = [&g](id t) {
         return g[t].view_src == catena::no_tensor ? t : g[t].view_src;
@@ -80,6 +81,7 @@ placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
         for (const id s : g[t].src)
             if (s != catena::no_tensor) ++children[n(s)];
     }
+    for (const catena::keep_alive& k : keep) ++children[n(root(k.tensor))];
     arena memory(alignment, random() % 2 == 0);
     const auto bytes = [&g](id t) { return catena::extent_bytes(g[t]); };
     const auto free_if_dead = [&](id t) {
@@ -91,7 +93,8 @@ placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
 
     for (id t = 0; t < static_cast<id>(g.tensors.size()); ++t)
         if (g[t].kind == op::none && in_arena[n(t)]) out.at[n(t)] = memory.take(bytes(t));
-    for (const id t : g.nodes) {
+    for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+        const id t = g.nodes[i];
         if (root(t) == t && in_arena[n(t)]) {
             for (const id s : g[t].src) {
                 if (!may_take_over(g[t].kind) || s == catena::no_tensor || random() % 8 == 0) continue;
@@ -117,6 +120,11 @@ placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
                 free_if_dead(root(s));
             }
             free_if_dead(s);
+        }
+        for (const catena::keep_alive& k : keep) {
+            if (static_cast<std::size_t>(k.until) != i) continue;
+            --children[n(root(k.tensor))];
+            free_if_dead(root(k.tensor));
         }
     }
     out.bytes = memory.end();

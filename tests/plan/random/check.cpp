@@ -163,19 +163,12 @@ class planned_run {
 
 }  // namespace
 
-std::string check_graph(unsigned seed, const catena::table& rows, tally& met) {
-    random_graph g(seed);
-    ++met.graphs;
-    const oracle expected(g);
-    if (!expected.fault.empty()) return expected.fault + "\n" + describe(g.engine());
-    catena::options asked;
-    if (g.one_in(20)) asked.chains_off = rows.chains[g.below(rows.chain_count)].name;
-    const catena::planner planner(rows, asked);
+namespace {
+
+/// Plans of the whole graph, and of slices of it.
+std::string run_plans(random_graph& g, const oracle& expected, const catena::planner& planner,
+                      tally& met) {
     const int count = static_cast<int>(g.nodes.size());
-    if (!g.allocated) {  // nothing can run; the plan must hold together
-        const catena::plan plan = planner.plan(g.planner());
-        return plan.state().ok() ? "" : plan.state().message;
-    }
     for (const bool whole : {true, false}) {
         std::vector<int> cuts{0, count};
         for (int n = whole ? 0 : 1 + g.below(3); n > 0; --n) cuts.push_back(g.below(count + 1));
@@ -189,6 +182,45 @@ std::string check_graph(unsigned seed, const catena::table& rows, tally& met) {
             return run.fault + (whole ? "" : "\n(as slices)") + "\nwhole graph:\n" + describe(g.engine());
     }
     return "";
+}
+
+/// The same graph in the order that is made before allocation: every node makes what it made.
+std::string run_optimized(unsigned seed, const random_graph& before, const oracle& made,
+                          const catena::planner& planner, tally& met) {
+    random_graph g(seed, true);
+    if (!g.ordered.state.ok()) return g.ordered.state.message;
+    const oracle expected(g);
+    const std::string shown = "\n(optimized) before:\n" + describe(before.engine()) + "after:\n" +
+                              describe(g.engine());
+    if (!expected.fault.empty()) return expected.fault + shown;
+    for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+        const auto was = std::find(before.nodes.begin(), before.nodes.end(), g.nodes[i]);
+        if (expected.made[i] != made.made[static_cast<std::size_t>(was - before.nodes.begin())])
+            return "node " + std::to_string(i) + ": it makes something else in the new order" + shown;
+    }
+    if (!g.allocated) return "";
+    if (planner.plan(g.planner()).workspace_bytes() > g.ordered.workspace_bound)
+        return "the workspace exceeds its bound" + shown;
+    const std::string fault = run_plans(g, expected, planner, met);
+    return fault.empty() ? "" : fault + "\n(optimized)";
+}
+
+}  // namespace
+
+std::string check_graph(unsigned seed, const catena::table& rows, tally& met) {
+    random_graph g(seed);
+    ++met.graphs;
+    const oracle expected(g);
+    if (!expected.fault.empty()) return expected.fault + "\n" + describe(g.engine());
+    catena::options asked;
+    if (g.one_in(20)) asked.chains_off = rows.chains[g.below(rows.chain_count)].name;
+    const catena::planner planner(rows, asked);
+    if (!g.allocated) {  // nothing can run; the plan must hold together
+        const catena::plan plan = planner.plan(g.planner());
+        return plan.state().ok() ? "" : plan.state().message;
+    }
+    if (std::string fault = run_plans(g, expected, planner, met); !fault.empty()) return fault;
+    return g.one_in(4) ? run_optimized(seed, g, expected, planner, met) : "";
 }
 
 }  // namespace catena_test

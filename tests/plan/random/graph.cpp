@@ -22,7 +22,7 @@ enum : std::int32_t { state_buffer = 1, arena_buffer = 2, first_weight_buffer = 
 
 }  // namespace
 
-random_graph::random_graph(unsigned seed) : random(seed) {
+random_graph::random_graph(unsigned seed, bool optimized) : random(seed) {
     graph_builder g;
     growth growing(*this, g);
     growing.run();
@@ -44,10 +44,21 @@ random_graph::random_graph(unsigned seed) : random(seed) {
         wanted_roots[n(root_of(g, t))] = wanted_roots[n(t)] = true;
         wanted[n(t)] = (g[t].flags & catena::flag_compute) != 0;
     }
+    if (optimized) {
+        optimize(g);
+        g.nodes = ordered.nodes(counted);
+    }
     nodes = g.nodes;
     place(g, std::move(wanted_roots));
     truth = g.tensors;
     tell();
+}
+
+void random_graph::optimize(const graph_builder& g) {
+    graph_builder bare = g;
+    bare.deallocate();
+    ordered = catena::optimize({bare.tensors.data(), static_cast<id>(bare.tensors.size()),
+                                bare.nodes.data(), static_cast<id>(bare.nodes.size())});
 }
 
 void random_graph::place(graph_builder& g, std::vector<bool> wanted_roots) {
@@ -64,7 +75,7 @@ void random_graph::place(graph_builder& g, std::vector<bool> wanted_roots) {
         at[n(t)] = state;
         state += (catena::extent_bytes(g[t]) + 63) / 64 * 64;
     }
-    const placement placed = allocate(g, in_arena, wanted_roots, one_in(10) ? 4 : 32, random);
+    const placement placed = allocate(g, in_arena, wanted_roots, ordered.keep, one_in(10) ? 4 : 32, random);
     arena_.resize(static_cast<std::size_t>(placed.bytes) + 64);
     state_.resize(static_cast<std::size_t>(state) + 64);
     const auto aligned = [](std::vector<std::byte>& v) {

@@ -4,6 +4,7 @@
 #include "memory.hpp"
 
 #include "catena/match/op_name.hpp"
+#include "catena/plan/optimize.hpp"
 
 #include "catena_test/graph_builder.hpp"
 
@@ -16,24 +17,27 @@
 namespace catena_test {
 
 /// How an engine gives out memory: a value is freed after its last use, a result may take over an
-/// input that dies, names keep alive what they name, what is wanted in the end is never freed.
-/// Returns the bytes of the arena; offsets are in `at`, -1 for what lies elsewhere.
+/// input that dies, names keep alive what they name, what is wanted in the end is never freed, and
+/// `keep` is not freed before its time. Returns the bytes of the arena; offsets are in `at`, -1 for what lies elsewhere.
 struct placement {
     std::vector<std::int64_t> at;
     std::int64_t bytes = 0;
 };
 placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
-                   const std::vector<bool>& wanted, std::int64_t alignment, std::mt19937& random);
+                   const std::vector<bool>& wanted, const std::vector<catena::keep_alive>& keep,
+                   std::int64_t alignment, std::mt19937& random);
 
 class random_graph {
   public:
-    explicit random_graph(unsigned seed);
+    /// `optimized`: in the order that catena::optimize gives the same graph before it is allocated.
+    explicit random_graph(unsigned seed, bool optimized = false);
 
     /// Every tensor has its place. `told` is what the planner sees of them.
     std::vector<catena::tensor> truth, told;
     std::vector<id> nodes;
     std::vector<bool> wanted;  ///< per tensor: somebody looks at it in the end
     bool allocated = true;     ///< is the planner told where anything lies?
+    catena::ordering ordered;  ///< what optimize said, if it was asked
     std::mt19937 random;
 
     catena::graph_view engine() const { return view_of(truth); }
@@ -72,6 +76,7 @@ class random_graph {
         return {tensors.data(), static_cast<id>(tensors.size()), nodes.data(),
                 static_cast<id>(nodes.size())};
     }
+    void optimize(const graph_builder& g);
     void place(graph_builder& g, std::vector<bool> wanted_roots);
     void tell();
 };
