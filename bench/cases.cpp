@@ -55,12 +55,13 @@ void add(std::vector<row_case>& to, const table& t, int index, const std::string
          const problem& p, const buffer& arena, double l2_bytes, MakeArgs make_args) {
     const row& r = t.rows[index];
     const arch& a = *t.target;
-    if (constraint(r, p, a).why != limit::none || blocks_per_sm(r, p, a) < 1) return;
-    const std::int32_t band = p.needs.kind == skeleton::matvec ? band_rows(r, p, a) : 0;
+    const int per_sm = blocks_per_sm(r, p, a);
+    if (constraint(r, p, a).why != limit::none || per_sm < 1) return;
+    const std::int32_t band = p.needs.kind == skeleton::matvec ? band_rows(r, p, a, per_sm) : 0;
 
     row_case c;
     c.row = index;
-    c.predicted_us = predicted_us(r, p, a, band);
+    c.predicted_us = predicted_us(r, p, a, band, per_sm);
     c.what.name = row_name(t, index) + " " + shape;
     c.what.bytes = static_cast<double>(bytes_of(p));
     c.what.sets = rotation(c.what.bytes, l2_bytes);

@@ -183,19 +183,19 @@ TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decis
     problem p = matvec_problem(1024, {{format::q4_K, 1000}, {format::q4_K, 10}});
     const int resident = blocks_per_sm(r, p, toy_arch);
     REQUIRE(resident == 4);  // 128 threads of 64 registers
-    const std::int32_t band = band_rows(r, p, toy_arch);
+    const std::int32_t band = band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
     CHECK(band == 64);  // 1010 rows over 16 blocks, in steps of 4 warps x 2 rows
     CHECK(bands_of(p, band) == 16 + 1);
     CHECK(config_of(r, p, toy_arch, band).blocks == 17);
 
     p.member[0].rows = 3;
     p.member_count = 1;
-    CHECK(band_rows(r, p, toy_arch) == 8);
+    CHECK(band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch)) == 8);
 
     p = matvec_problem(1024, {{format::q4_K, 64, 8}}, 6);
     p.expert = true;
     p.tokens = 3;
-    const std::int32_t expert_band = band_rows(r, p, toy_arch);
+    const std::int32_t expert_band = band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
     CHECK(expert_band == 24);
     CHECK(config_of(r, p, toy_arch, expert_band).blocks == 3 * 6);
 }

@@ -39,7 +39,9 @@ problem_member member(std::int32_t rows, epilogue_set parts = {}) {
     return {.type = format::q4_K, .rows = rows, .epilogue = parts};
 }
 
-std::int32_t band_of(const row& r, const problem& p) { return band_rows(r, p, toy_arch); }
+std::int32_t band_of(const row& r, const problem& p) {
+    return band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
+}
 
 }  // namespace
 
@@ -129,6 +131,9 @@ TEST_CASE("a gated launch costs what its two products cost", "[epilogues]") {
                   products = finished(4096, {member(4096), member(4096)});
     const std::int32_t band = band_of(r, products);
     REQUIRE(band_of(r, gated) == band);
-    CHECK(predicted_us(r, gated, toy_arch, band) == predicted_us(r, products, toy_arch, band));
+    const auto predicted = [&](const problem& p) {
+        return predicted_us(r, p, toy_arch, band, blocks_per_sm(r, p, toy_arch));
+    };
+    CHECK(predicted(gated) == predicted(products));
     CHECK(bytes_of(products) - bytes_of(gated) == 4 * 4096);  // half the results are written
 }

@@ -52,6 +52,8 @@ class graph_index {
     std::int32_t root(std::int32_t tensor) const { return root_[at(tensor)]; }
     const extent& bytes(std::int32_t tensor) const { return extents_[at(tensor)]; }
 
+    op kind(std::int32_t position) const { return kinds_[at(position)]; }
+
     /// Does the node at this position launch something that touches elements?
     bool acts(std::int32_t position) const { return acts_[at(position)] != 0; }
 
@@ -114,6 +116,7 @@ class graph_index {
     std::vector<read_edge> reads_;
     std::vector<extent> extents_;
     std::vector<std::uint8_t> marks_, acts_;
+    std::vector<op> kinds_;
     bool many_streams_ = false;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -150,9 +153,11 @@ class graph_index {
             extents_[at(i)] = {t.buffer, begin, begin + bytes};
         }
         acts_.resize(at(view.node_count));
+        kinds_.resize(acts_.size());
         many_streams_ = false;
         for (std::int32_t i = 0; i < view.node_count; ++i) {
             const tensor& t = view.node(i);
+            kinds_[at(i)] = t.kind;
             acts_[at(i)] = !launches_nothing(t.kind) && elements(t) != 0;
             many_streams_ = many_streams_ || t.stream != view.node(0).stream;
         }

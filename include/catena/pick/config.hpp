@@ -64,13 +64,12 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
 }
 
 /// Weight rows of a band, the work of one block: all bands of all members together fill the GPU
-/// once.
-constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a) {
+/// once; an SM holds `resident` blocks.
+constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
     if (p.expert) rows *= p.columns;
-    const int resident = blocks_per_sm(r, p, a);
     const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 ? resident : 1);
     const band_limits limits = band_limits_of(r, p);
     const std::int64_t filling = round_up((rows + blocks - 1) / blocks, limits.unit);

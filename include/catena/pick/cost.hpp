@@ -25,13 +25,13 @@ constexpr double share_in_flight(double bytes, const arch& a) {
     return bytes < enough ? bytes / enough : 1.0;
 }
 
-constexpr double row_us(const row& r, const problem& p, const arch& a) {
+constexpr double row_us(const row& r, const problem& p, const arch& a, int per_sm) {
     const policy& n = r.numbers;
-    const std::int64_t resident = std::int64_t{a.sms} * blocks_per_sm(r, p, a);
+    const std::int64_t resident = std::int64_t{a.sms} * per_sm;
     const std::int64_t at_once = p.rows < resident ? p.rows : resident;
     const std::int64_t waves = (p.rows + resident - 1) / resident;
     const double per_thread = static_cast<double>((p.k + n.threads - 1) / n.threads);
-    const double passes = n.values == 0 ? 2 : 1;
+    const double passes = n.values == 0 && p.needs.value == value_kind::rms_norm ? 2 : 1;
     const double block = passes * per_thread * (n.vector ? vector_value_us : row_value_us) +
                          warp_sum_us * (n.threads / warp_size) + passes * memory_latency_us;
     const double bytes =
@@ -42,10 +42,11 @@ constexpr double row_us(const row& r, const problem& p, const arch& a) {
     return memory > blocks ? memory : blocks;
 }
 
-constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band) {
+constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
+                           int per_sm) {
     const policy& n = r.numbers;
     const std::int64_t blocks = blocks_of(p, band);
-    const std::int64_t resident = std::int64_t{a.sms} * blocks_per_sm(r, p, a);
+    const std::int64_t resident = std::int64_t{a.sms} * per_sm;
     const auto at_once = static_cast<double>(blocks < resident ? blocks : resident);
     const int warps = n.threads / warp_size;
 
@@ -83,10 +84,12 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
 
 }  // namespace detail
 
-/// Predicted time of one launch in a graph. The row must satisfy `constraint`.
-constexpr double predicted_us(const row& r, const problem& p, const arch& a, std::int32_t band) {
-    return a.node_us + (p.needs.kind == skeleton::row ? detail::row_us(r, p, a)
-                                                      : detail::matvec_us(r, p, a, band));
+/// Predicted time of one launch in a graph. The row must satisfy `constraint`; an SM holds `per_sm`
+/// of its blocks.
+constexpr double predicted_us(const row& r, const problem& p, const arch& a, std::int32_t band,
+                              int per_sm) {
+    return a.node_us + (p.needs.kind == skeleton::row ? detail::row_us(r, p, a, per_sm)
+                                                      : detail::matvec_us(r, p, a, band, per_sm));
 }
 
 /// What no launch can beat: an empty node and the bytes at full bandwidth.

@@ -38,7 +38,8 @@ picked walk(const problem& p, const table& t, bool measured_only, std::int64_t o
         rejection no = constraint(r, p, a);
         if (no.why == limit::none && measured_only && r.evidence.kind != provenance_kind::measured)
             no.why = limit::switched_off;
-        if (no.why == limit::none && blocks_per_sm(r, p, a) < 1)
+        const int resident = no.why == limit::none ? blocks_per_sm(r, p, a) : 0;
+        if (no.why == limit::none && resident < 1)
             no = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.numbers.threads,
                   a.registers_per_sm};
         if (no.why == limit::none && order >= 0 && r.order != order)
@@ -49,8 +50,8 @@ picked walk(const problem& p, const table& t, bool measured_only, std::int64_t o
             reject(no);
             continue;
         }
-        const std::int32_t band = p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a);
-        const double us = predicted_us(r, p, a, band);
+        const std::int32_t band = p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
+        const double us = predicted_us(r, p, a, band, resident);
         if (best.row >= 0 && us >= best.predicted_us) {
             reject({i, limit::slower, static_cast<std::int64_t>(us * 1000), 0});
             continue;

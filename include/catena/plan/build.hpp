@@ -37,7 +37,7 @@ class plan_builder {
     void build(plan& out) {
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
             if (schedule_.covered(i)) continue;
-            switch (view_.node(i).kind) {
+            switch (g_.kind(i)) {
                 case op::rms_norm:
                 case op::norm:
                     plan_norm(i);
@@ -91,7 +91,7 @@ class plan_builder {
 
     void plan_norm(std::int32_t node) {
         left_over why{{node, reason::no_chain}, {}};
-        if (view_.node(node).kind == op::rms_norm) {
+        if (g_.kind(node) == op::rms_norm) {
             for (const family& f : families_) {
                 if (f.common.value != value_kind::rms_norm) continue;
                 if (f.common.residual && sum_taken(node)) continue;

@@ -87,11 +87,14 @@ inline std::string why_plain(const plan& p, const step& s) {
 }  // namespace detail
 
 /// Counts a plan of this view; time is linear in nodes, but for sorting the matmuls.
-inline plan_counters count(const graph_view& view, const plan& p) {
+inline plan_counters count(const graph_index& g, const plan& p) {
+    const graph_view& view = g.view;
     plan_counters out;
     const std::vector<const left_over*> words = detail::first_words(p);
     std::vector<detail::group_member> members;
+    members.reserve(static_cast<std::size_t>(view.node_count) / 8);
     for (std::int32_t i = 0; i < view.node_count; ++i) {
+        if (g.kind(i) != op::mul_mat && g.kind(i) != op::mul_mat_id) continue;
         const tensor& t = view.node(i);
         if (!quantized_matmul(view, t)) continue;
         const std::int32_t step = p.at(i).step;

@@ -54,7 +54,7 @@ class planner {
         out.state_ = table_.state;  // it may say which set stands in
         if (!options_.enabled) return out;
         plan_builder(index, table_, options_).build(out);
-        out.counters_ = count(view, out);
+        out.counters_ = count(index, out);
         if (!options_.error_on_fallback || out.counters_.fallbacks() == 0) return out;
         catena::plan none = all_to_engine(view);
         none.counters_ = out.counters_;

@@ -34,8 +34,8 @@ class slot_map {
     explicit slot_map(const graph_index& g) : g_(g), view_(g.view) {
         first_.assign(static_cast<std::size_t>(view_.tensor_count), -1);
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            if (g_.kind(i) != op::mul_mat && g_.kind(i) != op::mul_mat_id) continue;
             const tensor& t = view_.node(i);
-            if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) continue;
             if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) continue;
             if (info(view_.at(t.src[0]).type).role == format_role::weight) add(i);
         }

@@ -17,7 +17,6 @@ inline void plan_builder::store(plan& out) {
         stored[at(order[i])] = static_cast<std::int32_t>(i);
 
     store_places(out, stored);
-    out.nodes_.assign(at(view_.node_count), {});
     std::size_t covered = 0, outputs = 0;
     for (const move& m : moves) covered += m.nodes.size();
     for (const draft& d : drafts_) outputs += d.outputs.size();
@@ -38,7 +37,7 @@ inline void plan_builder::store(plan& out) {
         out.first_step_at_[i] += out.first_step_at_[i - 1];
 
     for (std::int32_t i = 0; i < view_.node_count; ++i)
-        if (g_.acts(i) && (view_.node(i).flags & flag_compute) != 0 && !schedule_.covered(i))
+        if (g_.acts(i) && !schedule_.covered(i) && (view_.node(i).flags & flag_compute) != 0)
             ++out.engine_launches_;
     std::stable_sort(left_.begin(), left_.end(), [](const left_over& a, const left_over& b) {
         return a.what.node < b.what.node;
