@@ -128,8 +128,8 @@ class slot_map {
             use next = *u;
             for (int ops = 0; ops < 6 && next.node >= 0; ++ops) {
                 const op kind = view_.node(next.node).kind;
-                if (kind != op::add && kind != op::add_id && kind != op::mul && kind != op::scale &&
-                    kind != op::glu && kind != op::unary)
+                if (kind != op::add && kind != op::add_id && kind != op::mul &&
+                    kind != op::scale && kind != op::glu && kind != op::unary)
                     break;
                 last = std::max(last, next.node);
                 next = g_.only_reader(view_.nodes[next.node]);

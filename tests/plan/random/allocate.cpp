@@ -16,7 +16,8 @@ class arena {
         bytes = rounded(bytes);
         auto best = free_.end();
         for (auto f = free_.begin(); f != free_.end(); ++f)
-            if (f->second >= bytes && (best == free_.end() || (!first_fit_ && f->second < best->second)))
+            if (f->second >= bytes &&
+                (best == free_.end() || (!first_fit_ && f->second < best->second)))
                 best = f;
         if (best == free_.end()) {
             end_ += bytes;
@@ -54,7 +55,9 @@ class arena {
     bool first_fit_;
     std::map<std::int64_t, std::int64_t> free_;
 
-    std::int64_t rounded(std::int64_t n) const { return (n + alignment_ - 1) / alignment_ * alignment_; }
+    std::int64_t rounded(std::int64_t n) const {
+        return (n + alignment_ - 1) / alignment_ * alignment_;
+    }
 };
 
 /// Ops whose result may take over an input that dies, as in ggml-alloc.
@@ -69,9 +72,7 @@ placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
                    const std::vector<bool>& wanted, const std::vector<catena::keep_alive>& keep,
                    std::int64_t alignment, std::mt19937& random) {
     const auto n = [](id t) { return static_cast<std::size_t>(t); };
-    const auto root = [&g](id t) {
-        return g[t].view_src == catena::no_tensor ? t : g[t].view_src;
-    };
+    const auto root = [&g](id t) { return g[t].view_src == catena::no_tensor ? t : g[t].view_src; };
     placement out;
     out.at.assign(g.tensors.size(), -1);
     std::vector<int> children(g.tensors.size(), 0), names(g.tensors.size(), 0);
@@ -97,11 +98,13 @@ placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
         const id t = g.nodes[i];
         if (root(t) == t && in_arena[n(t)]) {
             for (const id s : g[t].src) {
-                if (!may_take_over(g[t].kind) || s == catena::no_tensor || random() % 8 == 0) continue;
+                if (!may_take_over(g[t].kind) || s == catena::no_tensor || random() % 8 == 0)
+                    continue;
                 const id r = root(s);
                 const bool whole = g[s].offset == g[r].offset && bytes(s) == bytes(r);
-                const bool dies = children[n(s)] == 1 && !wanted[n(s)] && !wanted[n(r)] &&
-                                  (r == s ? names[n(s)] == 0 : names[n(r)] == 1 && children[n(r)] == 0);
+                const bool dies =
+                    children[n(s)] == 1 && !wanted[n(s)] && !wanted[n(r)] &&
+                    (r == s ? names[n(s)] == 0 : names[n(r)] == 1 && children[n(r)] == 0);
                 bool like = g[s].type == g[t].type;
                 for (int d = 0; d < 4; ++d)
                     like = like && g[s].ne[d] == g[t].ne[d] && g[s].nb[d] == g[t].nb[d];

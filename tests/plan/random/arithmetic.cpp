@@ -100,8 +100,8 @@ void decode(format layout, const std::byte* blocks, std::ptrdiff_t stride, int k
     const int step = layout == format::q8_1 ? 32 : 128;
     for (int i = 0; i < k; i += step, blocks += stride) {
         if (layout == format::q8_1)
-            catena::codec<format::q8_1>::decode(
-                reinterpret_cast<const catena::block_q8_1*>(blocks), out + i);
+            catena::codec<format::q8_1>::decode(reinterpret_cast<const catena::block_q8_1*>(blocks),
+                                                out + i);
         else
             decode_mmq(layout, *reinterpret_cast<const mmq_block*>(blocks), k - i, out + i);
     }

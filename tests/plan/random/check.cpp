@@ -154,7 +154,9 @@ class planned_run {
             out += std::string(catena::name(s.what.needs.kind)) + " step at " +
                    std::to_string(s.launch_at) + " for";
             for (const std::int32_t n : plan.covered(s))
-                out.append(" ").append(std::to_string(n)).append(plan.at(n).elided ? " (elided)" : "");
+                out.append(" ")
+                    .append(std::to_string(n))
+                    .append(plan.at(n).elided ? " (elided)" : "");
             out += '\n';
         }
         return out;
@@ -179,7 +181,8 @@ std::string run_plans(random_graph& g, const oracle& expected, const catena::pla
             if (cuts[c] > cuts[c - 1]) run.slice(cuts[c - 1], cuts[c], bare && !whole);
         run.finish();
         if (!run.fault.empty())
-            return run.fault + (whole ? "" : "\n(as slices)") + "\nwhole graph:\n" + describe(g.engine());
+            return run.fault + (whole ? "" : "\n(as slices)") + "\nwhole graph:\n" +
+                   describe(g.engine());
     }
     return "";
 }
@@ -190,13 +193,14 @@ std::string run_optimized(unsigned seed, const random_graph& before, const oracl
     random_graph g(seed, true);
     if (!g.ordered.state.ok()) return g.ordered.state.message;
     const oracle expected(g);
-    const std::string shown = "\n(optimized) before:\n" + describe(before.engine()) + "after:\n" +
-                              describe(g.engine());
+    const std::string shown =
+        "\n(optimized) before:\n" + describe(before.engine()) + "after:\n" + describe(g.engine());
     if (!expected.fault.empty()) return expected.fault + shown;
     for (std::size_t i = 0; i < g.nodes.size(); ++i) {
         const auto was = std::find(before.nodes.begin(), before.nodes.end(), g.nodes[i]);
         if (expected.made[i] != made.made[static_cast<std::size_t>(was - before.nodes.begin())])
-            return "node " + std::to_string(i) + ": it makes something else in the new order" + shown;
+            return "node " + std::to_string(i) + ": it makes something else in the new order" +
+                   shown;
     }
     if (!g.allocated) return "";
     if (planner.plan(g.planner()).workspace_bytes() > g.ordered.workspace_bound)

@@ -95,7 +95,8 @@ struct node_run {
     template <class F>
     void binary(F&& f) const {
         each(t, [&](auto i0, auto i1, auto i2, auto i3) {
-            *at(t, i0, i1, i2, i3) = f(*at(src(0), i0, i1, i2, i3), repeated(src(1), i0, i1, i2, i3));
+            *at(t, i0, i1, i2, i3) =
+                f(*at(src(0), i0, i1, i2, i3), repeated(src(1), i0, i1, i2, i3));
         });
     }
     template <class F>
@@ -110,7 +111,8 @@ struct node_run {
         each_row(t, [&](auto i1, auto i2, auto i3) {
             for (std::int64_t i = 0; i < t.ne[0]; ++i)
                 row[static_cast<std::size_t>(i)] = *at(src(0), i, i1, i2, i3);
-            const float s = scalar::norm_scale(row.data(), static_cast<int>(t.ne[0]), parameter(t, 0));
+            const float s =
+                scalar::norm_scale(row.data(), static_cast<int>(t.ne[0]), parameter(t, 0));
             for (std::int64_t i = 0; i < t.ne[0]; ++i)
                 *at(t, i, i1, i2, i3) = row[static_cast<std::size_t>(i)] * s;
         });
@@ -148,9 +150,9 @@ struct node_run {
             activation(w, i1, i2, i3, x);
             const std::int64_t w2 = i2 / (t.ne[2] / w.ne[2]), w3 = i3 / (t.ne[3] / w.ne[3]);
             for (std::int64_t r = 0; r < t.ne[0]; ++r)
-                *at(t, r, i1, i2, i3) =
-                    scalar::dot(weight_pool::decoded(w.type, at<void>(w, 0, r, w2, w3), w.ne[0], scratch),
-                                x.data(), static_cast<int>(w.ne[0]));
+                *at(t, r, i1, i2, i3) = scalar::dot(
+                    weight_pool::decoded(w.type, at<void>(w, 0, r, w2, w3), w.ne[0], scratch),
+                    x.data(), static_cast<int>(w.ne[0]));
         });
     }
 
@@ -161,9 +163,9 @@ struct node_run {
             const std::int32_t id = *at<std::int32_t>(src(2), slot, token);
             activation(w, slot % src(1).ne[1], token, 0, x);
             for (std::int64_t r = 0; r < t.ne[0]; ++r)
-                *at(t, r, slot, token) =
-                    scalar::dot(weight_pool::decoded(w.type, at<void>(w, 0, r, id), w.ne[0], scratch),
-                                x.data(), static_cast<int>(w.ne[0]));
+                *at(t, r, slot, token) = scalar::dot(
+                    weight_pool::decoded(w.type, at<void>(w, 0, r, id), w.ne[0], scratch), x.data(),
+                    static_cast<int>(w.ne[0]));
         });
     }
 
@@ -203,7 +205,8 @@ struct node_run {
             for (std::int64_t i = 0; i + 1 < t.ne[0]; i += 2) {
                 const double angle = position / static_cast<double>(1 + i);
                 const double a = *at(src(0), i, i1, i2, i3), b = *at(src(0), i + 1, i1, i2, i3);
-                *at(t, i, i1, i2, i3) = static_cast<float>(a * std::cos(angle) - b * std::sin(angle));
+                *at(t, i, i1, i2, i3) =
+                    static_cast<float>(a * std::cos(angle) - b * std::sin(angle));
                 *at(t, i + 1, i1, i2, i3) =
                     static_cast<float>(a * std::sin(angle) + b * std::cos(angle));
             }

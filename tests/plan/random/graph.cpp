@@ -75,7 +75,8 @@ void random_graph::place(graph_builder& g, std::vector<bool> wanted_roots) {
         at[n(t)] = state;
         state += (catena::extent_bytes(g[t]) + 63) / 64 * 64;
     }
-    const placement placed = allocate(g, in_arena, wanted_roots, ordered.keep, one_in(10) ? 4 : 32, random);
+    const placement placed =
+        allocate(g, in_arena, wanted_roots, ordered.keep, one_in(10) ? 4 : 32, random);
     arena_.resize(static_cast<std::size_t>(placed.bytes) + 64);
     state_.resize(static_cast<std::size_t>(state) + 64);
     const auto aligned = [](std::vector<std::byte>& v) {
@@ -141,7 +142,8 @@ void random_graph::reset() {
         if (t.kind != op::none || pooled_[i] != nullptr) continue;
         for (std::int64_t e = 0; e < catena::elements(t); ++e) {
             const float x = noise(i, static_cast<std::uint64_t>(e));
-            const auto number = static_cast<std::int64_t>((x + 1) / 2 * static_cast<float>(below_[i]));
+            const auto number =
+                static_cast<std::int64_t>((x + 1) / 2 * static_cast<float>(below_[i]));
             auto* to = static_cast<std::byte*>(t.data) + e * t.nb[0];
             const auto narrow = static_cast<std::int32_t>(number);
             if (t.type == format::i64)

@@ -18,7 +18,8 @@ namespace catena_test {
 
 /// How an engine gives out memory: a value is freed after its last use, a result may take over an
 /// input that dies, names keep alive what they name, what is wanted in the end is never freed, and
-/// `keep` is not freed before its time. Returns the bytes of the arena; offsets are in `at`, -1 for what lies elsewhere.
+/// `keep` is not freed before its time. Returns the bytes of the arena; offsets are in `at`, -1 for
+/// what lies elsewhere.
 struct placement {
     std::vector<std::int64_t> at;
     std::int64_t bytes = 0;
@@ -43,8 +44,8 @@ class random_graph {
     catena::graph_view engine() const { return view_of(truth); }
     catena::graph_view planner() const { return view_of(told); }
 
-    /// The nodes [first, last) of what the planner is told; `bare`: other nodes are shown as leaves,
-    /// for all that a slice knows of them.
+    /// The nodes [first, last) of what the planner is told; `bare`: other nodes are shown as
+    /// leaves, for all that a slice knows of them.
     struct slice {
         std::vector<catena::tensor> tensors;
         std::vector<id> nodes;

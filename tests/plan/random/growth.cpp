@@ -32,7 +32,8 @@ growth::growth(random_graph& to, graph_builder& g) : to_(to), g_(g) {
 
 id growth::recent() {
     const int last = static_cast<int>(hidden_.size()) - 1;
-    return hidden_[static_cast<std::size_t>(one_in(3) ? last - below(std::min(last + 1, 4)) : last)];
+    return hidden_[static_cast<std::size_t>(one_in(3) ? last - below(std::min(last + 1, 4))
+                                                      : last)];
 }
 
 sub_op growth::gating() {
@@ -47,9 +48,12 @@ id growth::leaf(format type, shape ne, bool around_one) {
     g_[t].weight = !secret;
     g_[t].reachable = !host;
     to_.pooled_.resize(g_.tensors.size(), nullptr);
-    to_.pooled_[static_cast<std::size_t>(t)] = &weight_pool::get(
-        type, g_[t].ne[0], catena::elements(g_[t]) / g_[t].ne[0], secret ? 5 : host ? 6 : below(3),
-        around_one);
+    to_.pooled_[static_cast<std::size_t>(t)] =
+        &weight_pool::get(type, g_[t].ne[0], catena::elements(g_[t]) / g_[t].ne[0],
+                          secret ? 5
+                          : host ? 6
+                                 : below(3),
+                          around_one);
     return t;
 }
 

@@ -20,8 +20,8 @@ class growth {
     graph_builder& g_;
     std::int64_t k_, columns_;
     std::vector<format> palette_;
-    std::vector<id> hidden_;   // values [k, columns] of the main path
-    std::vector<id> strays_;   // values of any shape
+    std::vector<id> hidden_;  // values [k, columns] of the main path
+    std::vector<id> strays_;  // values of any shape
     std::vector<id> outside_;
 
     int below(int n) { return to_.below(n); }

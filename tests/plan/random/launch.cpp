@@ -2,13 +2,13 @@
 
 #include "arithmetic.hpp"
 #include "memory.hpp"
+#include "operands.hpp"
 
 #include "catena/kernel/args.hpp"
 #include "catena/pick/constraints.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 namespace catena_test {
 namespace {
@@ -20,66 +20,6 @@ using catena::matvec_member;
 using catena::row_args;
 using catena::row_strides;
 using catena::value_kind;
-
-/// A tensor as a launch sees it: rows of `bytes`, n[0] * n[1] * n[2] of them.
-struct operand_range {
-    const char* name;
-    const std::byte* first;
-    std::int64_t bytes, n[3], nb[3];
-    int owner = 0;  ///< member of a group
-
-    std::int64_t extent() const {
-        std::int64_t last = bytes;
-        for (int d = 0; d < 3; ++d) last += (n[d] - 1) * nb[d];
-        return last;
-    }
-    bool meets(const operand_range& o) const {
-        return first < o.first + o.extent() && o.first < first + extent();
-    }
-    bool same_place(const operand_range& o) const {
-        bool same = first == o.first && bytes == o.bytes;
-        for (int d = 0; d < 3; ++d) same = same && n[d] == o.n[d] && (n[d] == 1 || nb[d] == o.nb[d]);
-        return same;
-    }
-};
-
-/// What a step writes must not meet what another thread reads or writes.
-class operands {
-  public:
-    explicit operands(machine& m) : machine_(m) {}
-
-    void read(const operand_range& r, bool early = false) {
-        machine_.reads(r.name, r.first, r.extent(), early);
-        read_.push_back(r);
-    }
-    void write(const operand_range& r) {
-        machine_.writes(r.name, r.first, r.extent());
-        written_.push_back(r);
-    }
-    /// `element_wise`: inputs whose elements are read by the threads that write their like.
-    void check(const char* const* element_wise) {
-        for (std::size_t i = 0; i < written_.size(); ++i) {
-            for (std::size_t j = 0; j < i; ++j)
-                if (written_[i].meets(written_[j])) clash(written_[i], written_[j]);
-            for (const operand_range& r : read_) {
-                bool allowed = false;
-                for (const char* const* e = element_wise; *e != nullptr; ++e)
-                    allowed = allowed || std::strcmp(*e, r.name) == 0;
-                allowed = allowed && written_[i].owner == r.owner && written_[i].same_place(r);
-                if (written_[i].meets(r) && !allowed)
-                    clash(written_[i], r);
-            }
-        }
-    }
-
-  private:
-    machine& machine_;
-    std::vector<operand_range> read_, written_;
-
-    void clash(const operand_range& a, const operand_range& b) {
-        machine_.blame(std::string(a.name) + " of a step lies over its own " + b.name);
-    }
-};
 
 template <class T>
 T* offset(T* base, std::int64_t bytes) {
@@ -135,8 +75,11 @@ class row_launch {
     }
 
     operand_range range(const char* name, const void* p, const row_strides& at, int size) const {
-        return {name, static_cast<const std::byte*>(p), std::int64_t{a_.k} * size,
-                {a_.n1, a_.n2, n3_}, {at.nb1, at.nb2, at.nb3}};
+        return {name,
+                static_cast<const std::byte*>(p),
+                std::int64_t{a_.k} * size,
+                {a_.n1, a_.n2, n3_},
+                {at.nb1, at.nb2, at.nb3}};
     }
 
     void judge() {
@@ -164,8 +107,9 @@ class row_launch {
             if (ptr == nullptr) return;
             const operand_range r = range(name, ptr, at, 4);
             write ? ops.write(r) : ops.read(r);
-            const std::int64_t bits = reinterpret_cast<std::intptr_t>(ptr) | (a_.n1 > 1 ? at.nb1 : 0) |
-                                      (a_.n2 > 1 ? at.nb2 : 0) | (n3_ > 1 ? at.nb3 : 0);
+            const std::int64_t bits = reinterpret_cast<std::intptr_t>(ptr) |
+                                      (a_.n1 > 1 ? at.nb1 : 0) | (a_.n2 > 1 ? at.nb2 : 0) |
+                                      (n3_ > 1 ? at.nb3 : 0);
             aligned = aligned && bits % 16 == 0;
         };
         see("x", a_.x, a_.x_at, false);
@@ -173,8 +117,11 @@ class row_launch {
         see("residual", a_.residual, a_.residual_at, false);
         if (a_.weight != nullptr) {
             aligned = aligned && reinterpret_cast<std::uintptr_t>(a_.weight) % 16 == 0;
-            ops.read({"weight", reinterpret_cast<const std::byte*>(a_.weight),
-                      std::int64_t{a_.k} * 4, {1, 1, 1}, {0, 0, 0}},
+            ops.read({"weight",
+                      reinterpret_cast<const std::byte*>(a_.weight),
+                      std::int64_t{a_.k} * 4,
+                      {1, 1, 1},
+                      {0, 0, 0}},
                      a_.weight_early);
         }
         see("sum", a_.sum, a_.sum_at, true);
@@ -191,8 +138,8 @@ class row_launch {
     }
 
     const float* row_of(const float* p, const row_strides& at, int r) const {
-        return offset(p, r % a_.n1 * at.nb1 + r / a_.n1 % a_.n2 * at.nb2 +
-                             r / a_.n1 / a_.n2 * at.nb3);
+        return offset(p,
+                      r % a_.n1 * at.nb1 + r / a_.n1 % a_.n2 * at.nb2 + r / a_.n1 / a_.n2 * at.nb3);
     }
 
     /// The value of a row; x + residual is written on the way.
@@ -231,7 +178,8 @@ class row_launch {
         for (int r = 0; r < rows; ++r) {
             const float* x = all.data() + std::int64_t{r} * a_.quant_k;
             if (layout == format::q8_1) {
-                scalar::quantize(layout, x, a_.quant_k, to + std::int64_t{r} * a_.quant_blocks * 36);
+                scalar::quantize(layout, x, a_.quant_k,
+                                 to + std::int64_t{r} * a_.quant_blocks * 36);
                 continue;
             }
             const int blocks = (a_.quant_k + 127) / 128;
@@ -285,8 +233,11 @@ class matvec_launch {
     }
     operand_range result(const char* name, const matvec_member& m, const void* p, std::int64_t nb1,
                          std::int64_t nb2) const {
-        return {name, static_cast<const std::byte*>(p), std::int64_t{m.rows} * 4,
-                {expert() ? a_.slots : a_.columns, tokens(), 1}, {nb1, nb2, 0},
+        return {name,
+                static_cast<const std::byte*>(p),
+                std::int64_t{m.rows} * 4,
+                {expert() ? a_.slots : a_.columns, tokens(), 1},
+                {nb1, nb2, 0},
                 static_cast<int>(&m - a_.member)};
     }
 
@@ -302,11 +253,15 @@ class matvec_launch {
         operands ops(machine_);
         ops.read(flat("activation", a_.x, rows * a_.x_bytes));
         if (expert())
-            ops.read({"ids", reinterpret_cast<const std::byte*>(a_.ids), a_.slots * 4,
-                      {tokens(), 1, 1}, {a_.ids_nb1, 0, 0}});
+            ops.read({"ids",
+                      reinterpret_cast<const std::byte*>(a_.ids),
+                      a_.slots * 4,
+                      {tokens(), 1, 1},
+                      {a_.ids_nb1, 0, 0}});
         int band = 0;
         for (int m = 0; m < a_.members; ++m) judge(a_.member[m], ops, band);
-        demand(a_.bands == band && blocks_ == static_cast<unsigned>(band * (expert() ? a_.columns : 1)),
+        demand(a_.bands == band &&
+                   blocks_ == static_cast<unsigned>(band * (expert() ? a_.columns : 1)),
                "blocks that are not its bands");
         static constexpr const char* element_wise[] = {"residual", nullptr};
         ops.check(element_wise);
@@ -315,7 +270,8 @@ class matvec_launch {
     void judge(const matvec_member& m, operands& ops, int& band) const {
         const catena::policy& p = row_.numbers;
         demand(row_.computes.weights.has(m.type), "a format that the row does not read");
-        demand(row_.computes.epilogue.contains(parts_of(m)), "an epilogue that the row does not do");
+        demand(row_.computes.epilogue.contains(parts_of(m)),
+               "an epilogue that the row does not do");
         demand(m.up == nullptr || p.rows % 2 == 0, "a pair of matrices for an odd number of rows");
         demand(m.dst != nullptr || m.q8_1 != nullptr, "a member whose result goes nowhere");
         demand(m.first_band == band, "bands that are not numbered over the members");
@@ -338,13 +294,17 @@ class matvec_launch {
         demand(last <= m.weight_bytes, "a weight that is larger than its tensor");
         for (const float* bias : {m.bias, m.up_bias})
             if (bias != nullptr)
-                ops.read({"bias", reinterpret_cast<const std::byte*>(bias), std::int64_t{m.rows} * 4,
-                          {matrices, 1, 1}, {m.bias_nb1, 0, 0}});
+                ops.read({"bias",
+                          reinterpret_cast<const std::byte*>(bias),
+                          std::int64_t{m.rows} * 4,
+                          {matrices, 1, 1},
+                          {m.bias_nb1, 0, 0}});
         if (m.residual != nullptr)
             ops.read(result("residual", m, m.residual, m.residual_nb1, m.residual_nb2));
         if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
         if (m.q8_1 != nullptr)
-            ops.write(flat("quantized result", m.q8_1, a_.columns * catena::q8_1_row_bytes(m.rows)));
+            ops.write(
+                flat("quantized result", m.q8_1, a_.columns * catena::q8_1_row_bytes(m.rows)));
     }
 
     void column(const matvec_member& m, int c) const {
@@ -360,8 +320,8 @@ class matvec_launch {
         scalar::decode(format::q8_1, blocks, 36, a_.k, x.data());
         std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch;
         const auto product = [&](const void* weight, int r) {
-            const auto* at = static_cast<const std::byte*>(weight) + matrix * m.expert_bytes +
-                             r * m.row_bytes;
+            const auto* at =
+                static_cast<const std::byte*>(weight) + matrix * m.expert_bytes + r * m.row_bytes;
             return scalar::dot(weight_pool::decoded(m.type, at, a_.k, scratch), x.data(), a_.k);
         };
         for (int r = 0; r < m.rows; ++r) {

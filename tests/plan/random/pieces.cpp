@@ -12,7 +12,8 @@ void growth::keep(id value) {
     if (!fits) return strays_.push_back(value);
     if (ne(value, 1) != columns_) value = g_.reshape(value, {k_, columns_});
     const id before = recent();
-    if (!one_in(5)) value = one_in(2) ? binary(op::add, value, before) : binary(op::add, before, value);
+    if (!one_in(5))
+        value = one_in(2) ? binary(op::add, value, before) : binary(op::add, before, value);
     hidden_.push_back(value);
 }
 
@@ -76,7 +77,8 @@ void growth::feed_forward() {
 }
 
 void growth::experts() {
-    const std::int64_t count = 4 + below(3), used = 1 + below(2), rows = any<std::int64_t>({32, 256});
+    const std::int64_t count = 4 + below(3), used = 1 + below(2),
+                       rows = any<std::int64_t>({32, 256});
     const id x = normed(recent());
     const id odds = g_.mul_mat(leaf(format::f32, {k_, count}), x);
     id ids = catena::no_tensor;
@@ -108,7 +110,8 @@ void growth::experts() {
 void growth::gated_value() {
     const id x = recent();
     const id from = one_in(2) ? normed(x) : recent();
-    const id open = unary(one_in(2) ? sub_op::sigmoid : sub_op::silu, after_matmul(matmul(from, k_), from));
+    const id open =
+        unary(one_in(2) ? sub_op::sigmoid : sub_op::silu, after_matmul(matmul(from, k_), from));
     const id y = one_in(2) ? binary(op::mul, x, open) : binary(op::mul, open, x);
     keep(after_matmul(matmul(y, k_), y));
 }
@@ -145,7 +148,8 @@ void growth::cache() {
     id written = catena::no_tensor;
     if (one_in(2)) {
         const id cells = input(format::i64, {columns_}, 20);
-        written = write(g_.node(op::set_rows, format::f32, {k_, 600}, {value, cells, store}), store, store);
+        written = write(g_.node(op::set_rows, format::f32, {k_, 600}, {value, cells, store}), store,
+                        store);
     } else {
         const id part = g_.view(store, {k_, columns_}, k_ * 4 * below(8));
         written = write(g_.node(op::cpy, format::f32, {k_, columns_}, {value, part}), store, part);
@@ -225,7 +229,8 @@ void growth::odd_matmul() {
             break;
         }
         case 2: {  // a weight for each of two batches, or one for both
-            const id two = columns_ % 2 == 0 ? g_.reshape(x, {k_, columns_ / 2, 2}) : mix({x}, {k_, 1, 2});
+            const id two =
+                columns_ % 2 == 0 ? g_.reshape(x, {k_, columns_ / 2, 2}) : mix({x}, {k_, 1, 2});
             strays_.push_back(g_.mul_mat(weight(k_, 32, 1 + below(2)), two));
             break;
         }
@@ -286,13 +291,19 @@ void growth::odd_value() {
 void growth::run() {
     for (int pieces = 1 + below(one_in(4) ? 8 : 4); pieces > 0; --pieces) {
         switch (below(16)) {
-            case 0: case 1: case 2:
+            case 0:
+            case 1:
+            case 2:
                 attention();
                 break;
-            case 3: case 4: case 5: case 6:
+            case 3:
+            case 4:
+            case 5:
+            case 6:
                 feed_forward();
                 break;
-            case 7: case 8:
+            case 7:
+            case 8:
                 experts();
                 break;
             case 9:
@@ -304,7 +315,8 @@ void growth::run() {
             case 11:
                 cache();
                 break;
-            case 12: case 13:
+            case 12:
+            case 13:
                 odd_norm();
                 break;
             case 14:

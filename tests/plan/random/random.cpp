@@ -42,8 +42,9 @@ tally check_seeds(const catena::table& rows, unsigned graphs) {
             fault = now;
         }
     }
-    INFO(failed << " of " << last - first << " graphs fail; the smallest is CATENA_RANDOM_SEED="
-                << smallest << "\n" << fault << "\nall that fail:" << seeds);
+    INFO(failed << " of " << last - first
+                << " graphs fail; the smallest is CATENA_RANDOM_SEED=" << smallest << "\n"
+                << fault << "\nall that fail:" << seeds);
     CHECK(failed == 0);
     return met;
 }

@@ -1,0 +1,73 @@
+// What a launch reads and writes, judged: nothing outside the tensors, nothing over another
+// thread's.
+#pragma once
+
+#include "memory.hpp"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace catena_test {
+
+/// A tensor as a launch sees it: rows of `bytes`, n[0] * n[1] * n[2] of them.
+struct operand_range {
+    const char* name;
+    const std::byte* first;
+    std::int64_t bytes, n[3], nb[3];
+    int owner = 0;  ///< member of a group
+
+    std::int64_t extent() const {
+        std::int64_t last = bytes;
+        for (int d = 0; d < 3; ++d) last += (n[d] - 1) * nb[d];
+        return last;
+    }
+    bool meets(const operand_range& o) const {
+        return first < o.first + o.extent() && o.first < first + extent();
+    }
+    bool same_place(const operand_range& o) const {
+        bool same = first == o.first && bytes == o.bytes;
+        for (int d = 0; d < 3; ++d)
+            same = same && n[d] == o.n[d] && (n[d] == 1 || nb[d] == o.nb[d]);
+        return same;
+    }
+};
+
+/// What a step writes must not meet what another thread reads or writes.
+class operands {
+  public:
+    explicit operands(machine& m) : machine_(m) {}
+
+    void read(const operand_range& r, bool early = false) {
+        machine_.reads(r.name, r.first, r.extent(), early);
+        read_.push_back(r);
+    }
+    void write(const operand_range& r) {
+        machine_.writes(r.name, r.first, r.extent());
+        written_.push_back(r);
+    }
+    /// `element_wise`: inputs whose elements are read by the threads that write their like.
+    void check(const char* const* element_wise) {
+        for (std::size_t i = 0; i < written_.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j)
+                if (written_[i].meets(written_[j])) clash(written_[i], written_[j]);
+            for (const operand_range& r : read_) {
+                bool allowed = false;
+                for (const char* const* e = element_wise; *e != nullptr; ++e)
+                    allowed = allowed || std::strcmp(*e, r.name) == 0;
+                allowed = allowed && written_[i].owner == r.owner && written_[i].same_place(r);
+                if (written_[i].meets(r) && !allowed) clash(written_[i], r);
+            }
+        }
+    }
+
+  private:
+    machine& machine_;
+    std::vector<operand_range> read_, written_;
+
+    void clash(const operand_range& a, const operand_range& b) {
+        machine_.blame(std::string(a.name) + " of a step lies over its own " + b.name);
+    }
+};
+
+}  // namespace catena_test
