@@ -20,17 +20,22 @@ struct mode {
     catena::options options;
     int slice = 0;           ///< nodes per slice; 0: the graph in one
     bool tells_uses = true;  ///< does the engine hand over use counts of the whole graph?
+    bool optimize = false;   ///< is the graph reordered before it is allocated?
 };
 
 struct outcome {
     std::string failure;  ///< empty: every launch succeeded
     int steps = 0;
-    int covered = 0;  ///< nodes that steps took over
-    int elided = 0;   ///< nodes whose result was never written
-    int matmuls = 0;  ///< quantized matmuls that steps took over
+    int covered = 0;                                  ///< nodes that steps took over
+    int elided = 0;                                   ///< nodes whose result was never written
+    int matmuls = 0;                                  ///< quantized matmuls that steps took over
+    int launches = 0;                                 ///< of steps that compute quantized matmuls
+    std::size_t memory = 0;                           ///< bytes that ggml-alloc needs for the nodes
+    std::int64_t workspace = 0, workspace_bound = 0;  ///< bound: as optimize says
     std::vector<std::vector<std::byte>>
-        produced;               ///< per node, right after it was made; empty: elided, or a view
-    std::vector<bool> by_step;  ///< per node: a step wrote it, not the engine
+        produced;                 ///< per node, right after it was made; empty: elided, or a view
+    std::vector<bool> by_step;    ///< per node: a step wrote it, not the engine
+    std::vector<bool> by_matmul;  ///< per node: that step computes quantized matmuls
 };
 
 /// Allocates the graph with ggml-alloc, which reuses memory, and runs it.
@@ -45,7 +50,10 @@ struct verdict {
 /// Runs `reference`, the same graph with memory of its own for every tensor, on ggml's CPU backend:
 /// each node on the very values that `run` had, so that each is judged alone. What the engine
 /// computed must be equal bit by bit, since a step that overwrites what a later node reads shows
-/// there; norms must come to an NMSE of 1e-7, matmuls to 5e-4, as in ggml's own tests.
+/// there; what a row step makes must come to an NMSE of 1e-7, what a step of matmuls makes, with
+/// all that it does to their results, to 5e-4, as in ggml's own tests. A result that was never
+/// written cannot be put in the reference's place: the errors of its matmuls, whose NMSEs add up,
+/// are allowed to whoever read it.
 verdict judge(graph& reference, const outcome& seen);
 
 /// Normalised mean squared error of f32 values.
