@@ -284,6 +284,35 @@ TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", 
     CHECK(p.args(0, room).row.q8_1 == nullptr);
 }
 
+TEST_CASE("a GLU may lie over the activation that its own gate and up read", "[epilogue]") {
+    ffn_case c;
+    c.g.share(c.value, c.mul);
+    CHECK(steps_of(planned(c.g)) == "1: 0 1, 2: 2 3 4, 5: 5");
+}
+
+TEST_CASE("a GLU over an activation that is still read as f32 is not written early",
+          "[epilogue]") {
+    norm_case c;
+    const id gate = c.g.matmul(format::q4_K, 512, c.mul);
+    const id router = c.g.other({c.mul});
+    const id up = c.g.matmul(format::q4_K, 512, c.mul);
+    const id value = c.g.glu(gate, up);
+    c.g.share(value, c.mul);
+    c.g.other({value, router});
+    const plan p = planned(c.g);
+    CHECK_FALSE(p.at(1).elided);
+    CHECK(steps_of(p) == "1: 0 1, 5: 2 4 5");  // where the GLU stands
+}
+
+TEST_CASE("a norm whose input shares memory with a reading matmul's result stays right",
+          "[epilogue]") {
+    norm_case c;
+    const id out = c.g.matmul(format::q4_K, 512, c.mul);
+    c.g.share(out, c.x);
+    c.g.other({out});
+    CHECK(steps_of(planned(c.g)) == "1: 0 1, 2: 2");
+}
+
 TEST_CASE("no step spans two streams", "[epilogue]") {
     ffn_case c;
     c.g[c.up].stream = 1;
