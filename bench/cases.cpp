@@ -94,11 +94,15 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
             const std::int64_t bytes = std::int64_t{4} * k * rows;
             row_args args;
             args.x = reinterpret_cast<float*>(deal.input(bytes));
+            if (computes.value == value_kind::glu) {
+                args.gate = reinterpret_cast<float*>(deal.input(bytes));
+                args.function = gate_function::silu;
+            }
             if (computes.scale) args.weight = reinterpret_cast<float*>(deal.input(4 * k));
             if (p.needs.emits.has(format::f32))
                 args.f32 = reinterpret_cast<float*>(deal.output(bytes));
             args.q8_1 = deal.output(q8_1_row_bytes(k) * rows);
-            args.x_at = args.f32_at = {4 * k, bytes, bytes};
+            args.x_at = args.gate_at = args.f32_at = {4 * k, bytes, bytes};
             args.k = args.quant_k = k;
             args.rows = args.n1 = rows;
             args.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(k));
@@ -126,6 +130,7 @@ void add_matvec_cases(std::vector<row_case>& to, const table& t, int index, cons
     for (const matvec_shape& shape : matvec_shapes) {
         problem p;
         p.needs = r.computes;
+        p.needs.epilogue = {};
         p.k = shape.k;
         p.columns = r.numbers.columns;
         for (const int rows : shape.members) {
@@ -143,14 +148,13 @@ void add_matvec_cases(std::vector<row_case>& to, const table& t, int index, cons
             args.band_rows = band;
             args.weights_early = true;
             for (int i = 0; i < p.member_count; ++i) {
-                const auto [type, rows, experts] = p.member[i];
                 matvec_member& m = args.member[args.members++];
-                m.type = type;
-                m.rows = rows;
-                m.row_bytes = row_bytes(type, p.k);
-                m.weight_bytes = m.row_bytes * rows;
+                m.type = p.member[i].type;
+                m.rows = p.member[i].rows;
+                m.row_bytes = row_bytes(m.type, p.k);
+                m.weight_bytes = m.row_bytes * m.rows;
                 m.weight = deal.input(m.weight_bytes);
-                m.dst_nb1 = std::int64_t{4} * rows;
+                m.dst_nb1 = std::int64_t{4} * m.rows;
                 m.dst = reinterpret_cast<float*>(deal.output(m.dst_nb1 * p.columns));
                 m.first_band = args.bands;
                 args.bands += bands_of(p.member[i], band);
