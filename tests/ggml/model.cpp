@@ -53,6 +53,7 @@ model::model(const architecture& a, unsigned seed) : shape_(a), context_(context
             add(layer + "lora_a", GGML_TYPE_F32, a.hidden, a.lora_rank);
             add(layer + "lora_b", GGML_TYPE_F32, a.lora_rank, q_size);
         }
+        if (a.absorbed) add(layer + "absorb", GGML_TYPE_Q8_0, a.head_size, a.head_size, a.heads);
         add(layer + "ffn_norm", GGML_TYPE_F32, a.hidden);
         const int copies = a.experts > 0 ? a.experts : 1;
         if (a.experts > 0) add(layer + "router", GGML_TYPE_F32, a.hidden, a.experts);
@@ -180,6 +181,12 @@ ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
     ggml_context* c = nodes_.get();
     const architecture& a = model_.shape();
     ggml_tensor* q = ggml_mul_mat(c, model_.weight(layer + "q"), x);
+    if (a.precise) q->op_params[0] = GGML_PREC_F32;
+    if (a.absorbed) {
+        q = ggml_permute(c, ggml_reshape_3d(c, q, a.head_size, a.heads, tokens_), 0, 2, 1, 3);
+        q = ggml_mul_mat(c, model_.weight(layer + "absorb"), q);
+        q = ggml_cont_2d(c, ggml_permute(c, q, 0, 2, 1, 3), a.head_size * a.heads, tokens_);
+    }
     if (a.lora_rank > 0) {
         ggml_tensor* low = ggml_mul_mat(c, model_.weight(layer + "lora_a"), x);
         ggml_tensor* delta = ggml_mul_mat(c, model_.weight(layer + "lora_b"), low);

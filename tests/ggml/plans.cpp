@@ -46,6 +46,14 @@ architecture with_lora() {
     return a;
 }
 
+/// What must be left alone beside what need not be.
+architecture latent() {
+    architecture a;
+    a.precise = true;
+    a.absorbed = true;
+    return a;
+}
+
 struct subject {
     const char* name;
     architecture (*shape)();
@@ -55,16 +63,19 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"llama q8_0, flash attention", llama_q8_0},
                                 {"qwen3, norms per head", qwen3},
                                 {"qwen3moe", qwen3_moe},
-                                {"llama with a LoRA", with_lora}};
+                                {"llama with a LoRA", with_lora},
+                                {"a precise Q, a matrix for each head", latent}};
 
-/// Quantized matmuls of a graph: those that a plan could take over.
+/// A quantized matmul that a plan takes over: no precision is asked for, no batch of weights.
+bool is_served(const ggml_tensor* t) {
+    if (t->op != GGML_OP_MUL_MAT && t->op != GGML_OP_MUL_MAT_ID) return false;
+    const bool batched = t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] > 1;
+    return ggml_is_quantized(t->src[0]->type) && t->op_params[0] == 0 && !batched;
+}
+
 int quantized_matmuls(const graph& g) {
     int n = 0;
-    for (int i = 0; i < g.size(); ++i) {
-        const ggml_tensor* t = g.node(i);
-        n += (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) &&
-             ggml_is_quantized(t->src[0]->type);
-    }
+    for (int i = 0; i < g.size(); ++i) n += is_served(g.node(i));
     return n;
 }
 
@@ -161,8 +172,7 @@ int wanted_launches(const graph& g) {
     std::set<std::tuple<const ggml_tensor*, int, const ggml_tensor*>> groups;
     for (int i = 0; i < g.size(); ++i) {
         const ggml_tensor* t = g.node(i);
-        if (t->op != GGML_OP_MUL_MAT && t->op != GGML_OP_MUL_MAT_ID) continue;
-        if (!ggml_is_quantized(t->src[0]->type)) continue;
+        if (!is_served(t)) continue;
         const ggml_tensor* x = t->src[1];
         while (x->op == GGML_OP_RESHAPE || x->op == GGML_OP_VIEW) x = x->src[0];
         groups.insert({x, t->op, t->src[2]});
