@@ -5,6 +5,7 @@
 
 #include "catena/format/format.hpp"
 
+#include <cstring>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -65,7 +66,8 @@ struct matvec_output {
     bytes q8_1;              ///< padded rows, one for each column
 
     bool operator==(const matvec_output& other) const {  // a NaN is equal to itself
-        return to_bytes(f32) == to_bytes(other.f32) && q8_1 == other.q8_1;
+        return f32.size() == other.f32.size() && q8_1 == other.q8_1 &&
+               std::memcmp(f32.data(), other.f32.data(), f32.size() * sizeof(float)) == 0;
     }
 };
 using matvec_outputs = std::vector<matvec_output>;  ///< per member
