@@ -5,8 +5,8 @@
 
 #include "catena/format/format.hpp"
 
-#include <cstring>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -66,7 +66,8 @@ struct matvec_output {
     bytes q8_1;              ///< padded rows, one for each column
 
     bool operator==(const matvec_output& other) const {  // a NaN is equal to itself
-        return f32.size() == other.f32.size() && q8_1 == other.q8_1 &&
+        if (f32.size() != other.f32.size() || q8_1 != other.q8_1) return false;
+        return f32.empty() ||
                std::memcmp(f32.data(), other.f32.data(), f32.size() * sizeof(float)) == 0;
     }
 };
