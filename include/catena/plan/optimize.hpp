@@ -55,7 +55,7 @@ class order_builder {
             const auto first = static_cast<std::int32_t>(order_.size()) - 1;
             emit_followers(i, first);
             for (const std::int32_t m : members) {
-                if (emitted_[at(m)] != 0 || !emit_names(view_.node(m).src[1], first)) continue;
+                if (emitted_[at(m)] != 0 || !emit_names(view_.node(m).src[1])) continue;
                 emit(m);
                 emit_followers(m, first);
             }
@@ -113,12 +113,12 @@ class order_builder {
 
     /// Moves the nodes that only rename, behind which `name` lies, to here. False: it reads
     /// something that is not made yet.
-    bool emit_names(std::int32_t name, std::int32_t first) {
+    bool emit_names(std::int32_t name) {
         const std::int32_t p = g_.position(name);
         if (p < 0 || emitted_[at(p)] != 0) return true;
         if (!launches_nothing(view_.node(p).kind)) return false;
         for (const std::int32_t s : view_.node(p).src)
-            if (s != no_tensor && !emit_names(s, first)) return false;
+            if (s != no_tensor && !emit_names(s)) return false;
         emit(p);
         return true;
     }
