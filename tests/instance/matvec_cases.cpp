@@ -11,13 +11,6 @@ using namespace catena;
 
 namespace {
 
-std::vector<format> formats_in(format_set set) {
-    std::vector<format> out;
-    for (int f = 1; f < format_count; ++f)
-        if (set.has(static_cast<format>(f))) out.push_back(static_cast<format>(f));
-    return out;
-}
-
 int largest_block(const std::vector<format>& formats) {
     int unit = 0;
     for (const format f : formats) unit = std::max(unit, info(f).block_elements);

@@ -9,13 +9,6 @@ using namespace catena;
 
 namespace {
 
-std::vector<format> formats_in(format_set set) {
-    std::vector<format> out;
-    for (int f = 1; f < format_count; ++f)
-        if (set.has(static_cast<format>(f))) out.push_back(static_cast<format>(f));
-    return out;
-}
-
 constexpr format_set quantized =
     format_set::of(format::q8_1) | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4;
 

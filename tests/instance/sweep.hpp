@@ -9,6 +9,13 @@
 
 namespace catena_test {
 
+inline std::vector<catena::format> formats_in(catena::format_set set) {
+    std::vector<catena::format> out;
+    for (int f = 1; f < catena::format_count; ++f)
+        if (set.has(static_cast<catena::format>(f))) out.push_back(static_cast<catena::format>(f));
+    return out;
+}
+
 std::vector<row_case> row_cases(const catena::computation& computes, const catena::policy& numbers);
 std::vector<matvec_case> matvec_cases(const catena::computation& computes,
                                       const catena::policy& numbers);

@@ -183,7 +183,6 @@ class plan_builder {
         if (const std::int32_t v = find_position(step); v >= 0)
             return {{m.node(), reason::overlap, v}, {}};
 
-        p.from = p.until = step.launch_at;
         p.found = std::move(m);
         accept(std::move(step), std::move(row));
         group(f, add_place(f, std::move(p)));

@@ -15,9 +15,8 @@ namespace catena {
 struct place {
     std::int32_t chain = -1;  ///< index into the table's chains
     match found;
-    std::int32_t made_by = -1;    ///< step
-    format_set layouts;           ///< in which it is quantized
-    std::int32_t from = 0, until = 0;  ///< launch positions of the first and last step that need it
+    std::int32_t made_by = -1;  ///< step
+    format_set layouts;         ///< in which it is quantized
 };
 
 /// One output of a group's step.

@@ -229,8 +229,6 @@ inline void plan_builder::open_step(const family& f, std::int32_t place,
         taken.push_back(std::move(a));
         o = left.erase(o);
     }
-    const std::int32_t launch_at = step.launch_at;
-    places_[at(place)].until = std::max(places_[at(place)].until, launch_at);
     const std::int32_t index = accept(std::move(step), std::move(d));
     for (std::size_t i = 0; i < taken.size(); ++i) {
         if (!taken[i].quantized) continue;
@@ -238,7 +236,6 @@ inline void plan_builder::open_step(const family& f, std::int32_t place,
         made.found = std::move(*taken[i].value);
         made.made_by = index;
         made.layouts = format_set::of(format::q8_1);
-        made.from = made.until = launch_at;
         const std::int32_t p = add_place(f, std::move(made));
         drafts_[at(index)].outputs[i].makes = p;
         group(f, p);
