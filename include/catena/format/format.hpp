@@ -24,6 +24,7 @@ enum class format_role : std::uint8_t {
     X(q8_1, 32, 36, activation)                                                                    \
     X(q8_1_mmq_d4, 128, 144, activation)                                                           \
     X(q8_1_mmq_ds4, 128, 144, activation)                                                          \
+    X(q8_1_mmq_d2s6, 128, 144, activation)                                                         \
     X(q8_0, 32, 34, weight)                                                                        \
     X(q4_0, 32, 18, weight)                                                                        \
     X(q4_K, 256, 144, weight)                                                                      \
@@ -49,6 +50,7 @@ enum class format_role : std::uint8_t {
     X(iq1_m, 256, 56, weight)                                                                      \
     X(tq1_0, 256, 54, weight)                                                                      \
     X(tq2_0, 256, 66, weight)                                                                      \
+    X(fp8_e4m3, 1, 1, weight)                                                                      \
     X(i8, 1, 1, index)                                                                             \
     X(i16, 1, 2, index)                                                                            \
     X(i32, 1, 4, index)                                                                            \
@@ -108,7 +110,8 @@ struct codec {};
 /// Elements of a stored row of k: rows of activations are padded with zeros to a multiple of 512,
 /// as ggml-cuda does.
 CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
-    const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 || f == format::q8_1_mmq_ds4;
+    const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 ||
+                        f == format::q8_1_mmq_ds4 || f == format::q8_1_mmq_d2s6;
     return padded ? (k + 511) / 512 * 512 : k;
 }
 
