@@ -1,6 +1,6 @@
 // A kernel per skeleton and one that uses every operation of `real`, for tests that read what nvcc
-// makes of them. EVERY_METHOD: one streaming kernel per copy method that the arch has, and nothing
-// else.
+// makes of them. EVERY_METHOD: one streaming kernel per copy method that the arch has, and one that
+// uses both mma, and nothing else.
 #include "catena/exec/cuda.cuh"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
@@ -53,6 +53,20 @@ __device__ void stream_body(exec::cuda& x, const stream_args& a) {
         exec::cuda x;                                                                             \
         stream_body<copy_method::method, 4>(x, a);                                                \
     }
+
+/// Both mma.
+__global__ void mma_kernel(const unsigned* in, int* out) {
+    exec::cuda x;
+    const int lane = x.lane();
+    const unsigned a[4] = {x.load(in + lane), x.load(in + 32 + lane), x.load(in + 64 + lane),
+                           x.load(in + 96 + lane)};
+    const unsigned half[2] = {a[0], a[1]};
+    const unsigned b[2] = {x.load(in + 128 + lane), x.load(in + 160 + lane)};
+    int d[4] = {};
+    x.mma(d, a, b);
+    x.mma(d, half, b[1]);
+    for (int i = 0; i < 4; ++i) x.store(out + 4 * lane + i, d[i]);
+}
 
 STREAM_KERNEL(plain)
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800

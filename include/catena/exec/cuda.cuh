@@ -69,6 +69,31 @@ class cuda {
         return __funnelshift_r(lo, hi, bits);
     }
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    __device__ void mma(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) const {
+        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    }
+    __device__ void mma(int (&d)[4], const unsigned (&a)[2], unsigned b) const {
+        asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 "
+            "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+            : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(b));
+    }
+#else
+    // The fragments of m8n8k16 are the quarters of these.
+    __device__ void mma(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) const {
+        mma(d, {a[0], a[1]}, b[0]);
+        mma(d, {a[2], a[3]}, b[1]);
+    }
+    __device__ void mma(int (&d)[4], const unsigned (&a)[2], unsigned b) const {
+        mma_of_8_rows(d[0], d[1], a[0], b);
+        mma_of_8_rows(d[2], d[3], a[1], b);
+    }
+#endif
+
     /// Waits until the kernels before this one have completed, wherever their trigger stood.
     __device__ void grid_wait() const {
 #if __CUDA_ARCH__ >= 900
@@ -88,6 +113,14 @@ class cuda {
     }
 
   private:
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    __device__ static void mma_of_8_rows(int& d0, int& d1, unsigned a, unsigned b) {
+        asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+r"(d0), "+r"(d1)
+            : "r"(a), "r"(b));
+    }
+#endif
+
     unsigned shared_used_ = 0;
 };
 

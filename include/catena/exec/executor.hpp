@@ -36,9 +36,18 @@ concept weight_stream = requires(S s, int stage, int bytes, void* dst, const voi
 /// for the same arrays in the same sequence. A shuffle exchanges values but does not order memory:
 /// sync_warp does. In a dependent launch only weights may be read before `grid_wait`, and nothing
 /// written.
+///
+/// mma(d, a, b) is the warp's d += a * b of signed bytes, exact and wrapping: a of 16 rows by 32
+/// (a[4], b[2]) or 16 (a[2], b) of K, b of 8 columns. Every lane makes the call. A word holds four
+/// values next to each other in K; with g = lane / 4 and t = lane % 4, lane by lane
+///     a[0], a[1]: rows g and g + 8, K from 4t    a[2], a[3]: the same rows, K from 16 + 4t
+///     b[0] (b):   column g, K from 4t            b[1]:       column g, K from 16 + 4t
+///     d[0], d[1]: row g, columns 2t and 2t + 1   d[2], d[3]: row g + 8
+/// as the PTX ISA lays out mma.m16n8k32 and m16n8k16.
 template <class X>
 concept executor = requires(X x, int i, unsigned u, real r, float* f, const float* cf,
-                            std::uint16_t* h, const word4* cw, word4* w, word4 v) {
+                            std::uint16_t* h, const word4* cw, word4* w, word4 v, int (&d)[4],
+                            const unsigned (&a4)[4], const unsigned (&a2)[2]) {
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
     x.sync(), x.sync_warp();
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
@@ -48,6 +57,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     v = x.load16(cw), x.store16(w, v);           // any pointer to 16 aligned bytes
     i = x.dp4a(i, i, i);                         // c + four products of signed bytes
     u = x.funnel(u, u, u);                       // (hi:lo) >> (bits % 32), low word
+    x.mma(d, a4, a2), x.mma(d, a2, u);           // below
     x.grid_wait(), x.grid_trigger();
     requires weight_stream<decltype(x.template stream<copy_method::plain, 2>())>;
 };

@@ -114,6 +114,18 @@ class machine {
         return values[lane ^ mask];
     }
 
+    /// The lane's part of d += a * b, K = 16 * Steps.
+    template <int Steps>
+    void mma(thread& t, int (&d)[4], const unsigned* a, const unsigned* b, site at) {
+        check_meeting(t, meeting::mma, 16 * Steps, at);
+        auto& warp = scheduler_.warp_of(t);
+        auto& operands = warp.operands[warp.round & 1];
+        const int lane = t.id % scheduler::warp_lanes;
+        operands.put<Steps>(lane, a, b);
+        scheduler_.meet_warp(t, meeting::mma, 16 * Steps, at);
+        operands.add_product<Steps>(lane, d);
+    }
+
     void grid_wait(thread& t) { grid_waited_ = t.past_grid_wait = true; }
 
     // ---- memory ----

@@ -5,6 +5,7 @@
 
 #include "catena/exec/host/fiber.hpp"
 #include "catena/exec/host/finding.hpp"
+#include "catena/exec/host/mma.hpp"
 #include "catena/exec/host/stamp.hpp"
 
 #include <cstddef>
@@ -16,12 +17,20 @@
 namespace catena::exec {
 
 /// Where a thread can wait for others.
-enum class meeting : std::uint8_t { none, sync, sync_warp, shuffle, stream_wait, stream_release };
+enum class meeting : std::uint8_t {
+    none,
+    sync,
+    sync_warp,
+    shuffle,
+    mma,
+    stream_wait,
+    stream_release
+};
 
 struct thread : fiber {
     int id = 0;
     meeting waits = meeting::none;
-    int detail = 0;  ///< the shuffle's mask, the stream's stage
+    int detail = 0;  ///< the shuffle's mask, the mma's K, the stream's stage
     bool returned = false;
     bool past_grid_wait = false;  ///< may write, and read what is not constant
     site at;                      ///< where it waits
@@ -38,6 +47,8 @@ inline std::string spell(meeting what, int detail) {
             return "sync_warp";
         case meeting::shuffle:
             return "shuffle_xor" + argument;
+        case meeting::mma:
+            return "mma of K " + std::to_string(detail);
         case meeting::stream_wait:
             return "stream wait" + argument;
         case meeting::stream_release:
@@ -76,8 +87,9 @@ class scheduler {
         int first = 0;                ///< thread that arrived first
         unsigned round = 0;           ///< meetings held
         std::uint32_t step = 0;       ///< warp barriers since the block barrier
-        unsigned values[2][32] = {};  ///< of a shuffle, in the round's half: the next one may begin
-                                      ///< while slow lanes still read
+        // Of a shuffle or mma, in the round's half: the next may begin while slow lanes still read.
+        unsigned values[2][warp_lanes] = {};
+        mma_operands operands[2] = {};
     };
 
     /// Runs `entry` on a fiber per thread. It finds its thread by `arrive` and ends in `finish`.

@@ -125,6 +125,13 @@ class host {
         return static_cast<unsigned>((std::uint64_t{hi} << 32 | lo) >> (bits & 31));
     }
 
+    void mma(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], site at = CATENA_HERE) {
+        machine_.mma<2>(thread_, d, a, b, at);
+    }
+    void mma(int (&d)[4], const unsigned (&a)[2], unsigned b, site at = CATENA_HERE) {
+        machine_.mma<1>(thread_, d, a, &b, at);
+    }
+
     void grid_wait() { machine_.grid_wait(thread_); }
     void grid_trigger() {}
 
