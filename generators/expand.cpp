@@ -65,6 +65,12 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
     return sets;
 }
 
+bool in_every_build(const arch& target, const computation& c) {
+    const std::string name = target.name;
+    return name == "host" || name == "sm_90" || c.kind == skeleton::row ||
+           c.weights == format_set::of(format::q4_K);
+}
+
 std::string family(const computation& c) {
     if (c.kind == skeleton::row) return "row";
     return "matvec_" + formats_part(c.weights);

@@ -29,6 +29,11 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
 std::vector<instance_set> expand(const std::vector<computation>& computations,
                                  const registers_by_name& registers);
 
+/// Is the row run and compiled by every build? All of the host and of sm_90; of every other arch the
+/// row skeleton and one weight format, for the bodies are the same and only the policies differ.
+/// CATENA_EVERY_ROW brings the others.
+bool in_every_build(const arch& target, const computation& c);
+
 /// The file that a row is compiled in, without its ending: "row", "matvec_q4_K_q6_K".
 std::string family(const computation& c);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <tuple>
 
 namespace catena::generator {
@@ -72,21 +73,23 @@ std::string all_header(const std::vector<instance_set>& sets) {
 }
 
 std::string sources_cmake(const std::vector<rendered_file>& files) {
-    std::string out = "# The sources of every instance set, relative to instances/.\n";
+    std::map<std::string, std::string> lists;
     const std::string root = "instances/";
-    std::string last;
     for (const rendered_file& file : files) {
         if (file.path.compare(0, root.size(), root) != 0) continue;
         const std::string name = file.path.substr(root.size());
-        const std::string arch = name.substr(0, name.find('/'));
         const std::string ending = name.substr(name.rfind('.') + 1);
         if (ending != "cpp" && ending != "cu") continue;
-        const std::string list = "catena_" + arch + (ending == "cu" ? "_kernels" : "_sources");
-        if (list != last) out += (last.empty() ? "" : ")\n") + std::string("set(") + list + "\n";
-        out += "  " + name + "\n";
-        last = list;
+        const std::string arch = name.substr(0, name.find('/'));
+        const bool other = name.find("/other_") != std::string::npos;
+        lists["catena_" + arch +
+              (ending == "cu" ? "_kernels"
+               : other        ? "_other_sources"
+                              : "_sources")] += "  " + name + "\n";
     }
-    return out + ")\n";
+    std::string out = "# The sources of every instance set, relative to instances/.\n";
+    for (const auto& [name, sources] : lists) out += "set(" + name + "\n" + sources + ")\n";
+    return out;
 }
 
 }  // namespace

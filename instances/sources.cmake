@@ -1,27 +1,26 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2c9a0eb28579def7.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 763e58d718bbe2e9.
 # The sources of every instance set, relative to instances/.
+set(catena_host_other_sources
+  host/other_matvec_q4_0_0.cpp
+  host/other_matvec_q4_0_1.cpp
+  host/other_matvec_q4_K_q6_K_0.cpp
+  host/other_matvec_q4_K_q6_K_1.cpp
+  host/other_matvec_q6_K_0.cpp
+  host/other_matvec_q6_K_1.cpp
+  host/other_matvec_q8_0_0.cpp
+  host/other_matvec_q8_0_1.cpp
+)
 set(catena_host_sources
   host/matvec_q4_0_0.cpp
-  host/matvec_q4_0_1.cpp
-  host/matvec_q4_0_2.cpp
   host/matvec_q4_K_0.cpp
   host/matvec_q4_K_1.cpp
   host/matvec_q4_K_2.cpp
   host/matvec_q4_K_q6_K_0.cpp
-  host/matvec_q4_K_q6_K_1.cpp
-  host/matvec_q4_K_q6_K_2.cpp
   host/matvec_q6_K_0.cpp
-  host/matvec_q6_K_1.cpp
-  host/matvec_q6_K_2.cpp
   host/matvec_q8_0_0.cpp
-  host/matvec_q8_0_1.cpp
-  host/matvec_q8_0_2.cpp
   host/row_0.cpp
   host/row_1.cpp
   host/table.cpp
-)
-set(catena_sm_100_sources
-  sm_100/table.cpp
 )
 set(catena_sm_100_kernels
   sm_100/matvec_q4_0.cu
@@ -31,8 +30,8 @@ set(catena_sm_100_kernels
   sm_100/matvec_q8_0.cu
   sm_100/row.cu
 )
-set(catena_sm_120_sources
-  sm_120/table.cpp
+set(catena_sm_100_sources
+  sm_100/table.cpp
 )
 set(catena_sm_120_kernels
   sm_120/matvec_q4_0.cu
@@ -42,8 +41,8 @@ set(catena_sm_120_kernels
   sm_120/matvec_q8_0.cu
   sm_120/row.cu
 )
-set(catena_sm_75_sources
-  sm_75/table.cpp
+set(catena_sm_120_sources
+  sm_120/table.cpp
 )
 set(catena_sm_75_kernels
   sm_75/matvec_q4_0.cu
@@ -53,8 +52,8 @@ set(catena_sm_75_kernels
   sm_75/matvec_q8_0.cu
   sm_75/row.cu
 )
-set(catena_sm_80_sources
-  sm_80/table.cpp
+set(catena_sm_75_sources
+  sm_75/table.cpp
 )
 set(catena_sm_80_kernels
   sm_80/matvec_q4_0.cu
@@ -64,8 +63,8 @@ set(catena_sm_80_kernels
   sm_80/matvec_q8_0.cu
   sm_80/row.cu
 )
-set(catena_sm_86_sources
-  sm_86/table.cpp
+set(catena_sm_80_sources
+  sm_80/table.cpp
 )
 set(catena_sm_86_kernels
   sm_86/matvec_q4_0.cu
@@ -75,8 +74,8 @@ set(catena_sm_86_kernels
   sm_86/matvec_q8_0.cu
   sm_86/row.cu
 )
-set(catena_sm_89_sources
-  sm_89/table.cpp
+set(catena_sm_86_sources
+  sm_86/table.cpp
 )
 set(catena_sm_89_kernels
   sm_89/matvec_q4_0.cu
@@ -86,8 +85,8 @@ set(catena_sm_89_kernels
   sm_89/matvec_q8_0.cu
   sm_89/row.cu
 )
-set(catena_sm_90_sources
-  sm_90/table.cpp
+set(catena_sm_89_sources
+  sm_89/table.cpp
 )
 set(catena_sm_90_kernels
   sm_90/matvec_q4_0.cu
@@ -96,4 +95,7 @@ set(catena_sm_90_kernels
   sm_90/matvec_q6_K.cu
   sm_90/matvec_q8_0.cu
   sm_90/row.cu
+)
+set(catena_sm_90_sources
+  sm_90/table.cpp
 )

@@ -117,7 +117,7 @@ rows_by_order() {
         const table t = instances::on_host(instances::table_named(a.name));
         for (int i = 0; i < t.row_count; ++i) {
             const row& r = t.rows[i];
-            if (tested_on(r) != a.name) continue;
+            if (!runs(t, i) || tested_on(r) != a.name) continue;
             all[{r.computes.weights.bits, static_cast<int>(r.computes.value), r.computes.emits.bits,
                  r.order}]
                 .push_back(on_host(r.computes, r.numbers, t.kernels[i], row_name(t, i)));

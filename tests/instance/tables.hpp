@@ -18,6 +18,9 @@ inline bool has_row(const catena::table& t, const catena::row& wanted) {
     return false;
 }
 
+/// Was a host kernel compiled for the row? `host`: a table of instances::on_host.
+inline bool runs(const catena::table& host, int row) { return host.kernels[row] != nullptr; }
+
 /// The arch whose test runs the body of `r`: the first in the registry that has it.
 inline std::string tested_on(const catena::row& r) {
     for (const catena::arch& a : catena::arch_registry)

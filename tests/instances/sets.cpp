@@ -1,5 +1,5 @@
-// The sets as a program sees them: complete, legal, named once, and with a host kernel for every
-// row.
+// The sets as a program sees them: complete, legal, named once, and with the host kernels that
+// the build asks for.
 #include "expand.hpp"
 #include "policies.hpp"
 
@@ -96,13 +96,15 @@ TEST_CASE("Every row says where its numbers come from") {
         }
 }
 
-TEST_CASE("Every row of every set has a kernel on the host") {
+TEST_CASE("Every row that the build asks for has a kernel on the host") {
     for (const table& t : all_tables()) {
         const table host = instances::on_host(t);
         CHECK(host.launch == launch_host);
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));
-            CHECK(host.kernels[i] != nullptr);
+            const bool asked =
+                CATENA_EVERY_ROW || generator::in_every_build(*t.target, t.rows[i].computes);
+            if (asked) CHECK(host.kernels[i] != nullptr);
             CHECK(host.kernels[i] == reinterpret_cast<const void*>(instances::host_kernel_for(
                                          t.rows[i].computes, t.rows[i].numbers)));
         }

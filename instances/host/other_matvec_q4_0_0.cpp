@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d6895a787d5e3077.
-// Host kernels: matvec_q4_K_q6_K_1.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4222be2bd2bd195d.
+// Host kernels: other_matvec_q4_0_0.
 #include "catena/instances/host_instance.hpp"
 
-namespace catena::instances::host_matvec_q4_K_q6_K_1 {
+namespace catena::instances::host_other_matvec_q4_0_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_K) | format::q6_K, .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {
@@ -18,4 +18,4 @@ const host_instance kernels[8] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
 };
 
-}  // namespace catena::instances::host_matvec_q4_K_q6_K_1
+}  // namespace catena::instances::host_other_matvec_q4_0_0

@@ -1,8 +1,8 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d8f96fb616959c83.
-// Host kernels: matvec_q8_0_1.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c1a2b963ff0bc355.
+// Host kernels: other_matvec_q8_0_0.
 #include "catena/instances/host_instance.hpp"
 
-namespace catena::instances::host_matvec_q8_0_1 {
+namespace catena::instances::host_other_matvec_q8_0_0 {
 
 constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
@@ -18,4 +18,4 @@ const host_instance kernels[8] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
 };
 
-}  // namespace catena::instances::host_matvec_q8_0_1
+}  // namespace catena::instances::host_other_matvec_q8_0_0

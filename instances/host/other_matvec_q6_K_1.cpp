@@ -1,8 +1,8 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ce3ae4d74e17a9e4.
-// Host kernels: matvec_q6_K_2.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9f08a4ac19724d24.
+// Host kernels: other_matvec_q6_K_1.
 #include "catena/instances/host_instance.hpp"
 
-namespace catena::instances::host_matvec_q6_K_2 {
+namespace catena::instances::host_other_matvec_q6_K_1 {
 
 constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q6_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
@@ -15,4 +15,4 @@ const host_instance kernels[5] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async}>(),
 };
 
-}  // namespace catena::instances::host_matvec_q6_K_2
+}  // namespace catena::instances::host_other_matvec_q6_K_1
