@@ -10,9 +10,12 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-constexpr format with_codec[] = {
-    format::f32,          format::f16,  format::bf16, format::q8_1, format::q8_1_mmq_d4,
-    format::q8_1_mmq_ds4, format::q8_0, format::q4_0, format::q4_K, format::q6_K};
+const std::vector<format> with_encoder = [] {
+    std::vector<format> all;
+    for (int i = 1; i < format_count; ++i)
+        if (has_encoder(static_cast<format>(i))) all.push_back(static_cast<format>(i));
+    return all;
+}();
 constexpr float quiet_nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -30,13 +33,12 @@ block_q8_1 quantize(const std::vector<float>& values) {
 
 }  // namespace
 
-TEST_CASE("the formats of the first chains have codecs, the rest says so") {
-    for (const format f : with_codec) CHECK(has_codec(f));
+TEST_CASE("a format without a codec says so") {
+    static_assert(has_codec(format::q6_K));
     static_assert(!has_codec(format::unknown));
-    static_assert(!has_codec(format::iq2_s));
     static_assert(!has_codec(format::i32));
-    CHECK_THROWS_WITH(encode_row(format::iq2_s, bell(256)),
-                      "There is no codec for format iq2_s: add include/catena/format/iq2_s.hpp and "
+    CHECK_THROWS_WITH(encode_row(format::i32, bell(256)),
+                      "There is no codec for format i32: add include/catena/format/i32.hpp and "
                       "include it from codec.hpp.");
     CHECK_THROWS_AS(decode_row(format::unknown, {}, 0), std::invalid_argument);
 }
@@ -64,12 +66,12 @@ TEST_CASE("weights that no f16 scale can carry are refused with their place") {
 }
 
 TEST_CASE("an empty row is encoded to nothing") {
-    for (const format f : with_codec) CHECK(encode_row(f, {}).empty());
+    for (const format f : with_encoder) CHECK(encode_row(f, {}).empty());
 }
 
 TEST_CASE("zeros are encoded to zeros") {
     const std::vector<float> zeros(512);
-    for (const format f : with_codec) {
+    for (const format f : with_encoder) {
         INFO(name(f));
         CHECK(decode_row(f, encode_row(f, zeros), 512) == zeros);
     }
@@ -77,7 +79,7 @@ TEST_CASE("zeros are encoded to zeros") {
 
 TEST_CASE("f32 and double decode to the same value, rounded once") {
     const std::vector<float> values = bell(2048);
-    for (const format f : with_codec) {
+    for (const format f : with_encoder) {
         INFO(name(f));
         const std::vector<std::byte> row = encode_row(f, values);
         const std::vector<float> narrow = decode_row(f, row, 2048);
@@ -89,7 +91,7 @@ TEST_CASE("f32 and double decode to the same value, rounded once") {
 
 TEST_CASE("a row is its blocks, one after the other") {
     const std::vector<float> values = bell(1024);
-    for (const format f : with_codec) {
+    for (const format f : with_encoder) {
         INFO(name(f));
         const std::vector<std::byte> row = encode_row(f, values);
         const auto half = static_cast<std::size_t>(row_bytes(f, 512));

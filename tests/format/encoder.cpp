@@ -28,6 +28,10 @@ double relative_error(format f, const std::vector<float>& values) {
     return error / total;
 }
 
+constexpr format scaled[] = {format::q1_0, format::q2_0, format::q4_0, format::q4_1,
+                             format::q5_0, format::q5_1, format::q8_0, format::q2_K,
+                             format::q3_K, format::q4_K, format::q5_K, format::q6_K};
+
 float bell(float x) { return 0.02f * x; }
 float peaked(float x) { return x * x * x; }
 float shifted(float x) { return x + 1; }
@@ -59,8 +63,9 @@ TEST_CASE("no encoder leaves more error than ggml's reference quantizer") {
     }
 }
 
-TEST_CASE("what was decoded from q8_0 or q4_0 is encoded to the same values again") {
-    for (const format f : {format::q8_0, format::q4_0}) {
+TEST_CASE("what was decoded from a format with one scale is encoded to the same values again") {
+    for (const format f : {format::q1_0, format::q2_0, format::q4_0, format::q4_1, format::q5_0,
+                           format::q5_1, format::q8_0}) {
         INFO(name(f));
         const std::vector<float> once =
             decode_row(f, encode_row(f, values_of(bell)), std::int64_t{count});
@@ -69,8 +74,8 @@ TEST_CASE("what was decoded from q8_0 or q4_0 is encoded to the same values agai
 }
 
 TEST_CASE("a constant row keeps its value to the precision of its scales") {
-    for (const format f : {format::q8_0, format::q4_0, format::q4_K, format::q6_K})
-        for (const float value : {1.0f, -1.0f, 0.003f, -700.0f, 65504.0f, -65504.0f}) {
+    for (const format f : scaled)
+        for (const float value : {1.0f, -1.0f, 0.03f, -700.0f, 65504.0f, -65504.0f}) {
             INFO(name(f) << " of " << value);
             const std::vector<float> back =
                 decode_row(f, encode_row(f, std::vector<float>(256, value)), 256);
@@ -79,7 +84,7 @@ TEST_CASE("a constant row keeps its value to the precision of its scales") {
 }
 
 TEST_CASE("values too small for an f16 scale are lost, and nothing else happens") {
-    for (const format f : {format::q8_0, format::q4_0, format::q4_K, format::q6_K})
+    for (const format f : scaled)
         for (const float scale : {1e-8f, 1e-20f, 1e-38f, 1e-44f}) {
             INFO(name(f) << " at " << scale);
             std::vector<float> values(256);

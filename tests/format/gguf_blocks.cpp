@@ -1,5 +1,5 @@
-// Writes into a folder, for every format that Python's gguf package knows too, what Catena makes of
-// blocks:
+// Writes into a folder, for every format that a Python package knows too, what Catena makes of
+// blocks; without the first two files where it has no encoder:
 //   <name>.values   random f32 values          <name>.encoded  their blocks, by our encoder
 //   <name>.blocks   encoded and random blocks  <name>.decoded  their f32 values, by our decoder
 #include "catena/format/random.hpp"
@@ -59,15 +59,19 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "usage: gguf_blocks FOLDER\n");
         return 2;
     }
-    for (const format f :
-         {format::f16, format::bf16, format::q8_0, format::q4_0, format::q4_K, format::q6_K}) {
+    for (int i = 1; i < format_count; ++i) {
+        const auto f = static_cast<format>(i);
+        if (info(f).role == format_role::activation || f == format::f32 || !has_codec(f)) continue;
         const std::string stem = std::string(argv[1]) + "/" + name(f);
-        const std::vector<float> values = some_values(7);
-        const std::vector<std::byte> encoded = encode_row(f, values);
+        std::vector<std::byte> encoded(static_cast<std::size_t>(row_bytes(f, elements)));
+        if (has_encoder(f)) {
+            const std::vector<float> values = some_values(7);
+            encode_row(f, values, encoded);
+            write(stem + ".values", values);
+            write(stem + ".encoded", encoded);
+        }
         const std::vector<std::byte> blocks = some_blocks(f, encoded);
         const auto count = std::ssize(blocks) / info(f).block_bytes * info(f).block_elements;
-        write(stem + ".values", values);
-        write(stem + ".encoded", encoded);
         write(stem + ".blocks", blocks);
         write(stem + ".decoded", decode_row(f, blocks, count));
     }

@@ -1,5 +1,5 @@
 // Catena's blocks against those of the real ggml: what one encodes the other decodes.
-#include "catena/format/codec.hpp"
+#include "catena/format/random.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -19,17 +19,22 @@ struct pairing {
     bool same_bytes;  ///< the encoding leaves no choice
 };
 
-constexpr pairing pairings[] = {{format::q8_0, GGML_TYPE_Q8_0, true},
-                                {format::q4_0, GGML_TYPE_Q4_0, true},
-                                {format::q4_K, GGML_TYPE_Q4_K, false},
-                                {format::q6_K, GGML_TYPE_Q6_K, false}};
+constexpr pairing pairings[] = {
+    {format::q1_0, GGML_TYPE_Q1_0, true},  {format::q2_0, GGML_TYPE_Q2_0, false},
+    {format::q4_0, GGML_TYPE_Q4_0, true},  {format::q4_1, GGML_TYPE_Q4_1, true},
+    {format::q5_0, GGML_TYPE_Q5_0, true},  {format::q5_1, GGML_TYPE_Q5_1, true},
+    {format::q8_0, GGML_TYPE_Q8_0, true},  {format::q2_K, GGML_TYPE_Q2_K, false},
+    {format::q3_K, GGML_TYPE_Q3_K, false}, {format::q4_K, GGML_TYPE_Q4_K, false},
+    {format::q5_K, GGML_TYPE_Q5_K, false}, {format::q6_K, GGML_TYPE_Q6_K, false}};
 
 constexpr std::int64_t k = 4096;
 
+/// Evenly spread from even seeds, a bell curve from odd ones.
 std::vector<float> values(unsigned seed) {
     std::mt19937 engine(seed);
     std::vector<float> out(k);
     for (float& x : out) x = static_cast<float>(engine() >> 8) / 8388608.0f - 1.0f;
+    if (seed % 2 == 1) catena::fill_random_values(seed, 0, out);
     for (std::size_t i = 0; i < 256; ++i) out[i] *= 1000.0f;
     for (std::size_t i = 256; i < 512; ++i) out[i] = 0.0f;
     return out;
@@ -76,6 +81,16 @@ TEST_CASE("What ggml encodes, Catena decodes as ggml does", "[ggml]") {
         const std::vector<std::byte> row = encoded_by_ggml(p.theirs, values(1));
         CHECK(difference(decoded_by_ggml(p.theirs, row), catena::decode_row(p.ours, row, k)) <=
               0x1p-22);
+    }
+}
+
+TEST_CASE("Catena decodes blocks of random weights as ggml does", "[ggml]") {
+    for (const pairing& p : pairings) {
+        CAPTURE(name(p.ours));
+        std::vector<std::byte> row(ggml_row_size(p.theirs, k));
+        catena::fill_random_blocks(p.ours, 1, 0, row);
+        CHECK(ggml_validate_row_data(p.theirs, row.data(), row.size()));
+        CHECK(decoded_by_ggml(p.theirs, row) == catena::decode_row(p.ours, row, k));
     }
 }
 

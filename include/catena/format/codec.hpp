@@ -4,8 +4,14 @@
 
 #include "catena/format/format.hpp"
 #include "catena/format/plain.hpp"
+#include "catena/format/q1_0.hpp"
+#include "catena/format/q2_K.hpp"
+#include "catena/format/q3_K.hpp"
 #include "catena/format/q4_0.hpp"
+#include "catena/format/q4_1.hpp"
 #include "catena/format/q4_K.hpp"
+#include "catena/format/q5_0.hpp"
+#include "catena/format/q5_K.hpp"
 #include "catena/format/q6_K.hpp"
 #include "catena/format/q8_0.hpp"
 #include "catena/format/q8_1.hpp"
@@ -30,6 +36,13 @@ concept has_block = requires {
     typename codec<F>::block;
 };
 
+/// Formats whose levels come from a codebook have no encoder: random blocks stand in for one.
+template <format F>
+concept encodes =
+    requires(const float* in, typename codec<F>::block* out) { codec<F>::encode(in, out); };
+template <format F>
+concept bounds = requires(typename codec<F>::block* b) { codec<F>::bound(b); };
+
 /// True when codec<F> is there; an error that names what is missing when it is there in part.
 template <format F>
 consteval bool complete_codec() {
@@ -38,9 +51,9 @@ consteval bool complete_codec() {
         static_assert(sizeof(block) == static_cast<std::size_t>(info(F).block_bytes),
                       "codec<F>::block must have the block_bytes of F's row in format_registry");
         static_assert(std::is_trivially_copyable_v<block>, "codec<F>::block must be plain data");
-        static_assert(
-            requires(const float* in, block* out) { codec<F>::encode(in, out); },
-            "codec<F> lacks: static void encode(const float* in, block* out)");
+        static_assert(encodes<F> || bounds<F>,
+                      "codec<F> lacks: static void encode(const float* in, block* out); a format "
+                      "without an encoder has static void bound(block* b), for random blocks");
         static_assert(
             requires(const block* in, float* out) { codec<F>::decode(in, out); } &&
                 requires(const block* in, double* out) { codec<F>::decode(in, out); },
@@ -73,6 +86,13 @@ constexpr bool with_codec(format f, Visit visit) {
 
 constexpr bool has_codec(format f) {
     return detail::with_codec(f, [](auto) {});
+}
+
+/// True when encode_row takes f.
+constexpr bool has_encoder(format f) {
+    bool found = false;
+    detail::with_codec(f, [&]<format F>(std::integral_constant<format, F>) { found = encodes<F>; });
+    return found;
 }
 
 /// Bytes of a stored row of `elements`: of an activation with its padding.
@@ -110,17 +130,23 @@ inline void check_weights(format f, std::span<const float> values) {
 
 }  // namespace detail
 
-/// Writes stored_bytes(f, values.size()) bytes. Throws std::invalid_argument when f has no codec,
+/// Writes stored_bytes(f, values.size()) bytes. Throws std::invalid_argument when f has no encoder,
 /// the row is no whole number of blocks, `out` has another size, or a weight is beyond f16.
 inline void encode_row(format f, std::span<const float> values, std::span<std::byte> out) {
     detail::check_row(f, std::ssize(values), out.size());
     if (info(f).role == format_role::weight) detail::check_weights(f, values);
     detail::with_codec(f, [&]<format F>(std::integral_constant<format, F>) {
-        auto* block = reinterpret_cast<typename codec<F>::block*>(out.data());
-        const float* end = values.data() + values.size();
-        for (const float* in = values.data(); in != end; in += info(F).block_elements)
-            codec<F>::encode(in, block++);
-        std::fill(reinterpret_cast<std::byte*>(block), out.data() + out.size(), std::byte{});
+        if constexpr (encodes<F>) {
+            auto* block = reinterpret_cast<typename codec<F>::block*>(out.data());
+            const float* end = values.data() + values.size();
+            for (const float* in = values.data(); in != end; in += info(F).block_elements)
+                codec<F>::encode(in, block++);
+            std::fill(reinterpret_cast<std::byte*>(block), out.data() + out.size(), std::byte{});
+        } else {
+            throw std::invalid_argument("Format " + std::string(name(F)) +
+                                        " has no encoder, only a decoder: fill_random_blocks makes "
+                                        "blocks of it, ggml encodes to it.");
+        }
     });
 }
 

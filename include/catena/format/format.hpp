@@ -103,6 +103,7 @@ constexpr format format_named(const char* text) {
 ///   using block = ...;                                     as many bytes as the registry says
 ///   static void encode(const float* in, block* out);       one block
 ///   template <class Real> static void decode(const block* in, Real* out);   Real: float or double
+/// (without encode, where levels come from a codebook: static void bound(block* b), see random.hpp)
 /// and included from format/codec.hpp, which turns it into functions of rows.
 template <format F>
 struct codec {};

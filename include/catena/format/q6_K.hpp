@@ -3,13 +3,11 @@
 // nibble a of ql[b], value 32a + b (b < 32) its high two bits in bits 2a, 2a+1 of qh[b].
 #pragma once
 
+#include "catena/format/block_search.hpp"
 #include "catena/format/format.hpp"
-#include "catena/format/half.hpp"
-#include "catena/format/rounding.hpp"
-#include "catena/format/scale_search.hpp"
 
-#include <cmath>
 #include <cstdint>
+#include <cstring>
 
 namespace catena {
 
@@ -25,26 +23,12 @@ template <>
 struct codec<format::q6_K> {
     using block = block_q6_K;
 
-    /// Values must be finite. d has the sign that makes the largest scale -128, the int8 with the
-    /// most room.
+    /// Values must be finite.
     static void encode(const float* in, block* out) {
-        float scales[16], extreme = 0;
-        for (int part = 0; part < 16; ++part) {
-            scales[part] = fit_scale<16>(in + 16 * part, 32).scale;
-            if (std::fabs(scales[part]) > std::fabs(extreme)) extreme = scales[part];
-        }
-        out->d = f16_from_f32(extreme / -128.0f);
-        const float d = f32_from_f16(out->d);
-        const float per_d = inverse_or_zero(d);
-        std::uint8_t levels[256];
-        for (int part = 0; part < 16; ++part) {
-            out->scales[part] = round_to_int8(scales[part] * per_d);
-            const float per_scale = inverse_or_zero(d * static_cast<float>(out->scales[part]));
-            for (int i = 16 * part; i < 16 * part + 16; ++i)
-                levels[i] =
-                    static_cast<std::uint8_t>(nearest_level(in[i] * per_scale, -32, 31) + 32);
-        }
-        for (int half = 0; half < 2; ++half) pack(levels + 128 * half, *out, half);
+        const auto best = scaled_block<16, 16, 128, 32>::nearest(in);
+        out->d = best.d;
+        std::memcpy(out->scales, best.scales, sizeof out->scales);
+        for (int half = 0; half < 2; ++half) pack(best.levels + 128 * half, *out, half);
     }
 
     /// In f32 every product here is exact.
@@ -68,14 +52,15 @@ struct codec<format::q6_K> {
     }
 
   private:
-    static void pack(const std::uint8_t* levels, block& out, int half) {
+    static void pack(const std::int8_t* levels, block& out, int half) {
+        const auto level = [&](int i) { return levels[i] + 32; };
         for (int b = 0; b < 64; ++b)
             out.ql[64 * half + b] =
-                static_cast<std::uint8_t>((levels[b] & 15) | (levels[b + 64] & 15) << 4);
+                static_cast<std::uint8_t>((level(b) & 15) | (level(b + 64) & 15) << 4);
         for (int b = 0; b < 32; ++b)
             out.qh[32 * half + b] =
-                static_cast<std::uint8_t>(levels[b] >> 4 | levels[b + 32] >> 4 << 2 |
-                                          levels[b + 64] >> 4 << 4 | levels[b + 96] >> 4 << 6);
+                static_cast<std::uint8_t>(level(b) >> 4 | level(b + 32) >> 4 << 2 |
+                                          level(b + 64) >> 4 << 4 | level(b + 96) >> 4 << 6);
     }
 };
 

@@ -53,7 +53,7 @@ inline void fill_random_blocks(format f, std::uint64_t seed, std::uint64_t first
         for (std::size_t at = 0; at < out.size(); at += bytes) {
             const std::uint64_t key = random_bits(seed, first_block++);
             block made;
-            if constexpr (requires { codec<F>::bound(&made); }) {
+            if constexpr (bounds<F>) {
                 std::uint64_t noise[(sizeof(block) + 7) / 8];
                 for (std::uint64_t i = 0; i < std::size(noise); ++i) noise[i] = random_bits(key, i);
                 std::memcpy(&made, noise, sizeof made);
