@@ -25,6 +25,13 @@ enum class format_role : std::uint8_t {
     X(q8_1_mmq_d4, 128, 144, activation)                                                           \
     X(q8_1_mmq_ds4, 128, 144, activation)                                                          \
     X(q8_1_mmq_d2s6, 128, 144, activation)                                                         \
+    X(int8_token, 1, 1, activation)                                                                \
+    X(fp8_tensor, 1, 1, activation)                                                                \
+    X(fp8_token, 1, 1, activation)                                                                 \
+    X(fp8_group, 128, 128, activation)                                                             \
+    X(mxfp8_rows, 32, 32, activation)                                                              \
+    X(mxfp4_rows, 32, 16, activation)                                                              \
+    X(nvfp4_rows, 16, 8, activation)                                                               \
     X(q8_0, 32, 34, weight)                                                                        \
     X(q4_0, 32, 18, weight)                                                                        \
     X(q4_K, 256, 144, weight)                                                                      \
@@ -114,6 +121,18 @@ CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 ||
                         f == format::q8_1_mmq_ds4 || f == format::q8_1_mmq_d2s6;
     return padded ? (k + 511) / 512 * 512 : k;
+}
+
+/// What is stored of these is data alone; their scales lie in an array or a tensor of their own.
+constexpr bool scales_apart(format f) {
+    return f == format::fp8_e4m3 || (f >= format::int8_token && f <= format::nvfp4_rows);
+}
+
+/// Values of a row that share a scale of an activation whose scales lie apart: the block of its
+/// data, or the whole row; the whole tensor of fp8_tensor, which has no scale for each row.
+constexpr std::int64_t scale_group(format f, std::int64_t k) {
+    const int block = info(f).block_elements;
+    return block > 1 ? block : k;
 }
 
 /// A set of formats, as one word.
