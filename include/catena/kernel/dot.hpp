@@ -6,6 +6,7 @@
 #include "catena/exec/real.hpp"
 #include "catena/format/format.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/kernel/unpack.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -38,30 +39,9 @@ CATENA_FN constexpr int four(int v) {
     return static_cast<int>((static_cast<unsigned>(v) & 0xffu) * 0x01010101u);
 }
 
-/// The registry's sizes as constants that a body may use on any executor.
-template <format F>
-inline constexpr int block_elements = info(F).block_elements;
-template <format F>
-inline constexpr int block_bytes = info(F).block_bytes;
-
-template <class T, class X>
-CATENA_FN T load_as(X& x, const std::byte* p) {
-    return x.load(reinterpret_cast<const T*>(p));
-}
-
-template <class X>
-CATENA_FN real load_half(X& x, const std::byte* p) {
-    return from_half(load_as<std::uint16_t>(x, p));
-}
-
 template <class X>
 CATENA_FN int load_int(X& x, const std::byte* p) {
     return static_cast<int>(load_as<unsigned>(x, p));
-}
-
-/// How far `p` is past the 4-byte boundary at or below it.
-CATENA_FN unsigned past_word(const std::byte* p) {
-    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p)) & 3u;
 }
 
 /// One q8_1 block: the whole of it belongs to one lane (formats of 32 values).

@@ -6,6 +6,7 @@
 
 #include "catena/config.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/kernel/unpack.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,15 +25,13 @@ struct tensor_bytes {
 template <format F>
 inline constexpr bool whole_chunks = info(F).block_bytes % chunk_bytes == 0;
 
-/// Where a slice that starts at `source` begins in its part of a stage. Formats whose blocks are
-/// whole chunks begin at the boundary, so that their bodies may load vectors; the others keep their
-/// distance from it, so that chunks stay chunks.
+/// Where a slice that starts at `source` begins in its part of a stage: as far from the boundary as
+/// there, so that chunks stay chunks, but aligned as blocks of the format are, also where a plain
+/// copy's tensor is not.
 template <format F>
 CATENA_FN int slice_offset(const std::byte* source) {
-    if constexpr (whole_chunks<F>)
-        return 0;
-    else
-        return static_cast<int>(reinterpret_cast<std::uintptr_t>(source) % chunk_bytes);
+    const auto past = reinterpret_cast<std::uintptr_t>(source) % chunk_bytes;
+    return static_cast<int>(past) & -block_alignment<F>;
 }
 
 /// One slice on its way: [source, source + whole) by the stream, then `tail` bytes by scalar loads.

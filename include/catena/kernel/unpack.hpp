@@ -1,0 +1,127 @@
+// How a weight format is taken apart, once for every skeleton. A *group* is 32 consecutive values
+// of a weight row, never across a block; its eight *words* hold four int8 each, word i the values
+// 4i .. 4i + 3. One header per format in kernel/unpack/ specialises `unpack`; the skeletons know
+// nothing else about formats.
+#pragma once
+
+#include "catena/exec/executor.hpp"
+#include "catena/exec/real.hpp"
+#include "catena/format/format.hpp"
+#include "catena/format/half.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena::kernel {
+
+inline constexpr int group_values = 32;
+inline constexpr int group_words = 8;
+
+/// Minimal complete definition of a weight format F:
+///
+///     static constexpr int scales;  // 1 for the group, or 2: one for each half of 16 values
+///     static constexpr bool mins;   // a value is scale * q - min; else scale * q
+///     template <int N, class X>     // words first .. first + N - 1 of the block's group: N = 8 and
+///     static void words(X& x, const std::byte* block, int group,  // first = 0, or N = 1 and
+///                       int first, int (&q)[N]);                  // any `first`
+///     template <class X>
+///     static group_scales<scales, mins> scales_of(X& x, const std::byte* block, int group);
+///
+/// `block` lies in shared memory, aligned as `block_alignment` says; any aligned 4-byte word that
+/// holds a byte of it may be loaded. Whatever a value's zero point is, q has it subtracted already.
+/// Where q has bits to spare, its value may stand in the upper ones (16 times a nibble) if the
+/// scale makes up for it by a power of two: that often saves the shift and always the subtraction.
+/// Scales and mins are exact products of what the block holds.
+template <format F>
+struct unpack {
+    static_assert(F != F,
+                  "this weight format cannot be taken apart: add include/catena/kernel/unpack/"
+                  "<format>.hpp and include it in kernel/unpack/all.hpp");
+};
+
+/// What the words of a group are multiplied with.
+template <int Scales, bool Mins>
+struct group_scales {
+    real scale[Scales];
+    real min[Scales];
+};
+template <int Scales>
+struct group_scales<Scales, false> {
+    real scale[Scales];
+};
+
+/// The registry's sizes as constants that a body may use on any executor.
+template <format F>
+inline constexpr int block_elements = info(F).block_elements;
+template <format F>
+inline constexpr int block_bytes = info(F).block_bytes;
+template <format F>
+inline constexpr int block_groups = info(F).block_elements / group_values;
+
+/// A block's alignment in shared memory, wherever its tensor lies: the power of two in its size, 16
+/// at most. Where it is 4 or more, the fields of which a format loads words lie at multiples of 4.
+template <format F>
+inline constexpr int block_alignment = (info(F).block_bytes | 16) & -(info(F).block_bytes | 16);
+
+template <class T, class X>
+CATENA_FN T load_as(X& x, const std::byte* p) {
+    return x.load(reinterpret_cast<const T*>(p));
+}
+
+template <class X>
+CATENA_FN real load_half(X& x, const std::byte* p) {
+    return from_half(load_as<std::uint16_t>(x, p));
+}
+
+/// How far `p` is past the 4-byte boundary at or below it.
+CATENA_FN unsigned past_word(const std::byte* p) {
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p)) & 3u;
+}
+
+/// N words from `p` on, inside a block of F; no byte of another word is touched. Blocks that are
+/// not aligned to words are read as aligned words and shifted: the last of these is the one that
+/// holds the last byte, so an aligned `p` reads it twice rather than the word behind it. Whole
+/// chunks are vectors; their `p` is a multiple of 16 in the block.
+template <format F, int N, class X>
+CATENA_FN void load_words(X& x, const std::byte* p, unsigned (&word)[N]) {
+    if constexpr (block_alignment<F> == 16 && N % 4 == 0) {
+        CATENA_UNROLL
+        for (int i = 0; i < N; i += 4) {
+            const word4 v = x.load16(p + 4 * i);
+            word[i] = v.x, word[i + 1] = v.y, word[i + 2] = v.z, word[i + 3] = v.w;
+        }
+    } else if constexpr (block_alignment<F> >= 4) {
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) word[i] = load_as<unsigned>(x, p + 4 * i);
+    } else {
+        const unsigned past = past_word(p);
+        const std::byte* last = p + 4 * N - 1;
+        unsigned low = load_as<unsigned>(x, p - past);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) {
+            const unsigned high =
+                load_as<unsigned>(x, i + 1 < N ? p - past + 4 * (i + 1) : last - past_word(last));
+            word[i] = x.funnel(low, high, 8 * past);
+            low = high;
+        }
+    }
+}
+
+/// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes at `p`, values 0 .. 15
+/// in the low ones and 16 .. 31 in the high ones. A value's nibble is the low half of its byte; the
+/// other half is anything.
+template <format F, int N, class X>
+CATENA_FN void load_nibbles(X& x, const std::byte* p, int first, unsigned (&nibble)[N]) {
+    static_assert(N == 1 || N == group_words, "one word of a group, or all");
+    if constexpr (N == 1) {
+        load_words<F>(x, p + first % 4 * 4, nibble);
+        nibble[0] >>= first / 4 * 4;
+    } else {
+        unsigned word[4];
+        load_words<F>(x, p, word);
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) nibble[i] = word[i], nibble[4 + i] = word[i] >> 4;
+    }
+}
+
+}  // namespace catena::kernel

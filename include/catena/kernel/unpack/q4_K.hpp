@@ -1,0 +1,46 @@
+// q4_K: 144 bytes per 256 values: half d, half dmin, 12 bytes of eight 6-bit scales and mins, 128
+// bytes of nibbles. Chunk c (32 bytes) holds group 2c in its low nibbles and 2c + 1 in its high
+// nibbles; a value is d * scale * nibble - dmin * min.
+#pragma once
+
+#include "catena/kernel/unpack.hpp"
+
+namespace catena::kernel {
+
+/// The 6-bit scale and min of a group of q4_K and q5_K, times d and dmin: their blocks begin alike.
+/// Bytes 4 .. 7 hold the low 6 bits of scales 0 .. 3, bytes 8 .. 11 those of mins 0 .. 3; their top
+/// 2 bits and the nibbles of bytes 12 .. 15 make scales and mins 4 .. 7.
+template <class X>
+CATENA_FN group_scales<1, true> scales_of_k4(X& x, const std::byte* block, int group) {
+    const word4 head = x.load16(block);
+    const int shift = group % 4 * 8;
+    const unsigned first = head.y >> shift, second = head.z >> shift, third = head.w >> shift;
+    const bool upper = group >= 4;
+    const unsigned scale = upper ? (third & 0x0fu) | ((first & 0xc0u) >> 2) : first & 0x3fu;
+    const unsigned min = upper ? ((third >> 4) & 0x0fu) | ((second & 0xc0u) >> 2) : second & 0x3fu;
+    const real d = from_half(static_cast<std::uint16_t>(head.x & 0xffffu));
+    const real dmin = from_half(static_cast<std::uint16_t>(head.x >> 16));
+    return {{d * from_int(static_cast<int>(scale))}, {dmin * from_int(static_cast<int>(min))}};
+}
+
+template <>
+struct unpack<format::q4_K> {
+    static constexpr int scales = 1;
+    static constexpr bool mins = true;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        unsigned word[N];
+        load_words<format::q4_K>(x, block + 16 + group / 2 * 32 + 4 * first, word);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i)
+            q[i] = static_cast<int>((word[i] >> (group % 2 * 4)) & 0x0f0f0f0fu);
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int group) {
+        return scales_of_k4(x, block, group);
+    }
+};
+
+}  // namespace catena::kernel

@@ -1,0 +1,39 @@
+// q6_K: 210 bytes per 256 values: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8
+// scales, half d; each 6-bit value is 32 too large. Four groups share 64 bytes of nibbles (two in
+// the low ones, two in the high ones) and 32 of pairs. A value in the upper bits of its byte, with
+// the top one turned over, is 4 * (value - 32) as an int8.
+#pragma once
+
+#include "catena/kernel/unpack.hpp"
+
+namespace catena::kernel {
+
+template <>
+struct unpack<format::q6_K> {
+    static constexpr int scales = 2;
+    static constexpr bool mins = false;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        const int half = group / 4, part = group % 4;
+        unsigned low[N], high[N];
+        load_words<format::q6_K>(x, block + half * 64 + part % 2 * 32 + 4 * first, low);
+        load_words<format::q6_K>(x, block + 128 + half * 32 + 4 * first, high);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) {
+            const unsigned nibbles = ((low[i] >> (part / 2 * 4)) << 2) & 0x3c3c3c3cu;
+            const unsigned pairs = ((high[i] >> (part * 2)) << 6) & 0xc0c0c0c0u;
+            q[i] = static_cast<int>((nibbles | pairs) ^ 0x80808080u);
+        }
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+        const unsigned both = load_as<std::uint16_t>(x, block + 192 + 2 * group);
+        const real d = load_half(x, block + 208) * real{1.0f / 4};
+        return {{d * from_int(static_cast<std::int8_t>(both & 0xffu)),
+                 d * from_int(static_cast<std::int8_t>(both >> 8))}};
+    }
+};
+
+}  // namespace catena::kernel

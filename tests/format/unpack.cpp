@@ -1,0 +1,103 @@
+// A weight format taken apart is what its codec decodes, wherever the block lies.
+#include "catena/format/random.hpp"
+#include "catena/kernel/unpack/all.hpp"
+#include "catena_test/catch.hpp"
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+using namespace catena;
+using namespace catena::kernel;
+
+namespace {
+
+/// An executor of one thread that reads around one block, and only where a lane may.
+struct reader {
+    const std::byte* block;
+    std::size_t bytes;
+    std::size_t faults = 0;
+
+    template <class T>
+    T load(const T* p) {
+        return read<T>(p, sizeof(T) == 4);
+    }
+    word4 load16(const void* p) { return read<word4>(p, false); }
+    unsigned funnel(unsigned low, unsigned high, unsigned bits) const {
+        return static_cast<unsigned>(((std::uint64_t{high} << 32) | low) >> (bits % 32));
+    }
+
+  private:
+    template <class T>
+    T read(const void* p, bool half_inside) {
+        const auto* at = static_cast<const std::byte*>(p);
+        const auto first = at - block, end = first + static_cast<std::ptrdiff_t>(sizeof(T));
+        const auto size = static_cast<std::ptrdiff_t>(bytes);
+        const bool inside = half_inside ? end > 0 && first < size : first >= 0 && end <= size;
+        if (!inside || reinterpret_cast<std::uintptr_t>(at) % alignof(T) != 0) ++faults;
+        T v;
+        std::memcpy(&v, at, sizeof v);
+        return v;
+    }
+};
+
+double value_of(int word, int i) { return static_cast<std::int8_t>(word >> (8 * i)); }
+
+template <class Scales>
+double min_of([[maybe_unused]] const Scales& s, [[maybe_unused]] int half) {
+    if constexpr (requires { s.min; })
+        return s.min[half].v;
+    else
+        return 0;
+}
+
+/// The block's values by `unpack`, its words one by one and all at once.
+template <format F>
+std::vector<double> taken_apart(reader& x) {
+    std::vector<double> out;
+    for (int group = 0; group < block_groups<F>; ++group) {
+        const auto scales = unpack<F>::scales_of(x, x.block, group);
+        int all[group_words];
+        unpack<F>::template words<group_words>(x, x.block, group, 0, all);
+        for (int w = 0; w < group_words; ++w) {
+            int one[1];
+            unpack<F>::template words<1>(x, x.block, group, w, one);
+            CHECK(one[0] == all[w]);
+            const int half = unpack<F>::scales == 1 ? 0 : w / 4;
+            for (int i = 0; i < 4; ++i)
+                out.push_back(double{scales.scale[half].v} * value_of(all[w], i) -
+                              min_of(scales, half));
+        }
+    }
+    return out;
+}
+
+template <format F>
+void check_format() {
+    INFO(name(F));
+    constexpr std::size_t bytes = info(F).block_bytes;
+    std::vector<std::byte> noise(40 * bytes);
+    fill_random_blocks(F, 7, 0, noise);
+    alignas(16) std::array<std::byte, bytes + 48> memory{};
+    for (std::size_t b = 0; b < 40; ++b) {
+        const std::size_t offset = 16 + b * block_alignment<F> % 16;
+        std::memcpy(memory.data() + offset, noise.data() + b * bytes, bytes);
+        reader x{memory.data() + offset, bytes};
+        double wanted[info(F).block_elements];
+        typename codec<F>::block block;
+        std::memcpy(&block, x.block, bytes);
+        codec<F>::decode(&block, wanted);
+        INFO("block " << b);
+        CHECK(taken_apart<F>(x) == std::vector<double>(std::begin(wanted), std::end(wanted)));
+        CHECK(x.faults == 0);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a weight format taken apart is what its codec decodes, at every alignment") {
+    check_format<format::q8_0>();
+    check_format<format::q4_0>();
+    check_format<format::q4_K>();
+    check_format<format::q6_K>();
+}
