@@ -72,6 +72,20 @@ TEST_CASE("a funnel shift takes a word out of two, by a distance modulo 32") {
     CHECK(y[3] == 0x55443322u);
 }
 
+TEST_CASE("permute picks four bytes out of two words, or their signs") {
+    host_device device;
+    auto* y = device.allocate<unsigned>("y", 4, memory::uninitialised);
+    passes(device, {.threads = 32}, [=](host& x) {
+        constexpr unsigned pick[] = {0x3210, 0x7654, 0x0527, 0xc9f8};
+        if (x.thread() < 4)
+            x.store(y + x.thread(), x.permute(0x44338211u, 0x88776655u, pick[x.thread()]));
+    });
+    CHECK(y[0] == 0x44338211u);
+    CHECK(y[1] == 0x88776655u);
+    CHECK(y[2] == 0x11663388u);
+    CHECK(y[3] == 0x00ffff00u);
+}
+
 TEST_CASE("a shuffle mask outside the warp is caught") {
     host_device device;
     for (const int mask : {0, 32, -1})

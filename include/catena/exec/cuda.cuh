@@ -68,6 +68,11 @@ class cuda {
     __device__ unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
         return __funnelshift_r(lo, hi, bits);
     }
+    __device__ unsigned permute(unsigned low, unsigned high, unsigned pick) const {
+        unsigned r;
+        asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(low), "r"(high), "r"(pick));
+        return r;
+    }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     __device__ void mma(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) const {

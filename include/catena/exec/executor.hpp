@@ -44,6 +44,9 @@ concept weight_stream = requires(S s, int stage, int bytes, void* dst, const voi
 ///     b[0] (b):   column g, K from 4t            b[1]:       column g, K from 16 + 4t
 ///     d[0], d[1]: row g, columns 2t and 2t + 1   d[2], d[3]: row g + 8
 /// as the PTX ISA lays out mma.m16n8k32 and m16n8k16.
+///
+/// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n; with
+/// its bit 3 set, the sign of that byte fills byte n.
 template <class X>
 concept executor = requires(X x, int i, unsigned u, real r, float* f, const float* cf,
                             std::uint16_t* h, const word4* cw, word4* w, word4 v, int (&d)[4],
@@ -57,6 +60,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     v = x.load16(cw), x.store16(w, v);           // any pointer to 16 aligned bytes
     i = x.dp4a(i, i, i);                         // c + four products of signed bytes
     u = x.funnel(u, u, u);                       // (hi:lo) >> (bits % 32), low word
+    u = x.permute(u, u, u);                      // prmt, below
     x.mma(d, a4, a2), x.mma(d, a2, u);           // below
     x.grid_wait(), x.grid_trigger();
     requires weight_stream<decltype(x.template stream<copy_method::plain, 2>())>;

@@ -1,7 +1,7 @@
 // q3_K: 256 values in 16 parts of 16; value = d * scale * level, with a 6-bit scale, 32 too large,
-// and a level of -4 to 3. In each half of 128 values, value 32a + b (b < 32) has its low two bits in
-// bits 2a, 2a + 1 of byte b of qs; bit i / 32 of hmask[i % 32] is the third bit of value i, and set
-// where the level is not negative.
+// and a level of -4 to 3. In each half of 128 values, value 32a + b (b < 32) has its low two bits
+// in bits 2a, 2a + 1 of byte b of qs; bit i / 32 of hmask[i % 32] is the third bit of value i, and
+// set where the level is not negative.
 #pragma once
 
 #include "catena/format/block_search.hpp"
@@ -49,8 +49,8 @@ struct codec<format::q3_K> {
         }
     }
 
-    /// Part p has the low four bits of its scale in nibble p / 8 of byte p % 8, the high two in bits
-    /// 2 (p / 4) and up of byte 8 + p % 4.
+    /// Part p has the low four bits of its scale in nibble p / 8 of byte p % 8, the high two in
+    /// bits 2 (p / 4) and up of byte 8 + p % 4.
     static int scale_of(const block& b, int part) {
         const int low = b.scales[part % 8] >> part / 8 * 4 & 15;
         const int high = b.scales[8 + part % 4] >> part / 4 * 2 & 3;

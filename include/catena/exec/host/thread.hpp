@@ -124,6 +124,15 @@ class host {
     unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
         return static_cast<unsigned>((std::uint64_t{hi} << 32 | lo) >> (bits & 31));
     }
+    unsigned permute(unsigned low, unsigned high, unsigned pick) const {
+        const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
+        unsigned r = 0;
+        for (int n = 0; n < 32; n += 8, pick >>= 4) {
+            const auto byte = static_cast<unsigned>(bytes >> (pick & 7u) * 8u) & 0xffu;
+            r |= ((pick & 8u) == 0 ? byte : (byte >> 7) * 0xffu) << n;
+        }
+        return r;
+    }
 
     void mma(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], site at = CATENA_HERE) {
         machine_.mma<2>(thread_, d, a, b, at);
