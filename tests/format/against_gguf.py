@@ -1,5 +1,6 @@
-"""Checks Catena's blocks against the gguf package: our decoder for every format, our encoder where
-gguf has one. Every value and byte must be the same; NaNs count as one.
+"""Checks Catena's blocks against Python's packages: our decoder for every format, our encoder where
+the encoding leaves no choice. Every value and byte must be the same; NaNs count as one. gguf knows
+most formats, ml_dtypes knows fp8; tests/ggml compares the rest with ggml itself.
 
     against_gguf.py PATH_OF_gguf_blocks
 """
@@ -10,16 +11,17 @@ import sys
 import tempfile
 
 try:
+    import ml_dtypes
     import numpy
     from gguf import quants
     from gguf.constants import GGMLQuantizationType
 except ImportError as missing:
-    sys.exit(f"{missing}. This test compares with the gguf package: run "
-             f"'{sys.executable} -m pip install gguf', or point the CMake variable CATENA_PYTHON "
+    sys.exit(f"{missing}. This test compares with the packages gguf and ml_dtypes: run "
+             f"'{sys.executable} -m pip install gguf ml_dtypes', or point the CMake variable CATENA_PYTHON "
              f"at a Python that has it.")
 
-ENCODED_BY_GGUF_TOO = {"f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"}
-UNKNOWN_TO_GGUF = {"q1_0", "q2_0"}  # tests/ggml compares them with ggml itself
+SAME_BYTES = {"f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "tq1_0", "tq2_0", "fp8_e4m3"}
+UNKNOWN_TO_GGUF = {"q1_0", "q2_0"}
 
 
 def differing(ours, theirs):
@@ -34,14 +36,26 @@ def differing(ours, theirs):
 
 def check(what, ours, theirs):
     if ours.size == 0 or ours.shape != theirs.shape:
-        return [f"{what}: {ours.shape} of ours, {theirs.shape} of gguf's"]
+        return [f"{what}: {ours.shape} of ours, {theirs.shape} of theirs"]
     wrong = differing(ours, theirs)
     if wrong.size == 0:
         print(f"{what}: {ours.size} equal")
         return []
     at = wrong[0]
     return [f"{what}: {wrong.size} of {ours.size} differ, first at {at}: "
-            f"{ours[at]} of ours, {theirs[at]} of gguf's"]
+            f"{ours[at]} of ours, {theirs[at]} of theirs"]
+
+
+def dequantize(name, blocks):
+    if name == "fp8_e4m3":
+        return blocks.view(ml_dtypes.float8_e4m3fn).astype(numpy.float32)
+    return quants.dequantize(blocks, GGMLQuantizationType[name.upper()])
+
+
+def quantize(name, values):
+    if name == "fp8_e4m3":
+        return values.astype(ml_dtypes.float8_e4m3fn).view(numpy.uint8)
+    return quants.quantize(values, GGMLQuantizationType[name.upper()]).view(numpy.uint8)
 
 
 def main():
@@ -55,15 +69,13 @@ def main():
         for stem in stems:
             if stem.name in UNKNOWN_TO_GGUF:
                 continue
-            kind = GGMLQuantizationType[stem.name.upper()]
             blocks = numpy.fromfile(stem.with_suffix(".blocks"), numpy.uint8)
             decoded = numpy.fromfile(stem.with_suffix(".decoded"), numpy.float32)
-            failures += check(f"{stem.name} decoded", decoded, quants.dequantize(blocks, kind))
-            if stem.name in ENCODED_BY_GGUF_TOO:
+            failures += check(f"{stem.name} decoded", decoded, dequantize(stem.name, blocks))
+            if stem.name in SAME_BYTES:
                 values = numpy.fromfile(stem.with_suffix(".values"), numpy.float32)
                 encoded = numpy.fromfile(stem.with_suffix(".encoded"), numpy.uint8)
-                theirs = quants.quantize(values, kind).view(numpy.uint8)
-                failures += check(f"{stem.name} encoded", encoded, theirs)
+                failures += check(f"{stem.name} encoded", encoded, quantize(stem.name, values))
     sys.exit("\n".join(failures) or 0)
 
 

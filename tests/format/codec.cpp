@@ -56,13 +56,19 @@ TEST_CASE("a buffer of another size is refused with the size it needs") {
     CHECK_THROWS_AS(decode_row(format::q4_K, bytes, 256), std::invalid_argument);
 }
 
-TEST_CASE("weights that no f16 scale can carry are refused with their place") {
-    for (const format f : {format::q8_0, format::q4_0, format::q4_K, format::q6_K})
+TEST_CASE("weights that no scale can carry are refused with their place") {
+    for (const format f :
+         {format::q8_0, format::q4_0, format::q4_K, format::q6_K, format::nvfp4, format::fp8_e4m3})
         for (const float bad : {quiet_nan, infinity, -infinity, 1e5f}) {
             std::vector<float> values = bell(256);
             values[77] = bad;
             CHECK_THROWS_WITH(encode_row(f, values), Contains(name(f)) && Contains("element 77"));
         }
+}
+
+TEST_CASE("a refused weight is told how far its format goes") {
+    CHECK_THROWS_WITH(encode_row(format::fp8_e4m3, std::vector<float>{448, -449}),
+                      Contains("-449") && Contains("element 1: its weights go to 448."));
 }
 
 TEST_CASE("an empty row is encoded to nothing") {

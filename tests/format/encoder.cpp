@@ -28,9 +28,10 @@ double relative_error(format f, const std::vector<float>& values) {
     return error / total;
 }
 
-constexpr format scaled[] = {format::q1_0, format::q2_0, format::q4_0, format::q4_1,
-                             format::q5_0, format::q5_1, format::q8_0, format::q2_K,
-                             format::q3_K, format::q4_K, format::q5_K, format::q6_K};
+constexpr format scaled[] = {format::q1_0,   format::q2_0,  format::q4_0, format::q4_1,
+                             format::q5_0,   format::q5_1,  format::q8_0, format::q2_K,
+                             format::q3_K,   format::q4_K,  format::q5_K, format::q6_K,
+                             format::iq4_nl, format::iq4_xs};
 
 float bell(float x) { return 0.02f * x; }
 float peaked(float x) { return x * x * x; }

@@ -28,7 +28,7 @@ std::vector<float> some_values(std::uint64_t seed) {
     fill_random_values(seed, 0, values);
     for (std::size_t i = 0; i < values.size(); ++i) {
         const auto group = static_cast<int>(i / 256 % 24);
-        values[i] = group == 23 ? 0 : std::ldexp(values[i], group - 16);
+        values[i] = group == 23 ? 0 : std::ldexp(values[i], group - 16);  // up to 2^8
     }
     return values;
 }

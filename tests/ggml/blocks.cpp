@@ -20,12 +20,15 @@ struct pairing {
 };
 
 constexpr pairing pairings[] = {
-    {format::q1_0, GGML_TYPE_Q1_0, true},  {format::q2_0, GGML_TYPE_Q2_0, false},
-    {format::q4_0, GGML_TYPE_Q4_0, true},  {format::q4_1, GGML_TYPE_Q4_1, true},
-    {format::q5_0, GGML_TYPE_Q5_0, true},  {format::q5_1, GGML_TYPE_Q5_1, true},
-    {format::q8_0, GGML_TYPE_Q8_0, true},  {format::q2_K, GGML_TYPE_Q2_K, false},
-    {format::q3_K, GGML_TYPE_Q3_K, false}, {format::q4_K, GGML_TYPE_Q4_K, false},
-    {format::q5_K, GGML_TYPE_Q5_K, false}, {format::q6_K, GGML_TYPE_Q6_K, false}};
+    {format::q1_0, GGML_TYPE_Q1_0, true},      {format::q2_0, GGML_TYPE_Q2_0, false},
+    {format::q4_0, GGML_TYPE_Q4_0, true},      {format::q4_1, GGML_TYPE_Q4_1, true},
+    {format::q5_0, GGML_TYPE_Q5_0, true},      {format::q5_1, GGML_TYPE_Q5_1, true},
+    {format::q8_0, GGML_TYPE_Q8_0, true},      {format::q2_K, GGML_TYPE_Q2_K, false},
+    {format::q3_K, GGML_TYPE_Q3_K, false},     {format::q4_K, GGML_TYPE_Q4_K, false},
+    {format::q5_K, GGML_TYPE_Q5_K, false},     {format::q6_K, GGML_TYPE_Q6_K, false},
+    {format::iq4_nl, GGML_TYPE_IQ4_NL, false}, {format::iq4_xs, GGML_TYPE_IQ4_XS, false},
+    {format::mxfp4, GGML_TYPE_MXFP4, false},   {format::nvfp4, GGML_TYPE_NVFP4, false},
+    {format::tq1_0, GGML_TYPE_TQ1_0, true},    {format::tq2_0, GGML_TYPE_TQ2_0, true}};
 
 constexpr std::int64_t k = 4096;
 
@@ -35,7 +38,7 @@ std::vector<float> values(unsigned seed) {
     std::vector<float> out(k);
     for (float& x : out) x = static_cast<float>(engine() >> 8) / 8388608.0f - 1.0f;
     if (seed % 2 == 1) catena::fill_random_values(seed, 0, out);
-    for (std::size_t i = 0; i < 256; ++i) out[i] *= 1000.0f;
+    for (std::size_t i = 0; i < 256; ++i) out[i] *= 500.0f;
     for (std::size_t i = 256; i < 512; ++i) out[i] = 0.0f;
     return out;
 }

@@ -3,6 +3,9 @@
 #pragma once
 
 #include "catena/format/format.hpp"
+#include "catena/format/fp8.hpp"
+#include "catena/format/iq4.hpp"
+#include "catena/format/mxfp4.hpp"
 #include "catena/format/plain.hpp"
 #include "catena/format/q1_0.hpp"
 #include "catena/format/q2_K.hpp"
@@ -16,6 +19,7 @@
 #include "catena/format/q8_0.hpp"
 #include "catena/format/q8_1.hpp"
 #include "catena/format/q8_1_mmq.hpp"
+#include "catena/format/tq.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -119,19 +123,29 @@ inline void check_row(format f, std::int64_t elements, std::size_t bytes) {
                                     " bytes; the buffer has " + std::to_string(bytes) + ".");
 }
 
-/// The scales of quantized weights are f16, so values must be in its range.
+/// Beyond it no scale of the format reaches: those of most are f16.
+constexpr float largest_weight(format f) {
+    if (f == format::fp8_e4m3) return e4m3_largest;
+    if (f == format::nvfp4) return e4m3_largest * e2m1_largest;
+    return 65504;
+}
+
 inline void check_weights(format f, std::span<const float> values) {
-    const auto bad = std::ranges::find_if(values, [](float x) { return !(std::fabs(x) <= 65504); });
+    const float largest = largest_weight(f);
+    const auto bad =
+        std::ranges::find_if(values, [=](float x) { return !(std::fabs(x) <= largest); });
     if (bad == values.end()) return;
-    throw std::invalid_argument(
-        "A row of " + std::string(name(f)) + " holds " + std::to_string(*bad) + " at element " +
-        std::to_string(bad - values.begin()) + ": weights must be finite and in the range of f16.");
+    throw std::invalid_argument("A row of " + std::string(name(f)) + " holds " +
+                                std::to_string(*bad) + " at element " +
+                                std::to_string(bad - values.begin()) + ": its weights go to " +
+                                std::to_string(static_cast<int>(largest)) + ".");
 }
 
 }  // namespace detail
 
 /// Writes stored_bytes(f, values.size()) bytes. Throws std::invalid_argument when f has no encoder,
-/// the row is no whole number of blocks, `out` has another size, or a weight is beyond f16.
+/// the row is no whole number of blocks, `out` has another size, or a weight is not finite or beyond
+/// what the format's scales reach.
 inline void encode_row(format f, std::span<const float> values, std::span<std::byte> out) {
     detail::check_row(f, std::ssize(values), out.size());
     if (info(f).role == format_role::weight) detail::check_weights(f, values);

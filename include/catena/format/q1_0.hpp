@@ -35,8 +35,7 @@ struct codec<format::q1_0> {
         for (int i = 0; i < 128; ++i) sum += std::fabs(in[i]);
         *out = {f16_from_f32(sum / 128), {}};
         for (int i = 0; i < 128; ++i)
-            if (in[i] >= 0)
-                out->qs[i / 8] = static_cast<std::uint8_t>(out->qs[i / 8] | 1 << i % 8);
+            if (in[i] >= 0) out->qs[i / 8] = static_cast<std::uint8_t>(out->qs[i / 8] | 1 << i % 8);
     }
 
     template <class Real>

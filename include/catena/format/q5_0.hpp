@@ -64,8 +64,7 @@ struct codec<format::q5_0> {
     template <class Real>
     static void decode(const block* in, Real* out) {
         const Real d = f32_from_f16(in->d);
-        for (int i = 0; i < 32; ++i)
-            out[i] = d * static_cast<Real>(detail::five_bits(*in, i) - 16);
+        for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Real>(detail::five_bits(*in, i) - 16);
     }
 
     /// d of either sign, its magnitude in [2^-9, 2^-8).
@@ -83,8 +82,8 @@ struct codec<format::q5_1> {
         *out = {f16_from_f32(d), f16_from_f32(*lowest), {}, {}};
         const float per_d = inverse_or_zero(d);
         for (int i = 0; i < 32; ++i)
-            detail::put_five_bits(
-                *out, i, std::min(31, static_cast<int>((in[i] - *lowest) * per_d + 0.5f)));
+            detail::put_five_bits(*out, i,
+                                  std::min(31, static_cast<int>((in[i] - *lowest) * per_d + 0.5f)));
     }
 
     /// In f32 the product is exact, so that contraction changes nothing.
