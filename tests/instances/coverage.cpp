@@ -1,6 +1,7 @@
-// The declared domain of the matvec sets, walked: every problem has a row that is legal for it, and
-// no row is there for nothing.
+// The declared domain, walked: every problem has a row that is legal for it, and no row is there for
+// nothing.
 #include "catena/instances/all.hpp"
+#include "catena/pick/domain.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/pick/pick.hpp"
 #include "catena_test/catch.hpp"
@@ -12,11 +13,6 @@ using namespace catena;
 
 namespace {
 
-constexpr epilogue_set glu = epilogue_set::of(epilogue_part::glu);
-constexpr epilogue_set quantized = epilogue_set::of(epilogue_part::quantize);
-constexpr epilogue_set every_part =
-    glu | quantized | epilogue_part::scale | epilogue_part::bias | epilogue_part::residual;
-
 /// The format sets of a table's matvecs.
 std::vector<format_set> listed_sets(const table& t) {
     std::vector<format_set> sets;
@@ -26,44 +22,6 @@ std::vector<format_set> listed_sets(const table& t) {
             sets.push_back(c.weights);
     }
     return sets;
-}
-
-/// Every format of the set once, through the same parts, and one of them plain.
-problem base_problem(format_set formats, std::int32_t rows, epilogue_set parts) {
-    problem p;
-    p.needs = {.kind = skeleton::matvec,
-               .activation = format::q8_1,
-               .weights = formats,
-               .epilogue = parts};
-    for (int f = 1; f < format_count; ++f)
-        if (formats.has(static_cast<format>(f)))
-            p.member[p.member_count++] = {
-                .type = static_cast<format>(f), .rows = rows, .epilogue = parts};
-    p.member[p.member_count] = {.type = p.member[0].type, .rows = 7};
-    ++p.member_count;
-    return p;
-}
-
-template <class Visit>
-void each_problem(format_set formats, const Visit& visit) {
-    for (const epilogue_set parts : {epilogue_set{}, glu, quantized, glu | quantized, every_part})
-        for (const std::int32_t rows : {32, 1024, 28672})
-            for (const std::int64_t k : {256, 2048, 5120, 18944, 28672})
-                for (const int alignment : {16, 2})
-                    for (int n = 1; n <= 8; ++n) {
-                        problem p = base_problem(formats, rows, parts);
-                        p.k = k;
-                        p.alignment = alignment;
-                        p.columns = n;
-                        visit(p);
-                        p.expert = true;
-                        p.tokens = n;
-                        for (problem_member& m : p.member) m.experts = 128;
-                        for (const int slots : {1, 8}) {
-                            p.columns = n * slots;
-                            visit(p);
-                        }
-                    }
 }
 
 /// What the bodies ask of a launch.
@@ -90,16 +48,18 @@ TEST_CASE("Every problem of the domain has a row, and every matvec row a problem
         const table t = instances::table_named(a.name);
         std::set<int> used;
         for (const format_set formats : listed_sets(t))
-            each_problem(formats, [&](const problem& p) {
-                const picked best = pick(p, t);
-                used.insert(best.row);
-                if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
-                INFO(formats_part(formats)
-                     << ": k " << p.k << ", rows " << p.member[0].rows << ", columns " << p.columns
-                     << ", expert " << p.expert << ", alignment " << p.alignment << ", epilogue "
-                     << int{p.needs.epilogue.bits} << ": " << sentence(best.nearest));
-                FAIL_CHECK("no row, or no legal launch: " << row_name(t, best.row));
-            });
+            for (std::int64_t n = 1; n <= max_matvec_columns; ++n)
+                each_group_problem(formats, n, [&](const problem& p) {
+                    const picked best = pick(p, t);
+                    used.insert(best.row);
+                    if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
+                    INFO(formats_part(formats)
+                         << ": k " << p.k << ", rows " << p.member[0].rows << ", columns "
+                         << p.columns << ", expert " << p.expert << ", alignment " << p.alignment
+                         << ", epilogue " << int{p.needs.epilogue.bits} << ": "
+                         << sentence(best.nearest));
+                    FAIL_CHECK("no row, or no legal launch: " << row_name(t, best.row));
+                });
         if (a.compute_capability == 0) continue;  // the host has the rows of sm_90, not its speed
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));

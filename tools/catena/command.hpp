@@ -27,6 +27,7 @@ inline constexpr const char* optimized_help =
     "As if the engine had asked for an order before it allocated: reorder, and deal the memory anew";
 
 /// Each adds its subcommand to the app. When it was asked for, its exit code ends up in `code`.
+void add_coverage(CLI::App& app, int& code);
 void add_explain(CLI::App& app, int& code);
 void add_instances(CLI::App& app, int& code);
 void add_run(CLI::App& app, int& code);

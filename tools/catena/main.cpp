@@ -1,4 +1,5 @@
-// catena: explains plans for graph files, runs their steps against the reference, lists instances.
+// catena: explains plans for graph files, runs their steps against the reference, lists instances and
+// what they cover.
 #include "command.hpp"
 
 #include "catena/engine/json.hpp"
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     app.footer(exit_code_help);
     int code = exit_ok;
+    add_coverage(app, code);
     add_explain(app, code);
     add_run(app, code);
     add_instances(app, code);

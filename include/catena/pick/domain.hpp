@@ -1,0 +1,101 @@
+// The domain that every instance set declares: weight formats times columns, for all lengths, rows,
+// alignments and epilogues. Either a row serves a problem of it, or an absence says why none does;
+// what is neither is a hole, and a test fails.
+#pragma once
+
+#include "catena/arch/arch.hpp"
+#include "catena/match/pattern.hpp"
+#include "catena/pick/problem.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+/// Columns that stand for all others: a step of decoding, a few sequences at once, the first that a
+/// matvec leaves to a matmul, and prompts.
+inline constexpr std::int64_t domain_columns[] = {1, 2, 3, 4, 5, 8, 9, 33, 64, 512, 4096};
+
+/// Up to so many columns an activation is q8_1 and the launch a matvec; of experts, tokens.
+inline constexpr std::int64_t max_matvec_columns = 8;
+
+/// Formats whose problems no row is meant to serve.
+struct absence {
+    format_set weights;
+    std::int64_t from_columns;
+    const char* why;
+};
+
+inline constexpr absence declared_absences[] = {
+    {format_set::of(format::fp8_e4m3), 1,
+     "no op of the catalogue names the tensor that its scales lie in yet"},
+};
+
+/// Why no row serves this format at so many columns, or null: one should.
+constexpr const char* absence_of(format weights, std::int64_t columns) {
+    for (const absence& a : declared_absences)
+        if (a.weights.has(weights) && columns >= a.from_columns) return a.why;
+    return nullptr;
+}
+
+namespace detail {
+
+inline constexpr epilogue_set glu_part = epilogue_set::of(epilogue_part::glu);
+inline constexpr epilogue_set quantize_part = epilogue_set::of(epilogue_part::quantize);
+inline constexpr epilogue_set added_parts =
+    epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::residual;
+
+/// Every format of the set once, through the same parts, and one of them plain.
+inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, epilogue_set parts) {
+    problem p;
+    p.needs.kind = kind;
+    p.needs.weights = weights;
+    p.needs.epilogue = parts;
+    for (int f = 1; f < format_count; ++f)
+        if (weights.has(static_cast<format>(f)))
+            p.member[p.member_count++] = {
+                .type = static_cast<format>(f), .rows = rows, .epilogue = parts};
+    p.member[p.member_count] = {.type = p.member[0].type, .rows = 7};
+    ++p.member_count;
+    p.needs.activation =
+        kind == skeleton::matvec ? format::q8_1 : matmul_layout(p.member[0].type);
+    return p;
+}
+
+constexpr bool whole_blocks(const problem& p, std::int64_t k) {
+    for (int i = 0; i < p.member_count; ++i)
+        if (k % info(p.member[i].type).block_elements != 0) return false;
+    return true;
+}
+
+}  // namespace detail
+
+/// The problems that stand for a set of formats at so many columns, dense and of experts.
+template <class Visit>
+void each_group_problem(format_set weights, std::int64_t columns, const Visit& visit) {
+    using namespace detail;
+    const bool few = columns <= max_matvec_columns;
+    const skeleton kind = few ? skeleton::matvec : skeleton::matmul;
+    const epilogue_set every = glu_part | added_parts;
+    for (const epilogue_set parts :
+         {epilogue_set{}, glu_part, every, quantize_part, glu_part | quantize_part,
+          every | epilogue_part::quantize})
+        for (const std::int32_t rows : {32, 1024, 28672})
+            for (const std::int64_t k : {96, 256, 2048, 5120, 18944, 28672})
+                for (const int alignment : {16, 2}) {
+                    if (!few && parts.has(epilogue_part::quantize)) continue;
+                    problem p = group_of(weights, kind, rows, parts);
+                    if (!whole_blocks(p, k)) continue;
+                    p.k = k;
+                    p.alignment = alignment;
+                    p.columns = p.tokens = columns;
+                    visit(p);
+                    p.expert = true;
+                    for (int i = 0; i < p.member_count; ++i) p.member[i].experts = 128;
+                    for (const int slots : {1, 8}) {
+                        p.columns = columns * slots;
+                        visit(p);
+                    }
+                }
+}
+
+}  // namespace catena
