@@ -37,28 +37,19 @@ inline constexpr auto residual_norm_input = add(residual) | emit<f32> | norm_inp
 template <format... Ws>
 inline constexpr auto gated_input = glu | value<Ws...>;
 
+/// The chains of one set of formats.
+template <format... Ws>
+inline constexpr auto chains_of = hana::make_tuple(
+    entry<"norm_input">(norm_input<Ws...>),
+    entry<"residual_norm_input">(residual_norm_input<Ws...>),
+    entry<"gated_input">(gated_input<Ws...>),
+    entry<"activation">(activation<Ws...>));
+
+/// Every format alone, and the sets that share an activation in the files that people use: a quantizer
+/// often gives V a wider type than Q and K.
 // clang-format off
-inline constexpr auto entries = hana::make_tuple(
-    entry<"norm_input">(norm_input<q8_0>),
-    entry<"norm_input">(norm_input<q4_0>),
-    entry<"norm_input">(norm_input<q4_K>),
-    entry<"norm_input">(norm_input<q6_K>),
-    entry<"norm_input">(norm_input<q4_K, q6_K>),
-    entry<"residual_norm_input">(residual_norm_input<q8_0>),
-    entry<"residual_norm_input">(residual_norm_input<q4_0>),
-    entry<"residual_norm_input">(residual_norm_input<q4_K>),
-    entry<"residual_norm_input">(residual_norm_input<q6_K>),
-    entry<"residual_norm_input">(residual_norm_input<q4_K, q6_K>),
-    entry<"gated_input">(gated_input<q8_0>),
-    entry<"gated_input">(gated_input<q4_0>),
-    entry<"gated_input">(gated_input<q4_K>),
-    entry<"gated_input">(gated_input<q6_K>),
-    entry<"gated_input">(gated_input<q4_K, q6_K>),
-    entry<"activation">(activation<q8_0>),
-    entry<"activation">(activation<q4_0>),
-    entry<"activation">(activation<q4_K>),
-    entry<"activation">(activation<q6_K>),
-    entry<"activation">(activation<q4_K, q6_K>));
+inline constexpr auto entries = hana::flatten(hana::make_tuple(
+    chains_of<q8_0>, chains_of<q4_0>, chains_of<q4_K>, chains_of<q6_K>, chains_of<q4_K, q6_K>));
 // clang-format on
 
 }  // namespace catena::catalogue

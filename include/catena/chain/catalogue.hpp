@@ -5,6 +5,7 @@
 #include "catena/chain/lower.hpp"
 #include "catena/chain/parts.hpp"
 
+#include <boost/hana/flatten.hpp>
 #include <boost/hana/tuple.hpp>
 #include <boost/hana/unpack.hpp>
 
