@@ -1,0 +1,65 @@
+// Tables that weights are looked up in. Sixteen levels fit in four registers, and byte permutes
+// choose among them.
+#pragma once
+
+#include "catena/kernel/unpack.hpp"
+
+#include <cstdint>
+
+namespace catena::kernel {
+
+/// Sixteen int8, four in a word.
+struct table16 {
+    unsigned word[4];
+};
+
+constexpr table16 table16_of(const std::int8_t (&levels)[16]) {
+    table16 t{};
+    for (int i = 0; i < 16; ++i)
+        t.word[i / 4] |= static_cast<unsigned>(static_cast<std::uint8_t>(levels[i])) << i % 4 * 8;
+    return t;
+}
+
+/// Four levels each, of the low nibbles of a word's bytes and of the high ones.
+struct looked_up {
+    unsigned low, high;
+};
+
+/// A permute chooses among eight bytes; nibbles 0 .. 7 and 8 .. 15 are looked up apart, and a third
+/// permute keeps what their top bits say. Levels then lie in the order of nibbles.
+template <table16 Table, class X>
+CATENA_FN looked_up look_up(X& x, unsigned nibbles) {
+    const unsigned index = nibbles & 0x77777777u;
+    const unsigned side = ((nibbles & 0x88888888u) >> 1) | 0x32103210u;
+    unsigned level[2];
+    CATENA_UNROLL
+    for (int i = 0; i < 2; ++i)
+        level[i] =
+            x.permute(x.permute(Table.word[0], Table.word[1], index >> 16 * i),
+                      x.permute(Table.word[2], Table.word[3], index >> 16 * i), side >> 16 * i);
+    return {x.permute(level[0], level[1], 0x6420u), x.permute(level[0], level[1], 0x7531u)};
+}
+
+/// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes at `p`, values 0 .. 15
+/// in the low ones and 16 .. 31 in the high ones.
+template <format F, table16 Table, int N, class X>
+CATENA_FN void look_up_group(X& x, const std::byte* p, int first, int (&q)[N]) {
+    static_assert(N == 1 || N == group_words, "one word of a group, or all");
+    if constexpr (N == 1) {
+        unsigned word[1];
+        load_words<F>(x, p + first % 4 * 4, word);
+        const looked_up both = look_up<Table>(x, word[0]);
+        q[0] = static_cast<int>(first < 4 ? both.low : both.high);
+    } else {
+        unsigned word[4];
+        load_words<F>(x, p, word);
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const looked_up both = look_up<Table>(x, word[i]);
+            q[i] = static_cast<int>(both.low);
+            q[4 + i] = static_cast<int>(both.high);
+        }
+    }
+}
+
+}  // namespace catena::kernel

@@ -1,0 +1,68 @@
+// mxfp4 and nvfp4: 17 bytes per 32 values, an e8m0 and nibbles as those of q4_0; 36 bytes per 64
+// values, four e4m3 without sign and for each 16 values 8 bytes of nibbles, values 0 .. 7 in the
+// low ones. A nibble is an e2m1, whose double is an integer.
+#pragma once
+
+#include "catena/format/mxfp4.hpp"
+#include "catena/kernel/codebook.hpp"
+#include "catena/kernel/unpack.hpp"
+
+namespace catena::kernel {
+
+inline constexpr table16 e2m1_table = table16_of(doubled_e2m1);
+
+template <>
+struct unpack<format::mxfp4> {
+    static constexpr int scales = 1;
+    static constexpr bool mins = false;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
+        look_up_group<format::mxfp4, e2m1_table>(x, block + 1, first, q);
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
+        const unsigned e = load_as<std::uint8_t>(x, block);
+        return {{from_bits(e < 2 ? 0x200000u << e : (e - 1) << 23)}};
+    }
+};
+
+template <>
+struct unpack<format::nvfp4> {
+    static constexpr int scales = 2;
+    static constexpr bool mins = false;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        const std::byte* nibbles = block + 4 + 16 * group;
+        if constexpr (N == 1) {
+            const auto both = look_up<e2m1_table>(
+                x, load_as<unsigned>(x, nibbles + first / 4 * 8 + first % 2 * 4));
+            q[0] = static_cast<int>(first % 4 < 2 ? both.low : both.high);
+        } else {
+            CATENA_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                const auto both = look_up<e2m1_table>(x, load_as<unsigned>(x, nibbles + 4 * i));
+                q[i / 2 * 4 + i % 2] = static_cast<int>(both.low);
+                q[i / 2 * 4 + i % 2 + 2] = static_cast<int>(both.high);
+            }
+        }
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+        const unsigned both = load_as<std::uint16_t>(x, block + 2 * group);
+        return {{half_of(both & 0xffu), half_of(both >> 8)}};
+    }
+
+  private:
+    /// Exponent and mantissa at the top of an f32's, times the power of two between their biases; a
+    /// subnormal is one there too.
+    CATENA_FN static real half_of(unsigned e4m3) {
+        const unsigned bits = e4m3 == e4m3_nan ? 0 : (e4m3 & 0x7fu) << 20;
+        return from_bits(bits) * real{0x1p119f};
+    }
+};
+
+}  // namespace catena::kernel

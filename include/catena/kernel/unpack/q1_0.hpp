@@ -1,0 +1,70 @@
+// q1_0 and q2_0: 18 bytes per 128 and per 64 values: half d, then bits, a 1 for d and a 0 for -d;
+// or bit pairs, 0 .. 3 for -d .. 2d.
+#pragma once
+
+#include "catena/kernel/bits.hpp"
+#include "catena/kernel/unpack.hpp"
+
+namespace catena::kernel {
+
+/// A bit becomes 64 or -64: a sign over a bit that is always set.
+template <>
+struct unpack<format::q1_0> {
+    static constexpr int scales = 1;
+    static constexpr bool mins = false;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        unsigned bits[1];
+        load_words<format::q1_0>(x, block + 2 + 4 * group, bits);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) {
+            const unsigned negative = ~spread_bits(bits[0] >> (4 * (first + i)), 7) & 0x80808080u;
+            q[i] = static_cast<int>(negative | 0x40404040u);
+        }
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
+        return {{load_half(x, block) * real{1.0f / 64}}};
+    }
+};
+
+/// Pairs are spread to nibbles, eight at once, which then choose bytes.
+template <>
+struct unpack<format::q2_0> {
+    static constexpr int scales = 1;
+    static constexpr bool mins = false;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        constexpr unsigned levels = 0x020100ffu;
+        if constexpr (N == 1) {
+            const auto byte = load_as<std::uint8_t>(x, block + 2 + 8 * group + first);
+            q[0] = static_cast<int>(x.permute(levels, 0, nibbles_of(byte)));
+        } else {
+            unsigned pairs[2];
+            load_words<format::q2_0>(x, block + 2 + 8 * group, pairs);
+            CATENA_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                const unsigned nibbles = nibbles_of((pairs[i / 2] >> (i % 2 * 16)) & 0xffffu);
+                q[2 * i] = static_cast<int>(x.permute(levels, 0, nibbles));
+                q[2 * i + 1] = static_cast<int>(x.permute(levels, 0, nibbles >> 16));
+            }
+        }
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
+        return {{load_half(x, block)}};
+    }
+
+  private:
+    CATENA_FN static unsigned nibbles_of(unsigned pairs) {
+        const unsigned bytes = (pairs | pairs << 8) & 0x00ff00ffu;
+        const unsigned fours = (bytes | bytes << 4) & 0x0f0f0f0fu;
+        return (fours | fours << 2) & 0x33333333u;
+    }
+};
+
+}  // namespace catena::kernel

@@ -1,0 +1,37 @@
+// q2_K: 84 bytes per 256 values: 16 bytes of a 4-bit scale and a 4-bit min for each 16 values, 64
+// bytes of bit pairs, half d, half dmin. Four groups share 32 bytes of pairs, group g the bits 2 (g
+// % 4) and up.
+#pragma once
+
+#include "catena/kernel/unpack.hpp"
+
+namespace catena::kernel {
+
+template <>
+struct unpack<format::q2_K> {
+    static constexpr int scales = 2;
+    static constexpr bool mins = true;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        unsigned word[N];
+        load_words<format::q2_K>(x, block + 16 + group / 4 * 32 + 4 * first, word);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i)
+            q[i] = static_cast<int>((word[i] >> (group % 4 * 2)) & 0x03030303u);
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<2, true> scales_of(X& x, const std::byte* block, int group) {
+        const unsigned both = load_as<std::uint16_t>(x, block + 2 * group);
+        const unsigned super = load_as<unsigned>(x, block + 80);
+        const real d = from_half(static_cast<std::uint16_t>(super & 0xffffu));
+        const real dmin = from_half(static_cast<std::uint16_t>(super >> 16));
+        const auto nibble = [&](int i) {
+            return from_int(static_cast<int>((both >> 4 * i) & 15u));
+        };
+        return {{d * nibble(0), d * nibble(2)}, {dmin * nibble(1), dmin * nibble(3)}};
+    }
+};
+
+}  // namespace catena::kernel

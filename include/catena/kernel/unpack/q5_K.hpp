@@ -1,0 +1,33 @@
+// q5_K: 176 bytes per 256 values: the 16 bytes that q4_K begins with, 32 bytes of fifth bits, bit g
+// of byte i that of value i of group g, and nibbles as those of q4_K.
+#pragma once
+
+#include "catena/kernel/bits.hpp"
+#include "catena/kernel/unpack/q4_K.hpp"
+
+namespace catena::kernel {
+
+template <>
+struct unpack<format::q5_K> {
+    static constexpr int scales = 1;
+    static constexpr bool mins = true;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        unsigned low[N], high[N];
+        load_words<format::q5_K>(x, block + 48 + group / 2 * 32 + 4 * first, low);
+        load_words<format::q5_K>(x, block + 16 + 4 * first, high);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) {
+            const unsigned nibbles = (low[i] >> (group % 2 * 4)) & 0x0f0f0f0fu;
+            q[i] = static_cast<int>(nibbles | (move_bit(x, high[i], group, 4) & 0x10101010u));
+        }
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, true> scales_of(X& x, const std::byte* block, int group) {
+        return scales_of_k4(x, block, group);
+    }
+};
+
+}  // namespace catena::kernel
