@@ -2,13 +2,13 @@
 // checks what ptxas reports: every row is there, none spills, registers fit the launch bounds and
 // are those on record. The compiler's words go to LOG.
 #include "files.hpp"
+#include "nvcc.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
 
 #include "catena/pick/name.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <set>
 #include <string>
@@ -17,23 +17,6 @@ namespace {
 
 using namespace catena;
 using namespace catena::generator;
-
-std::string compile(const std::string& nvcc, const arch& target, const std::string& file,
-                    const std::string& log) {
-    const std::string number = std::string(target.name).substr(3);
-    const std::string command =
-        "'" + nvcc + "' -std=c++20 -O3 -DNDEBUG -Xptxas -v -gencode arch=compute_" + number +
-        ",code=sm_" + number + " -I'" CATENA_SOURCE_DIR "/include' -c '" + file + "' -o '" + log +
-        ".o' > '" + log + ".part' 2>&1";
-    std::printf("%s\n", file.c_str());
-    std::fflush(stdout);
-    const int code = std::system(command.c_str());
-    const std::string said = read_text(log + ".part");
-    std::filesystem::remove(log + ".part");
-    std::filesystem::remove(log + ".o");
-    if (code != 0) throw std::runtime_error("nvcc refuses " + file + ":\n" + said);
-    return said;
-}
 
 /// Every fault of a compiled row, as a sentence.
 std::string faults(const row& r, const std::string& name,
@@ -70,11 +53,11 @@ int main(int argc, char** argv) try {
         for (const row& r : set.rows) {
             const std::string f = family(r.computes);
             if (!whole && families.count(f) == 0) continue;
-            if (compiled.insert(f).second)
-                log += compile(
-                    argv[1], *target,
-                    std::string(CATENA_SOURCE_DIR "/instances/") + target->name + "/" + f + ".cu",
-                    argv[3]);
+            if (!compiled.insert(f).second) continue;
+            const std::string source = std::string("instances/") + target->name + "/" + f + ".cu";
+            std::printf("%s\n", source.c_str());
+            std::fflush(stdout);
+            log += compile(argv[1], *target, CATENA_SOURCE_DIR, source, argv[3]).said;
         }
         const std::vector<compiled_kernel> kernels = parse_ptxas(log);
         const registers_by_name now = registers_of(set, kernels);

@@ -1,0 +1,24 @@
+// One file of a set through nvcc: what it took, and what came out.
+#pragma once
+
+#include "catena/arch/arch.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace catena::generator {
+
+struct compiled_file {
+    std::string said;          ///< with ptxas -v
+    double seconds = 0;        ///< of one core, as long as nobody else wants it
+    std::int64_t sass_bytes = 0;  ///< machine code of all kernels and functions
+};
+
+/// Compiles `source`, below `root`, to a cubin for `target`; scratch files lie beside `scratch` and are
+/// removed. Throws with nvcc's words when it refuses.
+compiled_file compile(const std::string& nvcc, const arch& target,
+                      const std::filesystem::path& root, const std::string& source,
+                      const std::string& scratch);
+
+}  // namespace catena::generator
