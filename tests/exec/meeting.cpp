@@ -29,6 +29,20 @@ TEST_CASE("a shuffle exchanges values of every kind within its warp") {
     }
 }
 
+TEST_CASE("a lane may take the value of any lane") {
+    host_device device(5);
+    auto* y = device.allocate<int>("y", 128, memory::uninitialised);
+    passes(device, {.threads = 64}, [=](host& x) {
+        const int t = x.thread();
+        x.store(y + t, x.shuffle(t, (x.lane() * 5 + 3) % 32));
+        x.store(y + 64 + t, to_int(x.shuffle(from_int(t), 7)));
+    });
+    for (int t = 0; t < 64; ++t) {
+        CHECK(y[t] == t / 32 * 32 + (t % 32 * 5 + 3) % 32);
+        CHECK(y[64 + t] == t / 32 * 32 + 7);
+    }
+}
+
 TEST_CASE("shuffles in a row do not mix up their values, in any order of threads") {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         host_device device(seed);

@@ -73,6 +73,35 @@ TEST_CASE("a stream delivers every piece, by every method, in any order of threa
     }
 }
 
+template <copy_method M>
+void fills_by_lanes() {
+    ring r;
+    auto* y = r.device.allocate<unsigned char>("y", 2 * piece, memory::uninitialised);
+    passes(r.device, config,
+           with_stream<M>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
+               // Four quarters of a piece, in turned order; the second is left out.
+               const int lane = x.lane() % 4, quarter = 16 * (3 - lane);
+               stream.fill(0, to + 16 * lane, from + quarter, lane == 1 ? 0 : 16, 4);
+               if (lane == 1 && x.lane() < 4)
+                   for (int b = 0; b < 16; ++b)
+                       x.store(to + 16 + b, static_cast<unsigned char>(7));
+               stream.wait(0);
+               for (int b = x.lane(); b < piece; b += 32)
+                   x.store(y + x.warp() * piece + b, x.load(to + b));
+               stream.release(0);
+           }));
+    for (int i = 0; i < 2 * piece; ++i) {
+        const int warp = i / piece, lane = i % piece / 16;
+        CHECK(y[i] == (lane == 1 ? 7 : r.source[warp * 8 * piece + 16 * (3 - lane) + i % 16]));
+    }
+}
+
+TEST_CASE("a fill brings what each of its lanes asks for") {
+    fills_by_lanes<copy_method::plain>();
+    fills_by_lanes<copy_method::async>();
+    fills_by_lanes<copy_method::bulk>();
+}
+
 TEST_CASE("bytes really arrive at the wait, whatever the source holds then") {
     ring r;
     auto* y = r.device.allocate<unsigned char>("y", 2, memory::uninitialised);

@@ -37,6 +37,11 @@ class cuda {
         return __shfl_xor_sync(0xffffffffu, v, mask);
     }
 
+    __device__ real shuffle(real v, int from) const {
+        return {__shfl_sync(0xffffffffu, v.v, from)};
+    }
+    __device__ int shuffle(int v, int from) const { return __shfl_sync(0xffffffffu, v, from); }
+
     template <class T>
     __device__ T* shared(std::int64_t n) {
         extern __shared__ __align__(128) unsigned char catena_shared[];
@@ -129,6 +134,20 @@ class cuda {
     unsigned shared_used_ = 0;
 };
 
+/// Calls copy(shared, global, bytes) in all lanes with what each of the first `lanes` lanes has.
+template <class Copy>
+__device__ void each_copy(void* shared, const void* global, int bytes, int lanes, Copy copy) {
+    const auto to = reinterpret_cast<unsigned long long>(shared);
+    const auto from = reinterpret_cast<unsigned long long>(global);
+#pragma unroll 1
+    for (int lane = 0; lane < lanes; ++lane) {
+        const int n = __shfl_sync(0xffffffffu, bytes, lane);
+        const auto at = __shfl_sync(0xffffffffu, to, lane);
+        const auto source = __shfl_sync(0xffffffffu, from, lane);
+        if (n > 0) copy(reinterpret_cast<void*>(at), reinterpret_cast<const void*>(source), n);
+    }
+}
+
 /// Loads and stores. The bytes are there after the copy; wait and release only order the lanes.
 template <int Stages>
 class cuda_stream<copy_method::plain, Stages> {
@@ -148,6 +167,9 @@ class cuda_stream<copy_method::plain, Stages> {
             copy_as<unsigned char>(shared, global, bytes);
     }
     __device__ void commit(int) {}
+    __device__ void fill(int, void* shared, const void* global, int bytes, int lanes) {
+        each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
+    }
     __device__ void wait(int) { __syncwarp(); }
     __device__ void release(int) { __syncwarp(); }
 
@@ -181,6 +203,10 @@ class cuda_stream<copy_method::async, Stages> {
     __device__ void commit(int) {
         asm volatile("cp.async.commit_group;" ::: "memory");
         ++groups_;
+    }
+    __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
+        each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
+        commit(stage);
     }
     __device__ void wait(int) {
         // Groups complete in order. With the ring full the oldest is the one wanted; while it runs
@@ -228,6 +254,13 @@ class cuda_stream<copy_method::bulk, Stages> {
                                    global, static_cast<std::uint32_t>(bytes), barriers_ + filling_);
     }
     __device__ void commit(int) {}
+    __device__ void fill(int stage, void* shared, const void* global, int bytes, int) {
+        begin(stage, __reduce_add_sync(0xffffffffu, static_cast<unsigned>(bytes)));
+        if (bytes > 0)
+            ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global,
+                                       shared, global, static_cast<std::uint32_t>(bytes),
+                                       barriers_ + stage);
+    }
     __device__ void wait(int stage) {
         const std::uint32_t parity = phases_ >> stage & 1u;
         while (!::cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity)) {

@@ -24,10 +24,13 @@ namespace catena::exec {
 /// order. Every lane makes every call, with the same arguments. After `x.stream()` the body calls
 /// `x.sync()`.
 template <class S>
-concept weight_stream = requires(S s, int stage, int bytes, void* dst, const void* src) {
+concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst,
+                                 const void* src) {
     s.begin(stage, bytes);    // this fill's copies will bring `bytes` in all
     s.copy(dst, src, bytes);  // async, bulk: both ends and the size are multiples of 16; plain: any
     s.commit(stage);          // no more copies for this fill
+    s.fill(stage, dst, src, bytes, lanes);  // the same in one call, of a copy from each of the
+                                            // first lanes: here arguments differ, 0 bytes: none
     s.wait(stage);     // from here every lane may read the stage; orders the lanes, as sync_warp
     s.release(stage);  // every lane has read it, it may be filled again; orders the lanes too
 };
@@ -54,6 +57,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
     x.sync(), x.sync_warp();
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
+    r = x.shuffle(r, i), i = x.shuffle(i, i);  // the value of lane i, which may differ
     f = x.template shared<float>(i);
     r = x.load(cf), x.store(f, r);
     u = x.load(h), x.store(h, std::uint16_t{});  // any scalar of 1, 2, 4 or 8 bytes

@@ -106,15 +106,37 @@ inline void machine::stream_begin_copy_commit(thread& t, stream_log& log, const 
     if (problem.empty() && log.made() == global_now_.era)
         problem =
             "uses a stream before the sync that follows x.stream(): its barriers are not ready";
-    if (problem.empty() && first) problem = log.apply(call);
     if (!problem.empty()) stop(t, fault::stream, at, problem);
-    if (!first || call.what != stream_call::copy) return;
+    if (first) stream_apply(t, log, call, at);
+}
+
+inline void machine::stream_apply(thread& t, stream_log& log, const stream_call& call, site at) {
+    const std::string problem = log.apply(call);
+    if (!problem.empty()) stop(t, fault::stream, at, problem);
+    if (call.what != stream_call::copy) return;
     if (!shared_.holds(call.to) || shared_.holds(call.from))
         stop(t, fault::stream, at,
              "copies elsewhere than from global to shared memory: streams go that way only");
     const auto bytes = static_cast<std::size_t>(call.bytes);
     check_range(t, access::read, call.from, bytes, at, t.now);
     check_range(t, access::write, call.to, bytes, at, stamps::in_flight);
+}
+
+/// The last lane to come acts for all.
+inline void machine::stream_fill(thread& t, stream_log& log, int stage, const stream_call& mine,
+                                 int lanes, site at) {
+    if (log.made() == global_now_.era)
+        stop(t, fault::stream, at,
+             "uses a stream before the sync that follows x.stream(): its barriers are not ready");
+    check_meeting(t, meeting::stream_fill, stage, at);
+    log.of_lane(t.id % scheduler::warp_lanes) = mine;
+    if (!scheduler_.meet_warp(t, meeting::stream_fill, stage, at)) return;
+    std::int64_t total = 0;
+    for (int lane = 0; lane < lanes; ++lane) total += log.of_lane(lane).bytes;
+    stream_apply(t, log, {stream_call::begin, stage, 0, 0, total}, at);
+    for (int lane = 0; lane < lanes; ++lane)
+        if (log.of_lane(lane).bytes != 0) stream_apply(t, log, log.of_lane(lane), at);
+    stream_apply(t, log, {stream_call::commit, stage, 0, 0, 0}, at);
 }
 
 inline void machine::stream_wait(thread& t, stream_log& log, int stage, site at) {

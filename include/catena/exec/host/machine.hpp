@@ -114,6 +114,18 @@ class machine {
         return values[lane ^ mask];
     }
 
+    std::uint32_t shuffle(thread& t, std::uint32_t value, int from, site at) {
+        if (from < 0 || from >= scheduler::warp_lanes)
+            stop(t, fault::body, at,
+                 "shuffles from lane " + std::to_string(from) + ": lanes are 0 to 31");
+        check_meeting(t, meeting::shuffle_from, 0, at);
+        auto& warp = scheduler_.warp_of(t);
+        auto& values = warp.values[warp.round & 1];
+        values[t.id % scheduler::warp_lanes] = value;
+        scheduler_.meet_warp(t, meeting::shuffle_from, 0, at);
+        return values[from];
+    }
+
     /// The lane's part of d += a * b, K = 16 * Steps.
     template <int Steps>
     void mma(thread& t, int (&d)[4], const unsigned* a, const unsigned* b, site at) {
@@ -170,6 +182,9 @@ class machine {
     /// The log of the next stream of t's warp; the first lane to ask makes it.
     stream_log& open_stream(thread& t, copy_method method, int stages, site at);
     void stream_begin_copy_commit(thread& t, stream_log& log, const stream_call& call, site at);
+    void stream_apply(thread& t, stream_log& log, const stream_call& call, site at);
+    void stream_fill(thread& t, stream_log& log, int stage, const stream_call& mine, int lanes,
+                     site at);
     void stream_wait(thread& t, stream_log& log, int stage, site at);
     void stream_release(thread& t, stream_log& log, int stage, site at);
 

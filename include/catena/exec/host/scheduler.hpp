@@ -22,7 +22,9 @@ enum class meeting : std::uint8_t {
     sync,
     sync_warp,
     shuffle,
+    shuffle_from,
     mma,
+    stream_fill,
     stream_wait,
     stream_release
 };
@@ -47,8 +49,12 @@ inline std::string spell(meeting what, int detail) {
             return "sync_warp";
         case meeting::shuffle:
             return "shuffle_xor" + argument;
+        case meeting::shuffle_from:
+            return "shuffle";
         case meeting::mma:
             return "mma of K " + std::to_string(detail);
+        case meeting::stream_fill:
+            return "stream fill" + argument;
         case meeting::stream_wait:
             return "stream wait" + argument;
         case meeting::stream_release:

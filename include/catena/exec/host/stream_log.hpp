@@ -52,6 +52,9 @@ class stream_log {
         return false;
     }
 
+    /// What a lane brings to a fill.
+    stream_call& of_lane(int lane) { return of_lane_[lane]; }
+
     /// At a meeting of the warp. Names a lane that has made fewer calls, or -1.
     int missing_lane() {
         for (int lane = 0; lane < 32; ++lane)
@@ -200,6 +203,7 @@ class stream_log {
     std::vector<stage> stages_;
     std::vector<stream_call> calls_;  // since the last meeting
     std::size_t made_by_[32] = {};
+    stream_call of_lane_[32] = {};
 };
 
 }  // namespace catena::exec

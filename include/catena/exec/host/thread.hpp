@@ -28,6 +28,13 @@ class host_stream {
     void commit(int stage, site at = CATENA_HERE) {
         call({stream_call::commit, stage, 0, 0, 0}, at);
     }
+    void fill(int stage, void* shared, const void* global, std::int64_t bytes, int lanes,
+              site at = CATENA_HERE) {
+        machine_->stream_fill(*thread_, *log_, stage,
+                              {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
+                               reinterpret_cast<std::uintptr_t>(global), bytes},
+                              lanes, at);
+    }
     void wait(int stage, site at = CATENA_HERE) {
         machine_->stream_wait(*thread_, *log_, stage, at);
     }
@@ -72,6 +79,14 @@ class host {
     }
     unsigned shuffle_xor(unsigned v, int mask, site at = CATENA_HERE) {
         return machine_.shuffle_xor(thread_, v, mask, at);
+    }
+
+    real shuffle(real v, int from, site at = CATENA_HERE) {
+        return from_bits(machine_.shuffle(thread_, bits_of(v), from, at));
+    }
+    int shuffle(int v, int from, site at = CATENA_HERE) {
+        return static_cast<int>(
+            machine_.shuffle(thread_, static_cast<std::uint32_t>(v), from, at));
     }
 
     template <class T>
