@@ -43,6 +43,24 @@ TEST_CASE("a format without a codec says so") {
     CHECK_THROWS_AS(decode_row(format::unknown, {}, 0), std::invalid_argument);
 }
 
+TEST_CASE("a codebook format has a decoder, and says that it has no encoder") {
+    static_assert(has_codec(format::iq2_s) && !has_encoder(format::iq2_s));
+    CHECK_THROWS_WITH(encode_row(format::iq2_s, bell(256)),
+                      "Format iq2_s has no encoder, only a decoder: fill_random_blocks makes blocks "
+                      "of it, ggml encodes to it.");
+}
+
+TEST_CASE("every weight format has a codec, and those without a codebook of points an encoder") {
+    for (int i = 1; i < format_count; ++i) {
+        const auto f = static_cast<format>(i);
+        INFO(name(f));
+        if (info(f).role != format_role::weight) continue;
+        CHECK(has_codec(f));
+        const std::string start = std::string(name(f)).substr(0, 3);
+        CHECK(has_encoder(f) == (start != "iq1" && start != "iq2" && start != "iq3"));
+    }
+}
+
 TEST_CASE("a row that is no whole number of blocks is refused with both lengths") {
     CHECK_THROWS_WITH(encode_row(format::q4_K, bell(300)),
                       "A row of 300 elements is no whole number of q4_K blocks of 256.");

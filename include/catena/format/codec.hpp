@@ -4,6 +4,9 @@
 
 #include "catena/format/format.hpp"
 #include "catena/format/fp8.hpp"
+#include "catena/format/iq1.hpp"
+#include "catena/format/iq2.hpp"
+#include "catena/format/iq3.hpp"
 #include "catena/format/iq4.hpp"
 #include "catena/format/mxfp4.hpp"
 #include "catena/format/plain.hpp"

@@ -1,0 +1,84 @@
+// iq1_s and iq1_m: eight values at a time are a point of a codebook of -1, 0 and 1, all moved up or
+// down by 1/8. A block has 256 values and an f16 scale d; a 3-bit scale s for each 32 (iq1_s) or 16
+// values makes it d * (2s + 1).
+#pragma once
+
+#include "catena/format/codebook.hpp"
+#include "catena/format/format.hpp"
+#include "catena/format/half.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+struct block_iq1_s {
+    std::uint16_t d;      ///< f16
+    std::uint8_t qs[32];  ///< of each 8 values: the low bits of a point
+    std::uint16_t qh[8];  ///< of each 32 values: the high three bits of four points, s, 1 for down
+};
+static_assert(sizeof(block_iq1_s) == 50, "ggml's layout");
+
+struct block_iq1_m {
+    std::uint8_t qs[32];      ///< of each 8 values: the low bits of a point
+    std::uint8_t qh[16];      ///< of each 8 values a nibble: the high three bits, 1 for down
+    std::uint16_t scales[4];  ///< of each 64 values: four times s, then a nibble of d
+};
+static_assert(sizeof(block_iq1_m) == 56, "ggml's layout");
+
+namespace detail {
+
+/// `eighth` is that of the scale; then every product is one of integers.
+template <class Real>
+void decode_iq1(std::uint32_t point, bool down, Real eighth, Real* out) {
+    for (int i = 0; i < 8; ++i) {
+        const int level = static_cast<int>(point >> 4 * i & 15u) - 1;
+        out[i] = eighth * static_cast<Real>(8 * level + (down ? -1 : 1));
+    }
+}
+
+}  // namespace detail
+
+template <>
+struct codec<format::iq1_s> {
+    using block = block_iq1_s;
+
+    template <class Real>
+    static void decode(const block* in, Real* out) {
+        const Real d = f32_from_f16(in->d);
+        for (int i = 0; i < 32; ++i) {
+            const int high = in->qh[i / 4], s = high >> 12 & 7;
+            detail::decode_iq1(
+                codebook_of<format::iq1_s>.point[in->qs[i] | (high >> i % 4 * 3 & 7) << 8],
+                high >> 15 != 0, d * static_cast<Real>(2 * s + 1) / 8, out + 8 * i);
+        }
+    }
+
+    /// d in [2^-9, 2^-8).
+    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x1800 | (b->d & 0x3ff)); }
+};
+
+template <>
+struct codec<format::iq1_m> {
+    using block = block_iq1_m;
+
+    template <class Real>
+    static void decode(const block* in, Real* out) {
+        std::uint16_t half = 0;
+        for (int i = 0; i < 4; ++i)
+            half = static_cast<std::uint16_t>(half | in->scales[i] >> 12 << 4 * i);
+        const Real d = f32_from_f16(half);
+        for (int i = 0; i < 32; ++i) {
+            const int high = in->qh[i / 2] >> i % 2 * 4, s = in->scales[i / 8] >> i / 2 % 4 * 3 & 7;
+            detail::decode_iq1(codebook_of<format::iq1_s>.point[in->qs[i] | (high & 7) << 8],
+                               (high & 8) != 0, d * static_cast<Real>(2 * s + 1) / 8, out + 8 * i);
+        }
+    }
+
+    /// d in [2^-9, 2^-8): of its top nibbles the last is 1 and the third 8 and up.
+    static void bound(block* b) {
+        b->scales[3] = static_cast<std::uint16_t>(0x1000 | (b->scales[3] & 0x0fff));
+        b->scales[2] = static_cast<std::uint16_t>(0x8000 | (b->scales[2] & 0xbfff));
+    }
+};
+
+}  // namespace catena

@@ -1,0 +1,117 @@
+// iq2_xxs, iq2_xs and iq2_s: eight values at a time are a point of a codebook, whose levels are
+// magnitudes, and eight signs. A block has 256 values and an f16 scale d; a 4-bit scale s for each
+// 32 (xxs) or 16 values makes it d * (2s + 1) / 8.
+#pragma once
+
+#include "catena/format/codebook.hpp"
+#include "catena/format/format.hpp"
+#include "catena/format/half.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+struct block_iq2_xxs {
+    std::uint16_t d;       ///< f16
+    std::uint16_t qs[32];  ///< of each 32 values: four points of 8 bits, four signs of 7, s
+};
+static_assert(sizeof(block_iq2_xxs) == 66, "ggml's layout");
+
+struct block_iq2_xs {
+    std::uint16_t d;       ///< f16
+    std::uint16_t qs[32];  ///< of each 8 values: a point of 9 bits, signs of 7
+    std::uint8_t scales[8];
+};
+static_assert(sizeof(block_iq2_xs) == 74, "ggml's layout");
+
+struct block_iq2_s {
+    std::uint16_t d;         ///< f16
+    std::uint8_t qs[32];     ///< of each 8 values: the low bits of a point
+    std::uint8_t signs[32];  ///< of each 8 values
+    std::uint8_t qh[8];      ///< of each 32 values: the high bit pairs of four points
+    std::uint8_t scales[8];
+};
+static_assert(sizeof(block_iq2_s) == 82, "ggml's layout");
+
+inline constexpr std::int8_t iq2_levels[3] = {8, 25, 43};
+
+/// Eight signs from seven: of eight, an even number is set.
+CATENA_FN constexpr std::uint32_t eight_signs(std::uint32_t seven) {
+    return seven | (0x6996u >> ((seven ^ seven >> 4) & 15u) & 1u) << 7;
+}
+
+namespace detail {
+
+template <class Real>
+void decode_iq2(std::uint32_t point, std::uint32_t signs, Real scale, Real* out) {
+    for (int i = 0; i < 8; ++i) {
+        const Real magnitude = scale * static_cast<Real>(iq2_levels[point >> 4 * i & 15u]);
+        out[i] = (signs >> i & 1u) != 0 ? -magnitude : magnitude;
+    }
+}
+
+/// Exact, as all products that follow.
+template <class Real>
+Real iq2_scale(std::uint16_t d, int s) {
+    return Real{f32_from_f16(d)} * static_cast<Real>(2 * s + 1) / 8;
+}
+
+}  // namespace detail
+
+template <>
+struct codec<format::iq2_xxs> {
+    using block = block_iq2_xxs;
+
+    template <class Real>
+    static void decode(const block* in, Real* out) {
+        for (int i = 0; i < 32; ++i) {
+            const std::uint16_t* group = in->qs + i / 4 * 4;
+            const std::uint32_t rest = group[2] | std::uint32_t{group[3]} << 16;
+            const std::uint32_t point = group[i % 4 / 2] >> i % 2 * 8 & 255u;
+            detail::decode_iq2(
+                codebook_of<format::iq2_xxs>.point[point], eight_signs(rest >> i % 4 * 7 & 127u),
+                detail::iq2_scale<Real>(in->d, static_cast<int>(rest >> 28)), out + 8 * i);
+        }
+    }
+
+    /// d in [2^-12, 2^-11).
+    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
+};
+
+template <>
+struct codec<format::iq2_xs> {
+    using block = block_iq2_xs;
+
+    template <class Real>
+    static void decode(const block* in, Real* out) {
+        for (int i = 0; i < 32; ++i) {
+            const int s = in->scales[i / 4] >> i % 4 / 2 * 4 & 15;
+            detail::decode_iq2(codebook_of<format::iq2_xs>.point[in->qs[i] & 511u],
+                               eight_signs(in->qs[i] >> 9), detail::iq2_scale<Real>(in->d, s),
+                               out + 8 * i);
+        }
+    }
+
+    /// d in [2^-12, 2^-11).
+    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
+};
+
+template <>
+struct codec<format::iq2_s> {
+    using block = block_iq2_s;
+
+    template <class Real>
+    static void decode(const block* in, Real* out) {
+        for (int i = 0; i < 32; ++i) {
+            const int s = in->scales[i / 4] >> i % 4 / 2 * 4 & 15;
+            const int point = in->qs[i] | (in->qh[i / 4] >> i % 4 * 2 & 3) << 8;
+            detail::decode_iq2(codebook_of<format::iq2_s>.point[point], in->signs[i],
+                               detail::iq2_scale<Real>(in->d, s), out + 8 * i);
+        }
+    }
+
+    /// d in [2^-12, 2^-11).
+    static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
+};
+
+}  // namespace catena
