@@ -24,9 +24,11 @@ struct reader {
     }
     word4 load16(const void* p) { return read<word4>(p, false); }
     unsigned permute(unsigned low, unsigned high, unsigned pick) const {
-        unsigned picked = 0;  // without the signs that bit 3 of a nibble asks for
-        for (int n = 0; n < 4; ++n)
-            picked |= (((std::uint64_t{high} << 32 | low) >> (pick >> 4 * n & 7) * 8) & 255) << 8 * n;
+        unsigned picked = 0;
+        for (int at = 0; at < 32; at += 8, pick >>= 4) {
+            const auto byte = (std::uint64_t{high} << 32 | low) >> (pick & 7) * 8 & 255;
+            picked |= static_cast<unsigned>((pick & 8) == 0 ? byte : byte / 128 * 255) << at;
+        }
         return picked;
     }
     unsigned funnel(unsigned low, unsigned high, unsigned bits) const {

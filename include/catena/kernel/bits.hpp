@@ -1,4 +1,5 @@
-// Few bits made into bytes, which is how formats with less than four bits a value are taken apart.
+// Few bits made into nibbles and bytes, which is how formats with less than four bits a value are
+// taken apart.
 #pragma once
 
 #include "catena/config.hpp"
@@ -9,6 +10,13 @@ namespace catena::kernel {
 /// 1 <= at <= 7. A product with four powers of two, 2^7 apart: four bits never overlap.
 CATENA_FN constexpr unsigned spread_bits(unsigned bits, int at) {
     return (bits & 15u) * (0x204081u << at);
+}
+
+/// Bit i of eight becomes bit 2 of nibble i; bits around it are 0. Even and odd bits apart: of
+/// four copies six bits apart, none then carries into a bit that is wanted.
+CATENA_FN constexpr unsigned spread_eight(unsigned bits) {
+    return ((bits & 0x55u) * 0x00104104u & 0x04040404u) |
+           ((bits & 0xaau) * 0x00820820u & 0x40404040u);
 }
 
 /// `word` with bit `from` of every byte at bit `to`; the others rotate along.

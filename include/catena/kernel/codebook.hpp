@@ -1,7 +1,10 @@
 // Tables that weights are looked up in. Sixteen levels fit in four registers, and byte permutes
-// choose among them.
+// choose among them. The points of the iq codebooks lie in memory: on a GPU in the global memory of
+// the module, which the L1 caches.
 #pragma once
 
+#include "catena/format/codebook.hpp"
+#include "catena/kernel/bits.hpp"
 #include "catena/kernel/unpack.hpp"
 
 #include <cstdint>
@@ -58,6 +61,38 @@ CATENA_FN void look_up_group(X& x, const std::byte* p, int first, int (&q)[N]) {
             const looked_up both = look_up<Table>(x, word[i]);
             q[i] = static_cast<int>(both.low);
             q[4 + i] = static_cast<int>(both.high);
+        }
+    }
+}
+
+/// A point of a format's codebook.
+template <format F>
+CATENA_FN unsigned point_of(unsigned i) {
+#if defined(__CUDA_ARCH__)
+    static __device__ constexpr auto book = codebook_of<F>;
+    return book.point[i];
+#else
+    return codebook_of<F>.point[i];
+#endif
+}
+
+/// Words first .. first + N - 1 of a group whose values come by eights: `eight(i)` chooses for
+/// values 8i .. 8i + 7, a nibble each, among the eight bytes of its `levels`.
+struct chosen_levels {
+    unsigned nibbles, levels[2];
+};
+template <int N, class X, class Eight>
+CATENA_FN void words_of_eights(X& x, int first, int (&q)[N], Eight eight) {
+    static_assert(N == 1 || N == group_words, "one word of a group, or all");
+    if constexpr (N == 1) {
+        const chosen_levels c = eight(first / 2);
+        q[0] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles >> (first % 2 * 16)));
+    } else {
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const chosen_levels c = eight(i);
+            q[2 * i] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles));
+            q[2 * i + 1] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles >> 16));
         }
     }
 }

@@ -1,6 +1,9 @@
 // Every weight format that the skeletons can take apart.
 #pragma once
 
+#include "catena/kernel/unpack/iq1.hpp"
+#include "catena/kernel/unpack/iq2.hpp"
+#include "catena/kernel/unpack/iq3.hpp"
 #include "catena/kernel/unpack/iq4.hpp"
 #include "catena/kernel/unpack/mxfp4.hpp"
 #include "catena/kernel/unpack/q1_0.hpp"

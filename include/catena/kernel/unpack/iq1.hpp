@@ -1,0 +1,69 @@
+// iq1_s and iq1_m: 50 and 56 bytes per 256 values, whose layouts are in format/iq1.hpp. Eight times
+// a value is an integer: 8 * (-1, 0, 1) + 1, or - 1 where it is moved down. A point of the codebook
+// has a nibble for each of eight values, which chooses among three.
+#pragma once
+
+#include "catena/kernel/codebook.hpp"
+#include "catena/kernel/unpack.hpp"
+
+namespace catena::kernel {
+
+CATENA_FN constexpr chosen_levels moved_point(unsigned point, bool down) {
+    return {point, {down ? 0x0007fff7u : 0x000901f9u, 0}};  // -9, -1, 7 or -7, 1, 9
+}
+
+template <>
+struct unpack<format::iq1_s> {
+    static constexpr int scales = 1;
+    static constexpr bool mins = false;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
+        words_of_eights(x, first, q, [&](int i) {
+            const unsigned low = load_as<std::uint8_t>(x, block + 2 + 4 * group + i);
+            const unsigned point = low | (high >> 3 * i & 7u) << 8;
+            return moved_point(point_of<format::iq1_s>(point), (high & 0x8000u) != 0);
+        });
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
+        const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
+        const real d = load_half(x, block) * real{1.0f / 8};
+        return {{d * from_int(static_cast<int>((high >> 11 & 14u) | 1u))}};
+    }
+};
+
+template <>
+struct unpack<format::iq1_m> {
+    static constexpr int scales = 2;
+    static constexpr bool mins = false;
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        const unsigned high = load_as<std::uint16_t>(x, block + 32 + 2 * group);
+        words_of_eights(x, first, q, [&](int i) {
+            const unsigned low = load_as<std::uint8_t>(x, block + 4 * group + i);
+            const unsigned nibble = high >> 4 * i;
+            return moved_point(point_of<format::iq1_s>(low | (nibble & 7u) << 8),
+                               (nibble & 8u) != 0);
+        });
+    }
+
+    /// d lies in the top nibbles of the four words of scales.
+    template <class X>
+    CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
+        unsigned word[2];
+        load_words<format::iq1_m>(x, block + 48, word);
+        const unsigned low = (word[0] >> 12 & 0xfu) | (word[0] >> 24 & 0xf0u);
+        const unsigned high = (word[1] >> 4 & 0xf00u) | (word[1] >> 16 & 0xf000u);
+        const real d = from_half(static_cast<std::uint16_t>(low | high)) * real{1.0f / 8};
+        const unsigned both =
+            (group < 4 ? word[0] : word[1]) >> (group / 2 % 2 * 16 + group % 2 * 6);
+        return {{d * from_int(static_cast<int>((both << 1 & 14u) | 1u)),
+                 d * from_int(static_cast<int>((both >> 2 & 14u) | 1u))}};
+    }
+};
+
+}  // namespace catena::kernel
