@@ -17,6 +17,7 @@ struct reader {
     bool expert = false;
     skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
     format layout = format::unknown;        ///< which it reads the activation
+    bool dealt = false;                     ///< the planner gave it to a launch
     finding left;  ///< why: none when a group may serve it
 
     bool servable() const { return left.why == reason::none; }

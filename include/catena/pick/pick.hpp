@@ -4,6 +4,7 @@
 
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
+#include "catena/pick/row_index.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -11,8 +12,8 @@
 namespace catena {
 
 struct preference {
-    bool same_bits = false;  ///< one accumulation order for all column counts: results do not
-                             ///< depend on the batch
+    bool same_bits = false;      ///< one accumulation order for all column counts: results do not
+                                 ///< depend on the batch
     bool measured_only = false;  ///< rows without a measurement are not picked
 };
 
@@ -26,42 +27,49 @@ constexpr bool closer(const rejection& a, const rejection& b) {
     return a.why != b.why ? a.why > b.why : gap(a) < gap(b);
 }
 
-/// Walks the rows once. Every row that is not picked goes to `reject`; of equal predictions the
-/// first wins.
+/// Walks the rows that compute what is needed. Each of them that is not picked goes to `reject`; of
+/// equal predictions the first wins.
 template <class Reject>
-picked walk(const problem& p, const table& t, bool measured_only, std::int64_t order,
+picked walk(const problem& p, const row_index& index, bool measured_only, std::int64_t order,
             Reject&& reject) {
     picked best;
+    const table& t = index.rows();
     const arch& a = t.limits();
-    for (int i = 0; i < t.row_count; ++i) {
-        const row& r = t.rows[i];
-        rejection no = constraint(r, p, a);
-        if (no.why == limit::none && measured_only && r.evidence.kind != provenance_kind::measured)
-            no.why = limit::switched_off;
-        const int resident = no.why == limit::none ? blocks_per_sm(r, p, a) : 0;
-        if (no.why == limit::none && resident < 1)
-            no = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.numbers.threads,
-                  a.registers_per_sm};
-        if (no.why == limit::none && order >= 0 && r.order != order)
-            no = {i, limit::order, r.order, order};
-        no.row = i;
-        if (no.why != limit::none) {
-            if (closer(no, best.nearest)) best.nearest = no;
-            reject(no);
-            continue;
+    if (t.row_count > 0) best.nearest = {0, limit::computes};
+    for (const row_run& run : index.candidates(p)) {
+        if (!serves(run.computes, p.needs)) continue;
+        for (std::int32_t i = run.first; i < run.last; ++i) {
+            const row& r = t.rows[i];
+            rejection no = constraint(r, p, a);
+            if (no.why == limit::none && measured_only &&
+                r.evidence.kind != provenance_kind::measured)
+                no.why = limit::switched_off;
+            const int resident = no.why == limit::none ? blocks_per_sm(r, p, a) : 0;
+            if (no.why == limit::none && resident < 1)
+                no = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.numbers.threads,
+                      a.registers_per_sm};
+            if (no.why == limit::none && order >= 0 && r.order != order)
+                no = {i, limit::order, r.order, order};
+            no.row = i;
+            if (no.why != limit::none) {
+                if (closer(no, best.nearest)) best.nearest = no;
+                reject(no);
+                continue;
+            }
+            const std::int32_t band =
+                p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
+            const double us = predicted_us(r, p, a, band, resident);
+            if (best.row >= 0 && us >= best.predicted_us) {
+                reject({i, limit::slower, static_cast<std::int64_t>(us * 1000), 0});
+                continue;
+            }
+            if (best.row >= 0)
+                reject({best.row, limit::slower,
+                        static_cast<std::int64_t>(best.predicted_us * 1000), 0});
+            best.row = i;
+            best.band_rows = band;
+            best.predicted_us = us;
         }
-        const std::int32_t band = p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
-        const double us = predicted_us(r, p, a, band, resident);
-        if (best.row >= 0 && us >= best.predicted_us) {
-            reject({i, limit::slower, static_cast<std::int64_t>(us * 1000), 0});
-            continue;
-        }
-        if (best.row >= 0)
-            reject(
-                {best.row, limit::slower, static_cast<std::int64_t>(best.predicted_us * 1000), 0});
-        best.row = i;
-        best.band_rows = band;
-        best.predicted_us = us;
     }
     if (best.row >= 0) {
         best.config = config_of(t.rows[best.row], p, a, best.band_rows);
@@ -73,36 +81,46 @@ picked walk(const problem& p, const table& t, bool measured_only, std::int64_t o
 inline constexpr auto ignore = [](const rejection&) {};
 
 /// The order that a problem's size-free twin would get: one column, aligned.
-inline std::int64_t common_order(const problem& p, const table& t, const preference& want) {
+inline std::int64_t common_order(const problem& p, const row_index& index, const preference& want) {
     if (!want.same_bits) return -1;
     problem one = p;
     one.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;
     one.columns = one.tokens = 1;
     one.alignment = 16;
-    const picked twin = walk(one, t, want.measured_only, -1, ignore);
-    return twin.row < 0 ? -1 : static_cast<std::int64_t>(t.rows[twin.row].order);
+    const picked twin = walk(one, index, want.measured_only, -1, ignore);
+    return twin.row < 0 ? -1 : std::int64_t{index.rows().rows[twin.row].order};
 }
 
 }  // namespace detail
 
 /// The row for a problem; row -1 with the nearest rejection when none serves it.
+inline picked pick(const problem& p, const row_index& index, const preference& want = {}) {
+    return detail::walk(p, index, want.measured_only, detail::common_order(p, index, want),
+                        detail::ignore);
+}
 inline picked pick(const problem& p, const table& t, const preference& want = {}) {
-    return detail::walk(p, t, want.measured_only, detail::common_order(p, t, want), detail::ignore);
+    return pick(p, row_index(t), want);
 }
 
 /// The same with every rejection.
-inline choice choose(const problem& p, const table& t, const preference& want = {}) {
+inline choice choose(const problem& p, const row_index& index, const preference& want = {}) {
     choice out;
-    std::vector<rejection> by_row(static_cast<std::size_t>(t.row_count));
+    std::vector<rejection> by_row;
+    for (std::int32_t i = 0; i < index.rows().row_count; ++i)
+        by_row.push_back({i, limit::computes});
     out.best = detail::walk(
-        p, t, want.measured_only, detail::common_order(p, t, want),
+        p, index, want.measured_only, detail::common_order(p, index, want),
         [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
+    if (out.best.row >= 0) by_row[static_cast<std::size_t>(out.best.row)].why = limit::none;
     for (rejection& r : by_row) {
         if (r.why == limit::slower)
             r.need = static_cast<std::int64_t>(out.best.predicted_us * 1000);
         if (r.why != limit::none) out.rejected.push_back(r);
     }
     return out;
+}
+inline choice choose(const problem& p, const table& t, const preference& want = {}) {
+    return choose(p, row_index(t), want);
 }
 
 }  // namespace catena

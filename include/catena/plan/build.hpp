@@ -4,13 +4,16 @@
 #pragma once
 
 #include "catena/plan/draft.hpp"
-#include "catena/plan/families.hpp"
+#include "catena/plan/keys.hpp"
 #include "catena/plan/plan.hpp"
+#include "catena/plan/premises.hpp"
 #include "catena/plan/request.hpp"
+#include "catena/plan/schedule.hpp"
 #include "catena/plan/slots.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,19 +21,12 @@ namespace catena {
 
 class plan_builder {
   public:
-    plan_builder(const graph_index& g, const table& rows, const options& asked)
-        : g_(g),
-          view_(g.view),
-          families_(families_of(rows, asked)),
-          picks_(rows, asked.pick),
-          schedule_(g) {
+    plan_builder(const graph_index& g, const premises& known)
+        : g_(g), view_(g.view), known_(known), schedule_(g) {
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
         drafts_.reserve(expected);
+        outputs_.reserve(expected);
         places_.reserve(expected);
-        for (int r = 0; r < rows.row_count; ++r)
-            if (const computation& c = rows.rows[r].computes; c.kind != skeleton::row)
-                sets_.push_back({c.kind, c.activation, c.weights});
-        sets_.erase(std::unique(sets_.begin(), sets_.end()), sets_.end());
     }
 
     /// Fills in everything but table, options and state.
@@ -58,26 +54,27 @@ class plan_builder {
     }
 
   private:
-    /// What one launch of a group can hold.
-    struct listed_set {
-        skeleton kind;
-        format activation;
-        format_set weights;
-        bool operator==(const listed_set& o) const {
-            return kind == o.kind && activation == o.activation && weights == o.weights;
-        }
+    /// How a matmul runs on its own, if a row serves it.
+    struct served {
+        picked pick;
+        skeleton kind = skeleton::matvec;
+        format layout = format::unknown;
     };
 
     const graph_index& g_;
     const graph_view& view_;
-    std::vector<family> families_;
-    std::vector<listed_set> sets_;
-    pick_cache picks_;
+    const premises& known_;
+    memo<problem, picked> picks_;
+    memo<lone_matmul, served> lone_;
+    memo<read_set, std::int32_t> chains_;
     schedule schedule_;
     std::vector<draft> drafts_;  // parallel to schedule_.steps()
+    std::vector<drafted_output> outputs_;
     std::vector<place> places_;
     std::vector<left_over> left_;
-    problem asked_;  // scratch
+    std::vector<output> waiting_;  // for a launch: those of the innermost group last
+    lone_matmul asked_;            // scratch
+    move trial_;                   // scratch: one step is tried at a time
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -92,7 +89,7 @@ class plan_builder {
     void plan_norm(std::int32_t node) {
         left_over why{{node, reason::no_chain}, {}};
         if (g_.kind(node) == op::rms_norm) {
-            for (const family& f : families_) {
+            for (const family& f : known_.families) {
                 if (f.common.value != value_kind::rms_norm) continue;
                 if (f.common.residual && sum_taken(node)) continue;
                 match m = matcher(g_, f.common).at_norm(node);
@@ -118,7 +115,7 @@ class plan_builder {
     }
 
     void plan_gated(std::int32_t node) {
-        for (const family& f : families_) {
+        for (const family& f : known_.families) {
             if (f.common.value != value_kind::glu) continue;
             match m = matcher(g_, f.common).at_gated(node);
             const bool known = m.found() || m.why.why != reason::no_gate;
@@ -136,7 +133,7 @@ class plan_builder {
         if (info(view_.at(t.src[0]).type).role != format_role::weight) return;
         left_over why{{node, reason::no_chain}, {}};
         const std::int32_t value = value_behind(view_, t.src[1]);
-        for (const family& f : families_) {
+        for (const family& f : known_.families) {
             const reader r = read_of(view_, f.common, value, {node, 1});
             if (r.left.why != reason::none || f.common.length() > 0) {
                 if (r.left.why != reason::none) why = {r.left, {}};
@@ -160,8 +157,8 @@ class plan_builder {
         const int readers = m.servable();
         for (reader& r : m.readers) judge(f.common, m, r, last);
         const bool by_engine = m.kind == value_kind::plain;
-        m.f32_needed = !by_engine &&
-                       (m.f32_needed || m.servable() < static_cast<int>(m.readers.size()));
+        m.f32_needed =
+            !by_engine && (m.f32_needed || m.servable() < static_cast<int>(m.readers.size()));
         if (m.servable() == 0) {
             if (last.what.why == reason::not_read && readers > 0)
                 last.what = {m.node(), reason::none_served, readers};
@@ -177,16 +174,45 @@ class plan_builder {
         draft row;
         row.place = static_cast<std::int32_t>(places_.size());
         row.what = row_problem(view_, m, p.layouts);
-        row.pick = picks_.pick(row.what);
+        row.pick = pick(row.what);
         if (row.pick.row < 0) return {{m.node(), reason::no_row}, row.pick.nearest};
-        move step = row_move(m);
-        if (const std::int32_t v = find_position(step); v >= 0)
+        try_row(m);
+        if (const std::int32_t v = find_position(); v >= 0)
             return {{m.node(), reason::overlap, v}, {}};
 
         p.found = std::move(m);
-        accept(std::move(step), std::move(row));
+        accept(row);
         group(f, add_place(f, std::move(p)));
         return {};
+    }
+
+    const picked& pick(const problem& p) {
+        return picks_.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
+    }
+
+    /// The best row for the matmul at a node alone, in one of these layouts.
+    const served& alone(std::int32_t node, format_set layouts) {
+        asked_.layouts = layouts;
+        start_group(view_, asked_.what, skeleton::matvec, format::q8_1, node);
+        add_member(view_, asked_.what, epilogue_matcher(g_, {}).plain(node), false, true);
+        return lone_.of(asked_, [&] {
+            served best;
+            problem p = asked_.what;
+            const auto ask = [&](skeleton kind, format layout) {
+                if (!layouts.has(layout)) return;
+                p.needs.kind = kind;
+                p.needs.activation = layout;
+                const picked& found = pick(p);
+                const bool better =
+                    found.row < 0
+                        ? best.pick.row < 0 && best.pick.nearest.why <= found.nearest.why
+                        : best.pick.row < 0 || found.predicted_us < best.pick.predicted_us;
+                if (better) best = {found, kind, layout};
+            };
+            ask(skeleton::matvec, format::q8_1);
+            ask(skeleton::matmul, matmul_layout(p.member[0].type));
+            return best;
+        });
     }
 
     /// Does a row serve this reader on its own? If not, it is left to the engine.
@@ -196,30 +222,17 @@ class plan_builder {
             r.left.why = reason::taken;
             return;
         }
-        const output alone = epilogue_matcher(g_, {}).plain(r.node);
-        picked best;
-        const auto ask = [&](skeleton kind, format layout) {
-            if (layout == format::unknown || !chain.activations.has(layout)) return;
-            start_group(view_, asked_, kind, layout, r.node);
-            add_member(view_, asked_, alone, false, true);
-            const picked& pick = picks_.pick(asked_);
-            if (pick.row < 0) {
-                if (best.row < 0 && best.nearest.why <= pick.nearest.why) best = pick;
-                return;
-            }
-            if (best.row >= 0 && best.predicted_us <= pick.predicted_us) return;
-            best = pick;
-            r.served_by = kind;
-            r.layout = layout;
-        };
-        ask(skeleton::matvec, format::q8_1);
         const tensor& t = view_.node(r.node);
-        if (view_.at(t.src[1]).ne[0] == m.quant_k)  // the layouts of matmuls depend on the rows
-            ask(skeleton::matmul, matmul_layout(weight_type(r.node)));
-        if (best.row < 0) {
+        format_set layouts = chain.activations;
+        if (view_.at(t.src[1]).ne[0] != m.quant_k)  // the layouts of matmuls depend on the rows
+            layouts.bits &= format_set::of(format::q8_1).bits;
+        const served& how = alone(r.node, layouts);
+        r.served_by = how.kind;
+        r.layout = how.layout;
+        if (how.pick.row < 0) {
             r.left.why = reason::no_row;
-            last = {r.left, best.nearest};
-        } else if ((t.buffer != no_buffer || t.data != nullptr) && r.expert &&
+            last = {r.left, how.pick.nearest};
+        } else if (r.expert && (t.buffer != no_buffer || t.data != nullptr) &&
                    may_meet(g_, view_.nodes[r.node], t.src[2])) {
             r.left.why = reason::meets_own_input;
             last = {r.left, {}};
@@ -233,19 +246,19 @@ class plan_builder {
         return out;
     }
 
-    move row_move(const match& m) const {
-        move out;
-        out.row = true;
-        out.nodes.reserve(3);
-        const auto node = [&out](std::int32_t position, bool elided, unsigned internal) {
-            out.nodes.push_back({position, elided, internal, ~0u});
+    /// Makes the row step of a match the one that is tried.
+    void try_row(const match& m) {
+        begin_trial(true);
+        const auto node = [this](std::int32_t position, bool elided, unsigned internal) {
+            trial_.nodes.push_back({position, elided, internal, ~0u});
         };
         switch (m.kind) {
             case value_kind::plain:
-                out.also_reads = m.x.tensor;
-                out.launch_at = std::find_if(m.readers.begin(), m.readers.end(),
-                                             [](const reader& r) { return r.servable(); })
-                                    ->node;
+                trial_.also_reads = m.x.tensor;
+                trial_.launch_at =
+                    std::find_if(m.readers.begin(), m.readers.end(), [](const reader& r) {
+                        return r.servable();
+                    })->node;
                 break;
             case value_kind::rms_norm:
                 if (m.add >= 0) node(m.add, !m.sum_needed, 0);
@@ -258,7 +271,13 @@ class plan_builder {
                 node(m.glu, !m.f32_needed, m.unary < 0 ? 0u : fed_by(m.glu, m.unary));
                 break;
         }
-        return out;
+    }
+
+    void begin_trial(bool row) {
+        trial_.launch_at = -1;
+        trial_.row = row;
+        trial_.also_reads = no_tensor;
+        trial_.nodes.clear();
     }
 
     /// The sources of `node` that are the result of `maker`, as bits.
@@ -270,23 +289,23 @@ class plan_builder {
         return bits;
     }
 
-    /// Finds a launch position for a step among its own nodes, the last first. -1, or what forbids
-    /// it.
-    std::int32_t find_position(move& step) const {
-        if (step.nodes.empty()) return -1;
+    /// Finds a launch position for the step that is tried among its own nodes, the last first. -1,
+    /// or what forbids it.
+    std::int32_t find_position() {
+        if (trial_.nodes.empty()) return -1;
         std::int32_t blocked = -1;
-        for (auto n = step.nodes.rbegin(); n != step.nodes.rend(); ++n) {
-            step.launch_at = n->node;
-            const std::int32_t v = schedule_.blocker(step);
+        for (auto n = trial_.nodes.rbegin(); n != trial_.nodes.rend(); ++n) {
+            trial_.launch_at = n->node;
+            const std::int32_t v = schedule_.blocker(trial_);
             if (v < 0) return -1;
             if (blocked < 0) blocked = v;
         }
         return blocked;
     }
 
-    std::int32_t accept(move step, draft d) {
-        drafts_.push_back(std::move(d));
-        return schedule_.accept(std::move(step));
+    std::int32_t accept(const draft& d) {
+        drafts_.push_back(d);
+        return schedule_.accept(trial_);
     }
 
     /// Records a place under the chain of the family that lists its readers.
@@ -297,24 +316,25 @@ class plan_builder {
             format_set& served = r.expert ? expert : dense;
             served = served | weight_type(r.node);
         }
-        p.chain = chain_for(f, dense, expert);
+        const auto family_index = static_cast<std::int32_t>(&f - known_.families.data());
+        p.chain =
+            chains_.of({family_index, dense, expert}, [&] { return chain_for(f, dense, expert); });
         places_.push_back(std::move(p));
         return static_cast<std::int32_t>(places_.size()) - 1;
     }
 
     // Groups: plan/group.hpp.
-    struct attempt;
     static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
     inline void group(const family& f, std::int32_t place);
     inline bool one_launch(const reader& a, const reader& b) const;
-    inline format_set largest_set(const std::vector<reader>& readers) const;
-    inline std::vector<output> outputs_of(const pattern& chain,
-                                          const std::vector<std::int32_t>& matmuls) const;
+    static bool waits(const reader& r) { return r.servable() && !r.dealt; }
+    inline format_set largest_set(const reader* first, const reader* end) const;
+    inline void wait(const pattern& chain, reader* first, reader* end);
     inline bool read_by_matmuls(std::int32_t value) const;
-    inline attempt quantized(const family& f, const output& o);
-    inline void open_step(const family& f, std::int32_t place, std::vector<output>& left);
-    inline std::int32_t join(move& step, draft& d, const attempt& a);
-    inline bool open(move& step, draft& d, attempt& a);
+    inline std::optional<match> quantized(const family& f, const output& o);
+    inline void open_step(const family& f, std::int32_t place, std::size_t first);
+    inline std::int32_t join(draft& d, const output& o, const match* value);
+    inline bool open(draft& d, const output& o, std::optional<match>& value);
 
     // Writing it down: plan/store.hpp.
     inline void store(plan& out);

@@ -3,10 +3,7 @@
 
 #include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
-#include "catena/plan/pick_cache.hpp"
-#include "catena/plan/schedule.hpp"
-
-#include <vector>
+#include "catena/pick/pick.hpp"
 
 namespace catena {
 
@@ -30,7 +27,7 @@ struct draft {
     std::int32_t place = -1;  ///< the place that it makes (row) or reads (matvec, matmul)
     problem what;
     picked pick;
-    std::vector<drafted_output> outputs;  ///< of a group, in launch order
+    std::int32_t first_output = 0;  ///< of a group: its outputs, in launch order, stand together
 };
 
 }  // namespace catena

@@ -17,8 +17,7 @@ class planner {
   public:
     /// A table with a bad state, or without rows, plans everything to the engine and plan::state()
     /// says why.
-    explicit planner(const table& rows, const options& asked = {})
-        : table_(rows), options_(asked) {}
+    explicit planner(const table& rows, const options& asked = {}) : known_(rows, asked) {}
 
     /// Plans a graph after its memory was allocated. (Before that it plans too, but then it must
     /// assume that tensors may share memory, and the plan cannot be launched.) A malformed view is
@@ -43,19 +42,20 @@ class planner {
     }
 
   private:
-    table table_;
-    options options_;
+    premises known_;
+
+    const table& rows() const { return known_.rows.rows(); }
 
     catena::plan planned(const graph_index& index) const {
         const graph_view& view = index.view;
         catena::plan out = all_to_engine(view);
         out.state_ = ready();
         if (!out.state_.ok()) return out;
-        out.state_ = table_.state;  // it may say which set stands in
-        if (!options_.enabled) return out;
-        plan_builder(index, table_, options_).build(out);
+        out.state_ = rows().state;  // it may say which set stands in
+        if (!known_.asked.enabled) return out;
+        plan_builder(index, known_).build(out);
         out.counters_ = count(index, out);
-        if (!options_.error_on_fallback || out.counters_.fallbacks() == 0) return out;
+        if (!known_.asked.error_on_fallback || out.counters_.fallbacks() == 0) return out;
         catena::plan none = all_to_engine(view);
         none.counters_ = out.counters_;
         none.state_ = first_fallback(view, out);
@@ -64,19 +64,20 @@ class planner {
 
     catena::plan all_to_engine(const graph_view& view) const {
         catena::plan out;
-        out.table_ = table_;
-        out.options_ = options_;
+        out.table_ = rows();
+        out.options_ = known_.asked;
         out.nodes_.assign(view.node_count > 0 ? static_cast<std::size_t>(view.node_count) : 0, {});
         out.first_step_at_.assign(out.nodes_.size() + 1, 0);
         return out;
     }
 
     status ready() const {
-        if (!table_.state.ok()) return table_.state;
-        if (table_.target == nullptr || table_.rows == nullptr || table_.row_count <= 0)
+        const table& t = rows();
+        if (!t.state.ok()) return t.state;
+        if (t.target == nullptr || t.rows == nullptr || t.row_count <= 0)
             return failure(status_code::no_instances,
                            "the table has no arch or no rows: take one from catena::instances");
-        return check(options_, table_);
+        return check(known_.asked, t);
     }
 };
 

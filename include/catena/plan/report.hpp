@@ -42,6 +42,7 @@ inline explanation plan::explain() const {
         e.sum_written = c.sum_written;
         out.chains.push_back(std::move(e));
     }
+    const row_index index(table_);
     for (const step& s : steps_) {
         explained_step e;
         e.chain = s.chain;
@@ -53,7 +54,7 @@ inline explanation plan::explain() const {
         e.launch_at = s.launch_at;
         e.nodes.assign(covered(s).begin(), covered(s).end());
         e.what = s.what;
-        e.pick = choose(s.what, table_, options_.pick);
+        e.pick = choose(s.what, index, options_.pick);
         for (const rejection& r : e.pick.rejected)
             e.rejected.push_back(row_name(table_, r.row) + ": " + sentence(r));
         e.bytes = s.bytes;

@@ -21,7 +21,7 @@ struct covered_node {
                                    ///< one that writes it, later
 };
 
-/// A step that is being tried or was accepted.
+/// A step that is being tried.
 struct move {
     std::int32_t launch_at = -1;
     bool row = false;  ///< a row step: all its nodes deal elements to threads alike
@@ -34,6 +34,14 @@ struct move {
     }
 };
 
+/// A step that was accepted.
+struct scheduled_step {
+    std::int32_t launch_at = -1;
+    std::int32_t also_reads = no_tensor;
+    std::int32_t first_node = 0, node_count = 0;
+    std::int32_t next = -1;  ///< the step accepted before it at the same position
+};
+
 class schedule {
   public:
     explicit schedule(const graph_index& g)
@@ -43,7 +51,7 @@ class schedule {
           first_at_(actions_.size(), -1) {
         for (std::int32_t i = 0; i < g.view.node_count; ++i) actions_[at(i)].node = i;
         accepted_.reserve(actions_.size() / 8 + 8);
-        next_.reserve(actions_.size() / 8 + 8);
+        nodes_.reserve(actions_.size() / 2);
     }
 
     bool covered(std::int32_t node) const { return step_of_[at(node)] >= 0; }
@@ -62,7 +70,7 @@ class schedule {
             const std::int32_t runs_at = step < 0 ? v : accepted_[at(step)].launch_at;
             if (changes_order(m, node, v, runs_at) && conflict(node, actions_[at(v)]) && !m.has(v))
                 return v;
-            for (std::int32_t s = first_at_[at(v)]; s >= 0; s = next_[at(s)])
+            for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
                 if (const std::int32_t n = meets_step(m, node, accepted_[at(s)]); n >= 0) return n;
         }
         return -1;
@@ -80,26 +88,37 @@ class schedule {
     }
 
     /// Takes a legal step into the schedule; steps at one position run in the order of acceptance.
-    std::int32_t accept(move m) {
+    std::int32_t accept(const move& m) {
         const auto step = static_cast<std::int32_t>(accepted_.size());
         for (const covered_node& c : m.nodes) {
             step_of_[at(c.node)] = step;
             actions_[at(c.node)] = c;
         }
-        next_.push_back(first_at_[at(m.launch_at)]);
+        accepted_.push_back({m.launch_at, m.also_reads, static_cast<std::int32_t>(nodes_.size()),
+                             static_cast<std::int32_t>(m.nodes.size()),
+                             first_at_[at(m.launch_at)]});
         first_at_[at(m.launch_at)] = step;
-        accepted_.push_back(std::move(m));
+        nodes_.insert(nodes_.end(), m.nodes.begin(), m.nodes.end());
         return step;
     }
 
-    const std::vector<move>& steps() const { return accepted_; }
+    const std::vector<scheduled_step>& steps() const { return accepted_; }
+
+    range<covered_node> nodes(const scheduled_step& s) const {
+        const covered_node* first = nodes_.data() + s.first_node;
+        return {first, first + s.node_count};
+    }
+
+    /// Nodes that steps cover.
+    std::size_t covered_nodes() const { return nodes_.size(); }
 
   private:
     const graph_index& g_;
     std::vector<covered_node> actions_;  // per node: what it does, as engine node or in its step
     std::vector<std::int32_t> step_of_;
-    std::vector<std::int32_t> first_at_, next_;  // steps by launch position, as lists
-    std::vector<move> accepted_;
+    std::vector<std::int32_t> first_at_;  // per position: the step that was accepted there last
+    std::vector<scheduled_step> accepted_;
+    std::vector<covered_node> nodes_;  // of all accepted steps
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -114,13 +133,14 @@ class schedule {
         return (v < node.node) != (runs_at <= m.launch_at);
     }
 
-    std::int32_t meets_step(const move& m, const covered_node& node, const move& other) const {
-        for (const covered_node& c : other.nodes)
+    std::int32_t meets_step(const move& m, const covered_node& node,
+                            const scheduled_step& other) const {
+        for (const covered_node& c : nodes(other))
             if (changes_order(m, node, c.node, other.launch_at) && conflict(node, c)) return c.node;
         const bool reads = other.also_reads != no_tensor && !node.elided &&
                            changes_order(m, node, other.launch_at, other.launch_at);
         return reads && may_meet(g_, g_.view.nodes[node.node], other.also_reads) ? other.launch_at
-                                                                                : -1;
+                                                                                 : -1;
     }
 
     /// Streams are ordered by events that a node which moves leaves behind: it must not touch what

@@ -7,7 +7,7 @@
 namespace catena {
 
 inline void plan_builder::store(plan& out) {
-    const std::vector<move>& moves = schedule_.steps();
+    const std::vector<scheduled_step>& moves = schedule_.steps();
     std::vector<std::int32_t> order(moves.size()), stored(moves.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
     std::stable_sort(order.begin(), order.end(), [&moves](std::int32_t a, std::int32_t b) {
@@ -17,14 +17,11 @@ inline void plan_builder::store(plan& out) {
         stored[at(order[i])] = static_cast<std::int32_t>(i);
 
     store_places(out, stored);
-    std::size_t covered = 0, outputs = 0;
-    for (const move& m : moves) covered += m.nodes.size();
-    for (const draft& d : drafts_) outputs += d.outputs.size();
     out.steps_.reserve(moves.size());
     out.args_.reserve(moves.size());
-    out.covered_.reserve(covered);
-    out.members_.reserve(outputs);
-    out.heads_.reserve(outputs);
+    out.covered_.reserve(schedule_.covered_nodes());
+    out.members_.reserve(outputs_.size());
+    out.heads_.reserve(outputs_.size());
     out.row_args_.reserve(places_.size());
     for (const std::int32_t index : order) store_step(out, index);
 
@@ -92,7 +89,7 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
 }
 
 inline void plan_builder::store_step(plan& out, std::int32_t index) const {
-    const move& m = schedule_.steps()[at(index)];
+    const scheduled_step& m = schedule_.steps()[at(index)];
     const draft& d = drafts_[at(index)];
     const auto stored = static_cast<std::int32_t>(out.steps_.size());
     step& s = out.steps_.emplace_back();
@@ -100,13 +97,13 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
     s.row = d.pick.row;
     s.launch_at = m.launch_at;
     s.first_node = static_cast<std::int32_t>(out.covered_.size());
-    s.node_count = static_cast<std::int32_t>(m.nodes.size());
+    s.node_count = m.node_count;
     s.what = d.what;
     s.config = d.pick.config;
     s.band_rows = d.pick.band_rows;
     s.bytes = bytes_of(d.what);
     s.predicted_us = d.pick.predicted_us;
-    for (const covered_node& c : m.nodes) {
+    for (const covered_node& c : schedule_.nodes(m)) {
         out.covered_.push_back(c.node);
         out.nodes_[at(c.node)] = {role::covered, stored, c.elided};
     }
@@ -121,14 +118,15 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
         args.index = static_cast<std::int32_t>(out.heads_.size());
         out.heads_.push_back(store_group(out, d, address));
     }
-    args.missing =
-        !address.missing() ? -1 : s.node_count > 0 ? out.covered_[at(s.first_node)] : s.launch_at;
+    args.missing = !address.missing() ? -1
+                   : s.node_count > 0 ? out.covered_[at(s.first_node)]
+                                      : s.launch_at;
     out.args_.push_back(args);
 }
 
 inline plan::matvec_head plan_builder::store_group(plan& out, const draft& d,
                                                    addresses& address) const {
-    const tensor& first = view_.node(d.outputs.front().what.matmul);
+    const tensor& first = view_.node(outputs_[at(d.first_output)].what.matmul);
     plan::matvec_head h;
     h.k = static_cast<std::int32_t>(d.what.k);
     h.columns = static_cast<std::int32_t>(d.what.columns);
@@ -146,7 +144,7 @@ inline plan::matvec_head plan_builder::store_group(plan& out, const draft& d,
     h.members = d.what.member_count;
     std::int32_t band = 0;
     for (int i = 0; i < h.members; ++i) {
-        const drafted_output& o = d.outputs[static_cast<std::size_t>(i)];
+        const drafted_output& o = outputs_[at(d.first_output + i)];
         const problem_member& what = d.what.member[i];
         plan::stored_member& m = out.members_.emplace_back();
         fill_member(m.args, view_, o.what, what, band, address);

@@ -1,0 +1,55 @@
+// The rows of a table by what they compute. Made once for a table, so that picking looks at the
+// rows that may serve, however many others there are.
+#pragma once
+
+#include "catena/pick/problem.hpp"
+#include "catena/pick/row.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace catena {
+
+/// Rows that stand together in the table and compute the same: [first, last).
+struct row_run {
+    std::int32_t first = 0, last = 0;
+    computation computes;
+};
+
+class row_index {
+  public:
+    /// The table may be a bad one: it has no runs then.
+    explicit row_index(const table& t) : table_(t) {
+        if (t.rows == nullptr) return;
+        for (std::int32_t first = 0, last = 0; first < t.row_count; first = last) {
+            const computation& c = t.rows[first].computes;
+            for (last = first + 1; last < t.row_count && t.rows[last].computes == c;) ++last;
+            if (c.kind == skeleton::row) {
+                row_steps_.push_back({first, last, c});
+                continue;
+            }
+            for (int f = 1; f < format_count; ++f)
+                if (c.weights.has(static_cast<format>(f))) groups_[f].push_back({first, last, c});
+        }
+    }
+
+    const table& rows() const { return table_; }
+
+    /// Runs of groups that hold matrices of a format among others, in the table's order.
+    const std::vector<row_run>& groups_of(format weight) const {
+        return groups_[static_cast<int>(weight)];
+    }
+
+    /// Runs that might serve a problem.
+    const std::vector<row_run>& candidates(const problem& p) const {
+        return p.needs.kind == skeleton::row ? row_steps_ : groups_of(p.member[0].type);
+    }
+
+  private:
+    table table_;
+    std::vector<row_run> row_steps_;
+    std::vector<row_run> groups_[format_count];  // by weight format; [unknown] stays empty
+};
+
+}  // namespace catena

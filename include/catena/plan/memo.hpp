@@ -1,0 +1,55 @@
+// Layers repeat: a plan asks the same few questions again and again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace catena {
+
+/// Words mixed into a hash, one after the other.
+class hasher {
+  public:
+    hasher& operator<<(std::uint64_t word) {
+        h_ = (h_ ^ word) * 0x9fb21c651e98df25u;
+        h_ ^= h_ >> 32;
+        return *this;
+    }
+    std::uint64_t value() const { return h_; }
+
+  private:
+    std::uint64_t h_ = 0xcbf29ce484222325u;
+};
+
+/// Answers by key. A key compares, and has a `hash(key)`.
+template <class Key, class Answer>
+class memo {
+  public:
+    memo() : buckets_(bucket_count, -1) { known_.reserve(bucket_count / 4); }
+
+    /// The answer to `key`, which `make()` gives the first time. It stays until the next call.
+    template <class Make>
+    const Answer& of(const Key& key, Make&& make) {
+        const std::uint64_t h = hash(key);
+        std::int32_t& first = buckets_[h % bucket_count];
+        for (std::int32_t e = first; e >= 0; e = known_[static_cast<std::size_t>(e)].next)
+            if (const entry& k = known_[static_cast<std::size_t>(e)]; k.hash == h && k.key == key)
+                return k.answer;
+        known_.push_back({h, first, key, make()});
+        first = static_cast<std::int32_t>(known_.size()) - 1;
+        return known_.back().answer;
+    }
+
+  private:
+    static constexpr std::size_t bucket_count = 256;
+    struct entry {
+        std::uint64_t hash;
+        std::int32_t next;  // of the same bucket
+        Key key;
+        Answer answer;
+    };
+    std::vector<entry> known_;
+    std::vector<std::int32_t> buckets_;
+};
+
+}  // namespace catena
