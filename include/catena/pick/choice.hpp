@@ -29,7 +29,9 @@ namespace catena {
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                         \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")            \
     X(order, "its accumulation order is {have}; the same bits for all column counts need {need}") \
-    X(slower, "predicted to take {have} ns; the picked row takes {need} ns")
+    X(unmeasured, "predicted to take {have} ns; the picked row was measured on this: {need} ns")  \
+    X(slower, "predicted to take {have} ns; the picked row takes {need} ns")                      \
+    X(measured_slower, "measured to take {have} ns; the picked row takes {need} ns")
 
 enum class limit : std::uint8_t {
 #define CATENA_ENUMERATOR(name, sentence) name,
@@ -68,6 +70,7 @@ struct picked {
     launch_config config;
     std::int32_t band_rows = 0;  ///< matvec
     double predicted_us = 0;
+    bool measured = false;  ///< predicted_us is a median of this row on this problem
     rejection nearest;  ///< none serves: the rejection that came closest
 };
 

@@ -4,6 +4,7 @@
 
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/cost.hpp"
+#include "catena/pick/measured.hpp"
 #include "catena/pick/row_index.hpp"
 
 #include <cstdint>
@@ -27,23 +28,38 @@ constexpr bool closer(const rejection& a, const rejection& b) {
     return a.why != b.why ? a.why > b.why : gap(a) < gap(b);
 }
 
+/// What a row should take. A median of the same problem counts for more than any prediction.
+struct expectation {
+    bool measured = false;
+    double us = 0;
+};
+constexpr bool better(const expectation& a, const expectation& b) {
+    return a.measured != b.measured ? a.measured : a.us < b.us;
+}
+
+constexpr rejection worse(int row, const expectation& e) {
+    return {row, e.measured ? limit::measured_slower : limit::slower,
+            static_cast<std::int64_t>(e.us * 1000), 0};
+}
+
 /// Walks the rows that compute what is needed. Each of them that is not picked goes to `reject`; of
-/// equal predictions the first wins.
+/// equals the first wins.
 template <class Reject>
 picked walk(const problem& p, const row_index& index, bool measured_only, std::int64_t order,
             Reject&& reject) {
     picked best;
     const table& t = index.rows();
     const arch& a = t.limits();
+    const measured_rows medians(t, p);
     if (t.row_count > 0) best.nearest = {0, limit::computes};
     for (const row_run& run : index.candidates(p)) {
         if (!serves(run.computes, p.needs)) continue;
         for (std::int32_t i = run.first; i < run.last; ++i) {
             const row& r = t.rows[i];
             rejection no = constraint(r, p, a);
-            if (no.why == limit::none && measured_only &&
-                r.evidence.kind != provenance_kind::measured)
-                no.why = limit::switched_off;
+            const double median_us = medians.median_us(i);
+            const bool known = median_us >= 0 || r.evidence.kind == provenance_kind::measured;
+            if (no.why == limit::none && measured_only && !known) no.why = limit::switched_off;
             const int resident = no.why == limit::none ? blocks_per_sm(r, p, a) : 0;
             if (no.why == limit::none && resident < 1)
                 no = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.numbers.threads,
@@ -58,17 +74,19 @@ picked walk(const problem& p, const row_index& index, bool measured_only, std::i
             }
             const std::int32_t band =
                 p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
-            const double us = predicted_us(r, p, a, band, resident);
-            if (best.row >= 0 && us >= best.predicted_us) {
-                reject({i, limit::slower, static_cast<std::int64_t>(us * 1000), 0});
+            const expectation is =
+                median_us >= 0 ? expectation{true, median_us}
+                               : expectation{false, predicted_us(r, p, a, band, resident)};
+            const expectation of_best = {best.measured, best.predicted_us};
+            if (best.row >= 0 && !better(is, of_best)) {
+                reject(worse(i, is));
                 continue;
             }
-            if (best.row >= 0)
-                reject({best.row, limit::slower,
-                        static_cast<std::int64_t>(best.predicted_us * 1000), 0});
+            if (best.row >= 0) reject(worse(best.row, of_best));
             best.row = i;
             best.band_rows = band;
-            best.predicted_us = us;
+            best.predicted_us = is.us;
+            best.measured = is.measured;
         }
     }
     if (best.row >= 0) {
@@ -113,7 +131,8 @@ inline choice choose(const problem& p, const row_index& index, const preference&
         [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
     if (out.best.row >= 0) by_row[static_cast<std::size_t>(out.best.row)].why = limit::none;
     for (rejection& r : by_row) {
-        if (r.why == limit::slower)
+        if (r.why == limit::slower && out.best.measured) r.why = limit::unmeasured;
+        if (r.why >= limit::unmeasured)
             r.need = static_cast<std::int64_t>(out.best.predicted_us * 1000);
         if (r.why != limit::none) out.rejected.push_back(r);
     }

@@ -31,6 +31,14 @@ struct row {
     provenance evidence;
 };
 
+/// A median of a row on a problem; see pick/measured.hpp.
+struct measurement {
+    std::uint64_t problem = 0;  ///< its problem_key
+    std::int32_t row = -1;      ///< index into the table's rows
+    float median_us = 0;        ///< of one launch in a graph
+    float spread = 0;           ///< half the distance of the quartiles, relative
+};
+
 struct table {
     const arch* target = nullptr;
     const row* rows = nullptr;
@@ -39,6 +47,8 @@ struct table {
     int chain_count = 0;
     const void* const* kernels = nullptr;  ///< per row; null: described here, compiled elsewhere
     launch_fn launch = nullptr;
+    const measurement* measured = nullptr;  ///< ordered by problem
+    int measured_count = 0;
     const arch* device = nullptr;  ///< the GPU it runs on, when that is not the target: its limits
                                    ///< count
     const arch& limits() const { return device != nullptr ? *device : *target; }

@@ -1,0 +1,62 @@
+// Medians that were measured for rows on problems. Where a table brings some for a problem, they
+// decide, and not the cost model. `catena tune` makes them; they come compiled into a table, or from
+// a file of one's own (pick/measured_file.hpp).
+#pragma once
+
+#include "catena/pick/problem.hpp"
+#include "catena/pick/row.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+/// 64 bits that stand for a problem, and for every field of it.
+constexpr std::uint64_t problem_key(const problem& p) {
+    std::uint64_t h = 0;
+    const auto mix = [&h](auto field) {
+        h = (h ^ static_cast<std::uint64_t>(field)) + 0x9e3779b97f4a7c15u;
+        h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+        h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+        h ^= h >> 31;
+    };
+    mix(p.needs.kind), mix(p.needs.value), mix(p.needs.residual), mix(p.needs.scale);
+    mix(p.needs.emits.bits), mix(p.needs.activation), mix(p.needs.weights.bits);
+    mix(p.needs.epilogue.bits), mix(p.sum), mix(p.expert), mix(p.k), mix(p.rows), mix(p.quant_k);
+    mix(p.columns), mix(p.tokens), mix(p.alignment), mix(p.member_count);
+    for (int i = 0; i < p.member_count; ++i) {
+        const problem_member& m = p.member[i];
+        mix(m.type), mix(m.rows), mix(m.experts), mix(m.epilogue.bits), mix(m.written);
+    }
+    return h;
+}
+
+/// The measurements of one problem.
+class measured_rows {
+  public:
+    constexpr measured_rows(const table& t, const problem& p) {
+        if (t.measured_count == 0) return;
+        const std::uint64_t key = problem_key(p);
+        const measurement* const end = t.measured + t.measured_count;
+        first_ = t.measured;
+        for (int left = t.measured_count; left > 0;) {  // the first whose key is not smaller
+            const int half = left / 2;
+            const bool below = first_[half].problem < key;
+            if (below) first_ += half + 1;
+            left = below ? left - half - 1 : half;
+        }
+        for (last_ = first_; last_ < end && last_->problem == key;) ++last_;
+    }
+
+    /// Microseconds of a launch of the row; negative: it was not measured.
+    constexpr double median_us(int row) const {
+        for (const measurement* m = first_; m != last_; ++m)
+            if (m->row == row) return m->median_us;
+        return -1;
+    }
+
+  private:
+    const measurement* first_ = nullptr;
+    const measurement* last_ = nullptr;
+};
+
+}  // namespace catena

@@ -1,0 +1,79 @@
+// Medians from a text file, over the compiled ones of a table: what `catena tune --rows` writes on
+// one's own GPU changes which rows are picked, and nothing has to be built anew. One line each,
+//   <row name> <problem key, 16 hex digits> <median in us> <relative spread>
+// and lines that begin with '#'. What names a row that the table does not have is passed over.
+#pragma once
+
+#include "catena/launch/message.hpp"
+#include "catena/pick/measured.hpp"
+#include "catena/pick/name.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace catena {
+
+/// Keeps what it has read as long as tables made by `over` are used.
+class measured_file {
+  public:
+    /// Reads a file for the rows of `t`. A failure names file and line, and then nothing is kept.
+    status read(const char* path, const table& t) {
+        measured_.clear();
+        passed_over_ = 0;
+        std::FILE* file = std::fopen(path, "r");
+        if (file == nullptr)
+            return failure(status_code::invalid_argument, "%s cannot be read: %s", path,
+                           std::strerror(errno));
+        const status read = read_lines(file, path, t);
+        std::fclose(file);
+        if (!read.ok()) measured_.clear();
+        std::stable_sort(measured_.begin(), measured_.end(),
+                         [](const auto& a, const auto& b) { return a.problem < b.problem; });
+        return read;
+    }
+
+    /// The table with these medians in place of its own.
+    table over(table t) const {
+        t.measured = measured_.data();
+        t.measured_count = static_cast<int>(measured_.size());
+        return t;
+    }
+
+    int size() const { return static_cast<int>(measured_.size()); }
+    int passed_over() const { return passed_over_; }  ///< lines whose row the table does not have
+
+  private:
+    std::vector<measurement> measured_;
+    int passed_over_ = 0;
+
+    status read_lines(std::FILE* file, const char* path, const table& t) {
+        std::unordered_map<std::string, std::int32_t> by_name;
+        for (int i = 0; i < t.row_count; ++i) by_name[row_name(t, i)] = i;
+        char line[512], name[256];
+        for (int number = 1; std::fgets(line, sizeof line, file) != nullptr; ++number) {
+            if (line[0] == '#' || line[0] == '\n') continue;
+            measurement m;
+            if (std::sscanf(line, "%255s %" SCNx64 " %f %f", name, &m.problem, &m.median_us,
+                            &m.spread) != 4 || !(m.median_us > 0) || !(m.spread >= 0))
+                return failure(status_code::invalid_argument,
+                               "%s:%d: expected '<row name> <problem key> <us> <spread>'", path,
+                               number);
+            const auto row = by_name.find(name);
+            if (row == by_name.end()) {
+                ++passed_over_;
+                continue;
+            }
+            m.row = row->second;
+            measured_.push_back(m);
+        }
+        return {};
+    }
+};
+
+}  // namespace catena

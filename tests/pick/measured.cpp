@@ -1,0 +1,140 @@
+// Medians that were measured decide over the cost model, for their problem and no other.
+#include "catena/pick/measured_file.hpp"
+#include "catena/pick/pick.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <string>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+const problem one = matvec_problem(4096, {{format::q4_K, 4096}});
+const problem other = matvec_problem(4096, {{format::q4_K, 4128}});
+
+/// Rows of the toy table that serve `one`: 3 (narrow), 4 (wide), 5 and 6 (with q6_K).
+table with(const std::vector<measurement>& medians) {
+    table t = toy_table();
+    t.measured = medians.data();
+    t.measured_count = static_cast<int>(medians.size());
+    return t;
+}
+
+limit why_not(const choice& c, int row) {
+    for (const rejection& r : c.rejected)
+        if (r.row == row) return r.why;
+    return limit::none;
+}
+
+struct text_file {
+    std::string path = "measured_rows.txt";
+    explicit text_file(const std::string& text) { std::ofstream(path) << text; }
+    ~text_file() { std::remove(path.c_str()); }
+};
+
+std::string key_of(const problem& p) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(problem_key(p)));
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("a row that was measured slow loses to one that was measured fast", "[measured]") {
+    REQUIRE(pick(one, toy_table()).row == 3);
+    const std::vector<measurement> medians = {{problem_key(one), 3, 9, 0}, {problem_key(one), 4, 8, 0}};
+    const choice c = choose(one, with(medians));
+    CHECK(c.best.row == 4);
+    CHECK(c.best.measured);
+    CHECK(c.best.predicted_us == 8);
+    CHECK(why_not(c, 3) == limit::measured_slower);
+}
+
+TEST_CASE("a prediction does not displace a measurement", "[measured]") {
+    const std::vector<measurement> medians = {{problem_key(one), 6, 1e6f, 0}};
+    const choice c = choose(one, with(medians));
+    CHECK(c.best.row == 6);
+    CHECK(why_not(c, 3) == limit::unmeasured);
+}
+
+TEST_CASE("a measurement says nothing about another problem", "[measured]") {
+    const std::vector<measurement> medians = {{problem_key(one), 6, 1e-3f, 0}};
+    CHECK(pick(other, with(medians)).row == pick(other, toy_table()).row);
+    CHECK_FALSE(pick(other, with(medians)).measured);
+}
+
+TEST_CASE("a measured row that may not run is not picked", "[measured]") {
+    const problem two = matvec_problem(4096, {{format::q4_K, 4096}}, 2);
+    const std::vector<measurement> medians = {{problem_key(two), 3, 1, 0}};  // serves one column
+    CHECK(pick(two, with(medians)).row == 4);
+}
+
+TEST_CASE("every field of a problem is in its key", "[measured]") {
+    problem p = one;
+    std::set<std::uint64_t> keys = {problem_key(p)};
+    std::size_t changes = 1;
+    const auto changed = [&](const problem& q) {
+        keys.insert(problem_key(q));
+        CHECK(keys.size() == ++changes);
+    };
+    const auto with_field = [&](auto set) {
+        problem q = p;
+        set(q);
+        changed(q);
+    };
+    with_field([](problem& q) { q.needs.kind = skeleton::matmul; });
+    with_field([](problem& q) { q.needs.value = value_kind::glu; });
+    with_field([](problem& q) { q.needs.residual = true; });
+    with_field([](problem& q) { q.needs.scale = true; });
+    with_field([](problem& q) { q.needs.emits = q8; });
+    with_field([](problem& q) { q.needs.activation = format::f32; });
+    with_field([](problem& q) { q.needs.weights = q6; });
+    with_field([](problem& q) { q.needs.epilogue = {1}; });
+    with_field([](problem& q) { q.sum = true; });
+    with_field([](problem& q) { q.expert = true; });
+    with_field([](problem& q) { q.k = 1; });
+    with_field([](problem& q) { q.rows = 1; });
+    with_field([](problem& q) { q.quant_k = 1; });
+    with_field([](problem& q) { q.columns = 7; });
+    with_field([](problem& q) { q.tokens = 1; });
+    with_field([](problem& q) { q.alignment = 2; });
+    with_field([](problem& q) { q.member_count = 2; });
+    with_field([](problem& q) { q.member[0].type = format::q6_K; });
+    with_field([](problem& q) { q.member[0].rows = 1; });
+    with_field([](problem& q) { q.member[0].experts = 1; });
+    with_field([](problem& q) { q.member[0].epilogue = {1}; });
+    with_field([](problem& q) { q.member[0].written = false; });
+}
+
+TEST_CASE("a file of medians is laid over a table", "[measured]") {
+    const text_file text("# a comment\n" + row_name(toy_table(), 4) + " " + key_of(one) +
+                         " 8.5 0.01\nmul_mat.q4_K.gone.toy " + key_of(one) + " 1 0\n" +
+                         row_name(toy_table(), 3) + " " + key_of(one) + " 9 0.02\n");
+    measured_file file;
+    const status read = file.read(text.path.c_str(), toy_table());
+    INFO(read.message);
+    REQUIRE(read.ok());
+    CHECK(file.size() == 2);
+    CHECK(file.passed_over() == 1);
+    CHECK(pick(one, file.over(toy_table())).row == 4);
+    CHECK(pick(one, file.over(toy_table())).predicted_us == 8.5);
+}
+
+TEST_CASE("a file of medians that cannot be read is refused with file and line", "[measured]") {
+    measured_file file;
+    CHECK_THAT(file.read("no such file", toy_table()).message, Catch::Contains("no such file cannot be read"));
+    for (const char* line : {"row", "row xyz 1 0", "row 12 0 0", "row 12 1 -1", "row 12 nan 0"}) {
+        const text_file text(std::string("# first\n") + line + "\n");
+        const status read = file.read(text.path.c_str(), toy_table());
+        CHECK_FALSE(read.ok());
+        CHECK_THAT(read.message, Catch::Contains("measured_rows.txt:2: expected"));
+        CHECK(file.size() == 0);
+    }
+}
