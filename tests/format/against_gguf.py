@@ -17,8 +17,8 @@ try:
     from gguf.constants import GGMLQuantizationType
 except ImportError as missing:
     sys.exit(f"{missing}. This test compares with the packages gguf and ml_dtypes: run "
-             f"'{sys.executable} -m pip install gguf ml_dtypes', or point the CMake variable CATENA_PYTHON "
-             f"at a Python that has it.")
+             f"'{sys.executable} -m pip install gguf ml_dtypes', or point the CMake variable "
+             f"CATENA_PYTHON at a Python that has it.")
 
 SAME_BYTES = {"f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "tq1_0", "tq2_0", "fp8_e4m3"}
 UNKNOWN_TO_GGUF = {"q1_0", "q2_0"}

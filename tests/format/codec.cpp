@@ -46,8 +46,8 @@ TEST_CASE("a format without a codec says so") {
 TEST_CASE("a codebook format has a decoder, and says that it has no encoder") {
     static_assert(has_codec(format::iq2_s) && !has_encoder(format::iq2_s));
     CHECK_THROWS_WITH(encode_row(format::iq2_s, bell(256)),
-                      "Format iq2_s has no encoder, only a decoder: fill_random_blocks makes blocks "
-                      "of it, ggml encodes to it.");
+                      "Format iq2_s has no encoder, only a decoder: fill_random_blocks makes "
+                      "blocks of it, ggml encodes to it.");
 }
 
 TEST_CASE("every weight format has a codec, and those without a codebook of points an encoder") {

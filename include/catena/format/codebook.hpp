@@ -9,7 +9,7 @@
 
 namespace catena {
 
-/// A point to a word: of eight values the digits 0, 1, 2 in nibbles, of four values levels in bytes.
+/// A point to a word: of eight values the digits 0, 1, 2 as nibbles, of four the levels as bytes.
 template <int Points>
 struct codebook {
     std::uint32_t point[Points];

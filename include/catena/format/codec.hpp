@@ -147,8 +147,8 @@ inline void check_weights(format f, std::span<const float> values) {
 }  // namespace detail
 
 /// Writes stored_bytes(f, values.size()) bytes. Throws std::invalid_argument when f has no encoder,
-/// the row is no whole number of blocks, `out` has another size, or a weight is not finite or beyond
-/// what the format's scales reach.
+/// the row is no whole number of blocks, `out` has another size, or a weight is not finite or
+/// beyond what the format's scales reach.
 inline void encode_row(format f, std::span<const float> values, std::span<std::byte> out) {
     detail::check_row(f, std::ssize(values), out.size());
     if (info(f).role == format_role::weight) detail::check_weights(f, values);

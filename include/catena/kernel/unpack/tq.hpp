@@ -15,15 +15,24 @@ struct unpack<format::tq1_0> {
 
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        static_assert(N == 1 || N == group_words, "one word of a group, or all");
         CATENA_UNROLL
-        for (int i = 0; i < N; ++i) {
-            const place at = place_of(group, first + i);
-            unsigned bytes[1];
-            load_words<format::tq1_0>(x, block + at.byte, bytes);
-            const unsigned even = (bytes[0] & 0x00ff00ffu) * at.power & 0x00ff00ffu;
-            const unsigned odd = (bytes[0] >> 8 & 0x00ff00ffu) * at.power & 0x00ff00ffu;
-            const unsigned digits = (even * 3 >> 8 & 0x00030003u) | (odd * 3 & 0x03000300u);
-            q[i] = static_cast<int>(minus_one_each(digits));
+        for (int i = 0; i < N; i += 4) {
+            const half at(group, (first + i) / 4);
+            if constexpr (N == 1) {
+                const int j = first % 4;
+                unsigned bytes[1];
+                load_words<format::tq1_0>(x, block + at.byte + 4 * (at.last ? 3 : j), bytes);
+                q[0] = digits(x, bytes[0], power_of_3(x, at.last ? j : at.digit));
+            } else {
+                unsigned bytes[4];
+                load_words<format::tq1_0>(x, block + at.byte, bytes);
+                const unsigned power = power_of_3(x, at.digit);
+                CATENA_UNROLL
+                for (int j = 0; j < 4; ++j)
+                    q[i + j] = digits(x, at.last ? bytes[3] : bytes[j],
+                                      at.last ? power_of_3(x, j) : power);
+            }
         }
     }
 
@@ -33,19 +42,33 @@ struct unpack<format::tq1_0> {
     }
 
   private:
-    struct place {
-        int byte;
-        unsigned power;  ///< of 3, to the digit's number
+    /// Where four words of a group have their bytes. Groups 0 .. 4 are the digits of bytes 0 .. 31,
+    /// the next five halves those of bytes 32 .. 47. The last half is four digits of the word after
+    /// these: the last of the four words that end with it.
+    struct half {
+        bool last;
+        int byte, digit;
+
+        CATENA_FN half(int group, int part) {
+            const bool front = group < 5;
+            const int late = 2 * (group - 5) + part;
+            last = late == 5;
+            byte = front ? 16 * part : last ? 36 : 32;
+            digit = front ? group : late;
+        }
     };
 
-    /// Groups 0 .. 4 are digits of bytes 0 .. 31, the next five half groups of bytes 32 .. 47, the
-    /// last four words of bytes 48 .. 51.
-    CATENA_FN static place place_of(int group, int word) {
-        const int half = 2 * (group - 5) + word / 4;
-        const int digit = group < 5 ? group : half < 5 ? half : word - 4;
-        const int byte = group < 5 ? 4 * word : half < 5 ? 32 + word % 4 * 4 : 48;
-        const unsigned square = digit >= 2 ? 9 : 1, fourth = digit >= 4 ? 9 : 1;
-        return {byte, square * fourth * (digit % 2 != 0 ? 3u : 1u)};
+    template <class X>
+    CATENA_FN static unsigned power_of_3(X& x, int exponent) {
+        return x.permute(0x1b090301u, 0x51u, static_cast<unsigned>(exponent)) & 0xffu;
+    }
+
+    /// Of each byte the digit that `power` brings to the front, less one.
+    template <class X>
+    CATENA_FN static int digits(X& x, unsigned bytes, unsigned power) {
+        const unsigned even = (bytes & 0x00ff00ffu) * power & 0x00ff00ffu;
+        const unsigned odd = x.permute(bytes, 0, 0x4341u) * power & 0x00ff00ffu;
+        return static_cast<int>(minus_one_each(x.permute(even * 3, odd * 3, 0x7351u)));
     }
 };
 
