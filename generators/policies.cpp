@@ -113,8 +113,8 @@ std::string objection(const arch& target, const row& r) {
         return "its launch bounds leave fewer than 32 registers a thread";
     if (r.computes.kind == skeleton::row)
         return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
-    if (p.piece <= 0 || p.piece % warp_values != 0)
-        return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
+    if (p.piece <= 0 || p.piece % piece_unit != 0)
+        return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);

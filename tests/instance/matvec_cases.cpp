@@ -42,7 +42,14 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
                          .members = members({6, 5}),
                          .columns = n,
                          .band_rows = band});
-    cases.insert(cases.end(), {{.what = "three members, rows that are no multiple of a band",
+    std::vector<member_shape> one_each;
+    for (const format f : formats) one_each.push_back({f, 5});
+    cases.insert(cases.end(), {{.what = "every format",
+                                .k = ragged,
+                                .members = one_each,
+                                .columns = columns,
+                                .band_rows = band},
+                               {.what = "three members, rows that are no multiple of a band",
                                 .k = 3 * unit,
                                 .members = members({band + 3, 1, 2 * band - 1}),
                                 .columns = columns,

@@ -1,62 +1,130 @@
-// The dot stage of a weight format: what one lane of a warp does with its 32 values of a step. One
-// header per format in kernel/dot/ specialises `dot`; the matvec skeleton knows nothing else about
-// formats.
+// The inner product by dp4a: of a step of 1024 values of each weight row a lane owns one group, and
+// the q8_1 block that goes with it. It adds its steps in the order of K; then the warp adds its
+// lanes in one fixed tree.
 #pragma once
 
-#include "catena/exec/real.hpp"
-#include "catena/format/format.hpp"
-#include "catena/kernel/layout.hpp"
-#include "catena/kernel/unpack.hpp"
-
-#include <cstddef>
-#include <cstdint>
+#include "catena/kernel/product.hpp"
 
 namespace catena::kernel {
 
-/// Minimal complete definition of a format F, for a step of `warp_values` values of a weight row
-/// and the 32 q8_1 blocks that go with them. Lane l owns 32 of the values, all from the block that
-/// holds value 32 * l.
-///
-///     struct weights;     // a lane's share, unpacked
-///     struct activation;  // what the lane needs of one column
-///     template <class X> static weights unpack(X& x, const std::byte* step, int lane);
-///     template <class X> static activation load(X& x, const std::byte* q8_1, int lane);
-///     template <class X> static real add(X& x, const weights&, const activation&, real sum);
-///
-/// `step` points to the first block of the step in shared memory: 16-byte aligned if the block's
-/// size is a multiple of 16, else 2-byte aligned. A lane may load any 4-byte word that holds a byte
-/// of its block. Products are exact integers; what is done in f32 after them is part of the
-/// accumulation order.
-template <format F>
-struct dot {
-    static_assert(F != F,
-                  "this weight format has no dot stage: add include/catena/kernel/dot/<format>.hpp "
-                  "and include it in kernel/matvec.hpp");
+/// The lanes' sums of N values each, N a power of two: value i ends up in the lanes whose number
+/// begins with i, that is in lane i * (32 / N) and those behind it. Every value is added in the same
+/// tree, whatever N is: lanes that differ in bit 4 first.
+template <int N, class X>
+CATENA_FN real sum_of_lanes(X& x, real (&v)[N]) {
+    int mask = warp_size / 2;
+    CATENA_UNROLL
+    for (int half = N / 2; half > 0; half /= 2, mask /= 2) {
+        const bool upper = (x.lane() & mask) != 0;
+        CATENA_UNROLL
+        for (int i = 0; i < half; ++i) {
+            const real kept = upper ? v[i + half] : v[i], given = upper ? v[i] : v[i + half];
+            v[i] = kept + x.shuffle_xor(given, mask);
+        }
+    }
+    CATENA_UNROLL
+    for (; mask > 0; mask /= 2) v[0] = v[0] + x.shuffle_xor(v[0], mask);
+    return v[0];
+}
+
+/// The smallest power of two that is not below n.
+CATENA_FN constexpr int power_of_two(int n) {
+    int power = 1;
+    while (power < n) power *= 2;
+    return power;
+}
+
+/// Hands out the results of lanes that hold partial sums of P.rows rows and P.columns columns.
+template <policy P, class X, class Finish>
+CATENA_FN void results_of_lanes(X& x, const real (&sum)[P.columns][P.rows], bool pairs,
+                                Finish finish) {
+    constexpr int rows = P.rows, count = power_of_two(P.rows * P.columns);
+    constexpr int lanes = warp_size / count;  // that have one result
+    static_assert(count <= warp_size, "a lane finishes one result of a group of rows");
+    real all[count];
+    CATENA_UNROLL
+    for (int i = 0; i < count; ++i)
+        all[i] = i < rows * P.columns ? sum[i / rows][i % rows] : real{0};
+    const real v = sum_of_lanes(x, all);
+    const int result = x.lane() / lanes, row = result % rows;
+    real up = v;
+    if constexpr (rows % 2 == 0) up = x.shuffle(v, (x.lane() + lanes * (rows / 2)) % warp_size);
+    if (x.lane() % lanes != 0 || (pairs && row >= rows / 2)) return;
+    finish(row, result / rows, v, up);
+}
+
+template <policy P, format F>
+struct product<P, F, inner_product::dp4a> {
+    using form = unpack<F>;
+    static constexpr int parts = form::scales, words_of_part = group_words / parts;
+    static constexpr int step = warp_size * group_values;
+    static_assert(P.piece % step == 0, "a piece is whole steps of 1024 values");
+
+    real sum[P.columns][P.rows];
+
+    CATENA_FN void clear() {
+        CATENA_UNROLL
+        for (int i = 0; i < P.rows * P.columns; ++i) sum[i / P.rows][i % P.rows] = real{0};
+    }
+
+    template <int Room, class X>
+    CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
+        const int block = x.lane() / block_groups<F> * block_bytes<F>;
+        const std::byte* row[P.rows];
+        CATENA_UNROLL
+        for (int r = 0; r < P.rows; ++r) row[r] = row_of_piece<F, Room>(x, piece, r) + block;
+        const std::byte* q8_1 = u.x + x.lane() * q8_1_bytes;
+        CATENA_NO_UNROLL
+        for (int at = x.lane() * group_values; at < piece.values; at += step) {
+            add_step(x, row, q8_1, u);
+            CATENA_UNROLL
+            for (int r = 0; r < P.rows; ++r) row[r] += step / block_elements<F> * block_bytes<F>;
+            q8_1 += warp_size * q8_1_bytes;
+        }
+    }
+
+    template <class X, class Finish>
+    CATENA_FN void results(X& x, bool pairs, Finish finish) {
+        results_of_lanes<P>(x, sum, pairs, finish);
+    }
+
+  private:
+    /// One group of every row, taken apart once, with every column.
+    template <class X>
+    CATENA_FN void add_step(X& x, const std::byte* const (&row)[P.rows], const std::byte* q8_1,
+                            const matvec_columns& u) {
+        const int group = x.lane() % block_groups<F>;
+        int w[P.rows][group_words];
+        group_scales<parts, form::mins> scales[P.rows];
+        CATENA_UNROLL
+        for (int r = 0; r < P.rows; ++r) {
+            form::words(x, row[r], group, 0, w[r]);
+            scales[r] = form::scales_of(x, row[r], group);
+        }
+        CATENA_UNROLL
+        for (int c = 0; c < P.columns; ++c) {
+            if (c > 0 && c >= u.count) continue;
+            const std::byte* block = q8_1 + c * u.x_bytes;
+            const real d = load_half(x, block);
+            int q[group_words], total[parts] = {};
+            CATENA_UNROLL
+            for (int i = 0; i < group_words; ++i) {
+                q[i] = static_cast<int>(load_as<unsigned>(x, block + 4 + 4 * i));
+                int& t = total[i / words_of_part];
+                if constexpr (form::mins) t = x.dp4a(0x01010101, q[i], t);
+            }
+            CATENA_UNROLL
+            for (int r = 0; r < P.rows; ++r) {
+                int dot[parts] = {};
+                CATENA_UNROLL
+                for (int i = 0; i < group_words; ++i) {
+                    int& t = dot[i / words_of_part];
+                    t = x.dp4a(w[r][i], q[i], t);
+                }
+                sum[c][r] = fma(d, weighed(scales[r], dot, total), sum[c][r]);
+            }
+        }
+    }
 };
-
-/// Four times the int8 `v`: a dp4a with it multiplies a sum.
-CATENA_FN constexpr int four(int v) {
-    return static_cast<int>((static_cast<unsigned>(v) & 0xffu) * 0x01010101u);
-}
-
-template <class X>
-CATENA_FN int load_int(X& x, const std::byte* p) {
-    return static_cast<int>(load_as<unsigned>(x, p));
-}
-
-/// One q8_1 block: the whole of it belongs to one lane (formats of 32 values).
-struct q8_1_lane {
-    int q[8];
-    real d;
-};
-
-template <class X>
-CATENA_FN q8_1_lane load_q8_1_block(X& x, const std::byte* q8_1, int lane) {
-    const std::byte* block = q8_1 + lane * q8_1_bytes;
-    q8_1_lane u;
-    u.d = load_half(x, block);
-    for (int i = 0; i < 8; ++i) u.q[i] = load_int(x, block + 4 + 4 * i);
-    return u;
-}
 
 }  // namespace catena::kernel

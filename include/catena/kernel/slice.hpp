@@ -60,21 +60,18 @@ CATENA_FN slice slice_at(const std::byte* source, int bytes, const tensor_bytes&
     return {boundary + head, head, reach - tail - head, tail};
 }
 
-/// Moves a slice to `stage_row`. All lanes; between the stream's `begin`, which was told of `whole`
-/// bytes, and its `commit`; the stream's `wait` orders the lanes' stores before anybody's reads.
-template <class X, class Stream>
-CATENA_FN void copy_slice(X& x, Stream& stream, std::byte* stage_row, const slice& s) {
-    stream.copy(stage_row + s.head, s.source, s.whole);
-    if (s.tail == 0 && s.head == 0) return;
-    const int lane = x.lane();
-    auto* bytes = reinterpret_cast<std::uint8_t*>(stage_row);
-    if (lane < s.head) x.store(bytes + lane, std::uint8_t{0});
-    if (s.tail > 0 && lane < chunk_bytes) {
-        std::uint8_t value = 0;
-        if (lane < s.tail)
-            value = x.load(reinterpret_cast<const std::uint8_t*>(s.source + s.whole + lane));
-        x.store(bytes + s.head + s.whole + lane, value);
-    }
+/// What the stream does not bring of a slice, by the lane that has it. The stream's `wait` orders
+/// these stores before anybody's reads.
+template <class X>
+CATENA_FN void copy_ends(X& x, std::byte* stage_row, const slice& s) {
+    auto* to = reinterpret_cast<std::uint8_t*>(stage_row);
+    const auto* from = reinterpret_cast<const std::uint8_t*>(s.source + s.whole);
+    CATENA_NO_UNROLL
+    for (int i = 0; i < s.head; ++i) x.store(to + i, std::uint8_t{0});
+    if (s.tail == 0) return;
+    CATENA_NO_UNROLL
+    for (int i = 0; i < chunk_bytes; ++i)
+        x.store(to + s.head + s.whole + i, i < s.tail ? x.load(from + i) : std::uint8_t{0});
 }
 
 }  // namespace catena::kernel

@@ -16,6 +16,9 @@ constexpr const char* name(copy_method m) {
 constexpr const char* name(activation_source s) {
     return s == activation_source::global ? "global" : "shared";
 }
+constexpr const char* name(inner_product p) {
+    return p == inner_product::dp4a ? "dp4a" : p == inner_product::mma ? "mma" : "fma";
+}
 
 /// What a launch computes: "add_rms_norm_mul", "glu", "quantize", "mul_mat".
 inline std::string chain_part(const computation& c) {
@@ -59,7 +62,8 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     number("_c", p.columns);
     number("_p", p.piece);
     number("_s", p.stages);
-    return out.append("_").append(name(p.copy)).append("_").append(name(p.activation));
+    out.append("_").append(name(p.copy)).append("_").append(name(p.activation));
+    return p.product == inner_product::dp4a ? out : out.append("_").append(name(p.product));
 }
 
 inline std::string row_name(const computation& c, const policy& p, const char* arch) {

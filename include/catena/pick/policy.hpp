@@ -15,6 +15,13 @@ enum class copy_method : std::uint8_t {
     bulk    ///< cp.async.bulk with an mbarrier per stage (sm_90)
 };
 
+/// How a matvec multiplies; an accumulation order each.
+enum class inner_product : std::uint8_t {
+    dp4a,  ///< a lane has a group of 32 values, for any few columns
+    mma,   ///< m16n8k32: a warp has 16 rows, for 8 columns at the price of one
+    fma    ///< f32 activations: a lane multiplies numbers
+};
+
 /// Where a matvec reads its activation from.
 enum class activation_source : std::uint8_t { global, shared };
 
@@ -24,10 +31,11 @@ struct policy {
     int values = 0;      ///< row: values a thread keeps in registers; 0: reads x twice, any k
     int rows = 0;        ///< matvec: weight rows a warp works on at once
     int columns = 0;     ///< matvec: columns it can serve
-    int piece = 0;       ///< matvec: values of each of those rows in a stage, a multiple of 1024
+    int piece = 0;       ///< matvec: values of each of those rows in a stage, a multiple of 256
     int stages = 0;      ///< matvec: stages of the weight stream of a warp
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
+    inner_product product = inner_product::dp4a;
     bool vector = false; ///< row: 16-byte accesses, so aligned rows; else element by element
 };
 
@@ -35,7 +43,7 @@ constexpr bool operator==(const policy& a, const policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
            a.rows == b.rows && a.columns == b.columns && a.piece == b.piece &&
            a.stages == b.stages && a.copy == b.copy && a.activation == b.activation &&
-           a.vector == b.vector;
+           a.product == b.product && a.vector == b.vector;
 }
 constexpr bool operator!=(const policy& a, const policy& b) { return !(a == b); }
 

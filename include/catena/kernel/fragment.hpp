@@ -1,0 +1,132 @@
+// The inner product by integer mma, m16n8k32: a warp has 16 weight rows and up to 8 columns. Lane
+// (g, t) = (lane / 4, lane % 4) brings words t and t + 4 of a group, of rows g and g + 8 and of
+// column g, and keeps the sums of those rows and columns 2t and 2t + 1. Groups come in the order of
+// K, and no lane adds what another has.
+#pragma once
+
+#include "catena/kernel/product.hpp"
+
+namespace catena::kernel {
+
+template <policy P, format F>
+struct product<P, F, inner_product::mma> {
+    static_assert(P.rows == 16 && P.columns == 8, "an mma has 16 rows and 8 columns");
+    using form = unpack<F>;
+    using scales = group_scales<form::scales, form::mins>;
+    static constexpr int quad = 4;  ///< lanes, and the groups of a step
+
+    real sum[2][2];  ///< [rows g, g + 8][columns 2t, 2t + 1]
+
+    CATENA_FN void clear() {
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) sum[i / 2][i % 2] = real{0};
+    }
+
+    /// Lane t of a quad has the scales of the step's group t, for all four.
+    template <int Room, class X>
+    CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
+        const int g = x.lane() / quad, t = x.lane() % quad;
+        const std::byte* row[2];
+        CATENA_UNROLL
+        for (int h = 0; h < 2; ++h) row[h] = row_of_piece<F, Room>(x, piece, g + 8 * h);
+        const std::byte* q8_1 = u.x + (g < u.count ? g : u.count - 1) * u.x_bytes;
+        const int groups = piece.values / group_values;
+        CATENA_NO_UNROLL
+        for (int first = 0; first < groups; first += quad) {
+            const int left = groups - first, own = t < left ? t : left - 1;
+            const real d = load_half(x, q8_1 + own * q8_1_bytes);
+            scales of_row[2];
+            CATENA_UNROLL
+            for (int h = 0; h < 2; ++h)
+                of_row[h] = form::scales_of(x, block_of(row[h], own), group_of(first, own));
+            CATENA_UNROLL
+            for (int j = 0; j < quad; ++j) {
+                if (j > 0 && block_groups<F> % quad != 0 && j >= left) continue;
+                add_group(x, row, q8_1 + j * q8_1_bytes, first, j, of_row, d);
+            }
+            CATENA_UNROLL
+            for (int h = 0; h < 2; ++h) row[h] = next_step(row[h], first);
+            q8_1 += quad * q8_1_bytes;
+        }
+    }
+
+    template <class X, class Finish>
+    CATENA_FN void results(X& x, bool pairs, Finish finish) {
+        const int g = x.lane() / quad, column = x.lane() % quad * 2;
+        CATENA_UNROLL
+        for (int h = 0; h < 2; ++h) {
+            if (pairs && h == 1) continue;
+            CATENA_UNROLL
+            for (int c = 0; c < 2; ++c) finish(g + 8 * h, column + c, sum[h][c], sum[1][c]);
+        }
+    }
+
+  private:
+    /// A step of four groups is half a block, one, or several.
+    CATENA_FN static const std::byte* block_of(const std::byte* step, int j) {
+        return step + (block_groups<F> < quad ? j / block_groups<F> * block_bytes<F> : 0);
+    }
+    CATENA_FN static int group_of(int first, int j) {
+        return (block_groups<F> > quad ? first % block_groups<F> : 0) + j % block_groups<F>;
+    }
+    CATENA_FN static const std::byte* next_step(const std::byte* step, int first) {
+        if constexpr (block_groups<F> > quad)
+            return step + (first % block_groups<F> == block_groups<F> - quad ? block_bytes<F> : 0);
+        else
+            return step + quad / block_groups<F> * block_bytes<F>;
+    }
+
+    /// Group j of the step: one mma, and another with ones where the column's sums are wanted.
+    template <class X>
+    CATENA_FN void add_group(X& x, const std::byte* const (&row)[2], const std::byte* q8_1,
+                             int first, int j, const scales (&of_row)[2], real d) {
+        const int t = x.lane() % quad, from = x.lane() - t + j;
+        unsigned a[4];
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i) {  // rows g and g + 8 of words t, then of words t + 4
+            int word[1];
+            form::words(x, block_of(row[i % 2], j), group_of(first, j), t + i / 2 * 4, word);
+            a[i] = static_cast<unsigned>(word[0]);
+        }
+        const unsigned b[2] = {load_as<unsigned>(x, q8_1 + 4 + 4 * t),
+                               load_as<unsigned>(x, q8_1 + 20 + 4 * t)};
+        int dot[form::scales][4] = {}, total[form::scales][4] = {};
+        constexpr unsigned ones = 0x01010101u;
+        if constexpr (form::scales == 1) {
+            x.mma(dot[0], a, b);
+            if constexpr (form::mins) x.mma(total[0], {ones, ones, ones, ones}, b);
+        } else {
+            CATENA_UNROLL
+            for (int p = 0; p < 2; ++p) {
+                x.mma(dot[p], {a[2 * p], a[2 * p + 1]}, b[p]);
+                if constexpr (form::mins) x.mma(total[p], {ones, ones}, b[p]);
+            }
+        }
+        const real of_column[2] = {x.shuffle(d, t * 8 + j), x.shuffle(d, t * 8 + 4 + j)};
+        CATENA_UNROLL
+        for (int h = 0; h < 2; ++h) {
+            const scales w = of_lane(x, of_row[h], from);
+            CATENA_UNROLL
+            for (int c = 0; c < 2; ++c) {
+                int mine[form::scales], of_ones[form::scales];
+                CATENA_UNROLL
+                for (int p = 0; p < form::scales; ++p)
+                    mine[p] = dot[p][2 * h + c], of_ones[p] = total[p][c];
+                sum[h][c] = fma(of_column[c], weighed(w, mine, of_ones), sum[h][c]);
+            }
+        }
+    }
+
+    template <class X>
+    CATENA_FN static scales of_lane(X& x, const scales& s, int from) {
+        scales w;
+        CATENA_UNROLL
+        for (int p = 0; p < form::scales; ++p) {
+            w.scale[p] = x.shuffle(s.scale[p], from);
+            if constexpr (form::mins) w.min[p] = x.shuffle(s.min[p], from);
+        }
+        return w;
+    }
+};
+
+}  // namespace catena::kernel

@@ -1,0 +1,66 @@
+// What the inner products of a matvec have in common. One header for each in this folder: dot.hpp
+// (dp4a), fragment.hpp (integer mma), numbers.hpp (f32 activations). The skeleton knows nothing else
+// about how values are multiplied.
+#pragma once
+
+#include "catena/kernel/layout.hpp"
+#include "catena/kernel/unpack.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena::kernel {
+
+/// The part of the activation that goes with a piece.
+struct matvec_columns {
+    const std::byte* x;    ///< of the first column
+    std::int64_t x_bytes;  ///< column to column
+    int count;
+};
+
+/// A piece of a warp's weight rows: row r at rows + r * Room + the `offset` of lane r.
+struct matvec_piece {
+    const std::byte* rows;
+    int offset;  ///< of this lane's row
+    int values;
+};
+
+/// Where row r of a piece lies. All lanes; r may differ between them.
+template <format F, int Room, class X>
+CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
+    const std::byte* row = p.rows + r * Room;
+    if constexpr (block_alignment<F> == 16)
+        return row;
+    else
+        return row + x.shuffle(p.offset, r);
+}
+
+/// Minimal complete definition of an inner product of policy P and weight format F: the sums that a
+/// lane keeps while its warp walks along K.
+///
+///     void clear();
+///     template <int Room, class X>           // multiplies a piece with every column
+///     void add(X& x, const matvec_piece& piece, const matvec_columns& u);
+///     template <class X, class Finish>       // after the last piece: each result in one lane,
+///     void results(X& x, bool pairs, Finish finish);  // finish(row, column, v, up)
+///
+/// `up`, of a GLU (pairs): the product of the other matrix, of which v and row are the gate's. Some
+/// lanes may finish rows or columns that are not there.
+template <policy P, format F, inner_product Kind = P.product>
+struct product;
+
+/// What a group adds to a row's sum, but for the activation's scale: its products and, of a format
+/// with mins, the sums of the activation, one for each scale. Part of every accumulation order.
+template <int Scales, bool Mins>
+CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const int (&product)[Scales],
+                       [[maybe_unused]] const int (&sum)[Scales]) {
+    real v = w.scale[0] * from_int(product[0]);
+    if constexpr (Scales == 2) v = fma(w.scale[1], from_int(product[1]), v);
+    if constexpr (Mins) {
+        v = fma(-w.min[0], from_int(sum[0]), v);
+        if constexpr (Scales == 2) v = fma(-w.min[1], from_int(sum[1]), v);
+    }
+    return v;
+}
+
+}  // namespace catena::kernel

@@ -1,0 +1,66 @@
+// A warp's way through its part of a band: piece by piece of K, then the next group of P.rows weight
+// rows. Each of the first P.rows lanes follows one row of the group and brings its slices, so that
+// what a fill costs does not grow with the rows.
+#pragma once
+
+#include "catena/kernel/args.hpp"
+#include "catena/kernel/slice.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena::kernel {
+
+/// Of a GLU's two matrices a group takes half its rows from each: first those of the gate, then the
+/// same rows of the other.
+template <policy P>
+inline constexpr bool takes_pairs = P.rows % 2 == 0;
+
+/// One lane's walk. Rows past the band repeat its last one and are not stored.
+template <policy P, format F>
+struct matvec_walk {
+    static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
+
+    const std::byte* matrix;  ///< of the lane's row
+    std::int64_t row_stride;
+    int k;
+    int row, end_row;     ///< first row of the group; end of the band
+    int rows_on;          ///< to the warp's next group
+    int mine;             ///< the lane's row in the group
+    int value;            ///< first value of the piece
+    const std::byte* at;  ///< the piece
+
+    CATENA_FN void start_group() {
+        const int wanted = row + mine;
+        value = 0;
+        at = matrix + (wanted < end_row ? wanted : end_row - 1) * row_stride;
+    }
+    CATENA_FN bool done() const { return row >= end_row; }
+    CATENA_FN int values() const { return k - value < P.piece ? k - value : P.piece; }
+    CATENA_FN int bytes() const {
+        return k - value < P.piece ? (k - value) / block_elements<F> * block_bytes<F> : piece_bytes;
+    }
+    CATENA_FN bool last_piece() const { return k - value <= P.piece; }
+    CATENA_FN void next() {
+        if (last_piece()) {
+            row += rows_on;
+            start_group();
+            return;
+        }
+        value += P.piece;
+        at += piece_bytes;
+    }
+};
+
+/// Fills a stage, `Room` bytes for each row, with the slices that the lanes' walks point at.
+template <policy P, format F, int Room, class X, class Stream>
+CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
+                          const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
+    const slice s = slice_at<F, P.copy>(walk.at, walk.bytes(), tensor);
+    const bool brings = x.lane() < P.rows;
+    std::byte* to = stages + (stage * P.rows + x.lane() % P.rows) * Room;
+    stream.fill(stage, to + s.head, s.source, brings ? s.whole : 0, P.rows);
+    if (brings) copy_ends(x, to, s);
+}
+
+}  // namespace catena::kernel

@@ -1,0 +1,39 @@
+// The inner product by mma: every format, policies that no table has.
+#include "products.hpp"
+
+#include "catena_test/catch.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr policy lone_warp = {.threads = 32,
+                              .rows = 16,
+                              .columns = 8,
+                              .piece = 256,
+                              .stages = 1,
+                              .copy = copy_method::plain,
+                              .product = inner_product::mma};
+constexpr policy three_warps = {.threads = 96,
+                                .rows = 16,
+                                .columns = 8,
+                                .piece = 768,
+                                .stages = 2,
+                                .copy = copy_method::bulk,
+                                .activation = activation_source::shared,
+                                .product = inner_product::mma};
+
+}  // namespace
+
+TEST_CASE("A matvec by mma stands every case with the same bits, whatever its policy") {
+    every_format([]<format... F> {
+        constexpr computation c = products<F...>;
+        const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>()};
+        same_bits(rows);
+        for (const instance& on : rows) {
+            INFO(row_name(on.computes, on.numbers, "test"));
+            sweep(on);
+        }
+    });
+}

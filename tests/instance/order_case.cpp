@@ -1,0 +1,64 @@
+#include "order.hpp"
+
+#include "catena/kernel/layout.hpp"
+#include "catena_test/catch.hpp"
+
+#include <map>
+
+namespace catena_test {
+
+using namespace catena;
+
+namespace {
+
+/// What the first column's members write.
+matvec_outputs first_column(const instance& on, const matvec_case& c) {
+    auto outputs = run(on, c);
+    for (std::size_t m = 0; m < outputs.size(); ++m) {
+        const int rows = c.members[m].rows;
+        outputs[m].f32.resize(static_cast<std::size_t>(rows));
+        if (!outputs[m].q8_1.empty())
+            outputs[m].q8_1.resize(static_cast<std::size_t>(q8_1_row_bytes(rows)));
+    }
+    return outputs;
+}
+
+matvec_case order_case(format_set formats, int columns) {
+    matvec_case c{.what = "", .k = 5 * 512 + 256, .columns = columns, .band_rows = 4 + columns};
+    for (int f = 1; f < format_count; ++f)
+        if (formats.has(static_cast<format>(f))) c.members.push_back({static_cast<format>(f), 11});
+    return c;
+}
+
+/// The same members through every part that `numbers` can do.
+matvec_case finished_case(format_set formats, const policy& numbers, int columns) {
+    matvec_case c = order_case(formats, columns);
+    c.k = 256;
+    c.band_rows = columns % 2 == 0 ? 64 : 128;
+    for (member_shape& m : c.members) {
+        m.rows = 96;
+        m.parts = every_part;
+        m.function = gate_function::gelu_erf;
+        if (numbers.rows % 2 != 0) m.parts = without(m.parts, epilogue_part::glu);
+    }
+    return c;
+}
+
+}  // namespace
+
+void same_bits(const std::vector<instance>& rows) {
+    const format_set formats = rows.front().computes.weights;
+    const auto wanted = first_column(rows.front(), order_case(formats, 1));
+    std::map<bool, matvec_outputs> finished;  // of policies with pairs, and without
+    for (const instance& on : rows) {
+        INFO(row_name(on.computes, on.numbers, ""));
+        for (int columns = 1; columns <= on.numbers.columns; ++columns) {
+            INFO(columns << " columns");
+            CHECK(first_column(on, order_case(formats, columns)) == wanted);
+            const auto got = first_column(on, finished_case(formats, on.numbers, columns));
+            CHECK(finished.try_emplace(on.numbers.rows % 2 == 0, got).first->second == got);
+        }
+    }
+}
+
+}  // namespace catena_test
