@@ -265,6 +265,30 @@ TEST_CASE("stages come in ring order") {
              "begins stage 3 of a stream of 3"));
 }
 
+TEST_CASE("rows of different lengths are copied by one call, none longer than promised") {
+    ring from_ring;
+    const unsigned char* source = from_ring.source;
+    host_device& device = from_ring.device;
+    auto* y = device.allocate<unsigned char>("y", 64, memory::uninitialised);
+    const auto body = [=]<copy_method M>(int longest) {
+        return with_stream<M>(source, [=](host& x, auto& stream, auto* to, auto* from) {
+            stream.begin(0, 16 + longest);
+            stream.template copy_rows<3, 32>([=](int r) -> catena::copied_row {
+                return {to + 32 * r, from + 64 * r, r == 0 ? 16 : r == 1 ? 0 : longest};
+            });
+            stream.commit(0);
+            stream.wait(0);
+            if (x.warp() != 0) return;
+            if (x.lane() < 16) x.store(y + x.lane(), x.load(to + x.lane()));
+            x.store(y + 16 + x.lane(), x.load(to + 64 + x.lane()));
+        });
+    };
+    passes(device, config, body.operator()<copy_method::bulk>(32));
+    for (int i = 0; i < 48; ++i) CHECK(y[i] == source[i < 16 ? i : 128 + i - 16]);
+    CHECK(says(caught(device, fault::stream, config, body.operator()<copy_method::async>(48)),
+               "copies a row of 48 bytes where it promised at most 32"));
+}
+
 TEST_CASE("a block must not end with a fill under way") {
     ring r;
     const finding f = caught(

@@ -166,12 +166,30 @@ class cuda_stream<copy_method::plain, Stages> {
         else
             copy_as<unsigned char>(shared, global, bytes);
     }
+    template <int Rows, int Most, class Row>
+    __device__ void copy_rows(Row row) {
+        constexpr int chunks = (Most + 15) / 16;
+#pragma unroll 2
+        for (int i = static_cast<int>(threadIdx.x % 32); i < Rows * chunks; i += 32) {
+            const copied_row c = row(i / chunks);
+            const int at = i % chunks * 16, left = c.bytes - at;
+            auto* to = static_cast<unsigned char*>(c.to) + at;
+            const auto* from = static_cast<const unsigned char*>(c.from) + at;
+            const auto ends = reinterpret_cast<std::uintptr_t>(to) |
+                              reinterpret_cast<std::uintptr_t>(from);
+            if (left >= 16 && ends % 16 == 0)
+                *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+            else
+                for (int b = 0; b < left && b < 16; ++b) to[b] = from[b];
+        }
+    }
     __device__ void commit(int) {}
     __device__ void fill(int, void* shared, const void* global, int bytes, int lanes) {
         each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
     }
     __device__ void wait(int) { __syncwarp(); }
     __device__ void release(int) { __syncwarp(); }
+    __device__ void reuse() {}
 
   private:
     template <class Unit>
@@ -193,12 +211,18 @@ class cuda_stream<copy_method::async, Stages> {
 
     __device__ void begin(int, std::int64_t) {}
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
-        const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
         for (int at = static_cast<int>(threadIdx.x % 32) * 16; at < bytes; at += 32 * 16)
-            asm volatile(
-                "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + static_cast<unsigned>(at)),
-                "l"(__cvta_generic_to_global(static_cast<const char*>(global) + at))
-                : "memory");
+            copy_chunk(static_cast<char*>(shared) + at, global, at);
+    }
+    template <int Rows, int Most, class Row>
+    __device__ void copy_rows(Row row) {
+        constexpr int chunks = (Most + 15) / 16;
+        CATENA_NO_UNROLL
+        for (int i = static_cast<int>(threadIdx.x % 32); i < Rows * chunks; i += 32) {
+            const copied_row c = row(i / chunks);
+            const int at = i % chunks * 16;
+            if (at < c.bytes) copy_chunk(static_cast<char*>(c.to) + at, c.from, at);
+        }
     }
     __device__ void commit(int) {
         asm volatile("cp.async.commit_group;" ::: "memory");
@@ -209,18 +233,28 @@ class cuda_stream<copy_method::async, Stages> {
         commit(stage);
     }
     __device__ void wait(int) {
-        // Groups complete in order. With the ring full the oldest is the one wanted; while it runs
-        // empty the few that are left are waited for together.
+        // Groups complete in order. With the ring full, or one stage of it kept back, the oldest is
+        // the one wanted; while it runs empty the few that are left are waited for together.
         if (groups_ == Stages)
             asm volatile("cp.async.wait_group %0;" ::"n"(Stages - 1) : "memory");
+        else if (Stages > 2 && groups_ == Stages - 1)
+            asm volatile("cp.async.wait_group %0;" ::"n"(Stages > 2 ? Stages - 2 : 0) : "memory");
         else
             asm volatile("cp.async.wait_group 0;" ::: "memory");
         --groups_;
         __syncwarp();
     }
     __device__ void release(int) { __syncwarp(); }
+    __device__ void reuse() {}
 
   private:
+    __device__ static void copy_chunk(void* shared, const void* global, int at) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                         static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                     "l"(__cvta_generic_to_global(static_cast<const char*>(global) + at))
+                     : "memory");
+    }
+
     int groups_ = 0;  // committed and not waited for
 };
 
@@ -249,9 +283,15 @@ class cuda_stream<copy_method::bulk, Stages> {
                                                static_cast<std::uint32_t>(total_bytes));
     }
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
-        if (threadIdx.x % 32 != 0) return;
-        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared,
-                                   global, static_cast<std::uint32_t>(bytes), barriers_ + filling_);
+        if (threadIdx.x % 32 == 0) copy_whole(shared, global, static_cast<std::uint32_t>(bytes));
+    }
+    template <int Rows, int Most, class Row>
+    __device__ void copy_rows(Row row) {
+        CATENA_NO_UNROLL
+        for (int r = static_cast<int>(threadIdx.x % 32); r < Rows; r += 32) {
+            const copied_row c = row(r);
+            if (c.bytes > 0) copy_whole(c.to, c.from, static_cast<std::uint32_t>(c.bytes));
+        }
     }
     __device__ void commit(int) {}
     __device__ void fill(int stage, void* shared, const void* global, int bytes, int) {
@@ -269,8 +309,14 @@ class cuda_stream<copy_method::bulk, Stages> {
         __syncwarp();
     }
     __device__ void release(int) { __syncwarp(); }
+    __device__ void reuse() { ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared); }
 
   private:
+    __device__ void copy_whole(void* shared, const void* global, std::uint32_t bytes) {
+        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared,
+                                   global, bytes, barriers_ + filling_);
+    }
+
     std::uint64_t* barriers_;
     int filling_ = 0;
     std::uint32_t phases_ = 0;  // per stage, the parity of the fill to wait for next

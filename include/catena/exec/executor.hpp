@@ -16,6 +16,13 @@ struct alignas(16) word4 {
     unsigned x, y, z, w;
 };
 
+/// One of the rows that a stream copies: as `copy`, or nothing if `bytes` is 0.
+struct copied_row {
+    void* to;
+    const void* from;
+    int bytes;
+};
+
 }  // namespace catena
 
 namespace catena::exec {
@@ -24,15 +31,18 @@ namespace catena::exec {
 /// order. Every lane makes every call, with the same arguments. After `x.stream()` the body calls
 /// `x.sync()`.
 template <class S>
-concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst,
-                                 const void* src) {
+concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst, const void* src,
+                                 copied_row (*row)(int)) {
     s.begin(stage, bytes);    // this fill's copies will bring `bytes` in all
     s.copy(dst, src, bytes);  // async, bulk: both ends and the size are multiples of 16; plain: any
+    // The same for row(0), row(1) of at most 64 bytes each, dealt to the lanes.
+    s.template copy_rows<2, 64>(row);
     s.commit(stage);          // no more copies for this fill
     s.fill(stage, dst, src, bytes, lanes);  // the same in one call, of a copy from each of the
                                             // first lanes: here arguments differ, 0 bytes: none
     s.wait(stage);     // from here every lane may read the stage; orders the lanes, as sync_warp
     s.release(stage);  // every lane has read it, it may be filled again; orders the lanes too
+    s.reuse();  // stores to stages, all before a sync, stand before the copies that follow
 };
 
 /// The executor. `shared<T>(n)` hands out dynamic shared memory, 16-byte aligned: every thread asks

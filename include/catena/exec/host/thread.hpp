@@ -25,6 +25,17 @@ class host_stream {
               reinterpret_cast<std::uintptr_t>(global), bytes},
              at);
     }
+    template <int Rows, int Most, class Row>
+    void copy_rows(Row row, site at = CATENA_HERE) {
+        for (int r = 0; r < Rows; ++r) {
+            const copied_row c = row(r);
+            if (c.bytes > Most)
+                machine_->stop(*thread_, fault::stream, at,
+                               "copies a row of " + std::to_string(c.bytes) +
+                                   " bytes where it promised at most " + std::to_string(Most));
+            if (c.bytes != 0) copy(c.to, c.from, c.bytes, at);
+        }
+    }
     void commit(int stage, site at = CATENA_HERE) {
         call({stream_call::commit, stage, 0, 0, 0}, at);
     }
@@ -41,6 +52,7 @@ class host_stream {
     void release(int stage, site at = CATENA_HERE) {
         machine_->stream_release(*thread_, *log_, stage, at);
     }
+    void reuse() {}
 
   private:
     void call(const stream_call& c, site at) {
