@@ -1,6 +1,8 @@
 #include "catena/format/format.hpp"
 #include "catena_test/catch.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -44,6 +46,16 @@ TEST_CASE("every format but unknown has a block, and plain ones have one element
         if (!scales_apart(static_cast<format>(i))) CHECK((f.block_elements > 1) == quantized);
         if (quantized) CHECK(f.block_bytes < 2 * f.block_elements);  // smaller than f16
     }
+}
+
+TEST_CASE("the table of the documentation has every weight format with its block") {
+    std::ifstream file(CATENA_SOURCE_DIR "/docs/formats.md");
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    for (const format_info& f : format_registry)
+        if (f.role == format_role::weight)
+            CHECK_THAT(page, Catch::Matchers::Contains("\n| " + std::string(f.name) + " | " +
+                                                       std::to_string(f.block_elements) + " | " +
+                                                       std::to_string(f.block_bytes) + " |"));
 }
 
 TEST_CASE("only activation rows are stored with padding, to whole groups of 512") {
