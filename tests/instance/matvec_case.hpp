@@ -1,4 +1,4 @@
-// One launch of a matvec instance: what it is given, what it computes, what it should.
+// One launch of a matvec or matmul instance: what it is given, what it computes, what it should.
 #pragma once
 
 #include "machine.hpp"
@@ -32,8 +32,10 @@ struct member_shape {
     bool halves = false;    ///< a GLU's matrices lie behind each other in one tensor
 };
 
-/// What a case puts into its activation, at one place of its last row, or everywhere.
-enum class special { none, zeros, nan, infinity };
+/// What a case puts into its activation, at one place of its last row, or everywhere. A matmul's
+/// values are such that quantizing changes none and every sum of them is exact, for it reads sums
+/// where the reference adds; unless it is given `any_value`.
+enum class special { none, zeros, nan, infinity, any_value };
 
 struct matvec_case {
     std::string what;

@@ -24,8 +24,10 @@ void sweep_cases(const instance& on, const instance* peer, const std::vector<Cas
 void sweep(const instance& on, const instance* peer) {
     if (on.computes.kind == skeleton::row)
         sweep_cases(on, peer, row_cases(on.computes, on.numbers));
-    else
+    else if (on.computes.kind == skeleton::matvec)
         sweep_cases(on, peer, matvec_cases(on.computes, on.numbers));
+    else
+        sweep_cases(on, peer, matmul_cases(on.computes, on.numbers));
 }
 
 }  // namespace catena_test

@@ -20,6 +20,9 @@ std::vector<row_case> row_cases(const catena::computation& computes, const caten
 std::vector<matvec_case> matvec_cases(const catena::computation& computes,
                                       const catena::policy& numbers);
 
+std::vector<matvec_case> matmul_cases(const catena::computation& computes,
+                                      const catena::policy& numbers);
+
 /// Runs and checks every case of the instance. With `peer`, the same instance on another machine,
 /// both must write the same bytes.
 void sweep(const instance& on, const instance* peer = nullptr);

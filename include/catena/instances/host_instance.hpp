@@ -4,6 +4,7 @@
 
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
+#include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
 
@@ -13,8 +14,11 @@ template <computation C, policy P>
 void run_on_host(exec::host& x, const void* args) {
     if constexpr (C.kind == skeleton::row)
         kernel::row_body<exec::host, P, C.value>(x, *static_cast<const row_args*>(args));
-    else
+    else if constexpr (C.kind == skeleton::matvec)
         kernel::matvec_body<exec::host, P, C.weights>(x, *static_cast<const matvec_args*>(args));
+    else
+        kernel::matmul_body<exec::host, P, C.activation, C.weights>(
+            x, *static_cast<const matmul_args*>(args));
 }
 
 template <computation C, policy P>

@@ -99,6 +99,27 @@ struct matvec_args {
     matvec_member member[max_members];
 };
 
+/// Skeleton `matmul`: the same as `matvec` for any number of columns. A block computes a tile of
+/// one member's rows (`first_band` counts tiles) and policy.columns columns; of experts, the rows
+/// of one matrix for all columns whose id picks it, tile after tile of columns. The epilogue is
+/// that of a matvec; nothing is quantized.
+/// x is [block of 128][row] of a layout that matmul_layout() names, rows padded with zeros; dense:
+/// row i is column i.
+struct matmul_args {
+    const void* x = nullptr;  ///< 16-byte aligned
+    const std::int32_t* ids = nullptr;
+    std::int64_t ids_nb1 = 0;  ///< token to token
+    std::int32_t k = 0;
+    std::int32_t x_rows = 0;   ///< activation rows: dense: columns; expert: tokens * x_slots
+    std::int32_t columns = 0;  ///< dense: columns; expert: slots * tokens
+    std::int32_t slots = 1;    ///< expert: matrices used per token
+    std::int32_t x_slots = 1;  ///< expert: activation rows per token, 1 or slots
+    std::int32_t experts = 0;  ///< expert: the most matrices of a member; 0: dense
+    std::int32_t members = 0;
+    std::int32_t tiles = 0;  ///< row tiles of all members
+    matvec_member member[max_members];
+};
+
 /// Rows of the result in one band of the member: a GLU reads two weight rows for each.
 CATENA_FN constexpr std::int32_t band_results(const matvec_args& a, const matvec_member& m) {
     return m.up != nullptr ? a.band_rows / 2 : a.band_rows;

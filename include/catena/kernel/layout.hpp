@@ -54,12 +54,76 @@ constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
 /// memory.
 inline constexpr int max_requantized_rows = 128;
 
+// ---- matmul ----
+
+inline constexpr int mma_rows = 16, mma_columns = 8;
+
+/// A block of a matmul's activation: 4 words of scales, int8 q[128]. All its layouts are alike.
+inline constexpr int mmq_values = info(format::q8_1_mmq_d4).block_elements;
+inline constexpr int mmq_bytes = info(format::q8_1_mmq_d4).block_bytes;
+
+/// Weight rows of a tile: each warp has `rows` of its own, and multiplies them with every column.
+constexpr int tile_rows(const policy& p) { return p.threads / warp_size * p.rows; }
+
+/// Room for one weight row in a stage. Sixteen lanes read as many rows at once: rows that are an
+/// odd number of chunks apart start in different banks.
+constexpr int tile_row_bytes(const policy& p, format f) {
+    const int whole = info(f).block_bytes % 16 == 0 ? 0 : 16;
+    const int bytes =
+        static_cast<int>(round_up(p.piece / info(f).block_elements * info(f).block_bytes, 16)) +
+        whole;
+    return bytes / 16 % 2 == 0 ? bytes + 16 : bytes;
+}
+constexpr int tile_row_bytes(const policy& p, format_set weights) {
+    int widest = 0;
+    for (int f = 1; weights.bits >> f != 0; ++f) {
+        const auto id = static_cast<format>(f);
+        if (weights.has(id) && tile_row_bytes(p, id) > widest) widest = tile_row_bytes(p, id);
+    }
+    return widest;
+}
+
+/// What a stage holds: the weights of all warps, then the activation's blocks.
+constexpr int tile_weight_bytes(const policy& p, format_set weights) {
+    return tile_rows(p) * tile_row_bytes(p, weights);
+}
+constexpr int tile_stage_bytes(const policy& p, format_set weights) {
+    return tile_weight_bytes(p, weights) + p.piece / mmq_values * p.columns * mmq_bytes;
+}
+
+/// Two groups of one weight row, unpacked: 64 int8. A row is 20 words from the next, so that the
+/// eight rows of a fragment lie in different banks. Then their scales and mins, a vector a group.
+inline constexpr int unpacked_groups = 2;
+inline constexpr int unpacked_row_bytes = unpacked_groups * 32 + 16;
+inline constexpr int unpacked_scale_bytes = unpacked_groups * 16;
+constexpr int unpacked_bytes(const policy& p) {
+    return p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
+}
+
+/// Finished products of a tile, column by column; 4 floats between columns keep the lanes of an mma
+/// in different banks. They take the place of the stages.
+constexpr int finished_stride(const policy& p) { return tile_rows(p) + 4; }
+
+constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
+    const std::int64_t stages = std::int64_t{p.stages} * tile_stage_bytes(p, weights);
+    const std::int64_t finished = std::int64_t{p.columns} * finished_stride(p) * 4;
+    return stages > finished ? stages : finished;
+}
+
+constexpr std::int64_t matmul_shared_bytes(const policy& p, format_set weights) {
+    const std::int64_t warps = p.threads / warp_size, barrier = 8;
+    const std::int64_t lists = 2 * round_up(p.columns * 4, 16) + round_up(warps * 4, 16);
+    return round_up(tile_ring_bytes(p, weights), 16) + warps * unpacked_bytes(p) + lists +
+           round_up(warps * p.stages * barrier, 16);
+}
+
 /// Dynamic shared memory of a launch, in bytes. `used`: what of its epilogue the launch is asked
 /// for.
 constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,
                                     std::int64_t columns, epilogue_set used = {}) {
     const std::int64_t warps = p.threads / warp_size;
     if (c.kind == skeleton::row) return warps * 4;
+    if (c.kind == skeleton::matmul) return matmul_shared_bytes(p, c.weights);
     const std::int64_t barrier = 8;
     std::int64_t bytes = warps * p.stages * (stage_bytes(p, c.weights) + barrier);
     if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
@@ -68,8 +132,10 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
 }
 
 /// The accumulation order of an instance. A row's sum of squares depends on how its elements are
-/// dealt to threads; a matvec's dot on the inner product alone.
+/// dealt to threads; a matvec's dot on the inner product alone; a matmul adds the groups of a row one
+/// after the other.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
+    if (c.kind == skeleton::matmul) return 4u;
     return c.kind == skeleton::row ? static_cast<std::uint32_t>(p.threads)
                                    : 1 + static_cast<std::uint32_t>(p.product);
 }

@@ -13,11 +13,10 @@
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/dot.hpp"
 #include "catena/kernel/epilogue.hpp"
+#include "catena/kernel/format_list.hpp"
 #include "catena/kernel/fragment.hpp"
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
-
-#include <utility>
 
 namespace catena::kernel {
 
@@ -104,32 +103,9 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     }
 }
 
-template <format_set W, format F>
-inline constexpr bool holds = W.has(F);
-
 /// Bytes of a stage that one weight row may take.
 template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
-
-/// Calls `visit` with the format that `type` is, if the set holds it.
-template <format_set W>
-struct format_list {
-    template <class Visit>
-    CATENA_FN static void visit(format type, const Visit& visit) {
-        each(type, visit, std::make_integer_sequence<int, format_count>{});
-    }
-
-  private:
-    template <class Visit, int... I>
-    CATENA_FN static void each(format type, const Visit& visit, std::integer_sequence<int, I...>) {
-        (one<static_cast<format>(I)>(type, visit), ...);
-    }
-    template <format F, class Visit>
-    CATENA_FN static void one(format type, const Visit& visit) {
-        if constexpr (holds<W, F>)
-            if (type == F) visit.template operator()<F>();
-    }
-};
 
 /// The body. Grid: one block per band, times the columns when experts are picked by ids. Shared
 /// memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every

@@ -17,8 +17,9 @@ constexpr int layout_number(format f) {
     return -1;
 }
 
-/// The layout in which a matmul reads the activation of weights of this format: ds4 where the
-/// product needs the sum of the activation (table of formats, ggml-cuda's mmq); unknown: none yet.
+/// The layout in which a matmul reads the activation of weights of this format: ds4 where a minimum
+/// is multiplied with the sum of 32 values; unknown: no matmul takes it. q2_K, which has a minimum
+/// for each 16, reads d4 as well: its sums are added on the way, exactly.
 constexpr format matmul_layout(format weight) {
     switch (weight) {
         case format::q4_0:
@@ -28,10 +29,7 @@ constexpr format matmul_layout(format weight) {
         case format::q5_K:
         case format::iq1_s:
             return format::q8_1_mmq_ds4;
-        case format::q2_K:  // wants d2s6
-        case format::iq1_m:
-        case format::tq1_0:
-        case format::tq2_0:
+        case format::fp8_e4m3:
             return format::unknown;
         default:
             return format::q8_1_mmq_d4;

@@ -20,9 +20,11 @@ constexpr const char* name(inner_product p) {
     return p == inner_product::dp4a ? "dp4a" : p == inner_product::mma ? "mma" : "fma";
 }
 
-/// What a launch computes: "add_rms_norm_mul", "glu", "quantize", "mul_mat".
+/// What a launch computes: "add_rms_norm_mul", "glu", "quantize", "mul_mat", and of many
+/// columns "mul_mat_tiles".
 inline std::string chain_part(const computation& c) {
     if (c.kind == skeleton::matvec) return "mul_mat";
+    if (c.kind == skeleton::matmul) return "mul_mat_tiles";
     std::string out;
     const auto add = [&out](const char* part) {
         if (!out.empty()) out += '_';
@@ -62,7 +64,9 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     number("_c", p.columns);
     number("_p", p.piece);
     number("_s", p.stages);
-    out.append("_").append(name(p.copy)).append("_").append(name(p.activation));
+    out.append("_").append(name(p.copy));
+    if (kind == skeleton::matmul) return out;
+    out.append("_").append(name(p.activation));
     return p.product == inner_product::dp4a ? out : out.append("_").append(name(p.product));
 }
 

@@ -1,0 +1,146 @@
+// The matmul skeleton: any number of columns against a group of weight matrices that read the same
+// activation, on tensor cores.
+//
+// A block computes a tile: rows of one member times P.columns columns. Each warp owns P.rows of the
+// rows and multiplies them with every column, so that a weight is unpacked once for all of them. K
+// passes in steps of P.piece values through a ring of stages: weights as they lie in their tensor,
+// which each warp copies and unpacks for itself, and the activation, of which each warp copies a
+// share for all. One block barrier a step says that a stage is complete, and that the one before it
+// may be filled again.
+//
+// Of experts a block computes the rows of one matrix for all columns that picked it, so that every
+// matrix is read once: it counts the ids and goes through the columns tile by tile.
+//
+// A product adds the groups of its row in the sequence of K; which block, warp or lane does so
+// changes nothing: all policies give the same bits.
+#pragma once
+
+#include "catena/exec/real.hpp"
+#include "catena/kernel/format_list.hpp"
+#include "catena/kernel/matmul/experts.hpp"
+#include "catena/kernel/matmul/fill.hpp"
+#include "catena/kernel/matmul/finish.hpp"
+#include "catena/kernel/matmul/multiply.hpp"
+#include "catena/kernel/matmul/tile.hpp"
+#include "catena/kernel/unpack/all.hpp"
+
+namespace catena::kernel {
+
+/// What a block has besides its tile. The ring goes on where the tile before left it.
+template <class Stream>
+struct matmul_block {
+    Stream& stream;
+    std::byte* ring;
+    unpacked_rows unpacked;  ///< the warp's
+    int fill = 0, read = 0;  ///< stages that come next
+};
+
+/// One tile from the first step to the written result. All threads of the block.
+template <policy P, format L, format F, format_set W, class X, class Stream>
+CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
+                             matmul_block<Stream>& b) {
+    constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
+    const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
+    const int steps = (a.k + P.piece - 1) / P.piece;
+    const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
+    const auto fill = [&](int step) {
+        fill_stage<P, F, W>(x, b.stream, a, t, weights, b.ring + b.fill * stage_bytes, b.fill,
+                            step * P.piece);
+        b.fill = next(b.fill);
+    };
+    tile_sums<P> sum;
+    CATENA_UNROLL
+    for (int m = 0; m < P.rows / mma_rows; ++m) {
+        CATENA_UNROLL
+        for (int n = 0; n < P.columns / mma_columns; ++n) {
+            CATENA_UNROLL
+            for (int i = 0; i < 4; ++i) sum[m][n][i] = real{0};
+        }
+    }
+
+    // Fills run ahead of reads by all stages but one: the one that others may still read. So the
+    // first steps only fill.
+    constexpr int ahead = P.stages - 1;
+    b.stream.reuse();
+    CATENA_NO_UNROLL
+    for (int step = -ahead; step < steps; ++step) {
+        if (step >= 0) {
+            b.stream.wait(b.read);
+            x.sync();
+        }
+        if (step + ahead < steps) fill(step + ahead);
+        if (step < 0) continue;
+        const std::byte* stage = b.ring + b.read * stage_bytes;
+        multiply_stage<P, L, F, room>(x, t, weights, stage + x.warp() * P.rows * room,
+                                      stage + weight_bytes<P, W>, step * P.piece, b.unpacked, sum);
+        b.stream.release(b.read);
+        b.read = next(b.read);
+    }
+    x.sync();
+    auto* finished = reinterpret_cast<float*>(b.ring);
+    share_sums<P>(x, t, sum, finished);
+    x.sync();
+    finish_tile<P>(x, a, t, finished);
+}
+
+/// The body. Grid: row tiles of all members times column tiles (dense) or experts; column tiles are
+/// the faster, so that blocks that read the same weights run together. Shared memory as
+/// kernel/layout.hpp says. `a` follows args.hpp; x is in layout L, every member's format in W, k a
+/// multiple of every member's block.
+template <class X, policy P, format L, format_set W>
+CATENA_FN void matmul_body(X& x, const matmul_args& a) {
+    static_assert(P.threads % warp_size == 0 && P.rows % mma_rows == 0 && P.rows > 0,
+                  "a warp owns whole mma of rows");
+    static_assert(
+        P.columns % mma_columns == 0 && P.columns * warp_size % P.threads == 0 && P.columns > 0,
+        "columns are whole mma, and every warp copies as many");
+    static_assert(P.stages >= 2, "one stage is read while another is filled");
+    static_assert(P.piece > 0 && P.piece % mmq_values == 0 && 512 % P.piece == 0,
+                  "a step is whole blocks of the activation, and ends within its padding");
+
+    x.grid_trigger();
+    std::byte* ring = x.template shared<std::byte>(ring_bytes<P, W>);
+    std::byte* unpacked = x.template shared<std::byte>(x.warps() * warp_unpacked_bytes<P>) +
+                          x.warp() * warp_unpacked_bytes<P>;
+    column_lists lists{.column = x.template shared<int>(P.columns),
+                       .x_row = x.template shared<int>(P.columns),
+                       .warp_total = x.template shared<int>(x.warps())};
+    auto stream = x.template stream<P.copy, P.stages>();
+    x.sync();
+    x.grid_wait();
+
+    matmul_block<decltype(stream)> b{
+        .stream = stream,
+        .ring = ring,
+        .unpacked = {unpacked, unpacked + P.rows * unpacked_row_bytes}};
+    const bool dense = a.ids == nullptr;
+    const int column_tiles = dense ? (a.columns + P.columns - 1) / P.columns : 1;
+    const int row_tile = dense ? x.block() / column_tiles : x.block() % a.tiles;
+    const int expert = dense ? 0 : x.block() / a.tiles;
+    matmul_tile t = tile_at<P>(a, row_tile, expert);
+    if (dense) t.first_column = x.block() % column_tiles * P.columns;
+
+    // A dense block has one tile of columns, an expert's block any number; the first one's also
+    // answers for the ids of no expert.
+    int matrix = expert;
+    CATENA_NO_UNROLL
+    for (column_source columns = column_source::of(x, a, expert, lists);;) {
+        if (!columns.list(x, a, t, P.columns, lists)) {
+            if (dense || expert != 0 || matrix == no_expert) return;
+            matrix = no_expert;
+            t.first_column = 0;
+            columns = column_source::of(x, a, matrix, lists);
+            continue;
+        }
+        if (matrix != no_expert && (dense || expert < t.member->experts))
+            format_list<W>::visit(t.member->type,
+                                  [&]<format F> { multiply_tile<P, L, F, W>(x, a, t, b); });
+        else
+            finish_without(x, a, t);
+        if (dense) return;
+        t.first_column += P.columns;
+        x.sync();
+    }
+}
+
+}  // namespace catena::kernel

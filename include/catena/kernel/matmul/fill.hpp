@@ -1,0 +1,96 @@
+// How a stage of a matmul is filled: each warp copies its own weight rows and its share of the
+// activation's columns.
+#pragma once
+
+#include "catena/kernel/matmul/tile.hpp"
+#include "catena/kernel/slice.hpp"
+
+namespace catena::kernel {
+
+/// A warp's weight rows, and where they are in K. Rows behind the tile repeat its last.
+template <policy P, format F>
+struct weight_rows_of_warp {
+    const std::byte* matrix;  ///< row 0 of the expert's matrix
+    const std::byte* up;      ///< the same of the second half of a tile of pairs
+    tensor_bytes tensor, up_tensor;
+    std::int64_t row_bytes;
+    int first, last;  ///< the tile's first row, and its last that exists
+    int half;         ///< rows of `matrix` in the tile: behind them are rows of `up`
+    int row;          ///< the warp's first row in the tile
+    int k;
+
+    template <class X>
+    CATENA_FN static weight_rows_of_warp of(X& x, const matmul_args& a, const matmul_tile& t) {
+        const matvec_member& m = *t.member;
+        const auto* weight = static_cast<const std::byte*>(m.weight);
+        const auto* up = static_cast<const std::byte*>(t.pairs ? m.up : m.weight);
+        const std::int64_t to_expert = t.expert * m.expert_bytes;
+        return {.matrix = weight + to_expert,
+                .up = up + to_expert,
+                .tensor = {weight, weight + m.weight_bytes},
+                .up_tensor = {up, up + m.weight_bytes},
+                .row_bytes = m.row_bytes,
+                .first = t.first_row,
+                .last = t.first_row + t.rows - 1,
+                .half = t.pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>,
+                .row = x.warp() * P.rows,
+                .k = a.k};
+    }
+
+    /// Value `value` of the warp's row r.
+    CATENA_FN const std::byte* at(int r, int value) const {
+        const bool of_up = row + r >= half;
+        const int wanted = first + row + r - (of_up ? half : 0);
+        return (of_up ? up : matrix) + (wanted < last ? wanted : last) * row_bytes +
+               value / block_elements<F> * block_bytes<F>;
+    }
+    CATENA_FN slice piece(int r, int value) const {
+        const int values = k - value < P.piece ? k - value : P.piece;
+        return slice_at<F, P.copy>(at(r, value), values / block_elements<F> * block_bytes<F>,
+                                   row + r >= half ? up_tensor : tensor);
+    }
+};
+
+/// Columns that are copied: whole mma. Those that do not exist repeat the last.
+CATENA_FN int copied_columns(const matmul_tile& t) {
+    return (t.columns + mma_columns - 1) / mma_columns * mma_columns;
+}
+
+/// Fills stage `stage` at `to` with what begins at `value`.
+template <policy P, format F, format_set W, class X, class Stream>
+CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matmul_tile& t,
+                          const weight_rows_of_warp<P, F>& weights, std::byte* to, int stage,
+                          int value) {
+    constexpr int room = weight_room<P, W>;
+    constexpr int share = P.columns * warp_size / P.threads;
+    std::byte* own_rows = to + x.warp() * P.rows * room;
+    std::byte* columns_to = to + weight_bytes<P, W>;
+
+    int total = 0;
+    for (int r = x.lane(); r < P.rows; r += warp_size) total += weights.piece(r, value).whole;
+    CATENA_UNROLL
+    for (int mask = warp_size / 2; mask > 0; mask /= 2) total += x.shuffle_xor(total, mask);
+    const int left = copied_columns(t) - x.warp() * share;
+    const int columns = left < 0 ? 0 : left < share ? left : share;
+    const int values = a.k - value < P.piece ? a.k - value : P.piece;
+    const int blocks = (values + mmq_values - 1) / mmq_values;
+
+    stream.begin(stage, total + blocks * columns * mmq_bytes);
+    stream.template copy_rows<P.rows, room>([&](int r) -> copied_row {
+        const slice s = weights.piece(r, value);
+        return {own_rows + r * room + s.head, s.source, s.whole};
+    });
+    for (int r = x.lane(); r < P.rows; r += warp_size)
+        copy_ends(x, own_rows + r * room, weights.piece(r, value));
+    stream.template copy_rows<P.piece / mmq_values * share, mmq_bytes>([&](int i) -> copied_row {
+        const int block = i / share, column = x.warp() * share + i % share;
+        if (block >= blocks || i % share >= columns) return {columns_to, a.x, 0};
+        const int row = x_row_of(x, t, column < t.columns ? column : t.columns - 1);
+        const std::int64_t from = (value / mmq_values + block) * std::int64_t{a.x_rows} + row;
+        return {columns_to + (block * P.columns + column) * mmq_bytes,
+                static_cast<const std::byte*>(a.x) + from * mmq_bytes, mmq_bytes};
+    });
+    stream.commit(stage);
+}
+
+}  // namespace catena::kernel

@@ -1,0 +1,68 @@
+// What a block of a matmul works on: rows of one matrix, and the columns that are multiplied with
+// them.
+#pragma once
+
+#include "catena/config.hpp"
+#include "catena/kernel/args.hpp"
+#include "catena/kernel/layout.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena::kernel {
+
+// The sizes of kernel/layout.hpp, as constants that a body may use on any executor.
+template <policy P>
+inline constexpr int rows_of_tile = tile_rows(P);
+template <policy P>
+inline constexpr int columns_stride = finished_stride(P);
+template <policy P>
+inline constexpr int warp_unpacked_bytes = unpacked_bytes(P);
+template <policy P, format_set W>
+inline constexpr int weight_room = tile_row_bytes(P, W);
+template <policy P, format_set W>
+inline constexpr int weight_bytes = tile_weight_bytes(P, W);
+template <policy P, format_set W>
+inline constexpr int stage_bytes_of = tile_stage_bytes(P, W);
+template <policy P, format_set W>
+inline constexpr int ring_bytes = static_cast<int>(tile_ring_bytes(P, W));
+
+struct matmul_tile {
+    const matvec_member* member;
+    int expert;            ///< which matrix; dense: 0
+    int first_row, rows;   ///< of the result
+    bool pairs;            ///< the tile's second half are rows of `up`
+    int first_column = 0;  ///< dense
+    int columns = 0;       ///< that the tile has
+    const int* column =
+        nullptr;                 ///< expert: which columns, and the activation rows that they read;
+    const int* x_row = nullptr;  ///< dense: null, both are counted from first_column
+};
+
+/// Where column `i` of a tile stands among those of the launch.
+template <class X>
+CATENA_FN int column_of(X& x, const matmul_tile& t, int i) {
+    return t.column == nullptr ? t.first_column + i : x.load(t.column + i);
+}
+template <class X>
+CATENA_FN int x_row_of(X& x, const matmul_tile& t, int i) {
+    return t.x_row == nullptr ? t.first_column + i : x.load(t.x_row + i);
+}
+
+/// The member and rows of row tile `tile` of the launch; of experts, of matrix `expert`.
+template <policy P>
+CATENA_FN matmul_tile tile_at(const matmul_args& a, int tile, int expert) {
+    int m = 0;
+    while (m + 1 < a.members && tile >= a.member[m + 1].first_band) ++m;
+    const matvec_member& member = a.member[m];
+    const bool pairs = member.up != nullptr;
+    const int results = pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>;
+    const int first = (tile - member.first_band) * results, left = member.rows - first;
+    return {.member = &member,
+            .expert = expert,
+            .first_row = first,
+            .rows = left < results ? left : results,
+            .pairs = pairs};
+}
+
+}  // namespace catena::kernel

@@ -1,0 +1,108 @@
+// The matmul's body under policies at the edges of what it takes and every format that can be taken
+// apart: right for every case, and the same bits whatever the policy.
+#include "host_machine.hpp"
+#include "sweep.hpp"
+
+#include "catena/instances/host_instance.hpp"
+#include "catena/match/pattern.hpp"
+#include "catena/pick/name.hpp"
+#include "catena_test/catch.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+template <format L, format... F>
+constexpr computation products = {.kind = skeleton::matmul,
+                                  .activation = L,
+                                  .weights = (format_set{} | ... | F),
+                                  .epilogue = without(every_part, epilogue_part::quantize)};
+
+template <computation C, policy P>
+instance made() {
+    return on_host(C, P, reinterpret_cast<const void*>(&instances::run_on_host<C, P>),
+                   row_name(C, P, "test"));
+}
+
+constexpr policy lone_warp = {
+    .threads = 32, .rows = 16, .columns = 8, .piece = 256, .stages = 2, .copy = copy_method::bulk};
+constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};
+constexpr policy wide = {.threads = 128,
+                         .rows = 16,
+                         .columns = 64,
+                         .piece = 512,
+                         .stages = 4,
+                         .copy = copy_method::async};
+
+template <computation C>
+std::vector<instance> edges() {
+    return {made<C, lone_warp>(), made<C, plain>(), made<C, wide>()};
+}
+
+void stands_every_case(const std::vector<instance>& rows) {
+    for (const instance& on : rows) {
+        INFO(row_name(on.computes, on.numbers, "test"));
+        sweep(on);
+    }
+    for (const int columns : {1, 9, 40}) {
+        matvec_case c{.what = "", .k = 768, .columns = columns};
+        for (const format f : formats_in(rows.front().computes.weights))
+            c.members.push_back({f, 37, rows.front().computes.epilogue, gate_function::gelu_erf});
+        const auto wanted = run(rows.front(), c);
+        for (const instance& on : rows) CHECK(run(on, c) == wanted);
+    }
+}
+
+/// Policies of one format on the layout that it wants.
+template <format F>
+void format_stands_every_case() {
+    stands_every_case(edges<products<matmul_layout(F), F>>());
+}
+
+}  // namespace
+
+TEST_CASE("A matmul stands every case, and all its policies give the same bits") {
+    format_stands_every_case<format::q8_0>();
+    format_stands_every_case<format::q4_0>();
+    format_stands_every_case<format::q4_K>();
+    format_stands_every_case<format::q6_K>();
+    format_stands_every_case<format::q2_K>();
+}
+
+TEST_CASE("A matmul adds the sums that its activation's layout does not carry") {
+    stands_every_case(edges<products<format::q8_1_mmq_d4, format::q4_K>>());
+    stands_every_case(edges<products<format::q8_1_mmq_ds4, format::q2_K>>());
+}
+
+TEST_CASE("A matmul of several formats takes each member's own") {
+    stands_every_case(edges<products<format::q8_1_mmq_d4, format::q8_0, format::q6_K>>());
+}
+
+TEST_CASE("A matmul takes every format that can be taken apart") {
+    const auto stands = []<format F> {
+        const instance on = made<products<matmul_layout(F), F>, plain>();
+        INFO(row_name(on.computes, on.numbers, "test"));
+        sweep(on);
+    };
+    stands.operator()<format::q1_0>();
+    stands.operator()<format::q2_0>();
+    stands.operator()<format::q4_1>();
+    stands.operator()<format::q5_0>();
+    stands.operator()<format::q5_1>();
+    stands.operator()<format::mxfp4>();
+    stands.operator()<format::nvfp4>();
+    stands.operator()<format::iq4_nl>();
+    stands.operator()<format::iq4_xs>();
+    stands.operator()<format::q3_K>();
+    stands.operator()<format::q5_K>();
+    stands.operator()<format::iq1_s>();
+    stands.operator()<format::iq1_m>();
+    stands.operator()<format::iq2_xxs>();
+    stands.operator()<format::iq2_xs>();
+    stands.operator()<format::iq2_s>();
+    stands.operator()<format::iq3_xxs>();
+    stands.operator()<format::iq3_s>();
+    stands.operator()<format::tq1_0>();
+    stands.operator()<format::tq2_0>();
+}

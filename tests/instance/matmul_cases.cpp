@@ -1,0 +1,210 @@
+// The cases of a matmul: products alone over every awkward shape, experts, then what an epilogue
+// makes of them. A tile is one block's work: `tile` weight rows, numbers.columns columns.
+#include "sweep.hpp"
+
+#include "catena/kernel/layout.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace catena_test {
+
+using namespace catena;
+
+namespace {
+
+struct shapes {
+    std::vector<format> formats;
+    int unit = 0;    ///< elements of the largest block
+    int ragged = 0;  ///< a K that ends inside a step
+    int tile = 0, columns = 0;
+
+    shapes(const computation& computes, const policy& numbers)
+        : formats(formats_in(computes.weights)),
+          tile(tile_rows(numbers)),
+          columns(numbers.columns) {
+        for (const format f : formats) unit = std::max(unit, info(f).block_elements);
+        ragged = unit == 256 ? 3 * 256 : 15 * 32 / unit * unit;
+    }
+
+    std::vector<member_shape> members(std::initializer_list<int> rows) const {  // formats in turn
+        std::vector<member_shape> out;
+        for (const int n : rows) out.push_back({formats[out.size() % formats.size()], n});
+        return out;
+    }
+    /// `count` ids that go round the experts, one more often than the others.
+    std::vector<std::int32_t> ids(int count, int experts) const {
+        std::vector<std::int32_t> out;
+        for (int i = 0; i < count; ++i) out.push_back(i % 3 == 0 ? 1 : i % experts);
+        return out;
+    }
+};
+
+std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
+    std::vector<matvec_case> cases;
+    for (const format f : s.formats)
+        cases.push_back({.what = "one row of one block, one column",
+                         .k = info(f).block_elements,
+                         .members = {{f, 1}}});
+    for (const int n : {9, 17, 33, 64, 100})
+        cases.push_back({.what = std::to_string(n) + " columns",
+                         .k = s.unit,
+                         .members = s.members({6, 5}),
+                         .columns = n});
+    cases.insert(cases.end(),
+                 {{.what = "three members, rows that are no multiple of a tile",
+                   .k = s.ragged,
+                   .members = s.members({s.tile + 3, 1, s.tile}),
+                   .columns = s.columns + 9},
+                  {.what = "k beyond the ring of stages",
+                   .k = numbers.piece * (numbers.stages + 2) + s.unit,
+                   .members = s.members({17}),
+                   .columns = 9},
+                  {.what = "k of one step less than the ring",
+                   .k = numbers.piece * (numbers.stages - 1),
+                   .members = s.members({s.tile - 1}),
+                   .columns = s.columns},
+                  {.what = "rows with gaps",
+                   .k = s.ragged,
+                   .members = s.members({19, 2}),
+                   .columns = 12,
+                   .row_gap = 1},
+                  {.what = "weights that a step before wrote",
+                   .k = s.unit,
+                   .members = s.members({7}),
+                   .columns = 9,
+                   .early = false},
+                  {.what = "experts, one activation row a token",
+                   .k = s.ragged,
+                   .members = s.members({s.tile + 1, 3}),
+                   .experts = 3,
+                   .slots = 2,
+                   .ids = s.ids(2 * 15, 3)},
+                  {.what = "experts, one activation row a slot, more columns than a tile",
+                   .k = s.unit,
+                   .members = s.members({18}),
+                   .experts = 2,
+                   .slots = 3,
+                   .x_slots = 3,
+                   .ids = s.ids(3 * s.columns, 2)},
+                  {.what = "more experts than columns",
+                   .k = s.unit,
+                   .members = s.members({5}),
+                   .experts = 9,
+                   .slots = 1,
+                   .ids = {4, 8, 4}},
+                  {.what = "ids of no expert",
+                   .k = s.unit,
+                   .members = s.members({5, 3}),
+                   .experts = 3,
+                   .slots = 3,
+                   .ids = {2, -1, 3, 0, 1, 2, -7, 1 << 30, 1}},
+                  {.what = "zeros",
+                   .k = s.ragged,
+                   .members = s.members({5, 3}),
+                   .columns = 9,
+                   .put = special::zeros},
+                  {.what = "a NaN",
+                   .k = s.ragged,
+                   .members = s.members({5, 3}),
+                   .columns = 9,
+                   .put = special::nan},
+                  {.what = "an infinity",
+                   .k = s.ragged,
+                   .members = s.members({5, 3}),
+                   .columns = 9,
+                   .put = special::infinity},
+                  {.what = "values whose quantizing shows",
+                   .k = s.ragged,
+                   .members = s.members({33, 20}),
+                   .columns = 20,
+                   .put = special::any_value}});
+    if (numbers.copy == copy_method::plain)
+        for (const int offset : {2, 4, 8})
+            cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off",
+                             .k = s.ragged,
+                             .members = s.members({20, 5}),
+                             .columns = 9,
+                             .offset = offset});
+    return cases;
+}
+
+constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part); }
+
+std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) {
+    const format f = s.formats.back();
+    const int half = s.tile / 2;
+    const epilogue_set all = without(every_part, epilogue_part::quantize);
+    const member_shape plain = {f, 41}, scaled = {f, 12, only(epilogue_part::scale)},
+                       biased = {s.formats[0], 7, only(epilogue_part::bias)},
+                       gated = {f, half + 5, only(epilogue_part::glu), gate_function::silu},
+                       added = {s.formats[0], 70, only(epilogue_part::residual)},
+                       everything = {s.formats[0], 37, all, gate_function::swiglu_oai},
+                       placed = {f, 37, all, gate_function::silu, true, true},
+                       halves = {.type = f,
+                                 .rows = numbers.copy == copy_method::plain ? 37 : 64,
+                                 .parts = only(epilogue_part::glu),
+                                 .halves = true};
+    const std::vector<member_shape> mixed = {plain, scaled, biased, gated, added, everything};
+    std::vector<matvec_case> cases = {
+        {.what = "members with different parts", .k = s.unit, .members = mixed, .columns = 11},
+        {.what = "every part, columns beyond a tile",
+         .k = s.unit,
+         .members = {everything},
+         .columns = s.columns + 1},
+        {.what = "a residual under the result",
+         .k = s.unit,
+         .members = {placed,
+                     {f, 9, only(epilogue_part::residual), gate_function::relu, true, true}},
+         .columns = 10},
+        {.what = "a GLU of one tensor's halves",
+         .k = s.ragged,
+         .members = {halves, added},
+         .columns = 9,
+         .row_gap = numbers.copy == copy_method::plain ? 1 : 0},
+        {.what = "experts through every part, ids of no expert",
+         .k = s.unit,
+         .members = {everything, gated, plain},
+         .experts = 3,
+         .slots = 2,
+         .ids = {0, 1, 2, 1, 0, 3, -1, 2, 1, 1}},
+        {.what = "experts with a residual under the result",
+         .k = s.unit,
+         .members = {placed},
+         .experts = 3,
+         .slots = 4,
+         .x_slots = 4,
+         .ids = {0, 1, 2, 1, 0, 3, -1, 2}},
+        {.what = "a NaN through every part",
+         .k = s.unit,
+         .members = mixed,
+         .columns = 9,
+         .put = special::nan}};
+    for (const gate_function gate :
+         {gate_function::none, gate_function::sigmoid, gate_function::gelu, gate_function::gelu_erf,
+          gate_function::gelu_quick, gate_function::relu})
+        cases.push_back({.what = "gate " + std::to_string(static_cast<int>(gate)),
+                         .k = s.unit,
+                         .members = {{f, 11, only(epilogue_part::glu), gate}},
+                         .columns = 9});
+    return cases;
+}
+
+}  // namespace
+
+std::vector<matvec_case> matmul_cases(const computation& computes, const policy& numbers) {
+    const shapes s(computes, numbers);
+    auto cases = product_cases(s, numbers);
+    auto more = epilogue_cases(s, numbers);
+    for (matvec_case& c : more) {
+        for (member_shape& m : c.members) {
+            m.parts.bits &= computes.epilogue.bits;
+            m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
+            m.halves = m.halves && m.parts.has(epilogue_part::glu);
+        }
+        cases.push_back(std::move(c));
+    }
+    return cases;
+}
+
+}  // namespace catena_test
