@@ -11,8 +11,6 @@
 
 namespace catena::kernel {
 
-inline constexpr int mmq_bytes =
-    info(format::q8_1_mmq_d4).block_bytes;  ///< 4 words of scales, int8 q[128]
 static_assert(info(format::q8_1_mmq_ds4).block_bytes == mmq_bytes,
               "the layouts of a matmul are alike");
 
