@@ -203,6 +203,30 @@ TEST_CASE("q8_1 keeps its rule where the f16 d or s leaves its range") {
     CHECK(least.qs[2] == 0);
 }
 
+TEST_CASE("d2s6 has a scale for 64 values, and the sums of 16 of the first 96") {
+    std::vector<float> values(128, 1.0f);
+    values[60] = 127;    // the scale of the first 64
+    values[64] = -254;   // of the others
+    values[100] = 3;
+    block_q8_1_mmq_d2s6 b;
+    codec<format::q8_1_mmq_d2s6>::encode(values.data(), &b);
+    CHECK(b.d[0] == f16_from_f32(1));
+    CHECK(b.d[1] == f16_from_f32(2));
+    const float sums[] = {16, 16, 16, 142, -239, 16};
+    for (int i = 0; i < 6; ++i) CHECK(b.s[i] == f16_from_f32(sums[i]));
+    CHECK(b.qs[0] == 1);
+    CHECK(b.qs[60] == 127);
+    CHECK(b.qs[64] == -127);
+    CHECK(b.qs[65] == 1);  // a half, away from zero
+    CHECK(b.qs[100] == 2);
+    values[33] = quiet_nan;
+    codec<format::q8_1_mmq_d2s6>::encode(values.data(), &b);
+    CHECK(b.d[0] == f16_nan);
+    CHECK(b.s[0] == f16_nan);
+    CHECK(b.s[4] == f16_from_f32(-239));
+    CHECK(b.qs[60] == 0);
+}
+
 TEST_CASE("the layouts of a matmul hold four q8_1 blocks, scales in front") {
     std::vector<float> values = bell(128);
     values[40] = infinity;

@@ -135,6 +135,14 @@ constexpr std::int64_t scale_group(format f, std::int64_t k) {
     return block > 1 ? block : k;
 }
 
+/// Bytes of the scales of a row of k; those that may be f32, f16 or bf16 count as f32. 0 where they
+/// lie with the data.
+constexpr std::int64_t scale_bytes(format f, std::int64_t k) {
+    if (!scales_apart(f) || f == format::fp8_tensor || f == format::fp8_e4m3) return 0;
+    const bool small = f == format::mxfp8_rows || f == format::mxfp4_rows || f == format::nvfp4_rows;
+    return k / scale_group(f, k) * (small ? 1 : 4);
+}
+
 /// A set of formats, as one word.
 struct format_set {
     std::uint64_t bits = 0;

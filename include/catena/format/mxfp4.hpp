@@ -36,7 +36,7 @@ inline float half_of_e8m0(std::uint8_t code) {
 
 /// Half of an e4m3, whose sign is not looked at. ggml reads the NaN as 0.
 inline float half_of_ue4m3(std::uint8_t code) {
-    return code == e4m3_nan ? 0 : f32_from_bits(e4m3.f32_magnitude(code & 0x7fu)) / 2;
+    return code == e4m3_nan ? 0 : f32_from_bits(e4m3::f32_magnitude(code & 0x7fu)) / 2;
 }
 
 namespace detail {

@@ -1,6 +1,6 @@
-// q8_1_mmq_d4 and q8_1_mmq_ds4: the activations of a matmul on tensor cores. 128 values in a block,
-// four times what q8_1 holds, their scales together in front of their int8: d alone in f32, or d
-// and s in f16.
+// q8_1_mmq_d4, _ds4 and _d2s6: the activations of a matmul on tensor cores. 128 values in a block,
+// four times what q8_1 holds, their scales together in front of their int8: d alone in f32, d and s
+// in f16, or, of d2s6, a d for every 64 values and the sums of every 16 of the first 96.
 #pragma once
 
 #include "catena/format/q8_1.hpp"
@@ -20,6 +20,13 @@ struct block_q8_1_mmq_ds4 {
     std::int8_t qs[128];
 };
 static_assert(sizeof(block_q8_1_mmq_ds4) == 144, "ggml's layout");
+
+struct block_q8_1_mmq_d2s6 {
+    std::uint16_t d[2];  ///< f16
+    std::uint16_t s[6];  ///< f16
+    std::int8_t qs[128];
+};
+static_assert(sizeof(block_q8_1_mmq_d2s6) == 144, "ggml's layout");
 
 template <>
 struct codec<format::q8_1_mmq_d4> {
@@ -57,6 +64,42 @@ struct codec<format::q8_1_mmq_ds4> {
         for (int i = 0; i < 128; ++i)
             out[i] = static_cast<Real>(f32_from_f16(in->scales[i / 32].d)) *
                      static_cast<Real>(in->qs[i]);
+    }
+};
+
+template <>
+struct codec<format::q8_1_mmq_d2s6> {
+    using block = block_q8_1_mmq_d2s6;
+
+    static void encode(const float* in, block* out) {
+        for (int part = 0; part < 2; ++part) {
+            const quantized_32 z[] = {quantize_32(in + 64 * part), quantize_32(in + 64 * part + 32)};
+            // The larger d is that of both halves; a NaN in one is a NaN in both.
+            const bool lost = z[0].d != z[0].d || z[1].d != z[1].d;
+            const float d = lost            ? f32_from_bits(f32_nan_bits)
+                            : z[0].d > z[1].d ? z[0].d
+                                              : z[1].d;
+            out->d[part] = f16_from_f32(d);
+            for (int i = 64 * part; i < 64 * part + 64; ++i)
+                out->qs[i] = lost ? std::int8_t{0} : round_to_int8(in[i] / d);
+            for (int i = 4 * part; i < 4 * part + 4 && i < 6; ++i)
+                out->s[i] = lost ? f16_nan : f16_from_f32(sum_of_16(in + 16 * i));
+        }
+    }
+
+    template <class Real>
+    static void decode(const block* in, Real* out) {
+        for (int i = 0; i < 128; ++i)
+            out[i] = static_cast<Real>(f32_from_f16(in->d[i / 64])) * static_cast<Real>(in->qs[i]);
+    }
+
+  private:
+    /// In the order of four neighbouring threads that own four values each.
+    static float sum_of_16(const float* in) {
+        float part[4];
+        for (int t = 0; t < 4; ++t)
+            part[t] = in[4 * t] + in[4 * t + 1] + in[4 * t + 2] + in[4 * t + 3];
+        return (part[0] + part[1]) + (part[2] + part[3]);
     }
 };
 
