@@ -51,6 +51,8 @@ struct matvec_case {
     int offset = 0;     ///< bytes of every weight's address past a 16-byte boundary
     bool early = true;  ///< weights are leaves
     special put = special::none;
+    bool norm = false;    ///< the activation is a norm that the launch makes itself
+    float magnitude = 1;  ///< of x
 
     catena::epilogue_set parts() const {
         catena::epilogue_set all;

@@ -285,6 +285,19 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
     return cases;
 }
 
+/// The dense ones as a launch stands them that makes the norm of its activation itself. Rows of any
+/// size: their scales would leave the range of a half.
+std::vector<matvec_case> with_norm(std::vector<matvec_case> cases) {
+    std::erase_if(cases, [](const matvec_case& c) { return c.experts != 0; });
+    for (matvec_case& c : cases) c.norm = true;
+    for (const float magnitude : {1e-9f, 1e12f}) {
+        cases.push_back(cases.front());
+        cases.back().what = "rows of magnitude " + std::to_string(magnitude);
+        cases.back().magnitude = magnitude;
+    }
+    return cases;
+}
+
 }  // namespace
 
 std::vector<matvec_case> matvec_cases(const computation& computes, const policy& numbers) {
@@ -292,7 +305,7 @@ std::vector<matvec_case> matvec_cases(const computation& computes, const policy&
     auto more = epilogue_cases(computes, numbers);
     cases.insert(cases.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
-    return cases;
+    return computes.value == value_kind::rms_norm ? with_norm(cases) : cases;
 }
 
 }  // namespace catena_test

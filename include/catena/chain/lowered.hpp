@@ -106,9 +106,11 @@ constexpr const char* name(value_kind v) {
 /// problem when it computes at least what the problem needs (`serves`).
 struct computation {
     skeleton kind = skeleton::row;
-    value_kind value = value_kind::plain;  ///< row: must be equal
+    value_kind value = value_kind::plain;  ///< row: must be equal; matvec: what it makes of its
+                                           ///< activation itself, must be equal
     bool residual = false;                 ///< row: a residual may be added before the norm
-    bool scale = false;                    ///< row: a weight may be multiplied after the norm
+    bool scale = false;                    ///< row: a weight may be multiplied after the norm;
+                                           ///< matvec: one is multiplied after its own norm
     format_set emits = {};                 ///< row: formats written in one pass, any subset
     format activation = format::unknown;   ///< matvec, matmul: must be equal
     format_set weights = {};               ///< matvec, matmul: formats one launch can hold

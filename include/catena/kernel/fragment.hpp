@@ -34,7 +34,7 @@ struct product<P, F, inner_product::mma> {
         CATENA_NO_UNROLL
         for (int first = 0; first < groups; first += quad) {
             const int left = groups - first, own = t < left ? t : left - 1;
-            const real d = load_half(x, q8_1 + own * q8_1_bytes);
+            const real d = load_scale<P>(x, q8_1 + own * q8_1_bytes);
             scales of_row[2];
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h)

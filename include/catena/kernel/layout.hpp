@@ -50,6 +50,11 @@ constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
     return p.rows * widest;
 }
 
+/// Beside the columns, where a matvec makes its norm itself: a float per warp, and one per column.
+CATENA_FN constexpr std::int64_t norm_bytes(const policy& p, std::int64_t columns) {
+    return round_up(p.threads / warp_size * 4, 16) + round_up(columns * 4, 16);
+}
+
 /// Results of one column that a block quantizes in its epilogue, at most: they meet in shared
 /// memory.
 inline constexpr int max_requantized_rows = 128;
@@ -127,17 +132,21 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
     const std::int64_t barrier = 8;
     std::int64_t bytes = warps * p.stages * (stage_bytes(p, c.weights) + barrier);
     if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
+    if (p.placement != norm_placement::producer) bytes += norm_bytes(p, columns);
     if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;
     return round_up(bytes, 16);
 }
 
 /// The accumulation order of an instance. A row's sum of squares depends on how its elements are
-/// dealt to threads; a matvec's dot on the inner product alone; a matmul adds the groups of a row one
-/// after the other.
+/// dealt to threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a
+/// matmul adds the groups of a row one after the other.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
-    if (c.kind == skeleton::matmul) return 4u;
-    return c.kind == skeleton::row ? static_cast<std::uint32_t>(p.threads)
-                                   : 1 + static_cast<std::uint32_t>(p.product);
+    const auto threads = static_cast<std::uint32_t>(p.threads);
+    if (c.kind == skeleton::row) return threads;
+    if (c.kind == skeleton::matmul) return 4;
+    const std::uint32_t product = 1 + static_cast<std::uint32_t>(p.product);
+    if (p.placement == norm_placement::producer) return product;
+    return product + 16 * static_cast<std::uint32_t>(p.placement) + (threads << 8);
 }
 
 }  // namespace catena

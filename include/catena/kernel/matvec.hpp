@@ -15,6 +15,7 @@
 #include "catena/kernel/epilogue.hpp"
 #include "catena/kernel/format_list.hpp"
 #include "catena/kernel/fragment.hpp"
+#include "catena/kernel/placement.hpp"
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
 
@@ -75,7 +76,10 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     if (early) x.grid_wait();
 
     if constexpr (P.activation == activation_source::shared) {
-        share_activation(x, u, a.k, shared_x);
+        if constexpr (P.placement == norm_placement::producer)
+            share_activation(x, u, a.k, shared_x);
+        else
+            normalise<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
         x.sync();
         u.x = shared_x;
         u.x_bytes = shared_column_bytes(a.k);
@@ -96,8 +100,13 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
         if (read.last_piece())
             products.results(x, pairs, [&](int row, int column, real v, real up) {
                 row += read.row;
-                if (row < b.end_row && column < b.columns)
-                    finish<X>(x, a, b, row, column, v, up);
+                if (row >= b.end_row || column >= b.columns) return;
+                if constexpr (P.placement == norm_placement::deferred) {
+                    const real factor =
+                        x.load(shared_norm<P>(shared_x, u.count, a.k).factor + column);
+                    v = v * factor, up = up * factor;
+                }
+                finish<X>(x, a, b, row, column, v, up);
             });
         read.next();
     }
@@ -121,9 +130,12 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     x.grid_trigger();
     std::byte* stages = x.template shared<std::byte>(x.warps() * warp_room) + x.warp() * warp_room;
     std::byte* shared_x = nullptr;
-    if constexpr (P.activation == activation_source::shared)
-        shared_x = x.template shared<std::byte>(
-            static_cast<int>((a.ids != nullptr ? 1 : a.columns) * shared_column_bytes(a.k)));
+    if constexpr (P.activation == activation_source::shared) {
+        const int columns = a.ids != nullptr ? 1 : a.columns;
+        std::int64_t bytes = columns * shared_column_bytes(a.k);
+        if constexpr (P.placement != norm_placement::producer) bytes += norm_bytes(P, columns);
+        shared_x = x.template shared<std::byte>(static_cast<int>(bytes));
+    }
     auto stream = x.template stream<P.copy, P.stages>();
     x.sync();
 

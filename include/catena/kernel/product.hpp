@@ -18,6 +18,16 @@ struct matvec_columns {
     int count;
 };
 
+/// The d of an activation block: where the block was made by the matvec itself it is an f32, in place
+/// of q8_1's d and s.
+template <policy P, class X>
+CATENA_FN real load_scale(X& x, const std::byte* block) {
+    if constexpr (P.placement == norm_placement::producer)
+        return load_half(x, block);
+    else
+        return x.load(reinterpret_cast<const float*>(block));
+}
+
 /// A piece of a warp's weight rows: row r at rows + r * Room + the `offset` of lane r.
 struct matvec_piece {
     const std::byte* rows;

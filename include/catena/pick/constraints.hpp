@@ -16,7 +16,8 @@ inline constexpr std::int64_t max_expert_tokens = 8;
 constexpr bool serves(const computation& row, const computation& needs) {
     if (row.kind != needs.kind || row.activation != needs.activation) return false;
     if (row.kind != skeleton::row)
-        return row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
+        return row.value == needs.value && row.scale == needs.scale &&
+               row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
     return row.value == needs.value && (row.residual || !needs.residual) &&
            (row.scale || !needs.scale) && row.emits.contains(needs.emits);
 }

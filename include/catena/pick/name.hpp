@@ -20,11 +20,15 @@ constexpr const char* name(inner_product p) {
     return p == inner_product::dp4a ? "dp4a" : p == inner_product::mma ? "mma" : "fma";
 }
 
-/// What a launch computes: "add_rms_norm_mul", "glu", "quantize", "mul_mat", and of many
-/// columns "mul_mat_tiles".
+constexpr const char* name(norm_placement p) {
+    return p == norm_placement::producer   ? "producer"
+           : p == norm_placement::prologue ? "prologue"
+                                           : "deferred";
+}
+
+/// What a launch computes: "add_rms_norm_mul", "glu", "quantize", "mul_mat", "rms_norm_mul_mul_mat",
+/// and of many columns "mul_mat_tiles".
 inline std::string chain_part(const computation& c) {
-    if (c.kind == skeleton::matvec) return "mul_mat";
-    if (c.kind == skeleton::matmul) return "mul_mat_tiles";
     std::string out;
     const auto add = [&out](const char* part) {
         if (!out.empty()) out += '_';
@@ -33,6 +37,7 @@ inline std::string chain_part(const computation& c) {
     if (c.residual) add("add");
     if (c.value != value_kind::plain) add(name(c.value));
     if (c.scale) add("mul");
+    if (c.kind != skeleton::row) add(c.kind == skeleton::matvec ? "mul_mat" : "mul_mat_tiles");
     return out.empty() ? "quantize" : out;
 }
 
@@ -67,7 +72,9 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     out.append("_").append(name(p.copy));
     if (kind == skeleton::matmul) return out;
     out.append("_").append(name(p.activation));
-    return p.product == inner_product::dp4a ? out : out.append("_").append(name(p.product));
+    if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
+    if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));
+    return out;
 }
 
 inline std::string row_name(const computation& c, const policy& p, const char* arch) {

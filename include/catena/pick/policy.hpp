@@ -22,6 +22,13 @@ enum class inner_product : std::uint8_t {
     fma    ///< f32 activations: a lane multiplies numbers
 };
 
+/// Where the norm of a matvec's activation is done; an accumulation order each.
+enum class norm_placement : std::uint8_t {
+    producer,  ///< by a launch of its own, which also quantizes
+    prologue,  ///< each block of the matvec makes the whole row for itself
+    deferred   ///< the same without 1 / rms, which the products are multiplied with
+};
+
 /// Where a matvec reads its activation from.
 enum class activation_source : std::uint8_t { global, shared };
 
@@ -36,6 +43,7 @@ struct policy {
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
+    norm_placement placement = norm_placement::producer;  ///< matvec
     bool vector = false; ///< row: 16-byte accesses, so aligned rows; else element by element
 };
 
@@ -43,7 +51,7 @@ constexpr bool operator==(const policy& a, const policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
            a.rows == b.rows && a.columns == b.columns && a.piece == b.piece &&
            a.stages == b.stages && a.copy == b.copy && a.activation == b.activation &&
-           a.product == b.product && a.vector == b.vector;
+           a.product == b.product && a.placement == b.placement && a.vector == b.vector;
 }
 constexpr bool operator!=(const policy& a, const policy& b) { return !(a == b); }
 

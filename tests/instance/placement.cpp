@@ -1,0 +1,61 @@
+// The norm inside the matvec: both placements, both inner products.
+#include "products.hpp"
+
+#include "catena_test/catch.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr policy few = {.threads = 64,
+                        .rows = 2,
+                        .columns = 2,
+                        .piece = 1024,
+                        .stages = 2,
+                        .copy = copy_method::bulk,
+                        .activation = activation_source::shared};
+constexpr policy eight = {.threads = 96,
+                          .rows = 16,
+                          .columns = 8,
+                          .piece = 256,
+                          .stages = 3,
+                          .copy = copy_method::plain,
+                          .activation = activation_source::shared,
+                          .product = inner_product::mma};
+
+constexpr policy with(policy p, norm_placement placement) {
+    p.placement = placement;
+    return p;
+}
+
+constexpr computation normed = {.kind = skeleton::matvec,
+                                .value = value_kind::rms_norm,
+                                .scale = true,
+                                .activation = format::q8_1,
+                                .weights = format_set::of(format::q4_K) | format::q8_0,
+                                .epilogue = every_part};
+
+template <policy P>
+void stands_every_case() {
+    INFO(row_name(normed, P, "test"));
+    sweep(made<normed, P>());
+}
+
+}  // namespace
+
+TEST_CASE("A matvec makes the norm of its activation in a prologue") {
+    stands_every_case<with(few, norm_placement::prologue)>();
+    stands_every_case<with(eight, norm_placement::prologue)>();
+}
+
+TEST_CASE("A matvec defers the norm of its activation to its results") {
+    stands_every_case<with(few, norm_placement::deferred)>();
+    stands_every_case<with(eight, norm_placement::deferred)>();
+}
+
+TEST_CASE("Each placement of the norm is an order of its own") {
+    CHECK(order_of(normed, with(few, norm_placement::prologue)) !=
+          order_of(normed, with(few, norm_placement::deferred)));
+    CHECK(order_of(normed, with(few, norm_placement::prologue)) != order_of(normed, few));
+}
