@@ -74,10 +74,11 @@ struct codec<format::iq1_m> {
         }
     }
 
-    /// d in [2^-9, 2^-8): of its top nibbles the last is 1 and the third 8 and up.
+    /// d in [2^-8, 2^-7): of its nibbles the last is 1 and the third 12 and up. s from 0 to 3.
     static void bound(block* b) {
+        for (std::uint16_t& four : b->scales) four = static_cast<std::uint16_t>(four & ~0x0924);
         b->scales[3] = static_cast<std::uint16_t>(0x1000 | (b->scales[3] & 0x0fff));
-        b->scales[2] = static_cast<std::uint16_t>(0x8000 | (b->scales[2] & 0xbfff));
+        b->scales[2] = static_cast<std::uint16_t>(0xc000 | b->scales[2]);
     }
 };
 
