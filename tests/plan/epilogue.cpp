@@ -24,7 +24,8 @@ constexpr computation matmul_of(format_set weights, format layout) {
     return {.kind = skeleton::matmul,
             .activation = layout,
             .weights = weights,
-            .epilogue = everything};
+            .epilogue = epilogue_set::of(epilogue_part::glu) | epilogue_part::bias |
+                        epilogue_part::residual};
 }
 
 /// The toy table with gated values, epilogues, and matmuls for any number of columns.
@@ -33,8 +34,8 @@ table full_table() {
         const computation gated = {.kind = skeleton::row,
                                    .value = value_kind::glu,
                                    .emits = q8_1_and_mmq | format::f32};
-        policy prompt = wide_matvec;
-        prompt.columns = 4096;
+        constexpr policy prompt = {
+            .threads = 64, .rows = 16, .columns = 16, .piece = 256, .stages = 2};
         std::vector<row> out;
         for (const policy& p : {kept_row, plain_row}) {
             out.push_back(row_of(emitting(norm_row, q8_1_and_mmq | format::f32), p));
@@ -279,9 +280,45 @@ TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", 
     CHECK(p.steps()[1].what.needs.activation == format::q8_1_mmq_ds4);
     CHECK(p.steps()[2].what.needs.activation == format::q8_1_mmq_d4);
     alignas(256) static std::byte room[1 << 17];
-    CHECK(p.args(1, room).matvec.x == p.args(0, room).row.q8_1_mmq_ds4);
-    CHECK(p.args(2, room).matvec.x == p.args(0, room).row.q8_1_mmq_d4);
+    CHECK(p.args(1, room).matmul.x == p.args(0, room).row.q8_1_mmq_ds4);
+    CHECK(p.args(2, room).matmul.x == p.args(0, room).row.q8_1_mmq_d4);
     CHECK(p.args(0, room).row.q8_1 == nullptr);
+    const matmul_args a = p.args(1, room).matmul;
+    CHECK(a.columns == 64);
+    CHECK(a.x_rows == 64);
+    CHECK(a.experts == 0);
+    CHECK(a.tiles == 4 + 2);
+    CHECK(a.member[1].first_band == 4);
+    CHECK(p.steps()[1].config.blocks == 6 * 4);
+    CHECK(p.steps()[1].config.shared_bytes ==
+          shared_bytes(p.steps()[1].what.needs, {.threads = 64, .rows = 16, .columns = 16,
+                                                 .piece = 256, .stages = 2}, 512, 64));
+}
+
+TEST_CASE("the tokens decide how experts are multiplied: each column alone, or grouped by expert",
+          "[epilogue]") {
+    for (const std::int64_t tokens : {8, 9}) {
+        graph_builder g;
+        const id x = g.other({g.input(format::f32, {512, 1, tokens})});
+        const id ids = g.input(format::i32, {2, tokens});
+        const id gate = g.mul_mat_id(g.weight(format::q4_K, {512, 64, 5}), x, ids);
+        const id up = g.mul_mat_id(g.weight(format::q4_K, {512, 64, 5}), x, ids);
+        g.glu(gate, up);
+        const plan p = planned(g);
+        REQUIRE(p.steps().size() == 2);
+        const step& s = p.steps()[1];
+        CHECK(p.args(1, nullptr).kind == (tokens == 8 ? skeleton::matvec : skeleton::matmul));
+        if (tokens == 8) continue;
+        const matmul_args a = p.args(1, nullptr).matmul;
+        CHECK(a.x_rows == 9);
+        CHECK(a.columns == 18);
+        CHECK(a.slots == 2);
+        CHECK(a.experts == 5);
+        CHECK(a.members == 1);
+        CHECK(a.tiles == 64 / 16);
+        CHECK(a.member[0].up == g[g[up].src[0]].data);
+        CHECK(s.config.blocks == 5 * 4);
+    }
 }
 
 TEST_CASE("a GLU may lie over the activation that its own gate and up read", "[epilogue]") {

@@ -25,6 +25,7 @@ namespace catena {
     X(requantized, "{have} results a column; quantizing them wants whole blocks of {need}")       \
     X(held_values, "rows of {have} elements; its registers hold {need}")                          \
     X(columns, "{have} columns; it serves at most {need}")                                        \
+    X(few_columns, "{have} columns; a matvec serves fewer than {need}")                           \
     X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")               \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                         \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")            \

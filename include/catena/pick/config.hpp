@@ -16,7 +16,7 @@ namespace catena {
 /// is less.
 constexpr int registers_of(const row& r, const arch& a) {
     if (r.registers > 0) return r.registers;
-    const int usual = 64;
+    const int usual = r.computes.kind == skeleton::matmul ? 128 : 64;
     const int bound = a.registers_per_sm / (r.numbers.threads * r.numbers.min_blocks);
     return bound < usual ? bound : usual;
 }
@@ -64,8 +64,9 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
 }
 
 /// Weight rows of a band, the work of one block: all bands of all members together fill the GPU
-/// once; an SM holds `resident` blocks.
+/// once; an SM holds `resident` blocks. Of a matmul, of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
+    if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
@@ -90,14 +91,25 @@ constexpr std::int32_t bands_of(const problem& p, std::int32_t band) {
     return bands;
 }
 
-constexpr std::int64_t blocks_of(const problem& p, std::int32_t band) {
+/// The most matrices that a member has.
+constexpr std::int32_t experts_of(const problem& p) {
+    std::int32_t most = 0;
+    for (int i = 0; i < p.member_count; ++i)
+        if (p.member[i].experts > most) most = p.member[i].experts;
+    return most;
+}
+
+constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t band) {
     if (p.needs.kind == skeleton::row) return p.rows;
-    return std::int64_t{bands_of(p, band)} * (p.expert ? p.columns : 1);
+    const std::int64_t bands = bands_of(p, band);
+    if (p.needs.kind == skeleton::matvec) return bands * (p.expert ? p.columns : 1);
+    const int tile = r.numbers.columns;
+    return bands * (p.expert ? experts_of(p) : (p.columns + tile - 1) / tile);
 }
 
 inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
     launch_config out;
-    out.blocks = static_cast<std::uint32_t>(blocks_of(p, band));
+    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band));
     out.threads = static_cast<std::uint32_t>(r.numbers.threads);
     out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p));
     out.dependent = a.dependent_launch;

@@ -12,6 +12,10 @@ namespace catena {
 /// that reads each once is what is wanted.
 inline constexpr std::int64_t max_expert_tokens = 8;
 
+/// Below so many columns (of experts: tokens) a matvec serves every reader of an activation, from
+/// one copy.
+inline constexpr std::int64_t min_matmul_columns = 9;
+
 /// Does the row compute at least what is needed?
 constexpr bool serves(const computation& row, const computation& needs) {
     if (row.kind != needs.kind || row.activation != needs.activation) return false;
@@ -74,15 +78,28 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
     return {};
 }
 
+constexpr rejection matmul_fits(const policy& n, const problem& p) {
+    for (int i = 0; i < p.member_count; ++i) {
+        const int block = info(p.member[i].type).block_elements;
+        if (p.k % block != 0) return no(limit::divisibility, p.k, block);
+    }
+    const std::int64_t columns = p.expert ? p.tokens : p.columns;
+    if (columns < min_matmul_columns) return no(limit::few_columns, columns, min_matmul_columns);
+    const int aligned = n.copy == copy_method::plain ? 2 : 16;
+    if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
+    return {};
+}
+
 }  // namespace detail
 
 /// The first hard limit that forbids the row, or limit::none.
 constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
     if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
     if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
-    const bool is_row = p.needs.kind == skeleton::row;
-    const rejection shape =
-        is_row ? detail::row_fits(r.numbers, p) : detail::matvec_fits(r.numbers, p);
+    const skeleton kind = p.needs.kind;
+    const rejection shape = kind == skeleton::row      ? detail::row_fits(r.numbers, p)
+                            : kind == skeleton::matvec ? detail::matvec_fits(r.numbers, p)
+                                                       : detail::matmul_fits(r.numbers, p);
     if (shape.why != limit::none) return shape;
     const std::int64_t shared = shared_bytes(r, p);
     if (shared > a.shared_per_block)

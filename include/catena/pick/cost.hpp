@@ -45,7 +45,7 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
     const policy& n = r.numbers;
-    const std::int64_t blocks = blocks_of(p, band);
+    const std::int64_t blocks = blocks_of(r, p, band);
     const std::int64_t resident = std::int64_t{a.sms} * per_sm;
     const auto at_once = static_cast<double>(blocks < resident ? blocks : resident);
     const int warps = n.threads / warp_size;
@@ -82,14 +82,64 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     return memory_latency_us + (memory > issue ? memory : issue) * (1 + spare_share * spare);
 }
 
+// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, and for each mma
+// with its columns' scales (kernel/matmul.hpp, counted in PTX).
+inline constexpr double rows_issues = 34, columns_issues = 4, mma_issues = 17;
+inline constexpr double issues_per_us = 4000;  ///< of an SM's warps: four a cycle, at best
+
+/// Columns that a tensor's matrix meets: of experts, if the ids spread evenly.
+constexpr double columns_of_matrix(const problem& p) {
+    const double columns = static_cast<double>(p.columns);
+    if (!p.expert) return columns;
+    const double used = columns < experts_of(p) ? columns : static_cast<double>(experts_of(p));
+    return columns / used;
+}
+
+constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::int32_t band,
+                           int per_sm) {
+    const policy& n = r.numbers;
+    const auto whole = [](double count, double unit) {
+        return static_cast<double>(static_cast<std::int64_t>((count + unit - 1) / unit));
+    };
+    const double columns = columns_of_matrix(p), tiles = whole(columns, n.columns);
+    const double groups = static_cast<double>(p.k) / 32;
+    const int warps = n.threads / warp_size, fragments = n.rows / mma_rows;
+
+    // A block's warps share its SM with those of other blocks; too few of them leave it idle.
+    const double per_tile = fragments * rows_issues;
+    const double per_column = columns_issues + fragments * mma_issues;
+    const double block = groups * warps *
+                         (tiles * per_tile + whole(columns, mma_columns) * per_column) /
+                         (p.expert ? 1 : tiles);
+    double blocks = static_cast<double>(blocks_of(r, p, band));
+    if (p.expert && p.columns < experts_of(p))
+        blocks *= static_cast<double>(p.columns) / experts_of(p);
+    const double on_busiest = whole(blocks, a.sms);
+    const double at_once = on_busiest < per_sm ? on_busiest : per_sm;
+    const double busy = at_once * warps < 8 ? at_once * warps / 8 : 1.0;
+    const double issue = on_busiest * block / (issues_per_us * busy);
+
+    double again = 0;  // what tiles read after the first has
+    for (int i = 0; i < p.member_count; ++i)
+        again += (tiles - 1) * weight_rows(p.member[i]) * p.member[i].rows *
+                 static_cast<double>(row_bytes(p.member[i].type, p.k));
+    again += static_cast<double>(bands_of(p, band)) * columns *
+             static_cast<double>(q8_1_row_bytes(p.k));
+    const double memory = static_cast<double>(bytes_of(p)) / a.bytes_per_us +
+                          again / (a.bytes_per_us * l2_speedup);
+    return memory_latency_us + (memory > issue ? memory : issue);
+}
+
 }  // namespace detail
 
 /// Predicted time of one launch in a graph. The row must satisfy `constraint`; an SM holds `per_sm`
 /// of its blocks.
 constexpr double predicted_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                               int per_sm) {
-    return a.node_us + (p.needs.kind == skeleton::row ? detail::row_us(r, p, a, per_sm)
-                                                      : detail::matvec_us(r, p, a, band, per_sm));
+    const skeleton kind = p.needs.kind;
+    return a.node_us + (kind == skeleton::row      ? detail::row_us(r, p, a, per_sm)
+                        : kind == skeleton::matvec ? detail::matvec_us(r, p, a, band, per_sm)
+                                                   : detail::matmul_us(r, p, a, band, per_sm));
 }
 
 /// What no launch can beat: an empty node and the bytes at full bandwidth.

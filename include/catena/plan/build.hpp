@@ -340,7 +340,7 @@ class plan_builder {
     inline void store(plan& out);
     inline void store_places(plan& out, const std::vector<std::int32_t>& stored) const;
     inline void store_step(plan& out, std::int32_t index) const;
-    inline plan::matvec_head store_group(plan& out, const draft& d, addresses& address) const;
+    inline plan::group_head store_group(plan& out, const draft& d, addresses& address) const;
 };
 
 }  // namespace catena

@@ -31,25 +31,34 @@ inline step_args plan::args(int i, void* workspace) const {
             out.row.q8_1_mmq_ds4 = activation(s.chain, format::q8_1_mmq_ds4);
         return out;
     }
-    const matvec_head& head = heads_[index];
-    matvec_args& a = out.matvec;
-    a.x = activation(s.chain, s.what.needs.activation);
-    a.ids = head.ids;
-    a.x_bytes = head.x_bytes;
-    a.ids_nb1 = head.ids_nb1;
-    a.k = head.k;
-    a.columns = head.columns;
-    a.slots = head.slots;
-    a.x_slots = head.x_slots;
-    a.band_rows = head.band_rows;
-    a.bands = head.bands;
-    a.members = head.members;
-    a.weights_early = true;  // only leaves flagged as weights become members
-    for (std::int32_t m = 0; m < head.members; ++m) {
-        const stored_member& stored = members_[static_cast<std::size_t>(head.first_member + m)];
-        a.member[m] = stored.args;
-        if (stored.makes >= 0) a.member[m].q8_1 = activation(stored.makes, format::q8_1);
+    const group_head& head = heads_[index];
+    const auto fill = [&](auto& a) {
+        a.x = activation(s.chain, s.what.needs.activation);
+        a.ids = head.ids;
+        a.ids_nb1 = head.ids_nb1;
+        a.k = head.k;
+        a.columns = head.columns;
+        a.slots = head.slots;
+        a.x_slots = head.x_slots;
+        a.members = head.members;
+        for (std::int32_t m = 0; m < head.members; ++m) {
+            const stored_member& stored = members_[static_cast<std::size_t>(head.first_member + m)];
+            a.member[m] = stored.args;
+            if (stored.makes >= 0) a.member[m].q8_1 = activation(stored.makes, format::q8_1);
+        }
+    };
+    if (out.kind == skeleton::matmul) {
+        fill(out.matmul);
+        out.matmul.x_rows = head.x_rows;
+        out.matmul.experts = head.experts;
+        out.matmul.tiles = head.bands;
+        return out;
     }
+    fill(out.matvec);
+    out.matvec.x_bytes = q8_1_row_bytes(head.k);
+    out.matvec.band_rows = s.band_rows;
+    out.matvec.bands = head.bands;
+    out.matvec.weights_early = true;  // only leaves flagged as weights become members
     return out;
 }
 
@@ -99,10 +108,7 @@ inline status plan::launch(int i, void* stream, void* workspace,
 inline status plan::launch_step(int n, void* stream, void* workspace) const noexcept {
     const step& s = steps_[static_cast<std::size_t>(n)];
     const step_args a = args(n, workspace);
-    const bool is_row = a.kind == skeleton::row;
-    return table_.launch(table_.kernels[s.row], s.config,
-                         is_row ? static_cast<const void*>(&a.row) : &a.matvec,
-                         is_row ? sizeof(row_args) : sizeof(matvec_args), stream);
+    return table_.launch(table_.kernels[s.row], s.config, a.data(), a.size(), stream);
 }
 
 inline status plan::launch_watched(int n, void* stream, void* workspace,

@@ -77,6 +77,18 @@ struct step_args {
     skeleton kind = skeleton::row;
     row_args row;
     matvec_args matvec;
+    matmul_args matmul;
+
+    const void* data() const {
+        return kind == skeleton::row      ? static_cast<const void*>(&row)
+               : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
+                                          : &matmul;
+    }
+    std::size_t size() const {
+        return kind == skeleton::row      ? sizeof row
+               : kind == skeleton::matvec ? sizeof matvec
+                                          : sizeof matmul;
+    }
 };
 
 class plan {
@@ -141,12 +153,12 @@ class plan {
         matvec_member args;
         std::int32_t makes = -1;
     };
-    /// matvec_args without its array of members.
-    struct matvec_head {
+    /// matvec_args or matmul_args without the array of members; bands are tiles there.
+    struct group_head {
         const std::int32_t* ids = nullptr;
-        std::int64_t x_bytes = 0, ids_nb1 = 0;
+        std::int64_t ids_nb1 = 0;
         std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;
-        std::int32_t band_rows = 0, bands = 0;
+        std::int32_t x_rows = 0, experts = 0, bands = 0;
         std::int32_t first_member = 0, members = 0;
     };
     /// Where a step's arguments are, and the first node of it that has an operand without an
@@ -173,7 +185,7 @@ class plan {
     std::vector<left_over> left_;
     std::vector<stored_args> args_;  // per step
     std::vector<row_args> row_args_;
-    std::vector<matvec_head> heads_;
+    std::vector<group_head> heads_;
     std::vector<stored_member> members_;
     std::int64_t workspace_bytes_ = 0;
     std::int32_t engine_launches_ = 0;

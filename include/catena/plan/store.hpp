@@ -124,14 +124,13 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
     out.args_.push_back(args);
 }
 
-inline plan::matvec_head plan_builder::store_group(plan& out, const draft& d,
-                                                   addresses& address) const {
+inline plan::group_head plan_builder::store_group(plan& out, const draft& d,
+                                                  addresses& address) const {
     const tensor& first = view_.node(outputs_[at(d.first_output)].what.matmul);
-    plan::matvec_head h;
+    plan::group_head h;
     h.k = static_cast<std::int32_t>(d.what.k);
     h.columns = static_cast<std::int32_t>(d.what.columns);
-    h.x_bytes = q8_1_row_bytes(d.what.k);
-    h.band_rows = d.pick.band_rows;
+    h.x_rows = h.columns;
     h.bands = bands_of(d.what, d.pick.band_rows);
     if (d.what.expert) {
         const tensor& ids = view_.at(first.src[2]);
@@ -139,6 +138,8 @@ inline plan::matvec_head plan_builder::store_group(plan& out, const draft& d,
         h.ids_nb1 = ids.nb[1];
         h.slots = static_cast<std::int32_t>(ids.ne[0]);
         h.x_slots = static_cast<std::int32_t>(view_.at(first.src[1]).ne[1]);
+        h.x_rows = static_cast<std::int32_t>(ids.ne[1]) * h.x_slots;
+        h.experts = experts_of(d.what);
     }
     h.first_member = static_cast<std::int32_t>(out.members_.size());
     h.members = d.what.member_count;

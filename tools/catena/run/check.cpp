@@ -27,9 +27,7 @@ std::string checker::launch(int step, const std::vector<std::uint32_t>& blocks) 
     } else {
         const table& t = plan_.rows();
         const step_args a = plan_.args(step, workspace_);
-        const bool row = a.kind == skeleton::row;
-        result = t.launch(t.kernels[s.row], s.config, row ? static_cast<const void*>(&a.row) : &a.matvec,
-                          row ? sizeof a.row : sizeof a.matvec, on_.stream());
+        result = t.launch(t.kernels[s.row], s.config, a.data(), a.size(), on_.stream());
     }
     return on_.finish(result);
 }
