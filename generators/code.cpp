@@ -33,6 +33,10 @@ const char* spelled(stage_kind kind) {
             return "stage_kind::add";
         case stage_kind::rms_norm:
             return "stage_kind::rms_norm";
+        case stage_kind::layer_norm:
+            return "stage_kind::layer_norm";
+        case stage_kind::l2_norm:
+            return "stage_kind::l2_norm";
         case stage_kind::mul:
             return "stage_kind::mul";
         case stage_kind::glu:
@@ -59,6 +63,8 @@ const char* spelled(operand o) {
             return "operand::residual";
         case operand::weight:
             return "operand::weight";
+        case operand::one_plus_weight:
+            return "operand::one_plus_weight";
         case operand::bias:
             return "operand::bias";
         case operand::gate:
@@ -112,6 +118,7 @@ std::string code(const computation& c) {
     if (c.value != value_kind::plain)
         out.field("value", "value_kind::" + std::string(name(c.value)));
     out.flag("residual", c.residual).flag("scale", c.scale);
+    out.flag("bias", c.bias).flag("gate", c.gate);
     if (!c.emits.empty()) out.field("emits", code(c.emits));
     if (c.activation != format::unknown)
         out.field("activation", "format::" + std::string(name(c.activation)));

@@ -29,10 +29,6 @@ std::vector<lowered_chain> catalogue_chains() {
 std::vector<computation> computations_of(const std::vector<lowered_chain>& chains) {
     std::vector<computation> wanted;
     for (const lowered_chain& c : chains) {
-        if (chain::described_only(c))
-            throw std::runtime_error(
-                "catalogue: " + std::string(c.name) +
-                " has an add(bias), which no skeleton computes: remove the entry");
         wanted.push_back(chain::row_part(c));
         if (chain::matvec_part(c).activation != format::unknown)
             wanted.push_back(chain::matvec_part(c));
@@ -44,8 +40,12 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
                         [&](const computation& other) { return makes_superfluous(other, c); });
         if (!served && std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
     }
-    std::stable_partition(kept.begin(), kept.end(),
-                          [](const computation& c) { return c.kind == skeleton::row; });
+    const auto matvecs =
+        std::stable_partition(kept.begin(), kept.end(),
+                              [](const computation& c) { return c.kind == skeleton::row; });
+    std::stable_sort(kept.begin(), matvecs, [](const computation& a, const computation& b) {
+        return family(a) < family(b);  // a family is one file
+    });
     return kept;
 }
 
@@ -72,7 +72,7 @@ bool in_every_build(const arch& target, const computation& c) {
 }
 
 std::string family(const computation& c) {
-    if (c.kind == skeleton::row) return "row";
+    if (c.kind == skeleton::row) return "row_" + chain_part(c);
     return "matvec_" + formats_part(c.weights);
 }
 

@@ -10,14 +10,16 @@ namespace catena::generator {
 
 namespace {
 
-/// Rows of up to threads * values elements. The last one reads x twice, element by element: any k,
-/// any alignment.
+/// Rows of up to values * their threads elements; those of a head have a warp each. The last two
+/// read x more than once: any k, and any alignment.
 constexpr policy row_policies[] = {
+    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256
     {.threads = 128, .values = 8, .vector = true},    // k <= 1024
     {.threads = 256, .values = 8, .vector = true},    // k <= 2048
     {.threads = 512, .values = 8, .vector = true},    // k <= 4096
     {.threads = 1024, .values = 8, .vector = true},   // k <= 8192
     {.threads = 1024, .values = 16, .vector = true},  // k <= 16384
+    {.threads = 1024, .vector = true},
     {.threads = 256},
 };
 

@@ -10,17 +10,15 @@ std::string family_namespace(const instance_set& set, const family_rows& f) {
     return std::string(set.target->name) + "_" + f.name;
 }
 
-std::string kernel_code(const row& r, const instance_set& set, int index) {
+/// `computes`: how the file spells what the row computes.
+std::string kernel_code(const row& r, const instance_set& set, int index,
+                        const std::string& computes) {
     const std::string number = std::to_string(index);
     const std::string args = r.computes.kind == skeleton::row ? "row_args" : "matvec_args";
     return "constexpr policy p" + number + " = " + code(r.numbers) + ";\n" +
            "extern \"C\" __global__ __launch_bounds__(p" + number + ".threads, p" + number +
            ".min_blocks) void\n" + symbol(r, *set.target) + "(const __grid_constant__ " + args +
-           " args) {\n" + "    run_on_device<" +
-           (r.computes.kind == skeleton::row
-                ? "value_kind::" + std::string(name(r.computes.value))
-                : "weights") +
-           ", p" + number + ">(args);\n}\n\n";
+           " args) {\n" + "    run_on_device<" + computes + ", p" + number + ">(args);\n}\n\n";
 }
 
 rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
@@ -30,8 +28,20 @@ rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
     const computation& c = f.rows.front().computes;
     if (c.kind == skeleton::matvec)
         out += "constexpr format_set weights = " + code(c.weights) + ";\n\n";
-    for (std::size_t i = 0; i < f.rows.size(); ++i)
-        out += kernel_code(f.rows[i], set, static_cast<int>(i));
+    std::vector<computation> computations;  // of a row skeleton
+    for (std::size_t i = 0; i < f.rows.size(); ++i) {
+        const row& r = f.rows[i];
+        std::string computes = "weights";
+        if (r.computes.kind == skeleton::row) {
+            if (computations.empty() || computations.back() != r.computes) {
+                out += "constexpr computation c" + std::to_string(computations.size()) + " = " +
+                       code(r.computes) + ";\n\n";
+                computations.push_back(r.computes);
+            }
+            computes = "c" + std::to_string(computations.size() - 1);
+        }
+        out += kernel_code(r, set, static_cast<int>(i), computes);
+    }
     const std::string count = std::to_string(f.rows.size());
     out += "extern const void* const kernels[" + count + "];\nconst void* const kernels[" + count +
            "] = {\n";

@@ -54,6 +54,21 @@ TEST_CASE("A gated row reads the gate too, and each activation format is written
     CHECK(row.operations == rows * k * (4 + 4));  // quantized once
 }
 
+TEST_CASE("A norm costs its sums, its weight and its bias; data and no padding where scales lie apart") {
+    const auto row = [](const lowered_chain& chain) {
+        return cost(chain, {.k = k, .rows = rows}).row;
+    };
+    const work layer = row(lower("", layer_norm | mul(one_plus_weight) | add(bias) | emit<f32>));
+    CHECK(layer.read == 2 * 16384 + 16384 + 16384);
+    CHECK(layer.operations == rows * k * (5 + 2 + 1));
+    const work gated = row(lower("", l2_norm | glu | emit<f32>));
+    CHECK(gated.read == 2 * 2 * 16384);
+    CHECK(gated.operations == rows * k * (3 + 4));
+    CHECK(row(lower("", act | emit<f32>)).read == 2 * 16384);
+    const work apart = row(lower("", rms_norm | quantize<int8_token, fp8_group, mxfp4_rows>));
+    CHECK(apart.written == rows * (4096 + 4 + 4096 + 32 * 4 + 2048 + 128));
+}
+
 TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two matrices") {
     constexpr lowered_chain chain =
         lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q4_K>> |

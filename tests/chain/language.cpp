@@ -121,9 +121,26 @@ TEST_CASE("The launches of a chain: a row part without the sum's emit, and a mat
     CHECK(row_part(lower("", quantize<q8_1> | mul_mat<q4_K>)).value == value_kind::plain);
 }
 
-TEST_CASE("A chain with a bias is described, and known to have no skeleton") {
-    CHECK(described_only(lower("", rms_norm | add(bias) | emit<f32>)));
-    CHECK_FALSE(described_only(behind_sum));
+TEST_CASE("A norm's bias and gate are parts of its row; a gate without a norm is the value") {
+    constexpr auto biased = row_part(lower("", layer_norm | mul(weight) | add(bias) | emit<f32>));
+    CHECK(biased.value == value_kind::layer_norm);
+    CHECK(biased.scale);
+    CHECK(biased.bias);
+    CHECK_FALSE(biased.gate);
+    constexpr auto gated = row_part(lower("", rms_norm | mul(one_plus_weight) | glu | emit<f32>));
+    CHECK(gated.value == value_kind::rms_norm);
+    CHECK(gated.scale);
+    CHECK(gated.gate);
+    CHECK_FALSE(row_part(lower("", gated_input)).gate);
+    CHECK(row_part(lower("", l2_norm | emit<f32>)).value == value_kind::l2_norm);
+    CHECK(row_part(lower("", act | emit<f32>)).value == value_kind::glu);
+}
+
+TEST_CASE("What an engine's own matmuls read may end a chain") {
+    constexpr lowered_chain chain =
+        lower("", rms_norm | mul(weight) | quantize<int8_token, fp8_group, mxfp4_rows>);
+    CHECK(row_part(chain).emits == (format_set::of(int8_token) | fp8_group | mxfp4_rows));
+    CHECK_FALSE(has_part(chain, skeleton::matvec));
 }
 
 TEST_CASE("An entry's name says what it is for and which formats its group holds") {

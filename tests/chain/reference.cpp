@@ -116,6 +116,46 @@ TEST_CASE("A gated chain multiplies by a function of the gate") {
     CHECK(out_of(swiglu_oai, 1, -20) == Approx(1 / (1 + std::exp(-1.7)) * -2));
 }
 
+TEST_CASE("A function of x alone has no gate") {
+    inputs in;
+    in.k = 4;
+    in.rows = 1;
+    in.x = {-2, -1, 0, 3};
+    in.gated_by.function = catena::gate_function::relu_squared;
+    CHECK(reference(lower("", act | emit<f32>), in).value == std::vector<double>{0, 0, 0, 9});
+}
+
+TEST_CASE("A layer_norm takes the mean off, an l2_norm divides by the length") {
+    inputs in;
+    in.k = 4;
+    in.rows = 2;
+    in.eps = 0.25;
+    in.x = {1, 2, 3, 6, 0, 0.1, 0, 0};
+    in.weight = {0, 1, 2, 0.5};
+    in.bias = {4, 3, 2, 1};
+    const auto layer =
+        reference(lower("", layer_norm | mul(weight) | add(bias) | emit<f32>), in).value;
+    const double deviation = std::sqrt((4 + 1 + 0 + 9) / 4.0 + 0.25);
+    CHECK(layer[0] == 4);
+    CHECK(layer[1] == Approx(-1 / deviation + 3));
+    CHECK(layer[2] == Approx(2));
+    CHECK(layer[3] == Approx(3 / deviation / 2 + 1));
+    const auto l2 = reference(lower("", l2_norm | mul(one_plus_weight) | emit<f32>), in).value;
+    CHECK(l2[0] == Approx(1 / std::sqrt(50)));
+    CHECK(l2[3] == Approx(6 / std::sqrt(50) * 1.5));
+    CHECK(l2[5] == Approx(0.1 / 0.25 * 2));  // shorter than eps
+}
+
+TEST_CASE("A norm may be gated") {
+    inputs in = example();
+    in.gate = random_values(128, 30);
+    in.gated_by.function = catena::gate_function::silu;
+    const auto normed = reference(lower("", rms_norm | mul(weight) | emit<f32>), in).value;
+    const auto gated = reference(lower("", rms_norm | mul(weight) | glu | emit<f32>), in).value;
+    for (std::size_t i = 0; i < 128; ++i)
+        CHECK(gated[i] == Approx(normed[i] * in.gate[i] / (1 + std::exp(-in.gate[i]))));
+}
+
 TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and by expert") {
     constexpr lowered_chain finished =
         lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q8_0>> |

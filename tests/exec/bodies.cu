@@ -78,18 +78,27 @@ STREAM_KERNEL(bulk)
 
 #else
 
+constexpr format_set row_emits = format_set::of(format::f32) | format::f16 | format::bf16 |
+                                 format::q8_1 | format::q8_1_mmq_d2s6 | format::int8_token |
+                                 format::fp8_group | format::mxfp4_rows | format::nvfp4_rows;
+constexpr computation row_norm{.value = value_kind::layer_norm,
+                               .residual = true,
+                               .scale = true,
+                               .bias = true,
+                               .emits = row_emits};
+constexpr computation row_glu{.value = value_kind::glu, .emits = row_emits};
 constexpr policy row_policy{.threads = 256, .values = 16, .vector = true};
 __global__ __launch_bounds__(row_policy.threads, row_policy.min_blocks) void row_kernel(
     const __grid_constant__ row_args a) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, row_policy, value_kind::rms_norm>(x, a);
+    kernel::row_body<exec::cuda, row_policy, row_norm>(x, a);
 }
 
 constexpr policy glu_policy{.threads = 256, .vector = true};
 __global__ __launch_bounds__(glu_policy.threads, glu_policy.min_blocks) void glu_kernel(
     const __grid_constant__ row_args a) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, glu_policy, value_kind::glu>(x, a);
+    kernel::row_body<exec::cuda, glu_policy, row_glu>(x, a);
 }
 
 constexpr policy matvec_policy{.threads = 128, .rows = 2, .columns = 2, .piece = 1024, .stages = 2};

@@ -80,15 +80,17 @@ void run_real(exec::host& x, const void* args) {
 }
 
 constexpr policy row_policy{.threads = 64, .values = 8, .vector = true};
+constexpr format_set emits = format_set::of(format::f32) | format::f16 | format::bf16 |
+                             format::q8_1 | format::fp8_group | format::mxfp4_rows;
+constexpr computation norm{.value = value_kind::rms_norm, .scale = true, .emits = emits};
 void run_row(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, row_policy, value_kind::rms_norm>(
-        x, *static_cast<const row_args*>(args));
+    kernel::row_body<exec::host, row_policy, norm>(x, *static_cast<const row_args*>(args));
 }
 
+constexpr computation glu{.value = value_kind::glu, .emits = emits};
 constexpr policy glu_policy{.threads = 64, .vector = true};
 void run_glu(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, glu_policy, value_kind::glu>(x,
-                                                              *static_cast<const row_args*>(args));
+    kernel::row_body<exec::host, glu_policy, glu>(x, *static_cast<const row_args*>(args));
 }
 
 constexpr policy matvec_policy{.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
@@ -123,6 +125,11 @@ bool run_bodies(exec::host_device& device) {
     auto* f16 = device.allocate<std::uint16_t>("f16", k, exec::memory::uninitialised);
     auto* q8_1 =
         device.allocate<unsigned char>("q8_1", q8_1_row_bytes(k), exec::memory::uninitialised);
+    auto* fp8 = device.allocate<unsigned char>("fp8", k, exec::memory::uninitialised);
+    auto* fp8_scales = device.allocate<float>("fp8 scales", k / 128, exec::memory::uninitialised);
+    auto* fp4 = device.allocate<unsigned char>("fp4", k / 2, exec::memory::uninitialised);
+    auto* fp4_scales =
+        device.allocate<unsigned char>("fp4 scales", k / 32, exec::memory::uninitialised);
     constexpr std::int64_t weight_bytes = rows * row_bytes(format::q4_K, k);
     auto* weight = device.allocate<unsigned char>("weight", weight_bytes, exec::memory::constant);
     auto* y = device.allocate<float>("y", rows, exec::memory::uninitialised);
@@ -137,6 +144,7 @@ bool run_bodies(exec::host_device& device) {
 
     row_args r;
     r.x = x, r.weight = w, r.f32 = f32, r.f16 = f16, r.q8_1 = q8_1;
+    r.fp8_group = {fp8, fp8_scales}, r.mxfp4 = {fp4, fp4_scales};
     r.k = r.quant_k = k, r.rows = 1, r.quant_blocks = static_cast<int>(q8_1_row_blocks(k)),
     r.eps = 1e-6f;
     if (!run(device, run_row, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &r)) return false;
@@ -145,11 +153,13 @@ bool run_bodies(exec::host_device& device) {
     constexpr gate_function functions[] = {gate_function::none,     gate_function::silu,
                                            gate_function::sigmoid,  gate_function::gelu,
                                            gate_function::gelu_erf, gate_function::gelu_quick,
-                                           gate_function::relu,     gate_function::swiglu_oai};
+                                           gate_function::relu,     gate_function::relu_squared,
+                                           gate_function::swiglu_oai};
     hash gates;
     for (const gate_function function : functions) {
         row_args g = r;
         g.weight = nullptr, g.f16 = nullptr, g.q8_1 = nullptr;
+        g.fp8_group = g.mxfp4 = {};
         g.gate = x, g.function = function, g.alpha = 1.702f, g.limit = 1.5f;
         if (!run(device, run_glu, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &g))
             return false;
@@ -169,6 +179,10 @@ bool run_bodies(exec::host_device& device) {
     print("row f32", f32, k);
     print("row f16", f16, k);
     print("row q8_1", q8_1, static_cast<std::size_t>(q8_1_row_bytes(k)));
+    print("row fp8", fp8, k);
+    print("row fp8 scales", fp8_scales, k / 128);
+    print("row fp4", fp4, k / 2);
+    print("row fp4 scales", fp4_scales, k / 32);
     print("matvec", y, rows);
     return true;
 }

@@ -5,6 +5,7 @@
 #include "catena/chain/reference.hpp"
 #include "catena/format/codec.hpp"
 #include "catena/format/random.hpp"
+#include "catena/format/scaled.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena_test/catch.hpp"
@@ -19,13 +20,13 @@ namespace {
 
 using namespace catena;
 
-constexpr float eps = 1e-6f;
 constexpr float alpha = 1.702f, limit = 1.5f;  ///< of swiglu_oai
+constexpr float given_scale = 0.0078f;         ///< of fp8_tensor and nvfp4_rows
 
 std::size_t size(int n) { return static_cast<std::size_t>(n); }
 
 struct row_data {
-    std::vector<float> x, gate, residual, weight;  ///< without gaps
+    std::vector<float> x, gate, residual, weight, bias;  ///< without gaps
 };
 
 row_data make_data(const row_case& c) {
@@ -36,7 +37,9 @@ row_data make_data(const row_case& c) {
     d.x.resize(size(c.k * c.rows()));
     d.weight.resize(size(c.k));
     fill_random_values(2, 0, d.weight);
-    for (float& w : d.weight) w = 1 + w / 8;
+    for (float& w : d.weight) w = (c.one_plus ? 0 : 1) + w / 8;
+    d.bias.resize(size(c.k));
+    fill_random_values(5, 0, d.bias);
     if (c.put != row_values::zeros) fill_random_values(1, 0, d.x);
     if (c.residual) {
         d.residual.resize(d.x.size());
@@ -115,10 +118,16 @@ lowered_chain chain_of(const instance& on, const row_case& c) {
     const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
     if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
     if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
-    if (on.computes.value == value_kind::rms_norm) add({.kind = stage_kind::rms_norm});
-    if (on.computes.value == value_kind::glu)
-        add({.kind = stage_kind::glu, .reads = operand::gate});
-    if (c.scale) add({.kind = stage_kind::mul, .reads = operand::weight});
+    const value_kind value = on.computes.value;
+    if (value == value_kind::rms_norm) add({.kind = stage_kind::rms_norm});
+    if (value == value_kind::layer_norm) add({.kind = stage_kind::layer_norm});
+    if (value == value_kind::l2_norm) add({.kind = stage_kind::l2_norm});
+    if (c.scale)
+        add({.kind = stage_kind::mul,
+             .reads = c.one_plus ? operand::one_plus_weight : operand::weight});
+    if (c.bias) add({.kind = stage_kind::add, .reads = operand::bias});
+    if (value == value_kind::glu || c.gate)
+        add({.kind = stage_kind::glu, .reads = c.alone ? operand::none : operand::gate});
     add({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
     return chain;
 }
@@ -128,12 +137,14 @@ chain::inputs reference_inputs(const row_case& c) {
     chain::inputs in;
     in.k = c.k;
     in.rows = c.rows();
-    in.eps = eps;
-    in.x.assign(d.x.begin(), d.x.end());
+    in.eps = double{c.eps};
+    const std::vector<float>& x = c.alone ? d.gate : d.x;
+    in.x.assign(x.begin(), x.end());
     in.gate.assign(d.gate.begin(), d.gate.end());
     in.gated_by = {c.function, alpha, limit};
     in.residual.assign(d.residual.begin(), d.residual.end());
     in.weight.assign(d.weight.begin(), d.weight.end());
+    in.bias.assign(d.bias.begin(), d.bias.end());
     return in;
 }
 
@@ -174,6 +185,61 @@ bytes narrowed(const std::vector<float>& values, Narrow narrow) {
     return to_bytes(out);
 }
 
+bytes wanted_of(format f, const row_case& c, const std::vector<float>& values) {
+    if (f == format::f16) return narrowed(values, f16_from_f32);
+    if (f == format::bf16) return narrowed(values, bf16_from_f32);
+    return f == format::q8_1 ? quantized(c, values) : quantized_for_matmul(f, c, values);
+}
+
+void check_apart(format f, const row_case& c, const row_outputs& outputs,
+                 const std::vector<float>& values) {
+    bytes data, scales;
+    std::vector<std::int32_t> sums;
+    const auto append = [](bytes& to, const bytes& more) {
+        to.insert(to.end(), more.begin(), more.end());
+    };
+    for (int row = 0; row < c.rows(); ++row) {
+        const scaled_row stored =
+            encode_scaled(f, std::span(values).subspan(size(row * c.k), size(c.k)), given_scale);
+        append(data, to_bytes(stored.data));
+        append(scales, stored_scales(f, stored.scales, c.scale_type));
+        sums.push_back(stored.sum);
+    }
+    CHECK(outputs.emits.at(f) == data);
+    if (!scales.empty()) CHECK(outputs.scales.at(f) == scales);
+    if (f == format::int8_token) CHECK(outputs.int8_sums == to_bytes(sums));
+}
+
+/// The operand of a format.
+struct in_blocks {
+    format type;
+    void** to;
+};
+std::vector<in_blocks> blocks_of(row_args& a) {
+    return {{format::q8_1, &a.q8_1},
+            {format::q8_1_mmq_d4, &a.q8_1_mmq_d4},
+            {format::q8_1_mmq_ds4, &a.q8_1_mmq_ds4},
+            {format::q8_1_mmq_d2s6, &a.q8_1_mmq_d2s6}};
+}
+struct apart {
+    format type;
+    scaled_output* to;
+};
+std::vector<apart> apart_of(row_args& a) {
+    return {{format::int8_token, &a.int8_token}, {format::fp8_tensor, &a.fp8_tensor},
+            {format::fp8_token, &a.fp8_token},   {format::fp8_group, &a.fp8_group},
+            {format::mxfp8_rows, &a.mxfp8},      {format::mxfp4_rows, &a.mxfp4},
+            {format::nvfp4_rows, &a.nvfp4}};
+}
+std::size_t data_size(format f, const row_case& c) {
+    return static_cast<std::size_t>(row_bytes(f, c.k)) * size(c.rows());
+}
+std::size_t scales_size(format f, const row_case& c) {
+    const bool parameter = info(f).block_elements == 1 || f == format::fp8_group;
+    const std::int64_t bytes = scale_bytes(f, c.k) / (parameter && c.scale_type != format::f32 ? 2 : 1);
+    return static_cast<std::size_t>(bytes) * size(c.rows());
+}
+
 bool ordinary(const row_case& c) {
     return c.put == row_values::normal || c.put == row_values::zeros ||
            c.put == row_values::cancelling;
@@ -188,7 +254,7 @@ row_outputs run(const instance& on, const row_case& c) {
     const auto plain_bytes = [&](std::size_t element) {
         return size(c.rows() * (c.k + c.gap)) * element;
     };
-    const bool gated = on.computes.value == value_kind::glu;
+    const bool gated = on.computes.value == value_kind::glu || c.gate;
     const placement plain = placed(c);
     const placement out_at = c.over_gate ? placed_gate(c) : plain;  // of f32
     const std::byte gap = c.in_place || c.over_gate ? std::byte{0} : untouched;
@@ -198,7 +264,7 @@ row_outputs run(const instance& on, const row_case& c) {
     a.rows = c.rows();
     a.n1 = c.n1;
     a.n2 = c.n2;
-    a.eps = eps;
+    a.eps = c.eps;
     a.x_at = a.residual_at = a.sum_at = strides(c, plain, 4);
     a.f32_at = strides(c, out_at, 4);
     a.f16_at = a.bf16_at = strides(c, plain, 2);
@@ -216,7 +282,7 @@ row_outputs run(const instance& on, const row_case& c) {
         if (gated) gate = machine->put("gate", contents::data, spread(placed_gate(c), d.gate), at);
         a.gate_at = strides(c, placed_gate(c), 4);
     }
-    a.x = static_cast<const float*>(x);
+    a.x = c.alone ? nullptr : static_cast<const float*>(x);
     a.gate = static_cast<const float*>(gate);
     a.function = c.function;
     a.alpha = alpha;
@@ -230,6 +296,10 @@ row_outputs run(const instance& on, const row_case& c) {
             "weight", c.early ? contents::weights : contents::data, to_bytes(d.weight), at));
         a.weight_early = c.early;
     }
+    a.one_plus_weight = c.one_plus;
+    if (c.bias)
+        a.bias =
+            static_cast<const float*>(machine->put("bias", contents::data, to_bytes(d.bias), at));
     if (c.sum)
         a.sum =
             static_cast<float*>(c.in_place ? residual : machine->blank("sum", plain_bytes(4), at));
@@ -242,15 +312,27 @@ row_outputs run(const instance& on, const row_case& c) {
     const auto q8_1_size = size(quant_rows(c) * quant_blocks(c) * q8_1_bytes);
     const auto mmq_size =
         size(quant_rows(c) * static_cast<int>(stored_bytes(format::q8_1_mmq_d4, c.quant_k())));
-    if (c.emits.has(format::q8_1)) a.q8_1 = machine->blank("q8_1", q8_1_size);
-    if (c.emits.has(format::q8_1_mmq_d4)) a.q8_1_mmq_d4 = machine->blank("d4", mmq_size);
-    if (c.emits.has(format::q8_1_mmq_ds4)) a.q8_1_mmq_ds4 = machine->blank("ds4", mmq_size);
-    if (!c.emits.empty() && c.k % 32 == 0) {
+    for (const in_blocks& b : blocks_of(a))
+        if (c.emits.has(b.type))
+            *b.to = machine->blank(name(b.type), b.type == format::q8_1 ? q8_1_size : mmq_size);
+    if (c.emits.has(format::q8_1) || c.k % 32 == 0) {
         a.quant_k = c.quant_k();
         a.quant_blocks = quant_blocks(c);
     }
+    a.scale_type = c.scale_type;
+    for (const apart& o : apart_of(a)) {
+        if (!c.emits.has(o.type)) continue;
+        o.to->data = machine->blank(name(o.type), data_size(o.type, c));
+        if (scales_size(o.type, c) != 0)
+            o.to->scales = machine->blank("scales", scales_size(o.type, c));
+    }
+    const void* given = machine->put("given scale", contents::data, to_bytes(std::vector{given_scale}));
+    a.fp8_scale = a.nvfp4_scale = static_cast<const float*>(given);
+    if (c.emits.has(format::int8_token))
+        a.int8_sums = static_cast<std::int32_t*>(machine->blank("int8 sums", size(c.rows()) * 4));
+    const int rows = rows_of_block(on.numbers);
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>(a.rows),
+        .blocks = static_cast<std::uint32_t>((a.rows + rows - 1) / rows),
         .threads = static_cast<std::uint32_t>(on.numbers.threads),
         .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, 1)),
         .dependent = on.dependent};
@@ -263,11 +345,18 @@ row_outputs run(const instance& on, const row_case& c) {
     const auto halves_of = [&](const void* from) {
         return gather(plain, machine->read(from, plain_bytes(2)), 2, untouched);
     };
-    if (a.f16 != nullptr) out.f16 = halves_of(a.f16);
-    if (a.bf16 != nullptr) out.bf16 = halves_of(a.bf16);
-    if (a.q8_1 != nullptr) out.q8_1 = machine->read(a.q8_1, q8_1_size);
-    if (a.q8_1_mmq_d4 != nullptr) out.q8_1_mmq_d4 = machine->read(a.q8_1_mmq_d4, mmq_size);
-    if (a.q8_1_mmq_ds4 != nullptr) out.q8_1_mmq_ds4 = machine->read(a.q8_1_mmq_ds4, mmq_size);
+    if (a.f16 != nullptr) out.emits[format::f16] = halves_of(a.f16);
+    if (a.bf16 != nullptr) out.emits[format::bf16] = halves_of(a.bf16);
+    for (const in_blocks& b : blocks_of(a))
+        if (*b.to != nullptr)
+            out.emits[b.type] = machine->read(*b.to, b.type == format::q8_1 ? q8_1_size : mmq_size);
+    for (const apart& o : apart_of(a)) {
+        if (o.to->data == nullptr) continue;
+        out.emits[o.type] = machine->read(o.to->data, data_size(o.type, c));
+        if (o.to->scales != nullptr)
+            out.scales[o.type] = machine->read(o.to->scales, scales_size(o.type, c));
+    }
+    if (a.int8_sums != nullptr) out.int8_sums = machine->read(a.int8_sums, size(c.rows()) * 4);
     return out;
 }
 
@@ -281,7 +370,7 @@ void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     }
     std::vector<float> result = from_bytes<float>(outputs.f32);
     if (result.empty()) {  // without f32 the result is known only if nothing is computed
-        if (on.computes.value != value_kind::plain || c.residual || c.scale) return;
+        if (on.computes.value != value_kind::plain || c.residual || c.scale || c.bias) return;
         result.assign(in.x.begin(), in.x.end());
     } else if (ordinary(c)) {
         const auto wanted = chain::reference(chain_of(on, c), in).value;
@@ -292,13 +381,13 @@ void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     if (c.put == row_values::nan || c.put == row_values::infinity)
         CHECK(std::ranges::any_of(std::span(result).last(size(c.k)),
                                   [](float v) { return !std::isfinite(v); }));
-    if (c.emits.has(format::f16)) CHECK(outputs.f16 == narrowed(result, f16_from_f32));
-    if (c.emits.has(format::bf16)) CHECK(outputs.bf16 == narrowed(result, bf16_from_f32));
-    if (c.emits.has(format::q8_1)) CHECK(outputs.q8_1 == quantized(c, result));
-    if (c.emits.has(format::q8_1_mmq_d4))
-        CHECK(outputs.q8_1_mmq_d4 == quantized_for_matmul(format::q8_1_mmq_d4, c, result));
-    if (c.emits.has(format::q8_1_mmq_ds4))
-        CHECK(outputs.q8_1_mmq_ds4 == quantized_for_matmul(format::q8_1_mmq_ds4, c, result));
+    for (const auto& [type, stored] : outputs.emits) {
+        INFO(name(type));
+        if (scales_apart(type))
+            check_apart(type, c, outputs, result);
+        else
+            CHECK(stored == wanted_of(type, c, result));
+    }
 }
 
 }  // namespace catena_test

@@ -5,6 +5,7 @@
 
 #include "catena/chain/lowered.hpp"
 
+#include <map>
 #include <string>
 
 namespace catena_test {
@@ -26,8 +27,13 @@ struct row_case {
     int k = 0;
     int n1 = 1, n2 = 1, n3 = 1;
     catena::format_set emits = {};
-    bool residual = false, sum = false, scale = false;
-    catena::gate_function function = catena::gate_function::none;  ///< of a gated row
+    bool residual = false, sum = false, scale = false, bias = false;
+    bool one_plus = false;  ///< the weight counts from 1
+    bool gate = false;      ///< the norm is gated
+    bool alone = false;     ///< a gated row without x: the function of the gate
+    catena::gate_function function = catena::gate_function::none;  ///< of a gated row or norm
+    catena::format scale_type = catena::format::f32;  ///< of scales that lie apart
+    float eps = 1e-6f;
     bool halves = false;        ///< the gate is the first half of a tensor's rows, x the second
     int gate_gap = 0;           ///< floats between rows of the gate, above `gap`
     bool over_gate = false;     ///< f32 lies over the gate
@@ -45,7 +51,10 @@ struct row_case {
 
 /// What was written, without gaps; empty where nothing was asked for.
 struct row_outputs {
-    bytes sum, f32, f16, bf16, q8_1, q8_1_mmq_d4, q8_1_mmq_ds4;
+    bytes sum, f32;
+    std::map<catena::format, bytes> emits;   ///< all but f32: what the format stores of the value
+    std::map<catena::format, bytes> scales;  ///< of those whose scales lie apart
+    bytes int8_sums;
     bool operator==(const row_outputs&) const = default;
 };
 

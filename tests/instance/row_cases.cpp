@@ -1,6 +1,8 @@
 #include "row_case.hpp"
 #include "sweep.hpp"
 
+#include "catena/kernel/layout.hpp"
+
 #include <algorithm>
 
 namespace catena_test {
@@ -9,32 +11,54 @@ using namespace catena;
 
 namespace {
 
-constexpr format_set quantized =
-    format_set::of(format::q8_1) | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4;
+/// Threads of a row.
+int team(const policy& numbers) { return numbers.threads / rows_of_block(numbers); }
+
+constexpr format_set in_blocks = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
+                                format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6;
+constexpr format_set apart = format_set::of(format::int8_token) | format::fp8_tensor |
+                             format::fp8_token | format::fp8_group | format::mxfp8_rows |
+                             format::mxfp4_rows | format::nvfp4_rows;
+
+/// Can rows of the case be written in this format?
+bool fits(format f, const row_case& c) {
+    const int k = c.k, quant_k = c.quant_k();
+    if (info(f).role == format_role::plain) return true;
+    if (scales_apart(f)) return k % 4 == 0 && k % info(f).block_elements == 0;
+    if (k % 32 != 0) return false;
+    return f != format::q8_1_mmq_d2s6 || k == quant_k || std::min(k, quant_k) % 64 == 0;
+}
 
 /// What the row can do of what the case asks for; a case that is left with nothing to write is
 /// dropped.
 bool fit(row_case& c, const computation& computes, const policy& numbers) {
     c.emits.bits &= computes.emits.bits;
+    for (const format f : formats_in(c.emits))
+        if (!fits(f, c)) c.emits.bits &= ~format_set::of(f).bits;
     c.residual = c.residual && computes.residual;
     c.sum = c.sum && c.residual;
     c.scale = c.scale && computes.scale;
+    c.one_plus = c.one_plus && c.scale;
+    c.bias = c.bias && computes.bias;
+    c.gate = c.gate && computes.gate;
     c.in_place = c.in_place && c.emits.has(format::f32);
-    if (c.k % 32 != 0) c.emits.bits &= ~quantized.bits;
     const bool quads = c.k % 4 == 0 && c.gap % 4 == 0 && c.gate_gap % 4 == 0;
     if (numbers.vector && !(quads && c.offset % 16 == 0)) return false;
-    if (numbers.values > 0 && c.k > numbers.threads * numbers.values) return false;
+    if (numbers.values > 0 && c.k > team(numbers) * numbers.values) return false;
     return !c.emits.empty() || c.sum;
 }
 
-void append_gated(std::vector<row_case>& cases, format_set all) {
+void append_gated(std::vector<row_case>& cases, format_set all, int usual) {
     for (int f = 0; f < gate_function_count; ++f) {
         const auto function = static_cast<gate_function>(f);
         cases.push_back(
-            {.what = name(function), .k = 480, .n1 = 2, .emits = all, .function = function});
+            {.what = name(function), .k = usual, .n1 = 2, .emits = all, .function = function});
+        cases.push_back(cases.back());
+        cases.back().what = std::string(name(function)) + " alone";
+        cases.back().alone = true;
     }
     const row_case gated = {
-        .what = "", .k = 480, .n1 = 3, .emits = all, .function = gate_function::silu};
+        .what = "", .k = usual, .n1 = 3, .emits = all, .function = gate_function::silu};
     const auto add = [&](const char* what, auto change) {
         cases.push_back(gated);
         cases.back().what = what;
@@ -51,8 +75,10 @@ void append_gated(std::vector<row_case>& cases, format_set all) {
 }  // namespace
 
 std::vector<row_case> row_cases(const computation& computes, const policy& numbers) {
-    const format_set all = format_set::of(format::f32) | format::f16 | format::bf16 | quantized;
-    const int widest = numbers.values > 0 ? numbers.threads * numbers.values : 5 * 1024;
+    const format_set all =
+        format_set::of(format::f32) | format::f16 | format::bf16 | in_blocks | apart;
+    const int widest = numbers.values > 0 ? team(numbers) * numbers.values : 5 * 1024;
+    const int usual = std::min(480, widest - 32);  // 15 or 7 blocks of 32
     std::vector<row_case> cases = {
         {.what = "one row of one block", .k = 32, .emits = all, .scale = true},
         {.what = "the widest row",
@@ -62,13 +88,13 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .sum = true,
          .scale = true},
         {.what = "k just below a pass",
-         .k = numbers.threads * 4 - 32,
+         .k = team(numbers) * 4 - 32,
          .n1 = 2,
          .emits = all,
          .scale = true},
-        {.what = "k that is no power of two", .k = 480, .n1 = 5, .emits = all, .scale = true},
+        {.what = "k that is no power of two", .k = usual, .n1 = 5, .emits = all, .scale = true},
         {.what = "every switch on, rows with gaps",
-         .k = 480,
+         .k = usual,
          .n1 = 3,
          .n2 = 2,
          .n3 = 2,
@@ -76,13 +102,52 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .residual = true,
          .sum = true,
          .scale = true,
+         .bias = true,
+         .gate = true,
+         .function = gate_function::silu,
          .early = true,
          .gap = 4,
          .offset = 16},
-        {.what = "no weight, no residual", .k = 480, .n1 = 2, .emits = all},
-        {.what = "a residual, the sum not kept", .k = 480, .n1 = 2, .emits = all, .residual = true},
+        {.what = "whole groups of 128",
+         .k = usual == 480 ? 384 : 128,
+         .n1 = 3,
+         .emits = all,
+         .scale = true,
+         .one_plus = true},
+        {.what = "rows of 64 merged, half scales",
+         .k = 64,
+         .n1 = 6,
+         .emits = all,
+         .scale = true,
+         .bias = true,
+         .scale_type = format::f16,
+         .merged = 3},
+        {.what = "a row makes two activation rows of 192, bfloat16 scales",
+         .k = 384,
+         .n1 = 2,
+         .emits = all,
+         .scale_type = format::bf16,
+         .split = 2},
+        {.what = "a gate and no weight",
+         .k = usual,
+         .n1 = 3,
+         .emits = all,
+         .gate = true,
+         .function = gate_function::sigmoid,
+         .gate_gap = 4},
+        {.what = "over the gate of a norm",
+         .k = usual,
+         .n1 = 3,
+         .emits = all,
+         .scale = true,
+         .gate = true,
+         .function = gate_function::gelu,
+         .over_gate = true},
+        {.what = "a large epsilon", .k = usual, .n1 = 2, .emits = all, .eps = 100},
+        {.what = "no weight, no residual", .k = usual, .n1 = 2, .emits = all},
+        {.what = "a residual, the sum not kept", .k = usual, .n1 = 2, .emits = all, .residual = true},
         {.what = "in place",
-         .k = 480,
+         .k = usual,
          .n1 = 3,
          .emits = all,
          .residual = true,
@@ -98,41 +163,41 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .scale = true,
          .merged = 3},
         {.what = "a row makes three activation rows",
-         .k = 480,
+         .k = usual == 480 ? 480 : 96,
          .n1 = 2,
          .emits = all,
          .scale = true,
          .split = 3,
          .more_padding = 2},
         {.what = "zeros",
-         .k = 480,
+         .k = usual,
          .n1 = 2,
          .emits = all,
          .residual = true,
          .sum = true,
          .scale = true,
          .put = row_values::zeros},
-        {.what = "a NaN", .k = 480, .n1 = 2, .emits = all, .scale = true, .put = row_values::nan},
+        {.what = "a NaN", .k = usual, .n1 = 2, .emits = all, .scale = true, .put = row_values::nan},
         {.what = "an infinity",
-         .k = 480,
+         .k = usual,
          .n1 = 2,
          .emits = all,
          .scale = true,
          .put = row_values::infinity},
         {.what = "half underflows",
-         .k = 480,
+         .k = usual,
          .n1 = 2,
          .emits = all,
          .scale = true,
          .put = row_values::tiny},
         {.what = "half overflows",
-         .k = 480,
+         .k = usual,
          .n1 = 2,
          .emits = all,
          .scale = true,
          .put = row_values::huge},
         {.what = "sums that cancel",
-         .k = 480,
+         .k = usual,
          .n1 = 2,
          .emits = all,
          .scale = true,
@@ -144,17 +209,22 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .residual = true,
          .sum = true,
          .scale = true,
+         .bias = true,
+         .gate = true,
          .gap = 1,
          .offset = 4},
         {.what = "one element", .k = 1, .n1 = 2, .emits = all, .scale = true},
     };
     for (const format only : formats_in(all))
         cases.push_back({.what = std::string("only ").append(name(only)),
-                         .k = 480,
+                         .k = usual,
                          .n1 = 5,
                          .emits = format_set::of(only),
                          .scale = true});
-    if (computes.value == value_kind::glu) append_gated(cases, all);
+    if (computes.value == value_kind::glu) append_gated(cases, all, usual);
+    std::erase_if(cases, [&](const row_case& c) {
+        return (c.over_gate || c.alone) && computes.value != value_kind::glu && !computes.gate;
+    });
     std::erase_if(cases, [&](row_case& c) { return !fit(c, computes, numbers); });
     return cases;
 }

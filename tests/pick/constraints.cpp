@@ -117,6 +117,7 @@ TEST_CASE("lengths must divide", "[constraints]") {
     CHECK(judge(norm(plain_row), norm_problem(500)).why == limit::divisibility);
     problem p = norm_problem(500);
     p.quant_k = 0;
+    p.needs.emits = format_set::of(format::f32);
     CHECK(judge(norm(plain_row), p).why == limit::none);
     p.k = 501;
     CHECK(judge(norm(plain_row), p).why == limit::none);
@@ -124,6 +125,34 @@ TEST_CASE("lengths must divide", "[constraints]") {
     const rejection r = judge(matvec(narrow_matvec), matvec_problem(544, {{format::q4_K, 64}}));
     CHECK(r.why == limit::divisibility);
     CHECK(r.need == 256);
+}
+
+TEST_CASE("what shares a scale is whole", "[constraints]") {
+    row all = norm(plain_row);
+    all.computes.emits = all.computes.emits | format::fp8_group | format::q8_1_mmq_d2s6;
+    problem groups = norm_problem(320);
+    groups.quant_k = 0;
+    groups.needs.emits = format_set::of(format::fp8_group);
+    CHECK(judge(all, groups).why == limit::divisibility);
+    CHECK(judge(all, groups).need == 128);
+    groups.k = 384;
+    CHECK(judge(all, groups).why == limit::none);
+
+    problem merged = norm_problem(96);
+    merged.needs.emits = format_set::of(format::q8_1_mmq_d2s6);
+    CHECK(judge(all, merged).why == limit::none);
+    merged.quant_k = 192;  // the second row's values begin within 64
+    CHECK(judge(all, merged).why == limit::divisibility);
+    CHECK(judge(all, merged).need == 64);
+}
+
+TEST_CASE("rows that share a block hold what a warp does, and are dealt to fewer blocks",
+          "[constraints]") {
+    const row shared = norm({.threads = 128, .values = 8, .rows = 4, .vector = true});
+    CHECK(judge(shared, norm_problem(256)).why == limit::none);
+    CHECK(judge(shared, norm_problem(288)).why == limit::held_values);
+    CHECK(judge(shared, norm_problem(288)).need == 256);
+    CHECK(blocks_of(shared, norm_problem(256, 9), 0) == 3);
 }
 
 TEST_CASE("vector rows and asynchronous copies want 16 bytes", "[constraints]") {

@@ -17,7 +17,7 @@ enum class place : std::uint8_t {
     normed,
     scaled,
     biased,
-    gated,       ///< f(gate) * x
+    gated,       ///< f(gate) * x, or times a norm
     emitted,     ///< at least one emit<F> of the finished value
     quantized,   ///< an activation, no longer f32 values
     multiplied,  ///< the outputs of the group
@@ -27,6 +27,7 @@ enum class place : std::uint8_t {
 struct flow {
     place at = place::start;
     format_set emitted = {};  ///< formats that the finished value was emitted in
+    bool engine_reads = false;  ///< quantized in formats that an engine's own matmuls read
 
     constexpr flow to(place next) const {
         flow moved = *this;

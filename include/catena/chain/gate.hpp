@@ -38,6 +38,8 @@ inline double gated(const gating& by, double g, double x) {
             return g * logistic(1.702 * g) * x;
         case gate_function::relu:
             return (g < 0 ? 0 : g) * x;
+        case gate_function::relu_squared:
+            return (g < 0 ? 0 : g * g) * x;
         case gate_function::swiglu_oai: {
             const double bounded = g > by.limit ? by.limit : g;
             return bounded * logistic(by.alpha * bounded) *

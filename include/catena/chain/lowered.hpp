@@ -11,8 +11,11 @@ namespace catena {
 enum class stage_kind : std::uint8_t {
     add,         ///< value += operand (a residual before the norm, a bias after it)
     rms_norm,    ///< value *= 1 / sqrt(mean(value^2) + eps)
+    layer_norm,  ///< value = (value - mean(value)) / sqrt(variance(value) + eps)
+    l2_norm,     ///< value /= max(sqrt(sum(value^2)), eps)
     mul,         ///< value *= operand (the weight of the norm)
-    glu,         ///< value *= f(operand): f is a gate_function of the launch
+    glu,         ///< value *= f(operand), or without operand value = f(value): f is a gate_function
+                 ///< of the launch
     emit,        ///< a tee: also write the value in `formats`
     quantize,    ///< write the value in `formats`, the activations that the group reads
     mul_mat,     ///< the group: every reader is a matrix whose format is in `formats`
@@ -20,24 +23,34 @@ enum class stage_kind : std::uint8_t {
     epilogue     ///< what else the group's launch may do with a finished output: any of `parts`
 };
 
-enum class operand : std::uint8_t { none, residual, weight, bias, gate, scale };
+enum class operand : std::uint8_t {
+    none,
+    residual,
+    weight,
+    one_plus_weight,  ///< 1 + weight: norms whose weight is trained around zero
+    bias,
+    gate,
+    scale
+};
 
 /// The function of a gated value. GLU's names differ by op (SWIGLU is silu); these are ggml's
 /// formulas, but that a NaN always stays one.
 enum class gate_function : std::uint8_t {
-    none,        ///< g itself: the value is a plain product
-    silu,        ///< g / (1 + exp(-g))
-    sigmoid,     ///< 1 / (1 + exp(-g))
-    gelu,        ///< the tanh approximation
-    gelu_erf,    ///< with the error function
-    gelu_quick,  ///< g / (1 + exp(-1.702 g))
-    relu,        ///< max(g, 0)
-    swiglu_oai   ///< min(g, limit) / (1 + exp(-alpha min(g, limit))), times 1 + clamp(value,
-                 ///< -limit, limit) in place of the value
+    none,          ///< g itself: the value is a plain product
+    silu,          ///< g / (1 + exp(-g))
+    sigmoid,       ///< 1 / (1 + exp(-g))
+    gelu,          ///< the tanh approximation
+    gelu_erf,      ///< with the error function
+    gelu_quick,    ///< g / (1 + exp(-1.702 g))
+    relu,          ///< max(g, 0)
+    relu_squared,  ///< max(g, 0)^2
+    swiglu_oai     ///< min(g, limit) / (1 + exp(-alpha min(g, limit))), times 1 + clamp(value,
+                   ///< -limit, limit) in place of the value
 };
 
 inline constexpr const char* gate_function_names[] = {
-    "none", "silu", "sigmoid", "gelu", "gelu_erf", "gelu_quick", "relu", "swiglu_oai"};
+    "none",       "silu", "sigmoid",      "gelu",      "gelu_erf",
+    "gelu_quick", "relu", "relu_squared", "swiglu_oai"};
 inline constexpr int gate_function_count =
     static_cast<int>(sizeof(gate_function_names) / sizeof(const char*));
 constexpr const char* name(gate_function f) { return gate_function_names[static_cast<int>(f)]; }
@@ -78,7 +91,7 @@ struct stage {
     epilogue_set parts = {};  ///< epilogue
 };
 
-inline constexpr int max_stages = 12;
+inline constexpr int max_stages = 16;
 
 struct lowered_chain {
     const char* name = "";       ///< as the catalogue calls it: "norm_input"
@@ -94,12 +107,17 @@ constexpr const char* name(skeleton s) {
 
 /// What a row step makes of its inputs before the weight and the emits.
 enum class value_kind : std::uint8_t {
-    plain,     ///< x, or x + residual
-    rms_norm,  ///< the norm of that
-    glu        ///< f(gate) * x
+    plain,       ///< x, or x + residual
+    rms_norm,    ///< the norms of that
+    layer_norm,
+    l2_norm,
+    glu          ///< f(gate) * x, or f(gate)
 };
-constexpr const char* name(value_kind v) {
-    return v == value_kind::plain ? "plain" : v == value_kind::glu ? "glu" : "rms_norm";
+inline constexpr const char* value_kind_names[] = {"plain", "rms_norm", "layer_norm", "l2_norm",
+                                                   "glu"};
+constexpr const char* name(value_kind v) { return value_kind_names[static_cast<int>(v)]; }
+CATENA_FN constexpr bool is_norm(value_kind v) {
+    return v == value_kind::rms_norm || v == value_kind::layer_norm || v == value_kind::l2_norm;
 }
 
 /// What one launch computes: the functional half of a table row, and of a problem. A row serves a
@@ -111,6 +129,8 @@ struct computation {
     bool residual = false;                 ///< row: a residual may be added before the norm
     bool scale = false;                    ///< row: a weight may be multiplied after the norm;
                                            ///< matvec: one is multiplied after its own norm
+    bool bias = false;                     ///< row: a bias may be added after that
+    bool gate = false;                     ///< row: f(gate) may be multiplied after that
     format_set emits = {};                 ///< row: formats written in one pass, any subset
     format activation = format::unknown;   ///< matvec, matmul: must be equal
     format_set weights = {};               ///< matvec, matmul: formats one launch can hold
@@ -119,7 +139,7 @@ struct computation {
 
 constexpr bool operator==(const computation& a, const computation& b) {
     return a.kind == b.kind && a.value == b.value && a.residual == b.residual &&
-           a.scale == b.scale && a.emits == b.emits && a.activation == b.activation &&
+           a.scale == b.scale && a.bias == b.bias && a.gate == b.gate && a.emits == b.emits && a.activation == b.activation &&
            a.weights == b.weights && a.epilogue == b.epilogue;
 }
 constexpr bool operator!=(const computation& a, const computation& b) { return !(a == b); }

@@ -14,6 +14,7 @@ struct operand_name {
 
 inline constexpr operand_name<operand::residual> residual{};
 inline constexpr operand_name<operand::weight> weight{};
+inline constexpr operand_name<operand::one_plus_weight> one_plus_weight{};
 inline constexpr operand_name<operand::bias> bias{};
 inline constexpr operand_name<operand::scale> scale{};
 
@@ -28,6 +29,8 @@ constexpr const char* name(operand o) {
             return "residual";
         case operand::weight:
             return "weight";
+        case operand::one_plus_weight:
+            return "one_plus_weight";
         case operand::bias:
             return "bias";
         case operand::gate:

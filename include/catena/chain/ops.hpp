@@ -7,8 +7,8 @@
 #include "catena/chain/ops/glu.hpp"
 #include "catena/chain/ops/mul.hpp"
 #include "catena/chain/ops/mul_mat.hpp"
+#include "catena/chain/ops/norm.hpp"
 #include "catena/chain/ops/quantize.hpp"
-#include "catena/chain/ops/rms_norm.hpp"
 
 namespace catena::chain {
 
@@ -22,7 +22,8 @@ struct stage_list {
 };
 
 using stages =
-    stage_list<add_stage, rms_norm_op, mul_stage, glu_op, emit_stage, quantize_stage,
+    stage_list<add_stage, norm_op<stage_kind::rms_norm>, norm_op<stage_kind::layer_norm>,
+               norm_op<stage_kind::l2_norm>, mul_stage, glu_stage, emit_stage, quantize_stage,
                mul_mat_stage<stage_kind::mul_mat>, mul_mat_stage<stage_kind::mul_mat_id>,
                epilogue_stage>;
 

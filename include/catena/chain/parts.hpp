@@ -25,13 +25,6 @@ constexpr bool emits_sum(const lowered_chain& chain, int i) {
            chain.stages[i - 1].reads == operand::residual;
 }
 
-/// True when no skeleton computes the chain yet: it has an add(bias).
-constexpr bool described_only(const lowered_chain& chain) {
-    for (int i = 0; i < chain.count; ++i)
-        if (chain.stages[i].reads == operand::bias) return true;
-    return false;
-}
-
 /// Parts of the chain's epilogue.
 constexpr epilogue_set epilogue_of(const lowered_chain& chain) {
     epilogue_set parts;
@@ -45,8 +38,12 @@ constexpr computation row_part(const lowered_chain& chain) {
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         if (s.kind == stage_kind::add && s.reads == operand::residual) part.residual = true;
+        if (s.kind == stage_kind::add && s.reads == operand::bias) part.bias = true;
         if (s.kind == stage_kind::rms_norm) part.value = value_kind::rms_norm;
-        if (s.kind == stage_kind::glu) part.value = value_kind::glu;
+        if (s.kind == stage_kind::layer_norm) part.value = value_kind::layer_norm;
+        if (s.kind == stage_kind::l2_norm) part.value = value_kind::l2_norm;
+        if (s.kind == stage_kind::glu && is_norm(part.value)) part.gate = true;
+        if (s.kind == stage_kind::glu && !is_norm(part.value)) part.value = value_kind::glu;
         if (s.kind == stage_kind::mul) part.scale = true;
         if (s.kind == stage_kind::quantize) part.emits = part.emits | s.formats;
         if (s.kind == stage_kind::emit && !emits_sum(chain, i)) part.emits = part.emits | s.formats;

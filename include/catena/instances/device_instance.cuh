@@ -9,10 +9,10 @@
 
 namespace catena::instances {
 
-template <value_kind N, policy P>
+template <computation C, policy P>
 __device__ __forceinline__ void run_on_device(const row_args& args) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, P, N>(x, args);
+    kernel::row_body<exec::cuda, P, C>(x, args);
 }
 
 template <format_set Weights, policy P>

@@ -13,7 +13,7 @@ namespace catena::instances {
 template <computation C, policy P>
 void run_on_host(exec::host& x, const void* args) {
     if constexpr (C.kind == skeleton::row)
-        kernel::row_body<exec::host, P, C.value>(x, *static_cast<const row_args*>(args));
+        kernel::row_body<exec::host, P, C>(x, *static_cast<const row_args*>(args));
     else if constexpr (C.kind == skeleton::matvec)
         kernel::matvec_body<exec::host, P, C.weights>(x, *static_cast<const matvec_args*>(args));
     else

@@ -14,13 +14,24 @@ struct row_strides {
     std::int64_t nb1 = 0, nb2 = 0, nb3 = 0;
 };
 
-/// Skeleton `row`. Null pointers switch a part off: residual, sum, weight, each emit.
-/// x is [k, n1, n2, n3] f32 with unit element stride; weight is [k] f32, shared by all rows.
+/// An activation whose scales lie apart: data [k, rows], scales [k / scale_group, rows], both
+/// without gaps. data is 4-byte aligned; scales are of `row_args::scale_type`, of the mx and nv
+/// formats e8m0 and e4m3. fp8_tensor has none: its one scale is given.
+struct scaled_output {
+    void* data = nullptr;
+    void* scales = nullptr;
+};
+
+/// Skeleton `row`. Null pointers switch a part off: residual, sum, weight, bias, the gate of a norm,
+/// each emit. x is [k, n1, n2, n3] f32 with unit element stride; weight and bias are [k] f32, shared
+/// by all rows.
 struct row_args {
     const float* x = nullptr;
-    const float* gate = nullptr;      ///< value_kind::glu: the value is function(gate) * x
+    const float* gate = nullptr;  ///< value_kind::glu: the value is function(gate) * x, and
+                                  ///< function(gate) alone without x; else what a norm is times
     const float* residual = nullptr;  ///< added to x before the norm
     const float* weight = nullptr;
+    const float* bias = nullptr;
     float* sum = nullptr;  ///< receives x + residual
     float* f32 = nullptr;
     void* f16 = nullptr;
@@ -28,18 +39,26 @@ struct row_args {
     void* q8_1 = nullptr;  ///< rows of quant_k elements, see below
     void* q8_1_mmq_d4 = nullptr;   ///< the same values for a matmul: [row][block of 128] becomes
     void* q8_1_mmq_ds4 = nullptr;  ///< [block of 128][row], its header f32 d[4] or half (d, s)[4]
+    void* q8_1_mmq_d2s6 = nullptr;  ///< or half d[2], s[6]
+    scaled_output int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8, mxfp4, nvfp4;
+    std::int32_t* int8_sums = nullptr;    ///< int8_token: receives the sum of each row's data
+    const float* fp8_scale = nullptr;     ///< fp8_tensor: value = *fp8_scale * data
+    const float* nvfp4_scale = nullptr;   ///< nvfp4: value = *nvfp4_scale * scale * data
     row_strides x_at, gate_at, residual_at, sum_at, f32_at, f16_at, bf16_at;
     std::int32_t k = 0;     ///< elements of a norm row
     std::int32_t rows = 0;  ///< n1 * n2 * n3
     std::int32_t n1 = 1, n2 = 1;
-    std::int32_t quant_k = 0;  ///< elements of an activation row: a multiple or a divisor of k,
-                               ///< both multiples of 32 (a norm row is not always a quantize row)
+    std::int32_t quant_k = 0;  ///< q8_1 and the layouts of a matmul: elements of an activation row:
+                               ///< a multiple or a divisor of k, both multiples of 32 (a norm row
+                               ///< is not always a quantize row)
     std::int32_t quant_blocks = 0;  ///< q8_1 blocks from one activation row to the next; those past
                                     ///< quant_k / 32 are written as zeros
     float eps = 0;
     float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
     gate_function function = gate_function::none;
-    bool weight_early = false;  ///< weight is a leaf: it may be read before the grid wait
+    format scale_type = format::f32;  ///< f32, f16 or bf16
+    bool one_plus_weight = false;     ///< the norm is times 1 + weight
+    bool weight_early = false;        ///< weight is a leaf: it may be read before the grid wait
 };
 
 inline constexpr int max_members = 16;

@@ -31,6 +31,8 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
             return gate * logistic(real{1.702f} * gate) * value;
         case gate_function::relu:
             return (less(gate, real{0}) ? real{0} : gate) * value;
+        case gate_function::relu_squared:
+            return (less(gate, real{0}) ? real{0} : gate * gate) * value;
         case gate_function::swiglu_oai: {
             const real bounded = less(limit, gate) ? limit : gate;
             return bounded * logistic(alpha * bounded) * (real{1} + clamp(value, -limit, limit));

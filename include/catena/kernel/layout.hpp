@@ -50,6 +50,12 @@ constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
     return p.rows * widest;
 }
 
+/// Rows of a row skeleton's block: one, or one for each warp.
+CATENA_FN constexpr int rows_of_block(const policy& p) { return p.rows > 0 ? p.rows : 1; }
+
+/// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
+inline constexpr int row_meetings = 4;
+
 /// Beside the columns, where a matvec makes its norm itself: a float per warp, and one per column.
 CATENA_FN constexpr std::int64_t norm_bytes(const policy& p, std::int64_t columns) {
     return round_up(p.threads / warp_size * 4, 16) + round_up(columns * 4, 16);
@@ -127,7 +133,7 @@ constexpr std::int64_t matmul_shared_bytes(const policy& p, format_set weights) 
 constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,
                                     std::int64_t columns, epilogue_set used = {}) {
     const std::int64_t warps = p.threads / warp_size;
-    if (c.kind == skeleton::row) return warps * 4;
+    if (c.kind == skeleton::row) return warps * 4 * row_meetings;
     if (c.kind == skeleton::matmul) return matmul_shared_bytes(p, c.weights);
     const std::int64_t barrier = 8;
     std::int64_t bytes = warps * p.stages * (stage_bytes(p, c.weights) + barrier);
@@ -137,12 +143,12 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
     return round_up(bytes, 16);
 }
 
-/// The accumulation order of an instance. A row's sum of squares depends on how its elements are
-/// dealt to threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a
-/// matmul adds the groups of a row one after the other.
+/// The accumulation order of an instance. A row's sums depend on how its elements are dealt to
+/// threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a matmul
+/// adds the groups of a row one after the other.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
     const auto threads = static_cast<std::uint32_t>(p.threads);
-    if (c.kind == skeleton::row) return threads;
+    if (c.kind == skeleton::row) return threads / static_cast<std::uint32_t>(rows_of_block(p));
     if (c.kind == skeleton::matmul) return 4;
     const std::uint32_t product = 1 + static_cast<std::uint32_t>(p.product);
     if (p.placement == norm_placement::producer) return product;

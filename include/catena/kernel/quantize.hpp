@@ -21,25 +21,33 @@ struct quantized_quad {
     CATENA_FN unsigned d_bits() const { return bits_of(d); }
 };
 
-/// Quantizes one quad of each thread; 8 neighbours make a block. Whole warps. d = amax / 127, q = v
-/// / d rounded half away from zero. A block that holds a NaN or an infinity gets NaNs for d and the
-/// sum, so that it is not lost.
-template <class X>
-CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad]) {
-    unsigned largest = 0;  // bits of |v|: they compare as integers, NaN above infinity
+/// The largest magnitude of a quad, as bits: they compare as integers, NaN above infinity.
+CATENA_FN unsigned magnitude_of(const real (&v)[quad]) {
+    unsigned largest = 0;
     CATENA_UNROLL
     for (int i = 0; i < quad; ++i) {
         const unsigned bits = bits_of(v[i]) & 0x7fffffffu;
         largest = bits > largest ? bits : largest;
     }
+    return largest;
+}
+
+inline constexpr unsigned infinite_bits = 0x7f800000u;  ///< a magnitude from here on is not finite
+
+/// Quantizes one quad of each thread; `Scaled` neighbours share a scale, `Summed` a sum. Whole warps.
+/// d = amax / 127, q = v / d rounded half away from zero. A block that holds a NaN or an infinity
+/// gets NaNs for d and the sum, so that it is not lost.
+template <int Scaled = 8, int Summed = 8, class X>
+CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad]) {
+    unsigned largest = magnitude_of(v);
     real sum = ((v[0] + v[1]) + v[2]) + v[3];
     CATENA_UNROLL
-    for (int mask = 1; mask < 8; mask *= 2) {
+    for (int mask = 1; mask < Scaled; mask *= 2) {
         const unsigned other = x.shuffle_xor(largest, mask);
         largest = other > largest ? other : largest;
-        sum = sum + x.shuffle_xor(sum, mask);
+        if (mask < Summed) sum = sum + x.shuffle_xor(sum, mask);
     }
-    const bool finite = largest < 0x7f800000u;
+    const bool finite = largest < infinite_bits;
     const real d = finite ? from_bits(largest) / real{127} : from_bits(f32_nan_bits);
     unsigned q = 0;
     CATENA_UNROLL

@@ -1,7 +1,7 @@
-// The row skeleton: one block per row of k floats. Makes a value of x (x + residual, its norm, or x
-// gated by another row), scales it by a weight, and writes it in any set of formats in one pass. x
-// is read once, into registers; only the norm of a policy with values == 0 reads it again, and so
-// takes any k.
+// The row skeleton. Makes a value of a row of x (x + residual, its norm, or x gated by another row),
+// scales it by a weight, adds a bias, gates it, and writes it in any set of formats in one pass. A
+// row has a block to itself, or a warp of one. x is read once, into registers; a policy with values
+// == 0 reads it again for everything that wants to know the whole row first, and so takes any k.
 //
 // Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: 32 quantized values belong
 // to 8 neighbouring threads, and the order of additions depends on the number of threads alone.
@@ -14,209 +14,302 @@
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/gate.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/kernel/reduce.hpp"
+#include "catena/kernel/row_memory.hpp"
+#include "catena/kernel/scaled.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace catena::kernel {
 
-struct row_place {
-    std::int64_t i1, i2, i3;
-};
-
-CATENA_FN row_place place_of(const row_args& a, int row) {
-    const int rest = row / a.n1;
-    return {row % a.n1, rest % a.n2, rest / a.n2};
+/// f(gate) * v, a quad at a time; a function of its own, for its many cases want registers that the
+/// rest of a row needs.
+CATENA_NO_INLINE real_quad gated_quad(gate_function function, real_quad gate, real_quad v,
+                                      real alpha, real limit) {
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) v.v[i] = gated(function, gate.v[i], v.v[i], alpha, limit);
+    return v;
 }
 
-template <class T>
-CATENA_FN T* row_at(T* tensor, const row_strides& nb, const row_place& p) {
-    using byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
-    return reinterpret_cast<T*>(reinterpret_cast<byte*>(tensor) + p.i1 * nb.nb1 + p.i2 * nb.nb2 +
-                                p.i3 * nb.nb3);
-}
+/// One row's work; see row_body.
+template <class X, policy P, computation C>
+class row_work {
+  public:
+    CATENA_FN row_work(X& x, const row_args& a, int row, int thread, float* meeting)
+        : x_(x), a_(a), place_(place_of(a, row)), row_(row), mine_(thread * quad),
+          meeting_(meeting) {}
 
-/// Four elements from `at`; those past k are zero.
-template <bool Vector, class X>
-CATENA_FN void load_quad(X& x, const float* row, int at, int k, real (&to)[quad]) {
-    if constexpr (Vector) {
-        if (at < k) {
-            const auto word = x.load16(row + at);
-            to[0] = from_bits(word.x);
-            to[1] = from_bits(word.y);
-            to[2] = from_bits(word.z);
-            to[3] = from_bits(word.w);
-            return;
+    CATENA_FN void run() {
+        const bool early = roomy && a_.weight_early;
+        quads v;
+        factors f;
+        if (early) load_weight(mine_, f);
+        x_.grid_wait();
+        if constexpr (kept) load(mine_, v);
+        if constexpr (roomy) {
+            if (!early) load_weight(mine_, f);
+            load_others(mine_, f);
         }
-    }
-    CATENA_UNROLL
-    for (int i = 0; i < quad; ++i) to[i] = !Vector && at + i < k ? x.load(row + at + i) : real{0};
-}
-
-template <bool Vector, class X>
-CATENA_FN void store_quad(X& x, float* row, int at, int k, const real (&v)[quad]) {
-    if constexpr (Vector) {
-        if (at < k)
-            x.store16(row + at, {bits_of(v[0]), bits_of(v[1]), bits_of(v[2]), bits_of(v[3])});
-    } else {
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i)
-            if (at + i < k) x.store(row + at + i, v[i]);
-    }
-}
-
-/// The same for the 16-bit formats.
-template <bool Vector, class X>
-CATENA_FN void store_quad(X& x, std::uint16_t* row, int at, int k, const std::uint16_t (&v)[quad]) {
-    if constexpr (Vector) {
-        std::uint64_t word = 0;
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i) word |= std::uint64_t{v[i]} << (16 * i);
-        if (at < k) x.store(reinterpret_cast<std::uint64_t*>(row + at), word);
-    } else {
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i)
-            if (at + i < k) x.store(row + at + i, v[i]);
-    }
-}
-
-/// The sum of every thread's `value`: a tree in each warp, then the warps in their order. `partial`
-/// holds a float per warp.
-template <policy P, class X>
-CATENA_FN real block_sum(X& x, real value, float* partial) {
-    CATENA_UNROLL
-    for (int mask = warp_size / 2; mask > 0; mask /= 2) value = value + x.shuffle_xor(value, mask);
-    if (x.lane() == 0) x.store(partial + x.warp(), value);
-    x.sync();
-    value = x.load(partial);
-    CATENA_UNROLL
-    for (int w = 1; w < P.threads / warp_size; ++w) value = value + x.load(partial + w);
-    return value;
-}
-
-/// The body. Grid: one block per row. Shared memory as kernel/layout.hpp says. `a` follows
-/// args.hpp; with values > 0, k <= threads * values; with vector, k is a multiple of 4 and every
-/// row of 16 bytes (f16, bf16: of 8).
-template <class X, policy P, value_kind N>
-CATENA_FN void row_body(X& x, const row_args& a) {
-    static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
-    static_assert(P.values % quad == 0 && P.values >= 0, "a thread owns whole quads");
-    constexpr bool kept = P.values > 0;
-    constexpr int held = kept ? P.values / quad : 1;  // quads in registers
-
-    x.grid_trigger();
-    float* partial = x.template shared<float>(P.threads / warp_size);
-    const row_place place = place_of(a, x.block());
-    const float* from = row_at(a.x, a.x_at, place);
-    const bool joined = N == value_kind::glu || a.residual != nullptr;
-    const float* second = !joined                ? nullptr
-                          : N == value_kind::glu ? row_at(a.gate, a.gate_at, place)
-                                                 : row_at(a.residual, a.residual_at, place);
-    const int mine = x.thread() * quad;
-    constexpr int stride = P.threads * quad;
-
-    real value[held][quad], weight[held][quad];
-    const auto load_weights = [&] {
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            load_quad<P.vector>(x, a.weight, mine + j * stride, a.k, weight[j]);
-    };
-    const auto join = [&](real(&v)[quad], const real(&other)[quad]) {
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i)
-            if constexpr (N == value_kind::glu)
-                v[i] = gated(a.function, other[i], v[i], real{a.alpha}, real{a.limit});
-            else
-                v[i] = v[i] + other[i];
-    };
-    const auto load_values = [&](int at, real(&v)[quad]) {  // not kept
-        load_quad<P.vector>(x, from, at, a.k, v);
-        if (!joined) return;
-        real other[quad];
-        load_quad<P.vector>(x, second, at, a.k, other);
-        join(v, other);
-    };
-
-    const bool weight_early = kept && a.weight_early && a.weight != nullptr;
-    if (weight_early) load_weights();
-    x.grid_wait();
-    if constexpr (kept) {
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            load_quad<P.vector>(x, from, mine + j * stride, a.k, value[j]);
-        if (!weight_early && a.weight != nullptr) load_weights();
-        if (joined) {  // all loads are in flight before the first addition
-            real other[held][quad];
-            CATENA_UNROLL
-            for (int j = 0; j < held; ++j)
-                load_quad<P.vector>(x, second, mine + j * stride, a.k, other[j]);
-            CATENA_UNROLL
-            for (int j = 0; j < held; ++j) join(value[j], other[j]);
-        }
-    }
-
-    real scale{1};
-    if constexpr (N == value_kind::rms_norm) {
-        real squares{0};
-        const auto add = [&](const real(&v)[quad]) {
-            CATENA_UNROLL
-            for (int i = 0; i < quad; ++i) squares = fma(v[i], v[i], squares);
-        };
+        if constexpr (norm) measure(v);
+        if constexpr (kept && !roomy) load_factors(mine_, f);
+        unsigned largest = 0;
         if constexpr (kept) {
-            CATENA_UNROLL
-            for (int j = 0; j < held; ++j) add(value[j]);
-        } else {
-            for (int at = mine; at < a.k; at += stride) {
-                real v[quad];
-                load_values(at, v);
-                add(v);
+            store_sum(mine_, v);
+            finish(mine_, v, f);
+            if constexpr (scaled::by_token)
+                if (scaled::wants_largest(a_)) largest = largest_of_row(magnitude(v));
+        } else if constexpr (scaled::by_token) {
+            if (scaled::wants_largest(a_)) {
+                for (int at = mine_; at < a_.k; at += stride) {
+                    load_finished(at, v, f);
+                    const unsigned here = magnitude(v);
+                    largest = here > largest ? here : largest;
+                }
+                largest = largest_of_row(largest);
             }
         }
-        squares = block_sum<P>(x, squares, partial);
-        scale = real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
+        scaled apart(a_, row_, largest);
+        if constexpr (kept) {
+            write(mine_, v, apart);
+        } else {
+            for (int first = 0; first < a_.k; first += stride) {  // whole warps: shuffles
+                load(first + mine_, v);
+                store_sum(first + mine_, v);
+                load_factors(first + mine_, f);
+                finish(first + mine_, v, f);
+                write(first + mine_, v, apart);
+            }
+        }
+        if constexpr (C.emits.has(format::int8_token))
+            if (a_.int8_sums != nullptr) store_int8_sum(apart.sum());
+        if (in_blocks::wanted(a_)) in_blocks(a_, row_).store_padding(x_, mine_ / quad, team);
     }
 
-    const auto store_16 = [&](void* to, const row_strides& nb, int at, const real(&v)[quad],
-                              auto narrow) {
-        std::uint16_t bits[quad];
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i) bits[i] = narrow(v[i]);
-        store_quad<P.vector>(x, row_at(static_cast<std::uint16_t*>(to), nb, place), at, a.k, bits);
-    };
-    const bool quantized =
-        a.q8_1 != nullptr || a.q8_1_mmq_d4 != nullptr || a.q8_1_mmq_ds4 != nullptr;
-    const activation_rows rows = quantized ? activation_rows::of(a, x.block()) : activation_rows{};
-    const auto finish = [&](int at, real(&v)[quad], const real(&w)[quad]) {
-        if (a.sum != nullptr) store_quad<P.vector>(x, row_at(a.sum, a.sum_at, place), at, a.k, v);
-        CATENA_UNROLL
-        for (int i = 0; i < quad; ++i) {
-            if constexpr (N == value_kind::rms_norm) v[i] = v[i] * scale;
-            if (a.weight != nullptr) v[i] = v[i] * w[i];
-        }
-        if (a.f32 != nullptr) store_quad<P.vector>(x, row_at(a.f32, a.f32_at, place), at, a.k, v);
-        if (a.f16 != nullptr) store_16(a.f16, a.f16_at, at, v, [](real r) { return to_half(r); });
-        if (a.bf16 != nullptr)
-            store_16(a.bf16, a.bf16_at, at, v, [](real r) { return to_bfloat16(r); });
-        if (quantized) {
-            const quantized_quad z = quantize(x, v);
-            if (at < a.k) rows.store(x, a, at / 32, z);
-        }
+    static constexpr int rows = rows_of_block(P);
+    static constexpr int team = P.threads / rows;  ///< threads of a row
+
+  private:
+    static constexpr bool kept = P.values > 0;
+    static constexpr int held = kept ? P.values / quad : 1;  // quads in registers
+    static constexpr bool roomy = kept && P.values <= 8;  // for what comes after the norm too
+    static constexpr int stride = team * quad;
+    static constexpr bool norm = is_norm(C.value);
+    using in_blocks = activation_rows<C.emits>;
+    using scaled = scaled_row<C.emits>;
+    using quads = real[held][quad];
+
+    /// What a row's values are times and plus, after the norm.
+    struct factors {
+        quads weight, bias, gate;
     };
 
-    if constexpr (kept) {
+    X& x_;
+    const row_args& a_;
+    const row_place place_;
+    const int row_;
+    const int mine_;           // the first element that the thread owns
+    float* const meeting_;  // where warps meet
+    int meetings_ = 0;
+    real mean_{0}, scale_{1};
+
+    /// Past the row values are zeros, from loading to writing: quantized blocks reach there.
+    CATENA_FN bool inside(int at, int j, int i) const { return at + j * stride + i < a_.k; }
+
+    CATENA_FN void load_row(const float* row, int at, quads& to) const {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) finish(mine + j * stride, value[j], weight[j]);
+        for (int j = 0; j < held; ++j) load_quad<P.vector>(x_, row, at + j * stride, a_.k, to[j]);
+    }
+    CATENA_FN void load_weight(int at, factors& f) const {
+        if (C.scale && a_.weight != nullptr) load_row(a_.weight, at, f.weight);
+    }
+    CATENA_FN void load_factors(int at, factors& f) const {
+        load_weight(at, f);
+        load_others(at, f);
+    }
+    CATENA_FN void load_others(int at, factors& f) const {
+        if (C.bias && a_.bias != nullptr) load_row(a_.bias, at, f.bias);
+        if (C.gate && a_.gate != nullptr) load_row(row_at(a_.gate, a_.gate_at, place_), at, f.gate);
+    }
+
+    /// x, joined by the residual or by its gate. All loads are in flight before the first addition.
+    CATENA_FN void load(int at, quads& v) const {
+        if constexpr (C.value == value_kind::glu) {
+            quads g;
+            load_row(row_at(a_.gate, a_.gate_at, place_), at, g);
+            if (a_.x != nullptr) {
+                load_row(row_at(a_.x, a_.x_at, place_), at, v);
+            } else {
+                CATENA_UNROLL
+                for (int j = 0; j < held; ++j)
+                    for (int i = 0; i < quad; ++i)
+                        v[j][i] = inside(at, j, i) ? real{1} : real{0};
+            }
+            gate_by(g, v);
+        } else {
+            load_row(row_at(a_.x, a_.x_at, place_), at, v);
+            if (!C.residual || a_.residual == nullptr) return;
+            quads other;
+            load_row(row_at(a_.residual, a_.residual_at, place_), at, other);
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j)
+                for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] + other[j][i];
+        }
+    }
+
+    CATENA_FN void gate_by(const quads& g, quads& v) const {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) {
+            const real_quad out = gated_quad(
+                a_.function, {{g[j][0], g[j][1], g[j][2], g[j][3]}},
+                {{v[j][0], v[j][1], v[j][2], v[j][3]}}, real{a_.alpha}, real{a_.limit});
+            for (int i = 0; i < quad; ++i) v[j][i] = out.v[i];
+        }
+    }
+
+    template <class T, class Combine>
+    CATENA_FN T over_row(T value, Combine combine) {
+        float* meeting = meeting_;
+        if constexpr (team > warp_size) meeting += meetings_++ * (team / warp_size);
+        return over_threads<team>(x_, value, meeting, combine);
+    }
+
+    /// The sum of `term` of every element of the row, each thread's in sequence.
+    template <class Term>
+    CATENA_FN real sum_of_row(quads& v, Term term) {
+        real sum{0};
+        const auto add = [&](int at) {
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j)
+                for (int i = 0; i < quad; ++i)
+                    sum = term(sum, v[j][i], inside(at, j, i));
+        };
+        if constexpr (kept) {
+            add(mine_);
+        } else {
+            for (int at = mine_; at < a_.k; at += stride) {
+                load(at, v);
+                add(at);
+            }
+        }
+        return over_row(sum, [](real a, real b) { return a + b; });
+    }
+
+    /// What the norm takes off its values and multiplies them with.
+    CATENA_FN void measure(quads& v) {
+        if constexpr (C.value == value_kind::layer_norm)
+            mean_ = sum_of_row(v, [](real sum, real e, bool) { return sum + e; }) /
+                    from_int(a_.k);
+        const real squares = sum_of_row(v, [this](real sum, real e, bool in_row) {
+            const real rest = centered(e, in_row);
+            return fma(rest, rest, sum);
+        });
+        if constexpr (C.value == value_kind::l2_norm) {
+            const real length = sqrt(squares);
+            scale_ = real{1} / (less(length, real{a_.eps}) ? real{a_.eps} : length);
+        } else {
+            scale_ = real{1} / sqrt(squares / from_int(a_.k) + real{a_.eps});
+        }
+    }
+
+    CATENA_FN real centered(real e, bool in_row) const {
+        if constexpr (C.value == value_kind::layer_norm) return in_row ? e - mean_ : real{0};
+        return e;
+    }
+
+    CATENA_FN void finish(int at, quads& v, const factors& f) const {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) {
+                real e = centered(v[j][i], inside(at, j, i));
+                if constexpr (norm) e = e * scale_;
+                if (C.scale && a_.weight != nullptr)
+                    e = e * (a_.one_plus_weight ? real{1} + f.weight[j][i] : f.weight[j][i]);
+                if (C.bias && a_.bias != nullptr) e = e + f.bias[j][i];
+                v[j][i] = e;
+            }
+        if (C.gate && a_.gate != nullptr) gate_by(f.gate, v);
+    }
+
+    CATENA_FN void load_finished(int at, quads& v, factors& f) const {
+        load(at, v);
+        load_factors(at, f);
+        finish(at, v, f);
+    }
+
+    CATENA_FN unsigned magnitude(const quads& v) const {
+        unsigned largest = 0;
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) {
+            const unsigned here = magnitude_of(v[j]);
+            largest = here > largest ? here : largest;
+        }
+        return largest;
+    }
+    CATENA_FN unsigned largest_of_row(unsigned mine) {
+        return over_row(mine, [](unsigned a, unsigned b) { return b > a ? b : a; });
+    }
+
+    CATENA_FN void store_int8_sum(int mine) {
+        const int sum = over_row(mine, [](int a, int b) { return a + b; });
+        if (mine_ == 0) x_.store(a_.int8_sums + row_, sum);
+    }
+
+    CATENA_FN void store_sum(int at, const quads& v) const {
+        if (!C.residual || a_.sum == nullptr) return;
+        float* to = row_at(a_.sum, a_.sum_at, place_);
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, to, at + j * stride, a_.k, v[j]);
+    }
+
+    /// One format after the other, so that the address of one is held at a time.
+    CATENA_FN void write(int at, const quads& v, scaled& apart) const {
+        if (C.emits.has(format::f32) && a_.f32 != nullptr) {
+            float* to = row_at(a_.f32, a_.f32_at, place_);
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, to, at + j * stride, a_.k, v[j]);
+        }
+        const auto write_16 = [&](void* tensor, const row_strides& nb, auto narrow) {
+            auto* to = row_at(static_cast<std::uint16_t*>(tensor), nb, place_);
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j)
+                store_quad<P.vector>(x_, to, at + j * stride, a_.k, v[j], narrow);
+        };
+        if (C.emits.has(format::f16) && a_.f16 != nullptr)
+            write_16(a_.f16, a_.f16_at, [](real r) { return to_half(r); });
+        if (C.emits.has(format::bf16) && a_.bf16 != nullptr)
+            write_16(a_.bf16, a_.bf16_at, [](real r) { return to_bfloat16(r); });
+        if (in_blocks::wanted(a_)) {
+            const in_blocks rows(a_, row_);
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j) rows.store(x_, at + j * stride, v[j]);
+        }
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) apart.store(x_, at + j * stride, v[j]);
+    }
+};
+
+/// The body. Grid: one block per rows_of_block(P) rows. Shared memory as kernel/layout.hpp says. `a`
+/// follows args.hpp; with values > 0, k <= values * the threads of a row; with vector, k is a
+/// multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
+template <class X, policy P, computation C>
+CATENA_FN void row_body(X& x, const row_args& a) {
+    using work = row_work<X, P, C>;
+    static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
+    static_assert(P.values % quad == 0 && P.values >= 0, "a thread owns whole quads");
+    static_assert(work::rows == 1 || work::team == warp_size,
+                  "rows that share a block have a warp each");
+    x.grid_trigger();
+    if constexpr (work::rows == 1) {
+        auto* meeting = x.template shared<float>(row_meetings * (P.threads / warp_size));
+        work(x, a, x.block(), x.thread(), meeting).run();
     } else {
-        for (int first = 0; first < a.k; first += stride) {  // whole warps: quantizing shuffles
-            const int at = first + mine;
-            real v[quad], w[quad] = {};
-            load_values(at, v);
-            if (a.weight != nullptr) load_quad<P.vector>(x, a.weight, at, a.k, w);
-            finish(at, v, w);
-        }
+        const int row = x.block() * work::rows + x.warp();
+        if (row < a.rows)
+            work(x, a, row, x.lane(), nullptr).run();
+        else
+            x.grid_wait();
     }
-    if (quantized) rows.store_padding(x, a);
 }
 
 }  // namespace catena::kernel

@@ -84,9 +84,13 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
                 if (s.reads != operand::residual || out.residual) return {};
                 out.residual = true;
                 break;
+            case stage_kind::layer_norm:
+            case stage_kind::l2_norm:
+                return {};
             case stage_kind::rms_norm:
             case stage_kind::glu:
                 if (out.value != value_kind::plain) return {};
+                if (s.kind == stage_kind::glu && s.reads != operand::gate) return {};
                 out.value =
                     s.kind == stage_kind::glu ? value_kind::glu : value_kind::rms_norm;
                 here = section::value;

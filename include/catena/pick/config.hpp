@@ -100,7 +100,10 @@ constexpr std::int32_t experts_of(const problem& p) {
 }
 
 constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t band) {
-    if (p.needs.kind == skeleton::row) return p.rows;
+    if (p.needs.kind == skeleton::row) {
+        const int rows = rows_of_block(r.numbers);
+        return (p.rows + rows - 1) / rows;
+    }
     const std::int64_t bands = bands_of(p, band);
     if (p.needs.kind == skeleton::matvec) return bands * (p.expert ? p.columns : 1);
     const int tile = r.numbers.columns;

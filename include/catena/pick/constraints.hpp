@@ -23,7 +23,8 @@ constexpr bool serves(const computation& row, const computation& needs) {
         return row.value == needs.value && row.scale == needs.scale &&
                row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
     return row.value == needs.value && (row.residual || !needs.residual) &&
-           (row.scale || !needs.scale) && row.emits.contains(needs.emits);
+           (row.scale || !needs.scale) && (row.bias || !needs.bias) &&
+           (row.gate || !needs.gate) && row.emits.contains(needs.emits);
 }
 
 namespace detail {
@@ -49,12 +50,28 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
     return {};
 }
 
+/// What a row's elements are a multiple of: those that are loaded together, or share a scale.
+constexpr std::int64_t row_unit(const policy& n, const problem& p) {
+    std::int64_t unit = n.vector ? 4 : 1;
+    for (int f = 1; p.needs.emits.bits >> f != 0; ++f) {
+        const auto id = static_cast<format>(f);
+        if (info(id).role != format_role::activation || !p.needs.emits.has(id)) continue;
+        const int own = scales_apart(id) ? info(id).block_elements : info(format::q8_1).block_elements;
+        unit = own > unit ? own : unit < 4 ? 4 : unit;
+    }
+    return unit;
+}
+
 constexpr rejection row_fits(const policy& n, const problem& p) {
-    const std::int64_t unit = p.quant_k > 0 ? info(format::q8_1).block_elements : n.vector ? 4 : 1;
-    for (const std::int64_t length : {p.k, p.quant_k})
-        if (length % unit != 0) return no(limit::divisibility, length, unit);
-    if (n.values > 0 && p.k > std::int64_t{n.threads} * n.values)
-        return no(limit::held_values, p.k, std::int64_t{n.threads} * n.values);
+    const std::int64_t unit = row_unit(n, p);
+    if (p.k % unit != 0) return no(limit::divisibility, p.k, unit);
+    const int block = info(format::q8_1).block_elements;
+    if (p.quant_k % block != 0) return no(limit::divisibility, p.quant_k, block);
+    const std::int64_t shorter = p.k < p.quant_k ? p.k : p.quant_k;  // d2s6: 64 share a scale
+    if (p.needs.emits.has(format::q8_1_mmq_d2s6) && p.k != p.quant_k && shorter % 64 != 0)
+        return no(limit::divisibility, shorter, 64);
+    const std::int64_t holds = std::int64_t{n.threads / rows_of_block(n)} * n.values;
+    if (n.values > 0 && p.k > holds) return no(limit::held_values, p.k, holds);
     const int aligned = n.vector ? 16 : 4;
     if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
     return {};

@@ -25,15 +25,24 @@ constexpr double share_in_flight(double bytes, const arch& a) {
     return bytes < enough ? bytes / enough : 1.0;
 }
 
+/// How often x is read where registers do not keep it: for each sum over the row, for the scale of
+/// a row, to write.
+constexpr int row_passes(const computation& c) {
+    const bool scales = c.emits.has(format::int8_token) || c.emits.has(format::fp8_token);
+    return 1 + (is_norm(c.value) ? 1 : 0) + (c.value == value_kind::layer_norm ? 1 : 0) +
+           (scales ? 1 : 0);
+}
+
 constexpr double row_us(const row& r, const problem& p, const arch& a, int per_sm) {
     const policy& n = r.numbers;
-    const std::int64_t resident = std::int64_t{a.sms} * per_sm;
+    const int rows = rows_of_block(n), team = n.threads / rows;
+    const std::int64_t resident = std::int64_t{a.sms} * per_sm * rows;
     const std::int64_t at_once = p.rows < resident ? p.rows : resident;
     const std::int64_t waves = (p.rows + resident - 1) / resident;
-    const double per_thread = static_cast<double>((p.k + n.threads - 1) / n.threads);
-    const double passes = n.values == 0 && p.needs.value == value_kind::rms_norm ? 2 : 1;
+    const double per_thread = static_cast<double>((p.k + team - 1) / team);
+    const double passes = n.values == 0 ? row_passes(p.needs) : 1;
     const double block = passes * per_thread * (n.vector ? vector_value_us : row_value_us) +
-                         warp_sum_us * (n.threads / warp_size) + passes * memory_latency_us;
+                         warp_sum_us * (team / warp_size) + passes * memory_latency_us;
     const double bytes =
         static_cast<double>(bytes_of(p)) + (passes - 1) * 4 * static_cast<double>(p.rows * p.k);
     const double memory =

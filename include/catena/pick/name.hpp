@@ -37,6 +37,8 @@ inline std::string chain_part(const computation& c) {
     if (c.residual) add("add");
     if (c.value != value_kind::plain) add(name(c.value));
     if (c.scale) add("mul");
+    if (c.bias) add("bias");
+    if (c.gate) add("gate");
     if (c.kind != skeleton::row) add(c.kind == skeleton::matvec ? "mul_mat" : "mul_mat_tiles");
     return out.empty() ? "quantize" : out;
 }
@@ -62,6 +64,7 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     number("t", p.threads);
     if (p.min_blocks != 1) number("_m", p.min_blocks);
     if (kind == skeleton::row) {
+        if (p.rows != 0) number("_r", p.rows);
         number("_v", p.values);
         return out.append(p.vector ? "_vec" : "");
     }

@@ -36,7 +36,8 @@ struct policy {
     int threads = 0;     ///< of a block
     int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
     int values = 0;      ///< row: values a thread keeps in registers; 0: reads x twice, any k
-    int rows = 0;        ///< matvec: weight rows a warp works on at once
+    int rows = 0;        ///< matvec: weight rows a warp works on at once; row: rows of a block, a
+                         ///< warp each; 0: one, by all of its threads
     int columns = 0;     ///< matvec: columns it can serve
     int piece = 0;       ///< matvec: values of each of those rows in a stage, a multiple of 256
     int stages = 0;      ///< matvec: stages of the weight stream of a warp

@@ -59,13 +59,17 @@ constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b)
 constexpr std::int64_t bytes_of(const problem& p) {
     if (p.needs.kind == skeleton::row) {
         const std::int64_t values = p.rows * p.k;
-        const int reads = 1 + (p.needs.residual ? 1 : 0) + (p.needs.value == value_kind::glu ? 1 : 0);
+        const bool gated = p.needs.value == value_kind::glu || p.needs.gate;
+        const int reads = 1 + (p.needs.residual ? 1 : 0) + (gated ? 1 : 0);
         std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
-        if (p.needs.scale) bytes += 4 * p.k;
-        for (const format f : {format::f32, format::f16, format::bf16})
-            if (p.needs.emits.has(f)) bytes += row_bytes(f, values);
-        for (const format f : {format::q8_1, format::q8_1_mmq_d4, format::q8_1_mmq_ds4})
-            if (p.needs.emits.has(f)) bytes += values / p.quant_k * q8_1_row_bytes(p.quant_k);
+        bytes += 4 * p.k * ((p.needs.scale ? 1 : 0) + (p.needs.bias ? 1 : 0));
+        for (int f = 1; p.needs.emits.bits >> f != 0; ++f) {
+            const auto id = static_cast<format>(f);
+            if (!p.needs.emits.has(id)) continue;
+            const bool padded = info(id).role == format_role::activation && !scales_apart(id);
+            bytes += padded ? values / p.quant_k * q8_1_row_bytes(p.quant_k)
+                            : row_bytes(id, values) + scale_bytes(id, p.k) * p.rows;
+        }
         return bytes;
     }
     std::int64_t bytes = (p.expert ? p.tokens : p.columns) * q8_1_row_bytes(p.k);

@@ -261,6 +261,8 @@ class plan_builder {
                     })->node;
                 break;
             case value_kind::rms_norm:
+            case value_kind::layer_norm:
+            case value_kind::l2_norm:
                 if (m.add >= 0) node(m.add, !m.sum_needed, 0);
                 node(m.norm, m.mul >= 0 || !m.f32_needed, m.add >= 0 ? 1u : 0u);
                 if (m.mul >= 0)

@@ -41,7 +41,7 @@ struct add_op : add_stage {
             return Before.to(place::summed);
         } else {
             static_assert(Before.at == place::normed || Before.at == place::scaled,
-                          "catena: add(bias) shifts a normed value: put it right after rms_norm or "
+                          "catena: add(bias) shifts a normed value: put it right after the norm or "
                           "mul(weight)");
             return Before.to(place::biased);
         }

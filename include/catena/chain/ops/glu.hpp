@@ -1,5 +1,6 @@
-// glu: x gated by a function of another tensor, f(gate) * x. The function is an operand of the
-// launch, so one chain stands for SwiGLU, GeGLU, x * sigmoid(gate) and their like.
+// glu: x, or what a norm made of it, gated by a function of another tensor: f(gate) * value. act:
+// f(x) alone. The function is an operand of the launch, so one chain stands for SwiGLU, GeGLU,
+// x * sigmoid(gate), squared ReLU and their like.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -9,32 +10,53 @@
 
 namespace catena::chain {
 
-struct glu_op {
+struct glu_stage {
     static constexpr bool is_op = true;
     static constexpr stage_kind kind = stage_kind::glu;
-    static constexpr stage lowered = {.kind = kind, .reads = operand::gate};
 
-    static void apply(evaluation& e, const stage&) {
-        expect_elements("gate", e.in.gate, e.in.k * e.in.rows);
+    static void apply(evaluation& e, const stage& s) {
+        const bool alone = s.reads != operand::gate;
+        if (!alone) expect_elements("gate", e.in.gate, e.in.k * e.in.rows);
         for (std::size_t i = 0; i < e.value.size(); ++i)
-            e.value[i] = gated(e.in.gated_by, e.in.gate[i], e.value[i]);
+            e.value[i] = gated(e.in.gated_by, alone ? e.value[i] : e.in.gate[i],
+                               alone ? 1 : e.value[i]);
     }
 
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.read = n.k * n.rows * 4, .operations = gate_operations * n.k * n.rows};
+    static constexpr work count(const stage& s, const sizes& n) {
+        return {.read = s.reads == operand::gate ? n.k * n.rows * 4 : 0,
+                .operations = gate_operations * n.k * n.rows};
     }
+};
+
+struct glu_op : glu_stage {
+    static constexpr stage lowered = {.kind = kind, .reads = operand::gate};
 
     static constexpr void spell(text& out) { out << "glu"; }
 
     template <flow Before>
     static constexpr flow after() {
+        static_assert(Before.at == place::start ||
+                          (Before.at >= place::normed && Before.at < place::gated),
+                      "catena: glu makes the value of a chain from x and the gate, or gates a norm: "
+                      "put it first, or right behind the norm, mul(weight) or add(bias)");
+        return Before.to(place::gated);
+    }
+};
+
+struct act_op : glu_stage {
+    static constexpr stage lowered = {.kind = kind};
+
+    static constexpr void spell(text& out) { out << "act"; }
+
+    template <flow Before>
+    static constexpr flow after() {
         static_assert(Before.at == place::start,
-                      "catena: glu makes the value of a chain from x and the gate: put it first, "
-                      "in place of add(residual) and rms_norm");
+                      "catena: act makes the value of a chain from x: put it first");
         return Before.to(place::gated);
     }
 };
 
 inline constexpr glu_op glu{};
+inline constexpr act_op act{};
 
 }  // namespace catena::chain

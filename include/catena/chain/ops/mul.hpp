@@ -1,5 +1,6 @@
-// mul(weight): the elementwise weight of a norm, shared by all rows. mul(scale): a number for each
-// matrix of a group, a part of its epilogue.
+// mul(weight): the elementwise weight of a norm, shared by all rows. mul(one_plus_weight): the same
+// where the weight is stored less 1. mul(scale): a number for each matrix of a group, a part of its
+// epilogue.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -14,14 +15,16 @@ struct mul_stage {
     static constexpr bool is_op = true;
     static constexpr stage_kind kind = stage_kind::mul;
 
-    static void apply(evaluation& e, const stage&) {
+    static void apply(evaluation& e, const stage& s) {
         expect_elements("weight", e.in.weight, e.in.k);
+        const double more = s.reads == operand::one_plus_weight ? 1 : 0;
         for (std::size_t i = 0; i < e.value.size(); ++i)
-            e.value[i] *= e.in.weight[i % e.in.weight.size()];
+            e.value[i] *= more + e.in.weight[i % e.in.weight.size()];
     }
 
-    static constexpr work count(const stage&, const sizes& n) {
-        return {.read = n.k * 4, .operations = n.k * n.rows};
+    static constexpr work count(const stage& s, const sizes& n) {
+        const std::int64_t each = s.reads == operand::one_plus_weight ? 2 : 1;
+        return {.read = n.k * 4, .operations = each * n.k * n.rows};
     }
 };
 
@@ -38,15 +41,19 @@ struct mul_op : mul_stage {
                       "epilogue<mul(scale)> behind the group");
         static_assert(
             Before.at == place::normed || Reads == operand::scale,
-            "catena: mul(weight) scales the result of a norm: put it right after rms_norm");
+            "catena: mul(weight) scales the result of a norm: put it right after rms_norm, "
+            "layer_norm or l2_norm");
         return Before.to(place::scaled);
     }
 };
 
 template <class Operand>
 constexpr auto mul(Operand) {
-    static_assert(is_operand<Operand, operand::weight> || is_operand<Operand, operand::scale>,
-                  "catena: mul takes weight, or scale in an epilogue: write mul(weight)");
+    static_assert(is_operand<Operand, operand::weight> ||
+                      is_operand<Operand, operand::one_plus_weight> ||
+                      is_operand<Operand, operand::scale>,
+                  "catena: mul takes weight or one_plus_weight, or scale in an epilogue: write "
+                  "mul(weight)");
     return mul_op<Operand::which>{};
 }
 

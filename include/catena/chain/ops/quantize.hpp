@@ -26,7 +26,8 @@ struct quantize_stage {
         for (int f = 1; f < format_count; ++f) {
             const auto id = static_cast<format>(f);
             if (s.formats.has(id))
-                total.written += row_bytes(id, stored_elements(id, n.k)) * n.rows;
+                total.written +=
+                    (row_bytes(id, stored_elements(id, n.k)) + scale_bytes(id, n.k)) * n.rows;
         }
         return total;
     }
@@ -54,7 +55,9 @@ struct quantize_op : quantize_stage {
                       "catena: quantize<F...> names a format twice: remove one");
         static_assert(Before.at < place::quantized,
                       "catena: a chain has one quantize<F...>: name all its formats in it");
-        return Before.to(place::quantized);
+        flow next = Before.to(place::quantized);
+        next.engine_reads = (scales_apart(Fs) && ...);
+        return next;
     }
 };
 

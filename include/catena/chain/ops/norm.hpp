@@ -1,0 +1,68 @@
+// The norms of a row: rms_norm is value / sqrt(mean(value^2) + eps), layer_norm the same of value -
+// mean(value), l2_norm value / max(sqrt(sum(value^2)), eps).
+#pragma once
+
+#include "catena/chain/evaluation.hpp"
+#include "catena/chain/flow.hpp"
+#include "catena/chain/text.hpp"
+#include "catena/chain/work.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace catena::chain {
+
+template <stage_kind Kind>
+struct norm_op {
+    static constexpr bool is_op = true;
+    static constexpr stage_kind kind = Kind;
+    static constexpr stage lowered = {.kind = kind};
+
+    static void apply(evaluation& e, const stage&) {
+        e.at_sum = false;
+        const auto k = static_cast<std::size_t>(e.in.k);
+        for (std::size_t at = 0; at < e.value.size(); at += k) {
+            const auto row = std::span(e.value).subspan(at, k);
+            if (kind == stage_kind::layer_norm) {
+                double mean = 0;
+                for (const double v : row) mean += v / static_cast<double>(k);
+                for (double& v : row) v -= mean;
+            }
+            double squares = 0;
+            for (const double v : row) squares += v * v;
+            const double length = kind == stage_kind::l2_norm
+                                      ? std::max(std::sqrt(squares), e.in.eps)
+                                      : std::sqrt(squares / static_cast<double>(k) + e.in.eps);
+            for (double& v : row) v /= length;
+        }
+    }
+
+    static constexpr work count(const stage&, const sizes& n) {
+        // An fma for the sum of squares, a product for the scale; a sum and a difference more.
+        return {.operations = (kind == stage_kind::layer_norm ? 5 : 3) * n.k * n.rows};
+    }
+
+    static constexpr void spell(text& out) {
+        out << (kind == stage_kind::rms_norm     ? "rms_norm"
+                : kind == stage_kind::layer_norm ? "layer_norm"
+                                                 : "l2_norm");
+    }
+
+    template <flow Before>
+    static constexpr flow after() {
+        static_assert(Before.at != place::gated,
+                      "catena: a norm and glu each make the value of a chain: put glu behind the "
+                      "norm to gate it, or write two chains");
+        static_assert(Before.at < place::normed || Before.at == place::gated,
+                      "catena: a norm comes once, before mul(weight), add(bias), emit<F> and "
+                      "quantize<F>: move it forward or remove it");
+        return Before.to(place::normed);
+    }
+};
+
+inline constexpr norm_op<stage_kind::rms_norm> rms_norm{};
+inline constexpr norm_op<stage_kind::layer_norm> layer_norm{};
+inline constexpr norm_op<stage_kind::l2_norm> l2_norm{};
+
+}  // namespace catena::chain

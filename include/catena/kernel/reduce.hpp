@@ -1,0 +1,48 @@
+// What the threads of a row make of a value that each of them has: a tree in each warp, then the
+// warps in their order. Every thread gets the result, to the same bits.
+#pragma once
+
+#include "catena/exec/real.hpp"
+#include "catena/kernel/layout.hpp"
+
+namespace catena::kernel {
+
+namespace detail {
+
+CATENA_FN real as_real(real v) { return v; }
+CATENA_FN real as_real(unsigned v) { return from_bits(v); }
+CATENA_FN real as_real(int v) { return from_bits(static_cast<unsigned>(v)); }
+CATENA_FN void put(real& to, real v) { to = v; }
+CATENA_FN void put(unsigned& to, real v) { to = bits_of(v); }
+CATENA_FN void put(int& to, real v) { to = static_cast<int>(bits_of(v)); }
+
+}  // namespace detail
+
+/// `Threads`: a warp, or a whole block, whose warps meet in `meeting`: a float each, of this call
+/// alone.
+template <int Threads, class X, class T, class Combine>
+CATENA_FN T over_threads(X& x, T value, float* meeting, Combine combine) {
+    CATENA_UNROLL
+    for (int mask = warp_size / 2; mask > 0; mask /= 2)
+        value = combine(value, x.shuffle_xor(value, mask));
+    if constexpr (Threads > warp_size) {
+        if (x.lane() == 0) x.store(meeting + x.warp(), detail::as_real(value));
+        x.sync();
+        detail::put(value, x.load(meeting));
+        CATENA_UNROLL
+        for (int w = 1; w < Threads / warp_size; ++w) {
+            T other;
+            detail::put(other, x.load(meeting + w));
+            value = combine(value, other);
+        }
+    }
+    return value;
+}
+
+/// The sum of every thread's `value`.
+template <policy P, class X>
+CATENA_FN real block_sum(X& x, real value, float* partial) {
+    return over_threads<P.threads>(x, value, partial, [](real a, real b) { return a + b; });
+}
+
+}  // namespace catena::kernel

@@ -1,0 +1,88 @@
+// Everything that the row skeleton can make of a row, whether or not a table has it: each norm with
+// all that may stand around it, every format, rows that share a block.
+#include "host_machine.hpp"
+#include "row_case.hpp"
+#include "sweep.hpp"
+
+#include "catena/instances/host_instance.hpp"
+#include "catena/pick/name.hpp"
+#include "catena_test/catch.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr format_set plain = format_set::of(format::f32) | format::f16 | format::bf16;
+constexpr format_set for_ggml = plain | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 |
+                                format::q8_1_mmq_d2s6;
+constexpr format_set for_engines = plain | format::int8_token | format::fp8_tensor |
+                                   format::fp8_token | format::fp8_group | format::mxfp8_rows |
+                                   format::mxfp4_rows | format::nvfp4_rows;
+
+constexpr computation norm_of(value_kind value, format_set emits) {
+    return {.value = value,
+            .residual = true,
+            .scale = true,
+            .bias = true,
+            .gate = true,
+            .emits = emits};
+}
+
+constexpr policy usual{.threads = 128, .values = 8, .vector = true};
+constexpr policy any{.threads = 64};
+constexpr policy long_rows{.threads = 64, .vector = true};
+constexpr policy short_rows{.threads = 128, .values = 8, .rows = 4, .vector = true};
+constexpr policy shared_and_long{.threads = 96, .rows = 3};
+
+template <computation C, policy P>
+void stands_every_case() {
+    const instance on = on_host(C, P, reinterpret_cast<const void*>(&instances::run_on_host<C, P>),
+                                row_name(C, P, "test"));
+    INFO(row_name(C, P, "test"));
+    const auto cases = row_cases(C, P);
+    REQUIRE(!cases.empty());
+    for (const row_case& c : cases) {
+        INFO(c.what);
+        check(on, c, run(on, c));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("Every norm, with all that may stand around it, in every format of ggml") {
+    stands_every_case<norm_of(value_kind::rms_norm, for_ggml), usual>();
+    stands_every_case<norm_of(value_kind::layer_norm, for_ggml), usual>();
+    stands_every_case<norm_of(value_kind::l2_norm, for_ggml), usual>();
+    stands_every_case<norm_of(value_kind::layer_norm, for_ggml), any>();
+}
+
+TEST_CASE("Every format of other engines, and a row without anything else") {
+    stands_every_case<norm_of(value_kind::rms_norm, for_engines), usual>();
+    stands_every_case<norm_of(value_kind::layer_norm, for_engines), any>();
+    stands_every_case<norm_of(value_kind::l2_norm, for_engines), long_rows>();
+    stands_every_case<computation{.emits = for_engines}, usual>();
+    stands_every_case<computation{.emits = for_engines}, any>();
+    stands_every_case<computation{.value = value_kind::glu, .emits = for_engines}, long_rows>();
+    stands_every_case<computation{.emits = format_set::of(format::q8_1_mmq_d2s6)}, usual>();
+}
+
+TEST_CASE("Rows that share a block, a warp each") {
+    stands_every_case<norm_of(value_kind::rms_norm, for_ggml), short_rows>();
+    stands_every_case<norm_of(value_kind::layer_norm, for_engines), short_rows>();
+    stands_every_case<computation{.value = value_kind::glu, .emits = for_ggml}, short_rows>();
+    stands_every_case<norm_of(value_kind::rms_norm, for_engines), shared_and_long>();
+}
+
+TEST_CASE("A warp's row has the bits of a block of one warp") {
+    static constexpr computation norm = norm_of(value_kind::rms_norm, for_ggml);
+    constexpr policy lone{.threads = 32, .values = 8, .vector = true};
+    CHECK(order_of(norm, lone) == order_of(norm, short_rows));
+    const auto outputs = [](const void* kernel, const policy& numbers) {
+        const instance on = on_host(norm, numbers, kernel, "");
+        return run(on, {.what = "", .k = 224, .n1 = 7, .emits = for_ggml, .scale = true});
+    };
+    CHECK(outputs(reinterpret_cast<const void*>(&instances::run_on_host<norm, lone>), lone) ==
+          outputs(reinterpret_cast<const void*>(&instances::run_on_host<norm, short_rows>),
+                  short_rows));
+}
