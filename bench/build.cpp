@@ -2,6 +2,7 @@
 // file by file. The budgets are in docs/performance.md.
 #include "expand.hpp"
 #include "nvcc.hpp"
+#include "tuning.hpp"
 
 #include "catena/pick/name.hpp"
 
@@ -31,7 +32,8 @@ struct file_cost {
 /// The files of an arch's set, in the order of its rows.
 std::vector<file_cost> files_of(const arch& target) {
     std::vector<file_cost> files;
-    for (const instance_set& set : expand(computations_of(catalogue_chains()), {})) {
+    const tunings measured = read_tunings(CATENA_SOURCE_DIR);
+    for (const instance_set& set : expand(computations_of(catalogue_chains()), {}, measured)) {
         if (set.target != &target) continue;
         for (const row& r : set.rows) {
             const std::string f = family(r.computes);

@@ -2,6 +2,7 @@
 
 #include "catalogue.hpp"
 #include "policies.hpp"
+#include "tuning.hpp"
 
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/name.hpp"
@@ -50,16 +51,17 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
 }
 
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const registers_by_name& registers) {
+                                 const registers_by_name& registers, const tunings& measured) {
     std::vector<instance_set> sets;
     for (const arch& target : arch_registry) {
-        instance_set set = {.target = &target, .rows = {}};
+        instance_set set = {.target = &target, .rows = {}, .medians = {}};
         for (const computation& c : computations)
-            for (row r : rows_for(target, c)) {
+            for (row r : tuned_rows(target, rows_for(target, c), measured)) {
                 const auto known = registers.find(row_name(r, target.name));
                 if (known != registers.end()) r.registers = known->second;
                 set.rows.push_back(r);
             }
+        set.medians = medians_of(set, measured);
         sets.push_back(std::move(set));
     }
     return sets;

@@ -4,15 +4,20 @@
 #include "catena/pick/row.hpp"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace catena::generator {
 
+struct tuning;
+using tunings = std::map<std::string, std::shared_ptr<const tuning>>;  ///< by arch, see tuning.hpp
+
 /// The rows of one arch. Rows of one family stand together: they are compiled in one file.
 struct instance_set {
     const arch* target = nullptr;
     std::vector<row> rows;
+    std::vector<measurement> medians;  ///< of its rows, ordered by problem
 };
 
 /// Registers of a thread by row name, as ptxas reported them.
@@ -25,9 +30,9 @@ std::vector<lowered_chain> catalogue_chains();
 /// switching parts off. Throws where no skeleton computes a chain.
 std::vector<computation> computations_of(const std::vector<lowered_chain>& chains);
 
-/// Every arch of the registry.
+/// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const registers_by_name& registers);
+                                 const registers_by_name& registers, const tunings& measured = {});
 
 /// Is the row run and compiled by every build? All of the host and of sm_90; of every other arch the
 /// row skeleton and one weight format, for the bodies are the same and only the policies differ.

@@ -2,6 +2,7 @@
 #include "files.hpp"
 #include "registers.hpp"
 #include "render.hpp"
+#include "tuning.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -15,11 +16,12 @@ using namespace catena::generator;
 
 /// Takes over what ptxas reported. A log need not cover every arch or row.
 registers_by_name record_registers(const std::filesystem::path& root, const std::string& log) {
+    const tunings tuned = read_tunings(root);
     const std::vector<compiled_kernel> kernels = parse_ptxas(read_text(log));
     if (kernels.empty())
         throw std::runtime_error(log + " names no kernel: give the output of nvcc -Xptxas -v");
     registers_by_name known = read_registers(root);
-    for (const instance_set& set : expand(computations_of(catalogue_chains()), {})) {
+    for (const instance_set& set : expand(computations_of(catalogue_chains()), {}, tuned)) {
         const registers_by_name measured = registers_of(set, kernels);
         if (measured.empty()) continue;
         for (const auto& [name, registers] : measured) known[name] = registers;
@@ -47,8 +49,9 @@ int main(int argc, char** argv) try {
     const registers_by_name registers =
         log.empty() ? read_registers(root) : record_registers(root, log);
     const std::vector<catena::lowered_chain> chains = catalogue_chains();
+    const tunings measured = read_tunings(root);
     const std::vector<rendered_file> files =
-        render(chains, expand(computations_of(chains), registers));
+        render(chains, expand(computations_of(chains), registers, measured));
     const std::vector<difference> found = check ? compare(files, root) : update(files, root);
     for (const difference& d : found) std::printf("%s\n", sentence(d).c_str());
     if (check && !found.empty()) std::printf("to mend it: generate --root %s\n", root.c_str());

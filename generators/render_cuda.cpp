@@ -51,6 +51,21 @@ rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
     return {folder(set) + f.name + ".cu", out};
 }
 
+std::string medians_data(const instance_set& set) {
+    if (set.medians.empty()) return "";
+    std::string out = "namespace {\n\nconstexpr measurement medians[] = {\n";
+    for (const measurement& m : set.medians)
+        out += "    {" + std::to_string(m.problem) + "u, " + std::to_string(m.row) + ", " +
+               std::to_string(m.median_us) + "f, " + std::to_string(m.spread) + "f},\n";
+    return out + "};\n\n}  // namespace\n\n";
+}
+
+std::string medians_code(const instance_set& set) {
+    if (set.medians.empty()) return "";
+    return "    t.measured = medians;\n    t.measured_count = " +
+           std::to_string(set.medians.size()) + ";\n";
+}
+
 rendered_file table_cpp(const instance_set& set) {
     const std::string name = set.target->name;
     const std::vector<family_rows> all = families(set.rows);
@@ -59,13 +74,13 @@ rendered_file table_cpp(const instance_set& set) {
                       "#if CATENA_WITH_CUDA\n#include \"catena/instances/gather.hpp\"\n"
                       "#include \"catena/launch/cuda.cuh\"\n#endif\n\n"
                       "namespace catena::instances {\n\n" +
-                      table_data() + "#if CATENA_WITH_CUDA\n";
+                      table_data() + medians_data(set) + "#if CATENA_WITH_CUDA\n";
     for (const family_rows& f : all)
         out += "namespace " + family_namespace(set, f) + " { extern const void* const kernels[" +
                std::to_string(f.rows.size()) + "]; }\n";
     out += "#endif\n\ntable " + name + "() {\n    table t;\n    t.target = arch_named(\"" + name +
            "\");\n    t.rows = rows;\n    t.row_count = " + std::to_string(set.rows.size()) +
-           ";\n    t.chains = chains;\n    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
+           ";\n" + medians_code(set) + "    t.chains = chains;\n    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
            "#if CATENA_WITH_CUDA\n    static const auto kernels = gather(";
     for (std::size_t i = 0; i < all.size(); ++i)
         out +=

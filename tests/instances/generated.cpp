@@ -2,6 +2,7 @@
 #include "files.hpp"
 #include "registers.hpp"
 #include "render.hpp"
+#include "tuning.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -14,7 +15,9 @@ namespace {
 
 std::vector<rendered_file> rendered() {
     const std::vector<catena::lowered_chain> chains = catalogue_chains();
-    return render(chains, expand(computations_of(chains), read_registers(CATENA_SOURCE_DIR)));
+    const tunings measured = read_tunings(CATENA_SOURCE_DIR);
+    return render(chains,
+                  expand(computations_of(chains), read_registers(CATENA_SOURCE_DIR), measured));
 }
 
 }  // namespace

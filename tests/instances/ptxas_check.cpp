@@ -5,6 +5,7 @@
 #include "nvcc.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
+#include "tuning.hpp"
 
 #include "catena/pick/name.hpp"
 
@@ -45,10 +46,11 @@ int main(int argc, char** argv) try {
     const bool whole = families.count("all") != 0;
 
     const registers_by_name known = read_registers(CATENA_SOURCE_DIR);
+    const tunings measured = read_tunings(CATENA_SOURCE_DIR);
     std::string log, complaints;
     std::set<std::string> compiled;
     bool off_record = false;
-    for (const instance_set& set : expand(computations_of(catalogue_chains()), {})) {
+    for (const instance_set& set : expand(computations_of(catalogue_chains()), {}, measured)) {
         if (set.target != target) continue;
         for (const row& r : set.rows) {
             const std::string f = family(r.computes);

@@ -1,0 +1,145 @@
+// Policies, computations and problems as JSON objects: every field by its name, those at their
+// defaults left out. Each struct is taken apart whole, so that a new field does not compile until
+// it has a name here.
+#pragma once
+
+#include "catena/pick/name.hpp"
+#include "catena/pick/problem.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace catena::generator {
+
+using json = nlohmann::ordered_json;
+
+inline constexpr const char* epilogue_names[] = {"scale", "bias", "glu", "residual", "quantize"};
+
+template <class Visit>
+void each_field(policy& p, const Visit& visit) {
+    auto& [threads, min_blocks, values, rows, columns, piece, stages, copy, activation, product,
+           placement, vector] = p;
+    visit("threads", threads), visit("min_blocks", min_blocks), visit("values", values);
+    visit("rows", rows), visit("columns", columns), visit("piece", piece);
+    visit("stages", stages), visit("copy", copy), visit("activation", activation);
+    visit("product", product), visit("placement", placement), visit("vector", vector);
+}
+
+template <class Visit>
+void each_field(computation& c, const Visit& visit) {
+    auto& [kind, value, residual, scale, emits, activation, weights, epilogue] = c;
+    visit("kind", kind), visit("value", value), visit("residual", residual);
+    visit("scale", scale), visit("emits", emits), visit("activation", activation);
+    visit("weights", weights), visit("epilogue", epilogue);
+}
+
+template <class Visit>
+void each_field(problem_member& m, const Visit& visit) {
+    auto& [type, rows, experts, epilogue, written] = m;
+    visit("type", type), visit("rows", rows), visit("experts", experts);
+    visit("epilogue", epilogue), visit("written", written);
+}
+
+/// All but the members.
+template <class Visit>
+void each_field(problem& p, const Visit& visit) {
+    auto& [needs, sum, expert, k, rows, quant_k, columns, tokens, alignment, count, member] = p;
+    visit("needs", needs), visit("sum", sum), visit("expert", expert), visit("k", k);
+    visit("rows", rows), visit("quant_k", quant_k), visit("columns", columns);
+    visit("tokens", tokens), visit("alignment", alignment);
+    (void)count, (void)member;
+}
+
+namespace fields {
+
+template <class T>
+concept structure = std::is_same_v<T, policy> || std::is_same_v<T, computation> ||
+                    std::is_same_v<T, problem> || std::is_same_v<T, problem_member>;
+
+template <class E>
+E enumerator(const std::string& text, int count) {
+    for (int i = 0; i < count; ++i)
+        if (text == name(static_cast<E>(i))) return static_cast<E>(i);
+    throw std::runtime_error("'" + text + "' is not the name of anything expected here");
+}
+
+}  // namespace fields
+
+template <class T>
+json to_json_value(T value) {
+    if constexpr (std::is_same_v<T, format_set>) {
+        json list = json::array();
+        for (int f = 1; f < format_count; ++f)
+            if (value.has(static_cast<format>(f))) list.push_back(name(static_cast<format>(f)));
+        return list;
+    } else if constexpr (std::is_same_v<T, epilogue_set>) {
+        json list = json::array();
+        for (unsigned i = 0; i < std::size(epilogue_names); ++i)
+            if (value.bits >> i & 1u) list.push_back(epilogue_names[i]);
+        return list;
+    } else if constexpr (std::is_enum_v<T>) {
+        return name(value);
+    } else if constexpr (fields::structure<T>) {
+        json out = json::object();
+        T defaults;
+        each_field(value, [&](const char* key, auto& field) {
+            each_field(defaults, [&](const char* other, auto& usual) {
+                if constexpr (std::is_same_v<decltype(field), decltype(usual)>)
+                    if (std::string(key) == other && !(field == usual))
+                        out[key] = to_json_value(field);
+            });
+        });
+        if constexpr (std::is_same_v<T, problem>)
+            for (int i = 0; i < value.member_count; ++i)
+                out["members"].push_back(to_json_value(value.member[i]));
+        return out;
+    } else {
+        return value;
+    }
+}
+
+/// The reverse. Throws std::runtime_error on a field that there is not, or a value of another kind.
+template <class T>
+T from_json_value(const json& j) {
+    if constexpr (std::is_same_v<T, format_set>) {
+        format_set out;
+        for (const json& one : j) out = out | fields::enumerator<format>(one, format_count);
+        return out;
+    } else if constexpr (std::is_same_v<T, epilogue_set>) {
+        epilogue_set out;
+        for (const json& one : j)
+            for (unsigned i = 0; i < std::size(epilogue_names); ++i)
+                if (one == epilogue_names[i]) out = out | static_cast<epilogue_part>(i);
+        return out;
+    } else if constexpr (std::is_same_v<T, format>) {
+        return fields::enumerator<T>(j, format_count);
+    } else if constexpr (std::is_enum_v<T>) {
+        return fields::enumerator<T>(j, 3);
+    } else if constexpr (fields::structure<T>) {
+        T out;
+        std::size_t taken = 0;
+        each_field(out, [&](const char* key, auto& field) {
+            if (!j.contains(key)) return;
+            field = from_json_value<std::remove_reference_t<decltype(field)>>(j[key]);
+            ++taken;
+        });
+        if constexpr (std::is_same_v<T, problem>)
+            if (j.contains("members")) {
+                ++taken;
+                if (j["members"].size() > max_members)
+                    throw std::runtime_error("a problem has more members than a launch");
+                for (const json& m : j["members"])
+                    out.member[out.member_count++] = from_json_value<problem_member>(m);
+            }
+        if (taken != j.size())
+            throw std::runtime_error("there are fields that are not known: " + j.dump());
+        return out;
+    } else {
+        return j.get<T>();
+    }
+}
+
+}  // namespace catena::generator

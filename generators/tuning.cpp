@@ -1,0 +1,222 @@
+#include "tuning.hpp"
+
+#include "fields.hpp"
+#include "files.hpp"
+#include "policies.hpp"
+#include "simplicity.hpp"
+
+#include "catena/pick/measured.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace catena::generator {
+
+namespace {
+
+json candidate_json(const tuned_candidate& c, const computation& computes, const char* arch) {
+    json out = {{"row", row_name(computes, c.numbers, arch)}, {"verdict", name(c.is)}};
+    if (!c.why.empty()) out["why"] = c.why;
+    if (c.registers > 0) out["registers"] = c.registers;
+    out["predicted_us"] = c.predicted_us;
+    if (c.samples > 0) {
+        out["samples"] = c.samples;
+        out["median_us"] = c.median_us;
+        out["spread"] = c.spread;
+    }
+    if (!c.us.empty()) out["us"] = c.us;
+    out["policy"] = to_json_value(c.numbers);
+    return out;
+}
+
+tuned_candidate candidate_of(const json& j) {
+    tuned_candidate out;
+    out.numbers = from_json_value<policy>(j.at("policy"));
+    out.registers = j.value("registers", 0);
+    out.predicted_us = j.at("predicted_us");
+    out.is = fields::enumerator<verdict>(j.at("verdict"), verdict_count);
+    out.why = j.value("why", "");
+    out.samples = j.value("samples", 0);
+    out.median_us = j.value("median_us", 0.0);
+    out.spread = j.value("spread", 0.0);
+    if (j.contains("us")) out.us = j["us"].get<std::vector<double>>();
+    return out;
+}
+
+tuned_problem problem_of(const json& j) {
+    tuned_problem out;
+    out.computes = from_json_value<computation>(j.at("computes"));
+    out.what = from_json_value<problem>(j.at("problem"));
+    out.places = j.at("places");
+    out.decided = j.at("decided");
+    for (const json& c : j.at("candidates")) out.candidates.push_back(candidate_of(c));
+    return out;
+}
+
+bool unbeaten(const tuned_candidate& c) {
+    return c.is == verdict::chosen || c.is == verdict::tied;
+}
+
+/// The tuning that an arch's rows may come from, and whether it is its own.
+std::pair<const tuning*, bool> source_of(const arch& target, const std::vector<row>& rows,
+                                         const tunings& all) {
+    if (const auto own = all.find(target.name); own != all.end()) return {own->second.get(), true};
+    for (const row& r : rows)
+        if (r.evidence.kind == provenance_kind::inherited)
+            if (const auto of = all.find(r.evidence.arch); of != all.end())
+                return {of->second.get(), false};
+    return {nullptr, false};
+}
+
+/// Does a row take problems that none of these policies takes?
+bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
+    const policy& p = r.numbers;
+    const bool is_row = r.computes.kind == skeleton::row;
+    if (is_row ? p.values == 0 : p.copy == copy_method::plain || p.activation == activation_source::global)
+        return true;
+    const auto reach = [is_row](const policy& q) {
+        return is_row ? q.threads * q.values : q.columns;
+    };
+    return std::all_of(by.begin(), by.end(), [&](const proven_policy& other) {
+        return reach(other.numbers) < reach(p);
+    });
+}
+
+}  // namespace
+
+tuning parse_tuning(const std::string& text, const std::string& file) try {
+    const json root = json::parse(text);
+    tuning out;
+    out.arch = root.at("arch");
+    const json& on = root.at("on");
+    out.on = {on.at("gpu"), on.at("driver"), on.at("cuda"), on.at("date"), on.at("sm_mhz"),
+              on.at("memory_mhz")};
+    for (const json& p : root.at("problems")) out.problems.push_back(problem_of(p));
+    return out;
+} catch (const std::exception& e) {
+    throw std::runtime_error(file + " is no record of `catena tune`: " + e.what() +
+                             "; remove it, or tune anew");
+}
+
+std::string tuning_text(const tuning& t) {
+    const json on = {{"gpu", t.on.gpu},   {"driver", t.on.driver}, {"cuda", t.on.cuda},
+                     {"date", t.on.date}, {"sm_mhz", t.on.sm_mhz}, {"memory_mhz", t.on.memory_mhz}};
+    std::string out = "{\"arch\": " + json(t.arch).dump() + ",\n \"on\": " + on.dump() + ",\n \"problems\": [";
+    const char* between = "\n";
+    for (const tuned_problem& p : t.problems) {
+        out += between + std::string(" {\"computes\": ") + to_json_value(p.computes).dump() +
+               ",\n  \"problem\": " + to_json_value(p.what).dump() +
+               ",\n  \"places\": " + std::to_string(p.places) +
+               ", \"decided\": " + (p.decided ? "true" : "false") + ",\n  \"candidates\": [";
+        const char* comma = "\n";
+        for (const tuned_candidate& c : p.candidates) {
+            out += comma + ("   " + candidate_json(c, p.computes, t.arch.c_str()).dump());
+            comma = ",\n";
+        }
+        out += "]}";
+        between = ",\n";
+    }
+    return out + "]}\n";
+}
+
+std::string tuning_path(const arch& target) {
+    return "instances/" + std::string(target.name) + "/tuning.json";
+}
+
+tunings read_tunings(const std::filesystem::path& root) {
+    tunings out;
+    for (const arch& target : arch_registry) {
+        const std::string text = read_text(root / tuning_path(target));
+        if (!text.empty())
+            out[target.name] = std::make_shared<const tuning>(parse_tuning(text, tuning_path(target)));
+    }
+    return out;
+}
+
+std::vector<proven_policy> proven_policies(const tuning& t, const computation& c) {
+    std::vector<const tuned_problem*> open;
+    for (const tuned_problem& p : t.problems)
+        if (p.decided && p.computes == c &&
+            std::any_of(p.candidates.begin(), p.candidates.end(), unbeaten))
+            open.push_back(&p);
+
+    std::vector<proven_policy> out;
+    while (!open.empty()) {
+        struct candidacy {
+            proven_policy policy;
+            int problems = 0, places = 0;
+        };
+        std::vector<candidacy> all;
+        for (const tuned_problem* p : open)
+            for (const tuned_candidate& one : p->candidates) {
+                if (!unbeaten(one)) continue;
+                auto at = std::find_if(all.begin(), all.end(), [&](const candidacy& k) {
+                    return k.policy.numbers == one.numbers;
+                });
+                if (at == all.end()) at = all.insert(all.end(), {{one.numbers, {}}, 0, 0});
+                ++at->problems;
+                if (at->places < p->places) at->policy.evidence = one, at->places = p->places;
+            }
+        const auto best = std::min_element(
+            all.begin(), all.end(), [](const candidacy& a, const candidacy& b) {
+                return a.problems != b.problems ? a.problems > b.problems
+                                                : simpler(a.policy.numbers, b.policy.numbers);
+            });
+        out.push_back(best->policy);
+        std::erase_if(open, [&](const tuned_problem* p) {
+            return std::any_of(p->candidates.begin(), p->candidates.end(), [&](const auto& one) {
+                return unbeaten(one) && one.numbers == out.back().numbers;
+            });
+        });
+    }
+    return out;
+}
+
+std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, const tunings& all) {
+    const auto [source, own] = source_of(target, rows, all);
+    if (source == nullptr || rows.empty()) return rows;
+    const std::vector<proven_policy> proven = proven_policies(*source, rows.front().computes);
+    std::vector<row> out;
+    for (const proven_policy& p : proven) {
+        row r = {.computes = rows.front().computes,
+                 .numbers = p.numbers,
+                 .order = order_of(rows.front().computes, p.numbers),
+                 .evidence = {}};
+        if (own)
+            r.evidence = {.kind = provenance_kind::measured,
+                          .gpu = source->on.gpu.c_str(),
+                          .cuda = source->on.cuda.c_str(),
+                          .date = source->on.date.c_str(),
+                          .median_us = p.evidence.median_us,
+                          .spread = p.evidence.spread};
+        else
+            r.evidence = {.kind = provenance_kind::inherited, .arch = source->arch.c_str()};
+        if (objection(target, r).empty()) out.push_back(r);
+    }
+    if (out.empty()) return rows;
+    for (const row& r : rows) {
+        const bool there = std::any_of(out.begin(), out.end(),
+                                       [&](const row& o) { return o.numbers == r.numbers; });
+        if (!there && irreplaceable(r, proven)) out.push_back(r);
+    }
+    return out;
+}
+
+std::vector<measurement> medians_of(const instance_set& set, const tunings& all) {
+    std::vector<measurement> out;
+    const auto own = all.find(set.target->name);
+    if (own == all.end()) return out;
+    for (const tuned_problem& p : own->second->problems)
+        for (const tuned_candidate& c : p.candidates) {
+            if (!p.decided || c.samples == 0 || c.is == verdict::failed) continue;
+            for (std::size_t i = 0; i < set.rows.size(); ++i)
+                if (set.rows[i].computes == p.computes && set.rows[i].numbers == c.numbers)
+                    out.push_back({problem_key(p.what), static_cast<std::int32_t>(i),
+                                   static_cast<float>(c.median_us), static_cast<float>(c.spread)});
+        }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.problem < b.problem; });
+    return out;
+}
+
+}  // namespace catena::generator

@@ -1,0 +1,184 @@
+// The record of a tuner: written and read again, and what the generator makes of it.
+#include "policies.hpp"
+#include "render.hpp"
+#include "simplicity.hpp"
+#include "tuning.hpp"
+
+#include "catena/pick/measured.hpp"
+#include "catena_test/catch.hpp"
+#include "catena_test/problems.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace catena;
+using namespace catena::generator;
+using namespace catena_test;
+
+namespace {
+
+const arch& sm_90 = *arch_named("sm_90");
+
+const computation q4_K_matvec = [] {
+    for (const computation& c : computations_of(catalogue_chains()))
+        if (c.kind == skeleton::matvec && c.weights == format_set::of(format::q4_K)) return c;
+    throw std::runtime_error("the catalogue has no matvec of q4_K");
+}();
+
+constexpr policy lean = {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2,
+                         .copy = copy_method::bulk, .activation = activation_source::shared};
+constexpr policy rich = {.threads = 128, .rows = 4, .columns = 2, .piece = 2048, .stages = 6,
+                         .copy = copy_method::bulk, .activation = activation_source::shared};
+
+tuned_candidate candidate(const policy& p, verdict is, double us) {
+    const bool failed = is == verdict::failed;
+    return {.numbers = p, .registers = 40, .predicted_us = 7, .is = is, .why = failed ? "why" : "",
+            .samples = failed ? 0 : 33, .median_us = us, .spread = 0.01, .us = {}};
+}
+
+tuned_problem decided(std::int64_t k, int places, std::vector<tuned_candidate> candidates) {
+    return {.computes = q4_K_matvec, .what = matvec_problem(k, {{format::q4_K, 4096}}),
+            .places = places, .decided = true, .candidates = std::move(candidates)};
+}
+
+tuning record_of(std::vector<tuned_problem> problems) {
+    return {.arch = "sm_90", .on = {"GPU", "580", "13.0", "2026-11-21", 1980, 2619},
+            .problems = std::move(problems)};
+}
+
+tunings only(tuning t) {
+    tunings all;
+    const std::string arch = t.arch;
+    all[arch] = std::make_shared<const tuning>(std::move(t));
+    return all;
+}
+
+const row* row_with(const std::vector<row>& rows, const policy& p) {
+    const auto at =
+        std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.numbers == p; });
+    return at == rows.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+TEST_CASE("A record that is written and read again is the same", "[tune]") {
+    tuning t = record_of({decided(4096, 3, {candidate(lean, verdict::chosen, 5),
+                                            candidate(rich, verdict::failed, 0)})});
+    t.problems.push_back(t.problems.front());
+    tuned_problem& open = t.problems.back();
+    open.what.expert = true;
+    open.what.member[0].epilogue = epilogue_set::of(epilogue_part::glu) | epilogue_part::quantize;
+    open.what.member[0].written = false;
+    open.decided = false;
+    open.candidates = {candidate(rich, verdict::open, 0)};
+    open.candidates[0].us = {1.25, 1.0 / 3};
+    const std::string text = tuning_text(t);
+    const tuning again = parse_tuning(text, "t");
+    CHECK(tuning_text(again) == text);
+    REQUIRE(again.problems.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(again.problems[i].what == t.problems[i].what);
+        CHECK(again.problems[i].computes == t.problems[i].computes);
+        CHECK(again.problems[i].candidates[0].numbers == t.problems[i].candidates[0].numbers);
+        CHECK(again.problems[i].candidates[0].us == t.problems[i].candidates[0].us);
+    }
+    CHECK(again.on.driver == "580");
+    CHECK(again.on.memory_mhz == 2619);
+}
+
+TEST_CASE("What is no record is refused with its file and what is wrong", "[tune]") {
+    const auto refusal = [](const std::string& text) -> std::string {
+        try {
+            parse_tuning(text, "a.json");
+        } catch (const std::runtime_error& e) {
+            return e.what();
+        }
+        return "";
+    };
+    CHECK_THAT(refusal("{"), Catch::Contains("a.json is no record"));
+    CHECK_THAT(refusal("{\"arch\": \"sm_90\"}"), Catch::Contains("'on' not found"));
+    std::string text = tuning_text(record_of({decided(4096, 1, {candidate(lean, verdict::chosen, 5)})}));
+    text.replace(text.find("\"threads\""), 9, "\"threats\"");
+    CHECK_THAT(refusal(text), Catch::Contains("not known"));
+}
+
+TEST_CASE("The fewest policies are proven that every problem has an unbeaten one of", "[tune]") {
+    const tuning t = record_of(
+        {decided(2048, 1, {candidate(lean, verdict::chosen, 5), candidate(rich, verdict::tied, 5)}),
+         decided(4096, 9, {candidate(lean, verdict::slower, 9), candidate(rich, verdict::chosen, 8)})});
+    const std::vector<proven_policy> proven = proven_policies(t, q4_K_matvec);
+    REQUIRE(proven.size() == 1);
+    CHECK(proven[0].numbers == rich);
+    CHECK(proven[0].evidence.median_us == 8);  // of the problem with more places
+}
+
+TEST_CASE("Of policies that prove as much the simplest is taken", "[tune]") {
+    REQUIRE(simpler(lean, rich));
+    const tuning t = record_of(
+        {decided(2048, 1, {candidate(rich, verdict::tied, 5), candidate(lean, verdict::chosen, 5)})});
+    const std::vector<proven_policy> proven = proven_policies(t, q4_K_matvec);
+    REQUIRE(proven.size() == 1);
+    CHECK(proven[0].numbers == lean);
+}
+
+TEST_CASE("An undecided problem proves nothing", "[tune]") {
+    tuning t = record_of({decided(2048, 1, {candidate(lean, verdict::chosen, 5)})});
+    t.problems[0].decided = false;
+    CHECK(proven_policies(t, q4_K_matvec).empty());
+}
+
+TEST_CASE("Proven policies replace the list, but for what takes problems that they do not", "[tune]") {
+    const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
+    const tunings all = only(record_of({decided(2048, 1, {candidate(lean, verdict::chosen, 5)})}));
+    const std::vector<row> rows = tuned_rows(sm_90, listed, all);
+    REQUIRE(row_with(rows, lean) == &rows.front());
+    const provenance& evidence = rows.front().evidence;
+    CHECK(evidence.kind == provenance_kind::measured);
+    CHECK(std::string(evidence.gpu) == "GPU");
+    CHECK(std::string(evidence.date) == "2026-11-21");
+    CHECK(evidence.median_us == 5);
+    for (const row& r : listed) {
+        const bool stays = r.numbers.copy == copy_method::plain ||
+                           r.numbers.activation == activation_source::global ||
+                           r.numbers.columns > 1;
+        CHECK((row_with(rows, r.numbers) != nullptr) == stays);
+    }
+}
+
+TEST_CASE("Without a record the list is what it was", "[tune]") {
+    const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
+    const std::vector<row> rows = tuned_rows(sm_90, listed, {});
+    REQUIRE(rows.size() == listed.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].numbers == listed[i].numbers);
+}
+
+TEST_CASE("An arch that inherits takes its relative's policies, and says so", "[tune]") {
+    const arch& sm_100 = *arch_named("sm_100");
+    const tunings all = only(record_of({decided(2048, 1, {candidate(lean, verdict::chosen, 5)})}));
+    const std::vector<row> rows = tuned_rows(sm_100, rows_for(sm_100, q4_K_matvec), all);
+    REQUIRE(row_with(rows, lean) != nullptr);
+    CHECK(row_with(rows, lean)->evidence.kind == provenance_kind::inherited);
+    CHECK(std::string(row_with(rows, lean)->evidence.arch) == "sm_90");
+    const arch& sm_75 = *arch_named("sm_75");
+    CHECK(row_with(tuned_rows(sm_75, rows_for(sm_75, q4_K_matvec), all), lean) == nullptr);
+}
+
+TEST_CASE("A table gets the medians of its rows, ordered by problem", "[tune]") {
+    const tuned_problem a = decided(2048, 1, {candidate(lean, verdict::chosen, 5),
+                                              candidate(rich, verdict::slower, 7)});
+    const tuned_problem b = decided(4096, 1, {candidate(lean, verdict::chosen, 9)});
+    const tunings all = only(record_of({a, b}));
+    const std::vector<instance_set> sets = expand({q4_K_matvec}, {}, all);
+    const auto set =
+        std::find_if(sets.begin(), sets.end(), [](const auto& s) { return s.target == &sm_90; });
+    REQUIRE(set->medians.size() == 2);  // rich is no row
+    CHECK(set->medians[0].problem < set->medians[1].problem);
+    for (const measurement& m : set->medians) {
+        CHECK(set->rows[static_cast<std::size_t>(m.row)].numbers == lean);
+        CHECK(m.median_us == (m.problem == problem_key(a.what) ? 5 : 9));
+    }
+    for (const instance_set& other : sets) CHECK((&other == &*set || other.medians.empty()));
+    for (const rendered_file& f : render(catalogue_chains(), sets))
+        CHECK((f.content.find("t.measured_count = 2") != std::string::npos) ==
+              (f.path == "instances/sm_90/table.cpp"));
+}
