@@ -30,10 +30,10 @@ void each_field(policy& p, const Visit& visit) {
 
 template <class Visit>
 void each_field(computation& c, const Visit& visit) {
-    auto& [kind, value, residual, scale, emits, activation, weights, epilogue] = c;
+    auto& [kind, value, residual, scale, bias, gate, emits, activation, weights, epilogue] = c;
     visit("kind", kind), visit("value", value), visit("residual", residual);
-    visit("scale", scale), visit("emits", emits), visit("activation", activation);
-    visit("weights", weights), visit("epilogue", epilogue);
+    visit("scale", scale), visit("bias", bias), visit("gate", gate), visit("emits", emits);
+    visit("activation", activation), visit("weights", weights), visit("epilogue", epilogue);
 }
 
 template <class Visit>
@@ -58,6 +58,13 @@ namespace fields {
 template <class T>
 concept structure = std::is_same_v<T, policy> || std::is_same_v<T, computation> ||
                     std::is_same_v<T, problem> || std::is_same_v<T, problem_member>;
+
+template <class E>
+constexpr int count_of() {
+    if (std::is_same_v<E, format>) return format_count;
+    if (std::is_same_v<E, value_kind>) return static_cast<int>(std::size(value_kind_names));
+    return std::is_same_v<E, activation_source> ? 2 : 3;
+}
 
 template <class E>
 E enumerator(const std::string& text, int count) {
@@ -114,10 +121,8 @@ T from_json_value(const json& j) {
             for (unsigned i = 0; i < std::size(epilogue_names); ++i)
                 if (one == epilogue_names[i]) out = out | static_cast<epilogue_part>(i);
         return out;
-    } else if constexpr (std::is_same_v<T, format>) {
-        return fields::enumerator<T>(j, format_count);
     } else if constexpr (std::is_enum_v<T>) {
-        return fields::enumerator<T>(j, 3);
+        return fields::enumerator<T>(j, fields::count_of<T>());
     } else if constexpr (fields::structure<T>) {
         T out;
         std::size_t taken = 0;
