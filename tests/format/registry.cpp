@@ -48,11 +48,11 @@ TEST_CASE("every format but unknown has a block, and plain ones have one element
     }
 }
 
-TEST_CASE("the table of the documentation has every weight format with its block") {
+TEST_CASE("the tables of the documentation have every quantized format with its block") {
     std::ifstream file(CATENA_SOURCE_DIR "/docs/formats.md");
     const std::string page(std::istreambuf_iterator<char>(file), {});
     for (const format_info& f : format_registry)
-        if (f.role == format_role::weight)
+        if (f.role == format_role::weight || f.role == format_role::activation)
             CHECK_THAT(page, Catch::Matchers::Contains("\n| " + std::string(f.name) + " | " +
                                                        std::to_string(f.block_elements) + " | " +
                                                        std::to_string(f.block_bytes) + " |"));
