@@ -14,14 +14,6 @@
 #define CATENA_NO_INLINE inline
 #endif
 
-// What a kernel does once for a result, not once for a weight, is a call, so that the kernels of a
-// file share its code.
-#if defined(__CUDACC__)
-#define CATENA_CALL __host__ __device__ __noinline__
-#else
-#define CATENA_CALL inline
-#endif
-
 // Loops over register arrays must be unrolled on a GPU, long loops of kernel bodies must not. A host compiler
 // is left to its own judgement.
 #if defined(__CUDACC__)

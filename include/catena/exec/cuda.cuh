@@ -71,7 +71,9 @@ class cuda {
 
     __device__ int dp4a(int a, int b, int c) const { return __dp4a(a, b, c); }
     __device__ unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
-        return __funnelshift_r(lo, hi, bits);
+        unsigned word;  // the toolkit's is volatile: nothing would be loaded once for two of them
+        asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(lo), "r"(hi), "r"(bits));
+        return word;
     }
     __device__ unsigned permute(unsigned low, unsigned high, unsigned pick) const {
         unsigned r;

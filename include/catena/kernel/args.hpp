@@ -88,7 +88,7 @@ struct matvec_member {
     std::int32_t rows = 0;
     std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
     std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
-                                  ///< reads nothing, its column of dst becomes NaN
+                                  ///< makes its column of dst NaN
     format type = format::unknown;
     gate_function function = gate_function::none;  ///< epilogue glu
 };

@@ -43,19 +43,19 @@ CATENA_FN looked_up look_up(X& x, unsigned nibbles) {
     return {x.permute(level[0], level[1], 0x6420u), x.permute(level[0], level[1], 0x7531u)};
 }
 
-/// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes at `p`, values 0 .. 15
-/// in the low ones and 16 .. 31 in the high ones.
+/// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes of its block, from byte
+/// `at` on, values 0 .. 15 in the low ones and 16 .. 31 in the high ones.
 template <format F, table16 Table, int N, class X>
-CATENA_FN void look_up_group(X& x, const std::byte* p, int first, int (&q)[N]) {
+CATENA_FN void look_up_group(X& x, const std::byte* block, int at, int first, int (&q)[N]) {
     static_assert(N == 1 || N == group_words, "one word of a group, or all");
     if constexpr (N == 1) {
         unsigned word[1];
-        load_words<F>(x, p + first % 4 * 4, word);
+        load_words<F>(x, block, at + first % 4 * 4, word);
         const looked_up both = look_up<Table>(x, word[0]);
         q[0] = static_cast<int>(first < 4 ? both.low : both.high);
     } else {
         unsigned word[4];
-        load_words<F>(x, p, word);
+        load_words<F>(x, block, at, word);
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i) {
             const looked_up both = look_up<Table>(x, word[i]);

@@ -10,21 +10,23 @@ namespace catena::kernel {
 /// The lanes' sums of N values each, N a power of two: value i ends up in the lanes whose number
 /// begins with i, that is in lane i * (32 / N) and those behind it. Every value is added in the same
 /// tree, whatever N is: lanes that differ in bit 4 first.
-template <int N, class X>
-CATENA_FN real sum_of_lanes(X& x, real (&v)[N]) {
-    int mask = warp_size / 2;
-    CATENA_UNROLL
-    for (int half = N / 2; half > 0; half /= 2, mask /= 2) {
-        const bool upper = (x.lane() & mask) != 0;
+template <int Mask = warp_size / 2, int N, class X>
+CATENA_FN real sum_of_lanes(X& x, const real (&v)[N]) {
+    if constexpr (Mask == 0) {
+        return v[0];
+    } else if constexpr (N == 1) {
+        const real pair[1] = {v[0] + x.shuffle_xor(v[0], Mask)};
+        return sum_of_lanes<Mask / 2>(x, pair);
+    } else {
+        const bool upper = (x.lane() & Mask) != 0;
+        real half[N / 2];
         CATENA_UNROLL
-        for (int i = 0; i < half; ++i) {
-            const real kept = upper ? v[i + half] : v[i], given = upper ? v[i] : v[i + half];
-            v[i] = kept + x.shuffle_xor(given, mask);
+        for (int i = 0; i < N / 2; ++i) {
+            const real kept = upper ? v[i + N / 2] : v[i], given = upper ? v[i] : v[i + N / 2];
+            half[i] = kept + x.shuffle_xor(given, Mask);
         }
+        return sum_of_lanes<Mask / 2>(x, half);
     }
-    CATENA_UNROLL
-    for (; mask > 0; mask /= 2) v[0] = v[0] + x.shuffle_xor(v[0], mask);
-    return v[0];
 }
 
 /// The smallest power of two that is not below n.
@@ -34,38 +36,40 @@ CATENA_FN constexpr int power_of_two(int n) {
     return power;
 }
 
-/// Hands out the results of lanes that hold partial sums of P.rows rows and P.columns columns.
-template <policy P, class X, class Finish>
-CATENA_FN void results_of_lanes(X& x, const real (&sum)[P.columns][P.rows], bool pairs,
-                                Finish finish) {
-    constexpr int rows = P.rows, count = power_of_two(P.rows * P.columns);
-    constexpr int lanes = warp_size / count;  // that have one result
+/// The sums that a lane of P.rows rows and P.columns columns keeps, when lanes share the rows.
+template <policy P>
+struct lane_sums {
+    static constexpr int count = power_of_two(P.rows * P.columns);
+    static constexpr int lanes = warp_size / count;  ///< that end up with one result
     static_assert(count <= warp_size, "a lane finishes one result of a group of rows");
-    real all[count];
-    CATENA_UNROLL
-    for (int i = 0; i < count; ++i)
-        all[i] = i < rows * P.columns ? sum[i / rows][i % rows] : real{0};
-    const real v = sum_of_lanes(x, all);
-    const int result = x.lane() / lanes, row = result % rows;
-    real up = v;
-    if constexpr (rows % 2 == 0) up = x.shuffle(v, (x.lane() + lanes * (rows / 2)) % warp_size);
-    if (x.lane() % lanes != 0 || (pairs && row >= rows / 2)) return;
-    finish(row, result / rows, v, up);
-}
+
+    real sum[count];
+
+    CATENA_FN void clear() {
+        CATENA_UNROLL
+        for (int i = 0; i < count; ++i) sum[i] = real{0};
+    }
+    CATENA_FN real& of(int row, int column) { return sum[column * P.rows + row]; }
+
+    /// Adds the lanes and hands out the results.
+    template <class X, class Finish>
+    CATENA_FN void results(X& x, bool pairs, Finish finish) {
+        const real v = sum_of_lanes(x, sum);
+        const int result = x.lane() / lanes, row = result % P.rows;
+        real up = v;
+        if constexpr (P.rows % 2 == 0)
+            up = x.shuffle(v, (x.lane() + lanes * (P.rows / 2)) % warp_size);
+        if (x.lane() % lanes != 0 || (pairs && row >= P.rows / 2)) return;
+        finish(row, result / P.rows, v, up);
+    }
+};
 
 template <policy P, format F>
-struct product<P, F, inner_product::dp4a> {
+struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     using form = unpack<F>;
     static constexpr int parts = form::scales, words_of_part = group_words / parts;
     static constexpr int step = warp_size * group_values;
     static_assert(P.piece % step == 0, "a piece is whole steps of 1024 values");
-
-    real sum[P.columns][P.rows];
-
-    CATENA_FN void clear() {
-        CATENA_UNROLL
-        for (int i = 0; i < P.rows * P.columns; ++i) sum[i / P.rows][i % P.rows] = real{0};
-    }
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
@@ -81,11 +85,6 @@ struct product<P, F, inner_product::dp4a> {
             for (int r = 0; r < P.rows; ++r) row[r] += step / block_elements<F> * block_bytes<F>;
             q8_1 += warp_size * q8_1_bytes;
         }
-    }
-
-    template <class X, class Finish>
-    CATENA_FN void results(X& x, bool pairs, Finish finish) {
-        results_of_lanes<P>(x, sum, pairs, finish);
     }
 
   private:
@@ -113,6 +112,9 @@ struct product<P, F, inner_product::dp4a> {
                 int& t = total[i / words_of_part];
                 if constexpr (form::mins) t = x.dp4a(0x01010101, q[i], t);
             }
+            real of_ones[parts];
+            CATENA_UNROLL
+            for (int p = 0; p < parts; ++p) of_ones[p] = from_int(total[p]);
             CATENA_UNROLL
             for (int r = 0; r < P.rows; ++r) {
                 int dot[parts] = {};
@@ -121,7 +123,8 @@ struct product<P, F, inner_product::dp4a> {
                     int& t = dot[i / words_of_part];
                     t = x.dp4a(w[r][i], q[i], t);
                 }
-                sum[c][r] = fma(d, weighed(scales[r], dot, total), sum[c][r]);
+                real& sum = this->of(r, c);
+                sum = fma(d, weighed(scales[r], dot, of_ones), sum);
             }
         }
     }

@@ -14,6 +14,7 @@ struct product<P, F, inner_product::mma> {
     using form = unpack<F>;
     using scales = group_scales<form::scales, form::mins>;
     static constexpr int quad = 4;  ///< lanes, and the groups of a step
+    static constexpr bool whole_steps = block_groups<F> % quad == 0;
 
     real sum[2][2];  ///< [rows g, g + 8][columns 2t, 2t + 1]
 
@@ -25,7 +26,7 @@ struct product<P, F, inner_product::mma> {
     /// Lane t of a quad has the scales of the step's group t, for all four.
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
-        const int g = x.lane() / quad, t = x.lane() % quad;
+        const int g = x.lane() / quad, t = x.lane() & 3;
         const std::byte* row[2];
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) row[h] = row_of_piece<F, Room>(x, piece, g + 8 * h);
@@ -33,7 +34,7 @@ struct product<P, F, inner_product::mma> {
         const int groups = piece.values / group_values;
         CATENA_NO_UNROLL
         for (int first = 0; first < groups; first += quad) {
-            const int left = groups - first, own = t < left ? t : left - 1;
+            const int left = groups - first, own = whole_steps || t < left ? t : left - 1;
             const real d = load_scale<P>(x, q8_1 + own * q8_1_bytes);
             scales of_row[2];
             CATENA_UNROLL
@@ -41,7 +42,7 @@ struct product<P, F, inner_product::mma> {
                 of_row[h] = form::scales_of(x, block_of(row[h], own), group_of(first, own));
             CATENA_UNROLL
             for (int j = 0; j < quad; ++j) {
-                if (j > 0 && block_groups<F> % quad != 0 && j >= left) continue;
+                if (!whole_steps && j > 0 && j >= left) continue;
                 add_group(x, row, q8_1 + j * q8_1_bytes, first, j, of_row, d);
             }
             CATENA_UNROLL
@@ -52,12 +53,12 @@ struct product<P, F, inner_product::mma> {
 
     template <class X, class Finish>
     CATENA_FN void results(X& x, bool pairs, Finish finish) {
-        const int g = x.lane() / quad, column = x.lane() % quad * 2;
-        CATENA_UNROLL
-        for (int h = 0; h < 2; ++h) {
-            if (pairs && h == 1) continue;
-            CATENA_UNROLL
-            for (int c = 0; c < 2; ++c) finish(g + 8 * h, column + c, sum[h][c], sum[1][c]);
+        const int g = x.lane() / quad, column = x.lane() % quad * 2, count = pairs ? 2 : 4;
+        CATENA_NO_UNROLL
+        for (int i = 0; i < count; ++i) {
+            const real up = i % 2 == 0 ? sum[1][0] : sum[1][1];
+            const real v = i / 2 != 0 ? up : i % 2 == 0 ? sum[0][0] : sum[0][1];
+            finish(g + 8 * (i / 2), column + i % 2, v, up);
         }
     }
 
@@ -80,7 +81,7 @@ struct product<P, F, inner_product::mma> {
     template <class X>
     CATENA_FN void add_group(X& x, const std::byte* const (&row)[2], const std::byte* q8_1,
                              int first, int j, const scales (&of_row)[2], real d) {
-        const int t = x.lane() % quad, from = x.lane() - t + j;
+        const int t = x.lane() & 3, from = x.lane() - t + j;
         unsigned a[4];
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i) {  // rows g and g + 8 of words t, then of words t + 4
@@ -102,17 +103,20 @@ struct product<P, F, inner_product::mma> {
                 if constexpr (form::mins) x.mma(total[p], {ones, ones}, b[p]);
             }
         }
+        real of_ones[2][form::scales];
+        CATENA_UNROLL
+        for (int i = 0; i < 2 * form::scales; ++i)
+            of_ones[i % 2][i / 2] = from_int(total[i / 2][i % 2]);
         const real of_column[2] = {x.shuffle(d, t * 8 + j), x.shuffle(d, t * 8 + 4 + j)};
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) {
             const scales w = of_lane(x, of_row[h], from);
             CATENA_UNROLL
             for (int c = 0; c < 2; ++c) {
-                int mine[form::scales], of_ones[form::scales];
+                int mine[form::scales];
                 CATENA_UNROLL
-                for (int p = 0; p < form::scales; ++p)
-                    mine[p] = dot[p][2 * h + c], of_ones[p] = total[p][c];
-                sum[h][c] = fma(of_column[c], weighed(w, mine, of_ones), sum[h][c]);
+                for (int p = 0; p < form::scales; ++p) mine[p] = dot[p][2 * h + c];
+                sum[h][c] = fma(of_column[c], weighed(w, mine, of_ones[c]), sum[h][c]);
             }
         }
     }

@@ -28,6 +28,7 @@ CATENA_FN void share_activation(X& x, const matvec_columns& u, int k, std::byte*
     const int chunks = (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes;
     CATENA_NO_UNROLL
     for (int c = 0; c < u.count; ++c)
+        CATENA_NO_UNROLL
         for (int i = x.thread(); i < chunks; i += x.threads())
             x.store16(to + c * column + i * chunk_bytes,
                       x.load16(u.x + c * u.x_bytes + i * chunk_bytes));
@@ -48,16 +49,9 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     const bool early = a.weights_early && !expert;
     if (!early) x.grid_wait();
     if (expert) {
-        const matvec_column column = matvec_column::of(x, a);
-        const int id = column.expert(x, a);
-        if (id < 0 || id >= m.experts) {
-            finish_without<X>(x, a, b);
-            return;
-        }
-        u.x += (static_cast<std::int64_t>(column.token) * a.x_slots +
-                (a.x_slots == 1 ? 0 : column.slot)) *
-               a.x_bytes;
-        matrix += id * m.expert_bytes;
+        const int id = expert_of(x, a, b);
+        u.x += (std::int64_t{b.token} * a.x_slots + (a.x_slots == 1 ? 0 : b.slot)) * a.x_bytes;
+        if (is_there(a, m, id)) matrix += id * m.expert_bytes;
     }
     walk fill{.matrix = matrix,
               .row_stride = m.row_bytes,
@@ -70,33 +64,39 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
               .at = nullptr};
     fill.start_group();
     walk read = fill;
-    CATENA_NO_UNROLL
-    for (int stage = 0; stage < P.stages && !fill.done(); ++stage, fill.next())
-        fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
-    if (early) x.grid_wait();
-
-    if constexpr (P.activation == activation_source::shared) {
-        if constexpr (P.placement == norm_placement::producer)
-            share_activation(x, u, a.k, shared_x);
-        else
-            normalise<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
-        x.sync();
-        u.x = shared_x;
-        u.x_bytes = shared_column_bytes(a.k);
-    }
-
+    const auto after = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
+    constexpr bool shared = P.activation == activation_source::shared;
+    const matvec_columns columns{shared ? shared_x : u.x,
+                                 shared ? shared_column_bytes(a.k) : u.x_bytes, u.count};
     product<P, F> products;
-    for (int stage = 0; !read.done(); stage = stage + 1 < P.stages ? stage + 1 : 0) {
+    int filled = 0, stage = 0, next_stage = 0;
+    CATENA_NO_UNROLL
+    for (bool begun = false; !begun || !read.done();) {
+        if (filled < P.stages && !fill.done()) {
+            fill_stage<P, F, Room>(x, stream, stages, next_stage, tensor, fill);
+            fill.next();
+            next_stage = after(next_stage);
+            ++filled;
+            continue;
+        }
+        if (!begun) {  // the ring is full, and now the activation is there
+            begun = true;
+            if (early) x.grid_wait();
+            if constexpr (P.placement != norm_placement::producer)
+                normalise<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
+            else if constexpr (shared)
+                share_activation(x, u, a.k, shared_x);
+            if constexpr (shared) x.sync();
+            continue;
+        }
         if (read.value == 0) products.clear();
         stream.wait(stage);
         products.template add<Room>(
             x, {stages + stage * (P.rows * Room), slice_offset<F>(read.at), read.values()},
-            {u.x + read.value / 32 * q8_1_bytes, u.x_bytes, u.count});
+            {columns.x + read.value / 32 * q8_1_bytes, columns.x_bytes, columns.count});
         stream.release(stage);
-        if (!fill.done()) {
-            fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
-            fill.next();
-        }
+        stage = after(stage);
+        --filled;
         if (read.last_piece())
             products.results(x, pairs, [&](int row, int column, real v, real up) {
                 row += read.row;
@@ -106,7 +106,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
                         x.load(shared_norm<P>(shared_x, u.count, a.k).factor + column);
                     v = v * factor, up = up * factor;
                 }
-                finish<X>(x, a, b, row, column, v, up);
+                finish(x, a, b, row, column, v, up);
             });
         read.next();
     }
@@ -140,8 +140,10 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     x.sync();
 
     const bool expert = a.ids != nullptr;
-    const int band = expert ? x.block() % a.bands : x.block();
+    const int column = expert ? x.block() / a.bands : 0, token = column / a.slots;
+    const int band = x.block() - column * a.bands;
     int m = 0;
+    CATENA_NO_UNROLL
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;
     const matvec_member& member = a.member[m];
     const int rows = band_results(a, member);
@@ -152,13 +154,15 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
                   .columns = u.count,
                   .first_row = first_row,
                   .end_row = first_row + (left < rows ? left : rows),
+                  .token = token,
+                  .slot = column - token * a.slots,
                   .finished = nullptr};
     if (member.q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows);
     format_list<W>::visit(member.type, [&]<format F> {
         multiply_band<P, F, room>(x, a, b, u, stream, stages, shared_x);
     });
-    if (member.q8_1 != nullptr) quantize_band<X>(x, a, b);
+    if (member.q8_1 != nullptr) quantize_band(x, a, b);
 }
 
 }  // namespace catena::kernel

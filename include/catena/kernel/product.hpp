@@ -63,12 +63,12 @@ struct product;
 /// with mins, the sums of the activation, one for each scale. Part of every accumulation order.
 template <int Scales, bool Mins>
 CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const int (&product)[Scales],
-                       [[maybe_unused]] const int (&sum)[Scales]) {
+                       [[maybe_unused]] const real (&sum)[Scales]) {
     real v = w.scale[0] * from_int(product[0]);
     if constexpr (Scales == 2) v = fma(w.scale[1], from_int(product[1]), v);
     if constexpr (Mins) {
-        v = fma(-w.min[0], from_int(sum[0]), v);
-        if constexpr (Scales == 2) v = fma(-w.min[1], from_int(sum[1]), v);
+        v = fma(-w.min[0], sum[0], v);
+        if constexpr (Scales == 2) v = fma(-w.min[1], sum[1], v);
     }
     return v;
 }

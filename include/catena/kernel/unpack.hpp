@@ -73,52 +73,55 @@ CATENA_FN real load_half(X& x, const std::byte* p) {
     return from_half(load_as<std::uint16_t>(x, p));
 }
 
-/// How far `p` is past the 4-byte boundary at or below it.
-CATENA_FN unsigned past_word(const std::byte* p) {
-    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p)) & 3u;
-}
-
-/// N words from `p` on, inside a block of F; no byte of another word is touched. Blocks that are
-/// not aligned to words are read as aligned words and shifted: the last of these is the one that
-/// holds the last byte, so an aligned `p` reads it twice rather than the word behind it. Whole
-/// chunks are vectors; their `p` is a multiple of 16 in the block.
+/// N words of a block, from byte `at` on. With a `shift` every bit moves down by so many places, up
+/// if it is negative (the byte before is then read too): right for bits that stay in their byte.
+/// Blocks that are not aligned to words are read as aligned words and shifted, so that the shift
+/// comes free; the last word read is the one that holds the last byte, whole chunks are vectors.
 template <format F, int N, class X>
-CATENA_FN void load_words(X& x, const std::byte* p, unsigned (&word)[N]) {
-    if constexpr (block_alignment<F> == 16 && N % 4 == 0) {
+CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)[N],
+                          int shift = 0) {
+    if constexpr (block_alignment<F> >= 4) {
         CATENA_UNROLL
         for (int i = 0; i < N; i += 4) {
-            const word4 v = x.load16(p + 4 * i);
-            word[i] = v.x, word[i + 1] = v.y, word[i + 2] = v.z, word[i + 3] = v.w;
+            if constexpr (block_alignment<F> == 16 && N % 4 == 0) {
+                const word4 v = x.load16(block + at + 4 * i);
+                word[i] = v.x, word[i + 1] = v.y, word[i + 2] = v.z, word[i + 3] = v.w;
+            } else {
+                CATENA_UNROLL
+                for (int j = i; j < N && j < i + 4; ++j)
+                    word[j] = load_as<unsigned>(x, block + at + 4 * j);
+            }
         }
-    } else if constexpr (block_alignment<F> >= 4) {
         CATENA_UNROLL
-        for (int i = 0; i < N; ++i) word[i] = load_as<unsigned>(x, p + 4 * i);
+        for (int i = 0; i < N; ++i) word[i] = shift < 0 ? word[i] << -shift : word[i] >> shift;
     } else {
-        const unsigned past = past_word(p);
-        const std::byte* last = p + 4 * N - 1;
-        unsigned low = load_as<unsigned>(x, p - past);
+        const int first = at + (shift >> 3);  // of the bytes that hold the bits
+        const unsigned address = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(block));
+        const unsigned past = (address + static_cast<unsigned>(first)) & 3u;
+        const std::byte* aligned = block + first - past;
+        const int end = past == 0 && shift >= 0 ? 4 * N - 4 : 4 * N;
+        unsigned low = load_as<unsigned>(x, aligned);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
-            const unsigned high =
-                load_as<unsigned>(x, i + 1 < N ? p - past + 4 * (i + 1) : last - past_word(last));
-            word[i] = x.funnel(low, high, 8 * past);
+            const unsigned high = load_as<unsigned>(x, aligned + (i + 1 < N ? 4 * (i + 1) : end));
+            word[i] = x.funnel(low, high, 8 * past + static_cast<unsigned>(shift & 7));
             low = high;
         }
     }
 }
 
-/// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes at `p`, values 0 .. 15
-/// in the low ones and 16 .. 31 in the high ones. A value's nibble is the low half of its byte; the
-/// other half is anything.
+/// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes of its block, from byte
+/// `at` on, values 0 .. 15 in the low ones and 16 .. 31 in the high ones. A value's nibble is the
+/// low half of its byte; the other half is anything.
 template <format F, int N, class X>
-CATENA_FN void load_nibbles(X& x, const std::byte* p, int first, unsigned (&nibble)[N]) {
+CATENA_FN void load_nibbles(X& x, const std::byte* block, int at, int first,
+                            unsigned (&nibble)[N]) {
     static_assert(N == 1 || N == group_words, "one word of a group, or all");
     if constexpr (N == 1) {
-        load_words<F>(x, p + first % 4 * 4, nibble);
-        nibble[0] >>= first / 4 * 4;
+        load_words<F>(x, block, at + first % 4 * 4, nibble, first / 4 * 4);
     } else {
         unsigned word[4];
-        load_words<F>(x, p, word);
+        load_words<F>(x, block, at, word);
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i) nibble[i] = word[i], nibble[4 + i] = word[i] >> 4;
     }

@@ -55,7 +55,7 @@ struct unpack<format::iq1_m> {
     template <class X>
     CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {
         unsigned word[2];
-        load_words<format::iq1_m>(x, block + 48, word);
+        load_words<format::iq1_m>(x, block, 48, word);
         const unsigned low = (word[0] >> 12 & 0xfu) | (word[0] >> 24 & 0xf0u);
         const unsigned high = (word[1] >> 4 & 0xf00u) | (word[1] >> 16 & 0xf000u);
         const real d = from_half(static_cast<std::uint16_t>(low | high)) * real{1.0f / 8};

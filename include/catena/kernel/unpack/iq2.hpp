@@ -30,7 +30,7 @@ struct unpack<format::iq2_xxs> {
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         const std::byte* points = block + 2 + 8 * group;
         unsigned signs[1];
-        load_words<format::iq2_xxs>(x, points + 4, signs);
+        load_words<format::iq2_xxs>(x, points, 4, signs);
         words_of_eights(x, first, q, [&](int i) {
             const unsigned point = point_of<format::iq2_xxs>(load_as<std::uint8_t>(x, points + i));
             return signed_point(point, eight_signs(signs[0] >> 7 * i & 127u));

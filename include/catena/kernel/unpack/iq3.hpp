@@ -23,7 +23,7 @@ struct unpack<format::iq3_xxs> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned signs[1];
-        load_words<format::iq3_xxs>(x, block + 66 + 4 * group, signs);
+        load_words<format::iq3_xxs>(x, block, 66 + 4 * group, signs);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const int word = first + i;

@@ -18,7 +18,7 @@ struct unpack<format::iq4_nl> {
 
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
-        look_up_group<format::iq4_nl, iq4_table>(x, block + 2, first, q);
+        look_up_group<format::iq4_nl, iq4_table>(x, block, 2, first, q);
     }
 
     template <class X>
@@ -34,7 +34,7 @@ struct unpack<format::iq4_xs> {
 
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        look_up_group<format::iq4_xs, iq4_table>(x, block + 8 + 16 * group, first, q);
+        look_up_group<format::iq4_xs, iq4_table>(x, block, 8 + 16 * group, first, q);
     }
 
     template <class X>

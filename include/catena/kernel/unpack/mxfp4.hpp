@@ -18,7 +18,7 @@ struct unpack<format::mxfp4> {
 
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
-        look_up_group<format::mxfp4, e2m1_table>(x, block + 1, first, q);
+        look_up_group<format::mxfp4, e2m1_table>(x, block, 1, first, q);
     }
 
     template <class X>

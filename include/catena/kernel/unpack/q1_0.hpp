@@ -16,7 +16,7 @@ struct unpack<format::q1_0> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned bits[1];
-        load_words<format::q1_0>(x, block + 2 + 4 * group, bits);
+        load_words<format::q1_0>(x, block, 2 + 4 * group, bits);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned negative = ~spread_bits(bits[0] >> (4 * (first + i)), 7) & 0x80808080u;
@@ -44,7 +44,7 @@ struct unpack<format::q2_0> {
             q[0] = static_cast<int>(x.permute(levels, 0, nibbles_of(byte)));
         } else {
             unsigned pairs[2];
-            load_words<format::q2_0>(x, block + 2 + 8 * group, pairs);
+            load_words<format::q2_0>(x, block, 2 + 8 * group, pairs);
             CATENA_UNROLL
             for (int i = 0; i < 4; ++i) {
                 const unsigned nibbles = nibbles_of((pairs[i / 2] >> (i % 2 * 16)) & 0xffffu);

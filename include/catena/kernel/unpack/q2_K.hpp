@@ -15,7 +15,7 @@ struct unpack<format::q2_K> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned word[N];
-        load_words<format::q2_K>(x, block + 16 + group / 4 * 32 + 4 * first, word);
+        load_words<format::q2_K>(x, block, 16 + group / 4 * 32 + 4 * first, word);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i)
             q[i] = static_cast<int>((word[i] >> (group % 4 * 2)) & 0x03030303u);

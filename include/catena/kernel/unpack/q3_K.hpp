@@ -17,8 +17,8 @@ struct unpack<format::q3_K> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned low[N], high[N];
-        load_words<format::q3_K>(x, block + 32 + group / 4 * 32 + 4 * first, low);
-        load_words<format::q3_K>(x, block + 4 * first, high);
+        load_words<format::q3_K>(x, block, 32 + group / 4 * 32 + 4 * first, low);
+        load_words<format::q3_K>(x, block, 4 * first, high);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned pairs = move_bit(x, low[i], group % 4 * 2, 5) & 0x60606060u;

@@ -15,7 +15,7 @@ struct unpack<format::q4_0> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
-        load_nibbles<format::q4_0>(x, block + 2, first, nibble);
+        load_nibbles<format::q4_0>(x, block, 2, first, nibble);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i)
             q[i] = static_cast<int>(((nibble[i] << 4) & 0xf0f0f0f0u) ^ 0x80808080u);

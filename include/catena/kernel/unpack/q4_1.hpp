@@ -22,7 +22,7 @@ struct unpack<format::q4_1> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
-        load_nibbles<format::q4_1>(x, block + 4, first, nibble);
+        load_nibbles<format::q4_1>(x, block, 4, first, nibble);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) q[i] = static_cast<int>(nibble[i] & 0x0f0f0f0fu);
     }

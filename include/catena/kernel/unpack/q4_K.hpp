@@ -31,7 +31,7 @@ struct unpack<format::q4_K> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned word[N];
-        load_words<format::q4_K>(x, block + 16 + group / 2 * 32 + 4 * first, word);
+        load_words<format::q4_K>(x, block, 16 + group / 2 * 32 + 4 * first, word);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i)
             q[i] = static_cast<int>((word[i] >> (group % 2 * 4)) & 0x0f0f0f0fu);

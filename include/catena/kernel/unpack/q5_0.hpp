@@ -16,8 +16,8 @@ struct unpack<format::q5_0> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N], fifth[1];
-        load_words<format::q5_0>(x, block + 2, fifth);
-        load_nibbles<format::q5_0>(x, block + 6, first, nibble);
+        load_words<format::q5_0>(x, block, 2, fifth);
+        load_nibbles<format::q5_0>(x, block, 6, first, nibble);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned low = (nibble[i] << 3) & 0x78787878u;
@@ -41,7 +41,7 @@ struct unpack<format::q5_1> {
     CATENA_FN static void words(X& x, const std::byte* block, int, int first, int (&q)[N]) {
         unsigned nibble[N];
         const unsigned fifth = load_as<unsigned>(x, block + 4);
-        load_nibbles<format::q5_1>(x, block + 8, first, nibble);
+        load_nibbles<format::q5_1>(x, block, 8, first, nibble);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned high = spread_bits(fifth >> (4 * (first + i)), 4) & 0x10101010u;

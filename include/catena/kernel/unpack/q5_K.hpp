@@ -15,8 +15,8 @@ struct unpack<format::q5_K> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned low[N], high[N];
-        load_words<format::q5_K>(x, block + 48 + group / 2 * 32 + 4 * first, low);
-        load_words<format::q5_K>(x, block + 16 + 4 * first, high);
+        load_words<format::q5_K>(x, block, 48 + group / 2 * 32 + 4 * first, low);
+        load_words<format::q5_K>(x, block, 16 + 4 * first, high);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned nibbles = (low[i] >> (group % 2 * 4)) & 0x0f0f0f0fu;

@@ -17,13 +17,14 @@ struct unpack<format::q6_K> {
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         const int half = group / 4, part = group % 4;
         unsigned low[N], high[N];
-        load_words<format::q6_K>(x, block + half * 64 + part % 2 * 32 + 4 * first, low);
-        load_words<format::q6_K>(x, block + 128 + half * 32 + 4 * first, high);
+        load_words<format::q6_K>(x, block, half * 64 + part % 2 * 32 + 4 * first, low,
+                                part / 2 * 4);
+        load_words<format::q6_K>(x, block, 128 + half * 32 + 4 * first, high,
+                                part * 2 - 4);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
-            const unsigned nibbles = ((low[i] >> (part / 2 * 4)) << 2) & 0x3c3c3c3cu;
-            const unsigned pairs = ((high[i] >> (part * 2)) << 6) & 0xc0c0c0c0u;
-            q[i] = static_cast<int>((nibbles | pairs) ^ 0x80808080u);
+            const unsigned value = (low[i] & 0x0f0f0f0fu) | (high[i] & 0x30303030u);
+            q[i] = static_cast<int>((value << 2) ^ 0x80808080u);
         }
     }
 

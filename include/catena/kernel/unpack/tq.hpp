@@ -22,11 +22,11 @@ struct unpack<format::tq1_0> {
             if constexpr (N == 1) {
                 const int j = first % 4;
                 unsigned bytes[1];
-                load_words<format::tq1_0>(x, block + at.byte + 4 * (at.last ? 3 : j), bytes);
+                load_words<format::tq1_0>(x, block, at.byte + 4 * (at.last ? 3 : j), bytes);
                 q[0] = digits(x, bytes[0], power_of_3(x, at.last ? j : at.digit));
             } else {
                 unsigned bytes[4];
-                load_words<format::tq1_0>(x, block + at.byte, bytes);
+                load_words<format::tq1_0>(x, block, at.byte, bytes);
                 const unsigned power = power_of_3(x, at.digit);
                 CATENA_UNROLL
                 for (int j = 0; j < 4; ++j)
@@ -80,7 +80,7 @@ struct unpack<format::tq2_0> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned word[N];
-        load_words<format::tq2_0>(x, block + group / 4 * 32 + 4 * first, word);
+        load_words<format::tq2_0>(x, block, group / 4 * 32 + 4 * first, word);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i)
             q[i] = static_cast<int>(minus_one_each((word[i] >> (group % 4 * 2)) & 0x03030303u));
