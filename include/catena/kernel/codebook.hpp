@@ -65,7 +65,7 @@ CATENA_FN void look_up_group(X& x, const std::byte* block, int at, int first, in
     }
 }
 
-/// A point of a format's codebook.
+/// A point of a format's codebook. A module holds the codebooks that its kernels ask for.
 template <format F>
 CATENA_FN unsigned point_of(unsigned i) {
 #if defined(__CUDA_ARCH__)
@@ -76,11 +76,12 @@ CATENA_FN unsigned point_of(unsigned i) {
 #endif
 }
 
-/// Words first .. first + N - 1 of a group whose values come by eights: `eight(i)` chooses for
-/// values 8i .. 8i + 7, a nibble each, among the eight bytes of its `levels`.
+/// Eight values: a nibble each chooses among the eight bytes of `levels`.
 struct chosen_levels {
     unsigned nibbles, levels[2];
 };
+
+/// Words first .. first + N - 1 of a group of which `eight(i)` gives values 8i .. 8i + 7.
 template <int N, class X, class Eight>
 CATENA_FN void words_of_eights(X& x, int first, int (&q)[N], Eight eight) {
     static_assert(N == 1 || N == group_words, "one word of a group, or all");
