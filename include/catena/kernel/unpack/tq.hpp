@@ -22,16 +22,15 @@ struct unpack<format::tq1_0> {
             if constexpr (N == 1) {
                 const int j = first % 4;
                 unsigned bytes[1];
-                load_words<format::tq1_0>(x, block, at.byte + 4 * (at.last ? 3 : j), bytes);
-                q[0] = digits(x, bytes[0], power_of_3(x, at.last ? j : at.digit));
+                load_words<format::tq1_0>(x, block, at.byte + 4 * chosen(at.last, 3, j), bytes);
+                q[0] = digits(x, bytes[0], power_of_3(x, chosen(at.last, j, at.digit)));
             } else {
                 unsigned bytes[4];
                 load_words<format::tq1_0>(x, block, at.byte, bytes);
-                const unsigned power = power_of_3(x, at.digit);
                 CATENA_UNROLL
                 for (int j = 0; j < 4; ++j)
-                    q[i + j] = digits(x, at.last ? bytes[3] : bytes[j],
-                                      at.last ? power_of_3(x, j) : power);
+                    q[i + j] = digits(x, chosen(at.last, bytes[3], bytes[j]),
+                                      power_of_3(x, chosen(at.last, j, at.digit)));
             }
         }
     }
@@ -42,19 +41,24 @@ struct unpack<format::tq1_0> {
     }
 
   private:
+    /// By bits, since lanes that have other groups must not part ways.
+    template <class T>
+    CATENA_FN static T chosen(int mask, T yes, T no) {
+        return (yes & static_cast<T>(mask)) | (no & static_cast<T>(~mask));
+    }
+
     /// Where four words of a group have their bytes. Groups 0 .. 4 are the digits of bytes 0 .. 31,
     /// the next five halves those of bytes 32 .. 47. The last half is four digits of the word after
     /// these: the last of the four words that end with it.
     struct half {
-        bool last;
+        int last;  ///< a mask
         int byte, digit;
 
         CATENA_FN half(int group, int part) {
-            const bool front = group < 5;
-            const int late = 2 * (group - 5) + part;
-            last = late == 5;
-            byte = front ? 16 * part : last ? 36 : 32;
-            digit = front ? group : late;
+            const int front = (group - 5) >> 31, late = 2 * (group - 5) + part;
+            last = ~((late - 5) >> 31) & -part;  // known when compiled, of part 0
+            byte = chosen(front, 16 * part, 32 + (last & 4));
+            digit = chosen(front, group, late);
         }
     };
 
