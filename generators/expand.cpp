@@ -4,6 +4,7 @@
 #include "policies.hpp"
 #include "tuning.hpp"
 
+#include "catena/match/pattern.hpp"
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/name.hpp"
 
@@ -20,6 +21,24 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
     return wide != narrow && wide.weights == narrow.weights && serves(wide, narrow);
 }
 
+/// The matmuls of a chain: for every weight format one, if the chain quantizes in the layout that
+/// it reads. At so many columns it costs nothing that a group of two formats is two launches.
+std::vector<computation> matmul_parts(const lowered_chain& chain) {
+    std::vector<computation> parts;
+    const format_set layouts = chain::row_part(chain).emits;
+    for (int f = 1; f < format_count; ++f) {
+        computation c = chain::matvec_part(chain);
+        if (!c.weights.has(static_cast<format>(f))) continue;
+        c.kind = skeleton::matmul;
+        c.weights = format_set::of(static_cast<format>(f));
+        c.activation = matmul_layout(static_cast<format>(f));
+        c.epilogue.bits =
+            static_cast<std::uint8_t>(c.epilogue.bits & ~epilogue_set::of(epilogue_part::quantize).bits);
+        if (layouts.has(c.activation)) parts.push_back(c);
+    }
+    return parts;
+}
+
 }  // namespace
 
 std::vector<lowered_chain> catalogue_chains() {
@@ -33,6 +52,7 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
         wanted.push_back(chain::row_part(c));
         if (chain::matvec_part(c).activation != format::unknown)
             wanted.push_back(chain::matvec_part(c));
+        for (const computation& m : matmul_parts(c)) wanted.push_back(m);
     }
     std::vector<computation> kept;
     for (const computation& c : wanted) {
@@ -75,7 +95,7 @@ bool in_every_build(const arch& target, const computation& c) {
 
 std::string family(const computation& c) {
     if (c.kind == skeleton::row) return "row_" + chain_part(c);
-    return "matvec_" + formats_part(c.weights);
+    return std::string(name(c.kind)) + "_" + formats_part(c.weights);
 }
 
 }  // namespace catena::generator

@@ -39,7 +39,8 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
 /// CATENA_EVERY_ROW brings the others.
 bool in_every_build(const arch& target, const computation& c);
 
-/// The file that a row is compiled in, without its ending: "row_add_rms_norm_mul", "matvec_q4_K_q6_K".
+/// The file that a row is compiled in, without its ending: "row_add_rms_norm_mul", "matvec_q4_K_q6_K",
+/// "matmul_q4_K".
 std::string family(const computation& c);
 
 }  // namespace catena::generator

@@ -90,7 +90,10 @@ policy on(const arch_choice& choice, policy shape, activation_source activation)
     return shape;
 }
 
-std::vector<policy> policies_of(const arch_choice& choice, const computation& computes) {
+std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
+                                const computation& computes) {
+    if (computes.kind == skeleton::matmul)
+        return matmul_policies(target, choice.copy, computes);
     if (computes.value == value_kind::glu)
         return {std::begin(glu_policies), std::end(glu_policies)};
     if (computes.kind == skeleton::row)
@@ -115,6 +118,8 @@ std::string objection(const arch& target, const row& r) {
         return "its launch bounds leave fewer than 32 registers a thread";
     if (r.computes.kind == skeleton::row)
         return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
+    const bool matmul = r.computes.kind == skeleton::matmul;
+    const int piece_unit = matmul ? mmq_values : catena::piece_unit;
     if (p.piece <= 0 || p.piece % piece_unit != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
@@ -129,7 +134,7 @@ std::string objection(const arch& target, const row& r) {
 std::vector<row> rows_for(const arch& target, const computation& computes) {
     const arch_choice& choice = choice_of(target);
     std::vector<row> rows;
-    for (const policy& numbers : policies_of(choice, computes)) {
+    for (const policy& numbers : policies_of(target, choice, computes)) {
         row r = {.computes = computes,
                  .numbers = numbers,
                  .order = order_of(computes, numbers),

@@ -11,6 +11,10 @@ namespace catena::generator {
 /// The rows of one computation on one arch. Registers are left at 0.
 std::vector<row> rows_for(const arch& target, const computation& computes);
 
+/// The policies of a matmul on an arch that copies so: shapes that its shared memory holds.
+std::vector<policy> matmul_policies(const arch& target, copy_method copy,
+                                    const computation& computes);
+
 /// Why no problem at all could run the row on `target`, or an empty string.
 std::string objection(const arch& target, const row& r);
 

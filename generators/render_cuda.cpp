@@ -14,7 +14,7 @@ std::string family_namespace(const instance_set& set, const family_rows& f) {
 std::string kernel_code(const row& r, const instance_set& set, int index,
                         const std::string& computes) {
     const std::string number = std::to_string(index);
-    const std::string args = r.computes.kind == skeleton::row ? "row_args" : "matvec_args";
+    const std::string args = std::string(name(r.computes.kind)) + "_args";
     return "constexpr policy p" + number + " = " + code(r.numbers) + ";\n" +
            "extern \"C\" __global__ __launch_bounds__(p" + number + ".threads, p" + number +
            ".min_blocks) void\n" + symbol(r, *set.target) + "(const __grid_constant__ " + args +
@@ -26,7 +26,7 @@ rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
                       "#include \"catena/instances/device_instance.cuh\"\n\n" +
                       "namespace catena::instances::" + family_namespace(set, f) + " {\n\n";
     const computation& c = f.rows.front().computes;
-    if (c.kind == skeleton::matvec)
+    if (c.kind != skeleton::row)
         out += "constexpr format_set weights = " + code(c.weights) + ";\n\n";
     std::vector<computation> computations;  // of a row skeleton
     for (std::size_t i = 0; i < f.rows.size(); ++i) {
@@ -39,6 +39,8 @@ rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
                 computations.push_back(r.computes);
             }
             computes = "c" + std::to_string(computations.size() - 1);
+        } else if (r.computes.kind == skeleton::matmul) {
+            computes = "format::" + std::string(name(r.computes.activation)) + ", weights";
         }
         out += kernel_code(r, set, static_cast<int>(i), computes);
     }

@@ -10,7 +10,9 @@ checker::checker(const plan& p, const placement& where, machine& on, const check
 
 step_result checker::run(int step) {
     const step_args a = plan_.args(step, workspace_);
-    return a.kind == skeleton::row ? run_row(step, a.row) : run_matvec(step, a.matvec);
+    return a.kind == skeleton::row      ? run_row(step, a.row)
+           : a.kind == skeleton::matvec ? run_matvec(step, a.matvec)
+                                        : run_matmul(step, a.matmul);
 }
 
 /// Through the plan where a step starts alone at its node; steps that start together are launched one by one,

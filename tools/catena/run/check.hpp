@@ -47,7 +47,9 @@ public:
 private:
     step_result run_row(int step, const row_args& a);
     step_result run_matvec(int step, const matvec_args& a);
+    step_result run_matmul(int step, const matmul_args& a);
     std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
+    std::vector<double> read_activation(const matmul_args& a, format layout) const;
     std::string launch(int step, const std::vector<std::uint32_t>& blocks);
 
     const plan& plan_;

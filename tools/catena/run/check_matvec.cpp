@@ -1,22 +1,12 @@
 // Matvec steps: the first, the last full and the tail band of every matrix, and bands of random
 // rows; all of K. A band is the work of one block.
-#include "check.hpp"
-#include "data.hpp"
-
-#include "catena/chain/reference.hpp"
+#include "pieces.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
-#include <span>
-#include <utility>
 
 namespace catena::tool {
 namespace {
-
-constexpr double same_activation_limit = 1e-6;
-constexpr double exact_limit = 5e-4;
 
 /// One block of a matvec: a band of a member; of one column where experts are picked.
 struct band {
@@ -59,36 +49,6 @@ std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int ran
     return all;
 }
 
-/// Distinct experts for every token. Returns ids[slots * token + slot].
-std::vector<std::int32_t> seed_ids(machine& on, const matvec_args& a, std::uint64_t key) {
-    const int experts = a.member[0].experts;
-    std::vector<std::int32_t> ids;
-    for (int token = 0; token < a.columns / a.slots; ++token) {
-        std::vector<std::int32_t> deck(static_cast<std::size_t>(experts));
-        for (int i = 0; i < experts; ++i) deck[static_cast<std::size_t>(i)] = i;
-        for (int slot = 0; slot < a.slots; ++slot) {
-            const std::uint64_t bits =
-                random_bits(key, static_cast<std::uint64_t>(token * a.slots + slot));
-            const auto other =
-                static_cast<std::size_t>(slot) +
-                static_cast<std::size_t>(bits % static_cast<std::uint64_t>(experts - slot));
-            std::swap(deck[static_cast<std::size_t>(slot)], deck[other]);
-        }
-        deck.resize(static_cast<std::size_t>(a.slots));
-        auto* const row =
-            reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(a.ids)) + token * a.ids_nb1;
-        on.write(row, std::as_bytes(std::span(deck)));
-        ids.insert(ids.end(), deck.begin(), deck.end());
-    }
-    return ids;
-}
-
-/// A column of a band: the activation row that it reads, and where its results lie.
-struct column_place {
-    std::int64_t x_row, dst_offset, residual_offset;
-    std::int64_t q8_1_row;
-};
-
 std::vector<column_place> columns_of(const matvec_args& a, const band& b) {
     const matvec_member& m = a.member[b.member];
     std::vector<column_place> places;
@@ -102,124 +62,6 @@ std::vector<column_place> columns_of(const matvec_args& a, const band& b) {
              token * m.dst_nb2 + slot * m.dst_nb1, token * m.residual_nb2 + slot * m.residual_nb1,
              b.column}};
 }
-
-std::byte* bytes_at(const void* base, std::int64_t offset) {
-    return const_cast<std::byte*>(static_cast<const std::byte*>(base)) + offset;
-}
-
-/// A chain that takes any matrix: a place may have readers that several chains of the table list.
-lowered_chain with_format(lowered_chain chain, format type) {
-    for (stage& s : chain.stages)
-        if (s.kind == stage_kind::mul_mat || s.kind == stage_kind::mul_mat_id)
-            s.formats = s.formats | type;
-    return chain;
-}
-
-/// The operands of one band.
-class band_data {
-  public:
-    band_data(const matvec_args& a, const band& b, std::int64_t expert)
-        : args(a), member(a.member[b.member]), at(b), columns(columns_of(a, b)), expert_(expert) {}
-
-    const matvec_args& args;
-    const matvec_member& member;
-    band at;
-    std::vector<column_place> columns;
-
-    int rows() const { return at.end - at.first; }
-    const std::byte* weight() const { return matrix(member.weight); }
-    std::byte* dst(const column_place& c) const {
-        return bytes_at(member.dst, c.dst_offset + 4 * at.first);
-    }
-    std::byte* q8_1(const column_place& c) const {
-        return bytes_at(member.q8_1, c.q8_1_row * q8_1_row_bytes(member.rows) +
-                                         row_bytes(format::q8_1, at.first));
-    }
-
-    /// The results are poison, so that what the launch leaves out is seen; a residual may lie
-    /// there.
-    void seed(machine& on, std::uint64_t seed, const placement& where) const {
-        const auto key = [&](const void* p) { return random_bits(seed, where.key(p)); };
-        for (const void* m : {member.weight, member.up})
-            if (m != nullptr) seed_matrix(on, matrix(m), key(matrix(m)));
-        for (const float* b : {member.bias, member.up_bias})
-            if (b != nullptr) write_values(on, bias(b), seeded(key(bias(b)), rows(), 0, 1));
-        for (const column_place& c : columns)
-            if (member.dst != nullptr) write_values(on, dst(c), poison(rows()));
-        for (const column_place& c : columns)
-            if (member.residual != nullptr)
-                write_values(on, residual(c), seeded(key(residual(c)), rows(), 0, 1));
-    }
-
-    /// Once all are seeded, and before the launch: a result may take the residual's place.
-    void keep_residual(machine& on) {
-        if (member.residual == nullptr) return;
-        for (const column_place& c : columns)
-            append(residual_, read_values(on, residual(c), rows()));
-    }
-
-    /// What should come out, [rows, columns], for an activation in double.
-    std::vector<double> reference(machine& on, const lowered_chain& chain,
-                                  const std::vector<double>& x) const {
-        chain::matrix w{member.type, rows(), at.column < 0 ? 0 : 1, read_matrix(on, member.weight)};
-        w.scale = static_cast<double>(member.scale);
-        if (member.bias != nullptr) append(w.bias, read_values(on, bias(member.bias), rows()));
-        if (member.up != nullptr) w.up = read_matrix(on, member.up);
-        if (member.up_bias != nullptr)
-            append(w.up_bias, read_values(on, bias(member.up_bias), rows()));
-        w.residual = residual_;
-        w.gated_by = {member.function, static_cast<double>(member.alpha),
-                      static_cast<double>(member.limit)};
-        chain::inputs in;
-        in.k = args.k;
-        in.rows = std::ssize(columns);
-        in.matrices.push_back(std::move(w));
-        if (at.column >= 0) in.ids = {0};
-        std::vector<double> read;
-        for (const column_place& c : columns)
-            read.insert(read.end(), x.begin() + c.x_row * args.k,
-                        x.begin() + (c.x_row + 1) * args.k);
-        return chain::reference_from_activation(with_format(chain, member.type), in, read)
-            .products[0];
-    }
-
-  private:
-    std::int64_t expert_;
-    std::vector<double> residual_;
-
-    static void append(std::vector<double>& to, const std::vector<float>& values) {
-        to.insert(to.end(), values.begin(), values.end());
-    }
-    std::byte* matrix(const void* base) const {
-        return bytes_at(base, expert_ * member.expert_bytes + at.first * member.row_bytes);
-    }
-    std::byte* bias(const float* base) const {
-        return bytes_at(base, expert_ * member.bias_nb1 + 4 * at.first);
-    }
-    std::byte* residual(const column_place& c) const {
-        return bytes_at(member.residual, c.residual_offset + 4 * at.first);
-    }
-
-    void seed_matrix(machine& on, std::byte* to, std::uint64_t key) const {
-        const std::int64_t row = row_bytes(member.type, args.k);
-        std::vector<std::byte> all(static_cast<std::size_t>(rows() * row));
-        fill_random_blocks(member.type, key, 0, all);
-        for (int r = 0; r < rows(); ++r)
-            on.write(to + r * member.row_bytes,
-                     std::span(all).subspan(static_cast<std::size_t>(r * row),
-                                            static_cast<std::size_t>(row)));
-    }
-    std::vector<double> read_matrix(machine& on, const void* base) const {
-        std::vector<double> out;
-        for (int r = 0; r < rows(); ++r) {
-            const auto bytes =
-                read_bytes(on, matrix(base) + r * member.row_bytes, row_bytes(member.type, args.k));
-            const auto row = decode_row<double>(member.type, bytes, args.k);
-            out.insert(out.end(), row.begin(), row.end());
-        }
-        return out;
-    }
-};
 
 /// The rows that a member quantises for the next group, in double: those of the sampled bands as
 /// they were computed, and seeded ones that take the place of the others, in memory too.
@@ -275,14 +117,17 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     const std::vector<std::int32_t> ids =
         a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
-    std::vector<band_data> bands;
+    std::vector<piece_data> bands;
     std::vector<std::uint32_t> blocks;
     for (const band& b : sampled_bands(a, random_bits(key, 1), asked_.random_rows)) {
-        bands.emplace_back(a, b, b.column < 0 ? 0 : ids[static_cast<std::size_t>(b.column)]);
+        const std::int64_t expert = b.column < 0 ? -1 : ids[static_cast<std::size_t>(b.column)];
+        bands.emplace_back(
+            a.member[b.member], a.k,
+            piece_of_product{b.member, b.first, b.end, expert, b.block, columns_of(a, b)});
         blocks.push_back(b.block);
         bands.back().seed(on_, asked_.seed, where_);
     }
-    for (band_data& b : bands) b.keep_residual(on_);
+    for (piece_data& b : bands) b.keep_residual(on_);
 
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
@@ -295,13 +140,13 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact, quantised, padding;
-    for (const band_data& b : bands) {
+    for (const piece_data& b : bands) {
         const matvec_member& m = b.member;
         const auto rows = static_cast<std::size_t>(b.rows());
         const auto should = b.reference(on_, chain, read);
         const auto exact_product = b.reference(on_, chain, exact);
-        for (std::size_t c = 0; c < b.columns.size(); ++c) {
-            const column_place& column = b.columns[c];
+        for (std::size_t c = 0; c < b.at.columns.size(); ++c) {
+            const column_place& column = b.at.columns[c];
             const std::span wanted = std::span(should).subspan(c * rows, rows);
             if (m.dst != nullptr) {
                 const auto found = read_values(on_, b.dst(column), b.rows());

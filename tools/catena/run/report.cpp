@@ -26,7 +26,7 @@ totals totals_of(const run_report& r) {
         const step& s = r.planned.steps()[i];
         t.failed += !result.ok();
         t.bytes += s.bytes;
-        if (s.what.needs.kind == skeleton::matvec) {
+        if (s.what.needs.kind != skeleton::row) {
             t.computed += result.computed;
             t.rows += result.rows;
         }

@@ -1,0 +1,58 @@
+#include "catena/kernel/layout.hpp"
+#include "policies.hpp"
+
+namespace catena::generator {
+
+namespace {
+
+/// The shapes of a matmul's tile: 256, 64 and 64 rows. A warp of 32 rows reads a column once for
+/// two mma, which shared memory needs to keep up with the f32 work of a product; where an SM cannot
+/// hold two stages of that, or the grid is small, 16 rows. Launch bounds leave registers for the
+/// sums: 64 of a lane in the first shape, 32 and 16 in the others.
+constexpr policy shapes[] = {
+    {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 64},
+    {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64},
+    {.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32},
+};
+
+/// Any alignment, little shared memory.
+constexpr policy plain_shape = {
+    .threads = 128, .min_blocks = 1, .rows = 16, .columns = 32, .stages = 2};
+
+constexpr int most_stages = 4;
+
+/// Steps of 128 values keep stages small where blocks are.
+int piece_of(format_set weights) {
+    for (int f = 1; f < format_count; ++f)
+        if (weights.has(static_cast<format>(f)) &&
+            info(static_cast<format>(f)).block_elements > 128)
+            return 256;
+    return 128;
+}
+
+}  // namespace
+
+std::vector<policy> matmul_policies(const arch& target, copy_method copy,
+                                    const computation& computes) {
+    std::vector<policy> all;
+    const auto fits = [&](const policy& p) {
+        const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
+        const std::int64_t bytes = matmul_shared_bytes(p, computes.weights);
+        return bytes <= target.shared_per_block &&
+               p.min_blocks * (bytes + reserved) <= target.shared_per_sm;
+    };
+    for (policy p : shapes) {
+        p.piece = piece_of(computes.weights);
+        p.copy = copy;
+        p.stages = most_stages;
+        while (!fits(p) && p.stages > 2) --p.stages;
+        while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
+        if (fits(p)) all.push_back(p);
+    }
+    policy plain = plain_shape;
+    plain.piece = piece_of(computes.weights);
+    if (copy != copy_method::plain) all.push_back(plain);
+    return all;
+}
+
+}  // namespace catena::generator

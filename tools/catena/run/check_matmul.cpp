@@ -1,0 +1,120 @@
+// Matmul steps: of every matrix the first, the last and a random tile of rows, times the first and
+// the last tile of columns; of experts, all columns of a few of them. All of K.
+#include "pieces.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace catena::tool {
+namespace {
+
+/// Where column `c` of the launch reads and writes.
+column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t c) {
+    if (a.ids == nullptr) return {c, c * m.dst_nb1, c * m.residual_nb1, c};
+    const std::int64_t token = c / a.slots, slot = c % a.slots;
+    return {token * a.x_slots + (a.x_slots == 1 ? 0 : slot), token * m.dst_nb2 + slot * m.dst_nb1,
+            token * m.residual_nb2 + slot * m.residual_nb1, c};
+}
+
+/// The blocks that are looked at: a row tile of a member and, dense, a column tile or an expert.
+std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const policy& numbers,
+                                             const std::vector<std::int32_t>& ids,
+                                             std::uint64_t key) {
+    const bool dense = a.ids == nullptr;
+    const std::int64_t column_tiles = (a.columns + numbers.columns - 1) / numbers.columns;
+    std::vector<piece_of_product> all;
+    for (int member = 0; member < a.members; ++member) {
+        const matvec_member& m = a.member[member];
+        const int rows = tile_rows(numbers) / (m.up != nullptr ? 2 : 1);
+        const int tiles = (m.rows + rows - 1) / rows;
+        const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(member));
+        const auto random = static_cast<std::int64_t>(bits >> 32);
+        std::set<std::pair<int, std::int64_t>> picked;  // row tile, column tile or expert
+        if (dense)
+            picked = {{0, column_tiles - 1},
+                      {tiles - 1, 0},
+                      {static_cast<int>(random % tiles), random % column_tiles}};
+        else
+            picked = {{0, ids.back()}, {tiles - 1, ids.front()}};
+        for (const auto& [tile, second] : picked) {
+            const std::int64_t block = dense ? (m.first_band + tile) * column_tiles + second
+                                             : second * a.tiles + m.first_band + tile;
+            piece_of_product p{member, tile * rows, std::min((tile + 1) * rows, m.rows),
+                               dense ? -1 : second, static_cast<std::uint32_t>(block)};
+            for (std::int64_t c = 0; c < a.columns; ++c)
+                if (dense ? c / numbers.columns == second
+                          : ids[static_cast<std::size_t>(c)] == second)
+                    p.columns.push_back(place_of(a, m, c));
+            all.push_back(std::move(p));
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+step_result checker::run_matmul(int step, const matmul_args& a) {
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    const row& picked = plan_.rows().rows[s.row];
+    const planned_chain& place = plan_.chains()[static_cast<std::size_t>(s.chain)];
+    const lowered_chain& chain = plan_.rows().chains[place.chain];
+    const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
+
+    const std::vector<std::int32_t> ids =
+        a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
+    std::vector<piece_data> pieces;
+    std::vector<std::uint32_t> blocks;
+    for (piece_of_product& p : sampled_pieces(a, picked.numbers, ids, random_bits(key, 1))) {
+        blocks.push_back(p.block);
+        const int member = p.member;
+        pieces.emplace_back(a.member[member], a.k, std::move(p));
+        pieces.back().seed(on_, asked_.seed, where_);
+    }
+    for (piece_data& p : pieces) p.keep_residual(on_);
+
+    step_result result;
+    for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
+    result.fault = launch(step, blocks);
+    if (!result.fault.empty()) return result;
+
+    const std::vector<double>& exact = activations_.at(s.chain);
+    const std::vector<double> read = read_activation(a, picked.computes.activation);
+    nmse_sum same, against_exact;
+    for (const piece_data& p : pieces) {
+        const auto rows = static_cast<std::size_t>(p.rows());
+        const auto should = p.reference(on_, chain, read);
+        const auto exact_product = p.reference(on_, chain, exact);
+        for (std::size_t c = 0; c < p.at.columns.size(); ++c) {
+            const auto found = read_values(on_, p.dst(p.at.columns[c]), p.rows());
+            for (std::size_t r = 0; r < rows; ++r) {
+                same.add(static_cast<double>(found[r]), should[c * rows + r]);
+                against_exact.add(static_cast<double>(found[r]), exact_product[c * rows + r]);
+            }
+        }
+        result.computed += static_cast<double>(should.size());
+    }
+    // The sums of a ds4 are those of the exact values, which the quantized ones do not give again.
+    if (picked.computes.activation == format::q8_1_mmq_d4)
+        result.comparisons.push_back(
+            {"product, same activation", same.value(), same_activation_limit});
+    result.comparisons.push_back({"product, exact activation", against_exact.value(), exact_limit});
+    return result;
+}
+
+/// The same block of all rows lies together.
+std::vector<double> checker::read_activation(const matmul_args& a, format layout) const {
+    const std::int64_t rows = a.x_rows, block = info(layout).block_bytes;
+    const std::int64_t values = info(layout).block_elements;
+    std::vector<double> out(static_cast<std::size_t>(rows * a.k));
+    for (std::int64_t first = 0; first < a.k; first += values)
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const std::int64_t at = (first / values * rows + r) * block;
+            const auto bytes = read_bytes(on_, static_cast<const std::byte*>(a.x) + at, block);
+            const auto part = decode_row<double>(layout, bytes, values);
+            std::copy_n(part.begin(), std::min<std::int64_t>(values, a.k - first),
+                        out.begin() + r * a.k + first);
+        }
+    return out;
+}
+
+}  // namespace catena::tool

@@ -1,0 +1,177 @@
+// A piece of what a group's step computes, as it is sampled: some rows of one member times some
+// columns. Its operands are seeded, and what should come out is computed from them in double.
+#pragma once
+
+#include "check.hpp"
+#include "data.hpp"
+
+#include "catena/chain/reference.hpp"
+
+#include <cmath>
+#include <map>
+#include <span>
+#include <utility>
+
+namespace catena::tool {
+
+inline constexpr double same_activation_limit = 1e-6;
+inline constexpr double exact_limit = 5e-4;
+
+/// A column of a piece: the activation row that it reads, and where its results lie.
+struct column_place {
+    std::int64_t x_row, dst_offset, residual_offset;
+    std::int64_t q8_1_row;
+};
+
+/// The work of one block, or a part of it.
+struct piece_of_product {
+    int member;
+    int first, end;            ///< rows of the member
+    std::int64_t expert = -1;  ///< its matrix; -1: dense
+    std::uint32_t block = 0;
+    std::vector<column_place> columns = {};
+};
+
+inline std::byte* bytes_at(const void* base, std::int64_t offset) {
+    return const_cast<std::byte*>(static_cast<const std::byte*>(base)) + offset;
+}
+
+/// A chain that takes any matrix: a place may have readers that several chains of the table list.
+inline lowered_chain with_format(lowered_chain chain, format type) {
+    for (stage& s : chain.stages)
+        if (s.kind == stage_kind::mul_mat || s.kind == stage_kind::mul_mat_id)
+            s.formats = s.formats | type;
+    return chain;
+}
+
+/// The operands of one piece.
+class piece_data {
+  public:
+    piece_data(const matvec_member& m, std::int64_t k, piece_of_product where)
+        : member(m), at(std::move(where)), k_(k) {}
+
+    const matvec_member& member;
+    piece_of_product at;
+
+    int rows() const { return at.end - at.first; }
+    const std::byte* weight() const { return matrix(member.weight); }
+    std::byte* dst(const column_place& c) const {
+        return bytes_at(member.dst, c.dst_offset + 4 * at.first);
+    }
+    std::byte* q8_1(const column_place& c) const {
+        return bytes_at(member.q8_1, c.q8_1_row * q8_1_row_bytes(member.rows) +
+                                         row_bytes(format::q8_1, at.first));
+    }
+
+    /// The results are poison, so that what the launch leaves out is seen; a residual may lie
+    /// there.
+    void seed(machine& on, std::uint64_t seed, const placement& where) const {
+        const auto key = [&](const void* p) { return random_bits(seed, where.key(p)); };
+        for (const void* m : {member.weight, member.up})
+            if (m != nullptr) seed_matrix(on, matrix(m), key(matrix(m)));
+        for (const float* b : {member.bias, member.up_bias})
+            if (b != nullptr) write_values(on, bias(b), seeded(key(bias(b)), rows(), 0, 1));
+        for (const column_place& c : at.columns)
+            if (member.dst != nullptr) write_values(on, dst(c), poison(rows()));
+        for (const column_place& c : at.columns)
+            if (member.residual != nullptr)
+                write_values(on, residual(c), seeded(key(residual(c)), rows(), 0, 1));
+    }
+
+    /// Once all are seeded, and before the launch: a result may take the residual's place.
+    void keep_residual(machine& on) {
+        if (member.residual == nullptr) return;
+        for (const column_place& c : at.columns)
+            append(residual_, read_values(on, residual(c), rows()));
+    }
+
+    /// What should come out, [rows, columns], for an activation in double.
+    std::vector<double> reference(machine& on, const lowered_chain& chain,
+                                  const std::vector<double>& x) const {
+        chain::matrix w{member.type, rows(), at.expert < 0 ? 0 : 1, read_matrix(on, member.weight)};
+        w.scale = static_cast<double>(member.scale);
+        if (member.bias != nullptr) append(w.bias, read_values(on, bias(member.bias), rows()));
+        if (member.up != nullptr) w.up = read_matrix(on, member.up);
+        if (member.up_bias != nullptr)
+            append(w.up_bias, read_values(on, bias(member.up_bias), rows()));
+        w.residual = residual_;
+        w.gated_by = {member.function, static_cast<double>(member.alpha),
+                      static_cast<double>(member.limit)};
+        chain::inputs in;
+        in.k = k_;
+        in.rows = std::ssize(at.columns);
+        in.matrices.push_back(std::move(w));
+        if (at.expert >= 0) in.ids.assign(at.columns.size(), 0);
+        std::vector<double> read;
+        for (const column_place& c : at.columns)
+            read.insert(read.end(), x.begin() + c.x_row * k_, x.begin() + (c.x_row + 1) * k_);
+        return chain::reference_from_activation(with_format(chain, member.type), in, read)
+            .products[0];
+    }
+
+  private:
+    std::int64_t k_;
+    std::vector<double> residual_;
+
+    std::int64_t expert() const { return at.expert < 0 ? 0 : at.expert; }
+
+    static void append(std::vector<double>& to, const std::vector<float>& values) {
+        to.insert(to.end(), values.begin(), values.end());
+    }
+    std::byte* matrix(const void* base) const {
+        return bytes_at(base, expert() * member.expert_bytes + at.first * member.row_bytes);
+    }
+    std::byte* bias(const float* base) const {
+        return bytes_at(base, expert() * member.bias_nb1 + 4 * at.first);
+    }
+    std::byte* residual(const column_place& c) const {
+        return bytes_at(member.residual, c.residual_offset + 4 * at.first);
+    }
+
+    void seed_matrix(machine& on, std::byte* to, std::uint64_t key) const {
+        const std::int64_t row = row_bytes(member.type, k_);
+        std::vector<std::byte> all(static_cast<std::size_t>(rows() * row));
+        fill_random_blocks(member.type, key, 0, all);
+        for (int r = 0; r < rows(); ++r)
+            on.write(to + r * member.row_bytes,
+                     std::span(all).subspan(static_cast<std::size_t>(r * row),
+                                            static_cast<std::size_t>(row)));
+    }
+    std::vector<double> read_matrix(machine& on, const void* base) const {
+        std::vector<double> out;
+        for (int r = 0; r < rows(); ++r) {
+            const auto bytes =
+                read_bytes(on, matrix(base) + r * member.row_bytes, row_bytes(member.type, k_));
+            const auto row = decode_row<double>(member.type, bytes, k_);
+            out.insert(out.end(), row.begin(), row.end());
+        }
+        return out;
+    }
+};
+
+/// Distinct experts for every token. Returns ids[slots * token + slot].
+template <class Args>
+std::vector<std::int32_t> seed_ids(machine& on, const Args& a, std::uint64_t key) {
+    const int experts = a.member[0].experts;
+    std::vector<std::int32_t> ids;
+    for (int token = 0; token < a.columns / a.slots; ++token) {
+        std::vector<std::int32_t> deck(static_cast<std::size_t>(experts));
+        for (int i = 0; i < experts; ++i) deck[static_cast<std::size_t>(i)] = i;
+        for (int slot = 0; slot < a.slots; ++slot) {
+            const std::uint64_t bits =
+                random_bits(key, static_cast<std::uint64_t>(token * a.slots + slot));
+            const auto other =
+                static_cast<std::size_t>(slot) +
+                static_cast<std::size_t>(bits % static_cast<std::uint64_t>(experts - slot));
+            std::swap(deck[static_cast<std::size_t>(slot)], deck[other]);
+        }
+        deck.resize(static_cast<std::size_t>(a.slots));
+        auto* const row =
+            reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(a.ids)) + token * a.ids_nb1;
+        on.write(row, std::as_bytes(std::span(deck)));
+        ids.insert(ids.end(), deck.begin(), deck.end());
+    }
+    return ids;
+}
+
+}  // namespace catena::tool
