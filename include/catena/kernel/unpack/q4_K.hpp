@@ -13,11 +13,13 @@ namespace catena::kernel {
 template <class X>
 CATENA_FN group_scales<1, true> scales_of_k4(X& x, const std::byte* block, int group) {
     const word4 head = x.load16(block);
-    const int shift = group % 4 * 8;
-    const unsigned first = head.y >> shift, second = head.z >> shift, third = head.w >> shift;
-    const bool upper = group >= 4;
-    const unsigned scale = upper ? (third & 0x0fu) | ((first & 0xc0u) >> 2) : first & 0x3fu;
-    const unsigned min = upper ? ((third >> 4) & 0x0fu) | ((second & 0xc0u) >> 2) : second & 0x3fu;
+    const auto at = static_cast<unsigned>(group) & 3u;
+    // Byte 0 of a pair is the scale's, byte 1 the min's.
+    const unsigned low = x.permute(head.y, head.z, at * 0x11u + 0x40u);
+    const unsigned nibbles = x.permute(head.w, head.w >> 4, at * 0x11u + 0x40u) & 0x0f0fu;
+    const unsigned upper = nibbles | (low >> 2 & 0x3030u);
+    const unsigned both = group < 4 ? low & 0x3f3fu : upper;
+    const unsigned scale = both & 0xffu, min = both >> 8 & 0xffu;
     const real d = from_half(static_cast<std::uint16_t>(head.x & 0xffffu));
     const real dmin = from_half(static_cast<std::uint16_t>(head.x >> 16));
     return {{d * from_int(static_cast<int>(scale))}, {dmin * from_int(static_cast<int>(min))}};
