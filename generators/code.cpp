@@ -138,6 +138,10 @@ std::string code(const policy& p) {
         out.field("copy", "copy_method::" + std::string(name(p.copy)));
     if (p.activation == activation_source::shared)
         out.field("activation", "activation_source::shared");
+    if (p.product != inner_product::dp4a)
+        out.field("product", "inner_product::" + std::string(name(p.product)));
+    if (p.placement != norm_placement::producer)
+        out.field("placement", "norm_placement::" + std::string(name(p.placement)));
     return out.flag("vector", p.vector).text();
 }
 

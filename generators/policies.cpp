@@ -31,28 +31,33 @@ constexpr policy glu_policies[] = {
     {.threads = 256},
 };
 
-/// The shapes of a matvec. 128 threads: at the 1024 .. 4096 rows of a decode step 132 SMs get 8 ..
-/// 31 rows each, which larger blocks would deal out unevenly. One row a warp for few rows, four to
-/// reuse the activation when there are many; the second and third keep 4 warps * 4 stages * 2 or 4
-/// rows * 0.6 KB = 18 or 37 KB of q4_K in flight per block, and two or more blocks fit an SM (24 KB
-/// cover the latency of an H100). Launch bounds leave registers for 4 blocks where the accumulators
-/// allow it.
-constexpr policy streamed_matvecs[] = {
-    {.min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048},
-    {.min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024},
-    {.min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024},
-    {.min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024},
-    {.min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024},
-    {.min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024},
-};
+/// The shapes of a matvec, few, for each is there for every set of formats. One column: 128 threads,
+/// since at the 1024 .. 4096 rows of a decode step 132 SMs get 8 .. 31 rows each, which larger
+/// blocks would deal out unevenly; one row a warp for few rows, two for pairs and to reuse the
+/// activation: 4 warps * 4 stages * 2 rows * 0.6 KB = 18 KB of q4_K in flight per block, and two or
+/// more blocks fit an SM (24 KB cover the latency of an H100).
+constexpr policy one_row = {
+    .threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048};
+constexpr policy two_rows = {
+    .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024};
 
-/// Long rows: eight columns of them do not fit shared memory, so the activation stays in global
-/// memory.
-constexpr policy long_matvec = {.min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024};
+/// More columns: an mma has 16 rows, and eight columns at the price of two or three by dp4a. Two
+/// warps to a block keep its band at 32 rows, with 29 KB of q4_K in flight in three stages.
+constexpr policy fragments = {.threads = 64,
+                              .min_blocks = 6,
+                              .rows = 16,
+                              .columns = 8,
+                              .piece = 512,
+                              .product = inner_product::mma};
 
-/// Any alignment, little shared memory, every column count, the pairs of a GLU.
-constexpr policy plain_matvec = {
-    .threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2};
+/// Any alignment, any row length (the activation stays in global memory), every column count.
+constexpr policy plain_matvec = {.threads = 64,
+                                 .min_blocks = 6,
+                                 .rows = 16,
+                                 .columns = 8,
+                                 .piece = 512,
+                                 .stages = 2,
+                                 .product = inner_product::mma};
 
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
 struct arch_choice {
@@ -82,11 +87,12 @@ const arch_choice& choice_of(const arch& target) {
                              " has no line in `choices` (generators/policies.cpp): add one");
 }
 
-policy on(const arch_choice& choice, policy shape, activation_source activation) {
-    shape.threads = 128;
-    shape.stages = choice.stages;
+policy streamed(const arch_choice& choice, policy shape) {
+    // A stage of fragments is four times as large as one of two rows: one less will do.
+    const bool fewer = shape.product == inner_product::mma && choice.stages > 2;
+    shape.stages = fewer ? choice.stages - 1 : choice.stages;
     shape.copy = choice.copy;
-    shape.activation = activation;
+    shape.activation = activation_source::shared;
     return shape;
 }
 
@@ -99,10 +105,9 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     if (computes.kind == skeleton::row)
         return {std::begin(row_policies), std::end(row_policies)};
     std::vector<policy> all;
-    for (const policy& shape : streamed_matvecs)
-        all.push_back(on(choice, shape, activation_source::shared));
-    const policy long_rows = on(choice, long_matvec, activation_source::global);
-    if (long_rows != plain_matvec) all.push_back(long_rows);  // one, where all copies are plain
+    if (computes.weights.size() == 1) all.push_back(streamed(choice, one_row));
+    all.push_back(streamed(choice, two_rows));
+    all.push_back(streamed(choice, fragments));
     all.push_back(plain_matvec);
     return all;
 }
@@ -124,6 +129,10 @@ std::string objection(const arch& target, const row& r) {
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
+    if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
+        return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
+    if (p.product == inner_product::dp4a && p.piece % warp_values != 0)
+        return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);
     if (shared > target.shared_per_block)
         return sentence(

@@ -68,7 +68,7 @@ template <policy P, format F>
 struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     using form = unpack<F>;
     static constexpr int parts = form::scales, words_of_part = group_words / parts;
-    static constexpr int step = warp_size * group_values;
+    static constexpr int step = warp_values;
     static_assert(P.piece % step == 0, "a piece is whole steps of 1024 values");
 
     template <int Room, class X>

@@ -14,6 +14,10 @@ inline constexpr int warp_size = 32;
 /// What the piece of a policy is a multiple of: no block of any format is longer.
 inline constexpr int piece_unit = 256;
 
+/// Values of one weight row that a warp takes at a step of dp4a: 32 per lane. Its pieces are
+/// multiples.
+inline constexpr int warp_values = 32 * warp_size;
+
 inline constexpr int q8_1_bytes = info(format::q8_1).block_bytes;  ///< half d, half s, int8 q[32]
 
 CATENA_FN constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {

@@ -51,6 +51,9 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     return memory > blocks ? memory : blocks;
 }
 
+/// Instructions for a byte of weights (docs/kernels.md): by dp4a, and more for each column; by mma.
+inline constexpr double dot_issues = 3, dot_column_issues = 1.2, fragment_issues = 7;
+
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
     const policy& n = r.numbers;
@@ -78,7 +81,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double bandwidth = a.bytes_per_us * share_in_flight(in_flight, a);
 
     const double columns = static_cast<double>(block_columns(p));
-    const double issues = 3 + columns;
+    const bool mma = n.product == inner_product::mma;
+    const double issues = mma ? fragment_issues : dot_issues + dot_column_issues * columns;
     const double activation = columns * static_cast<double>(q8_1_row_bytes(p.k));
     const bool shared = n.activation == activation_source::shared;
     const double reads =
