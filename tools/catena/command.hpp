@@ -31,6 +31,7 @@ void add_coverage(CLI::App& app, int& code);
 void add_explain(CLI::App& app, int& code);
 void add_instances(CLI::App& app, int& code);
 void add_run(CLI::App& app, int& code);
+void add_tune(CLI::App& app, int& code);
 
 /// Options that several subcommands have.
 struct output_options {

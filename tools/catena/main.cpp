@@ -1,5 +1,5 @@
 // catena: explains plans for graph files, runs their steps against the reference, lists instances and
-// what they cover.
+// what they cover, tunes them.
 #include "command.hpp"
 
 #include "catena/engine/json.hpp"
@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
     add_explain(app, code);
     add_run(app, code);
     add_instances(app, code);
+    add_tune(app, code);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

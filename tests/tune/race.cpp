@@ -1,0 +1,248 @@
+// The tuner on a device that does not exist: what it finds, what it keeps, what it spends.
+#include "race.hpp"
+#include "simplicity.hpp"
+#include "simulated.hpp"
+#include "space.hpp"
+#include "tuner.hpp"
+
+#include "catena/pick/name.hpp"
+#include "catena/pick/pick.hpp"
+#include "catena_test/catch.hpp"
+#include "catena_test/problems.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace catena;
+using namespace catena::tune;
+using namespace catena_test;
+
+namespace {
+
+const arch& sm_90 = *arch_named("sm_90");
+
+const described_set& listed() {
+    static const described_set set(sm_90);
+    return set;
+}
+
+computation computation_of(const problem& p) {
+    const table t = listed().rows();
+    return t.rows[pick(p, t).row].computes;
+}
+
+/// Three problems: a norm, a narrow matrix, a wide one of four columns.
+std::vector<shape> three_shapes() {
+    std::vector<shape> out;
+    for (const problem& p : {norm_problem(4096), matvec_problem(2048, {{format::q4_K, 1024}}),
+                             matvec_problem(4096, {{format::q4_K, 8192}}, 4)})
+        out.push_back({computation_of(p), p, 10});
+    return out;
+}
+
+tuning blank_of(simulated_device& on) {
+    static const tuning nobody = blank(sm_90, listed(), three_shapes(), {}, {.candidates = 12});
+    tuning t = nobody;
+    t.on = on.who();
+    return t;
+}
+
+const tuned_candidate& chosen(const tuned_problem& p) {
+    const auto at = std::find_if(p.candidates.begin(), p.candidates.end(),
+                                 [](const auto& c) { return c.is == verdict::chosen; });
+    REQUIRE(at != p.candidates.end());
+    return *at;
+}
+
+constexpr budget plenty = {.seconds = 1e6};
+
+}  // namespace
+
+TEST_CASE("What is chosen is the best there is, to within what noise allows", "[tune]") {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        simulated_device on(sm_90, {.seed = seed});
+        tuning t = blank_of(on);
+        REQUIRE(tune::tune(t, on, plenty, {}));
+        for (const tuned_problem& p : t.problems) {
+            double best = 1e9;
+            for (const auto& c : p.candidates) best = std::min(best, on.true_us(p, c));
+            INFO("seed " << seed << ", " << text(p.what));
+            CHECK(on.true_us(p, chosen(p)) <= best * 1.02);
+        }
+    }
+}
+
+TEST_CASE("A planted best is found wherever it stands", "[tune]") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+        for (int planted = 0; planted < 12; planted += 5) {
+            simulation s = {.seed = seed};
+            s.truth = [planted](const tuned_problem& p, const tuned_candidate& c) {
+                return &c - p.candidates.data() == planted ? 9.5 : 10.0;
+            };
+            simulated_device on(sm_90, s);
+            tuning t = blank_of(on);
+            REQUIRE(tune::tune(t, on, plenty, {}));
+            for (const tuned_problem& p : t.problems) {
+                if (static_cast<std::size_t>(planted) >= p.candidates.size()) continue;
+                CHECK(&chosen(p) - p.candidates.data() == planted);
+            }
+        }
+}
+
+TEST_CASE("Of candidates that cannot be told apart the simplest is chosen", "[tune]") {
+    int missed = 0, problems = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        simulation s = {.seed = seed};
+        s.truth = [](const tuned_problem&, const tuned_candidate&) { return 10.0; };
+        simulated_device on(sm_90, s);
+        tuning t = blank_of(on);
+        REQUIRE(tune::tune(t, on, plenty, {}));
+        for (const tuned_problem& p : t.problems) {
+            const auto simplest = std::min_element(
+                p.candidates.begin(), p.candidates.end(), [](const auto& a, const auto& b) {
+                    return generator::simpler(a.numbers, b.numbers);
+                });
+            ++problems;
+            missed += &chosen(p) != &*simplest;
+        }
+    }
+    CHECK(missed * 50 <= problems);
+}
+
+TEST_CASE("A difference that is real is not given up for simplicity", "[tune]") {
+    simulation s;
+    s.truth = [](const tuned_problem& p, const tuned_candidate& c) {
+        for (const auto& other : p.candidates)
+            if (generator::simpler(c.numbers, other.numbers)) return 10.0;
+        return 9.0;  // the least simple of all
+    };
+    simulated_device on(sm_90, s);
+    tuning t = blank_of(on);
+    REQUIRE(tune::tune(t, on, plenty, {}));
+    for (const tuned_problem& p : t.problems)
+        for (const auto& other : p.candidates)
+            CHECK_FALSE(generator::simpler(chosen(p).numbers, other.numbers));
+}
+
+TEST_CASE("A candidate whose result is wrong has no time and is not chosen", "[tune]") {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        simulation s = {.seed = seed};
+        const auto wrong = [seed](const policy& p) {
+            return (static_cast<std::uint64_t>(p.threads / 32 + p.rows + p.stages + p.values) + seed) % 3 == 0;
+        };
+        s.truth = [wrong](const tuned_problem&, const tuned_candidate& c) {
+            return wrong(c.numbers) ? 1.0 : 10.0;
+        };
+        s.fault = [wrong](const policy& p) { return std::string(wrong(p) ? "differs" : ""); };
+        simulated_device on(sm_90, s);
+        tuning t = blank_of(on);
+        REQUIRE(tune::tune(t, on, plenty, {}));
+        for (const tuned_problem& p : t.problems)
+            for (const tuned_candidate& c : p.candidates) {
+                CHECK((c.is == verdict::failed) == wrong(c.numbers));
+                CHECK((c.samples == 0) == wrong(c.numbers));
+                CHECK((c.why == "differs") == wrong(c.numbers));
+            }
+    }
+}
+
+TEST_CASE("A budget is kept whatever it is", "[tune]") {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        simulated_device on(sm_90, {.seed = seed});
+        tuning t = blank_of(on);
+        const double seconds = 0.5 * static_cast<double>(seed * seed);
+        const bool all = tune::tune(t, on, {.seconds = seconds}, {});
+        CHECK(on.now() <= seconds);
+        const bool decided = std::all_of(t.problems.begin(), t.problems.end(),
+                                         [](const auto& p) { return p.decided; });
+        CHECK(all == decided);
+    }
+}
+
+TEST_CASE("Stopped anywhere and resumed, it comes to the same and measures nothing twice", "[tune]") {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        const simulation s = {.seed = seed};
+        simulated_device whole(sm_90, s);
+        tuning at_once = blank_of(whole);
+        REQUIRE(tune::tune(at_once, whole, plenty, {}));
+
+        int measured = 0;
+        std::string record;
+        for (bool done = false; !done;) {
+            simulated_device on(sm_90, s);
+            tuning t = blank_of(on);
+            if (!record.empty()) resume(t, generator::parse_tuning(record, "record"), "record");
+            int asked = 0;
+            watcher watch;
+            watch.stop = [&] { return ++asked > 40 + static_cast<int>(seed) * 7; };
+            done = tune::tune(t, on, plenty, watch);
+            measured += on.measurements();
+            record = generator::tuning_text(t);
+        }
+        CHECK(record == generator::tuning_text(at_once));
+        CHECK(measured == whole.measurements());
+    }
+}
+
+TEST_CASE("Another GPU's record is not gone on with", "[tune]") {
+    simulated_device on(sm_90, {});
+    tuning t = blank_of(on), other = t;
+    other.on.gpu = "another";
+    try {
+        resume(t, other, "r.json");
+        FAIL("it was gone on with");
+    } catch (const std::runtime_error& e) {
+        CHECK_THAT(e.what(), Catch::Contains("r.json was measured with another GPU (another, now"));
+    }
+}
+
+TEST_CASE("A record keeps problems that are not asked for now", "[tune]") {
+    simulated_device on(sm_90, {});
+    tuning all = blank_of(on);
+    REQUIRE(tune::tune(all, on, plenty, {}));
+    tuning one = blank(sm_90, listed(), {three_shapes()[1]}, on.who(), plenty);
+    resume(one, all, "r.json");
+    CHECK(one.problems.size() == 3);
+    CHECK(one.problems[0].decided);
+}
+
+TEST_CASE("Halving measures less than everything to the end", "[tune]") {
+    simulated_device on(sm_90, {});
+    tuning t = blank_of(on);
+    REQUIRE(tune::tune(t, on, plenty, {}));
+    std::size_t candidates = 0;
+    for (const tuned_problem& p : t.problems) candidates += p.candidates.size();
+    CHECK(on.measurements() * 3 < static_cast<int>(candidates) * std::end(cuts)[-1] * 2);
+}
+
+TEST_CASE("Candidates are measured in turns", "[tune]") {
+    simulated_device on(sm_90, {});
+    tuning t = blank_of(on);
+    tuned_problem& p = t.problems[1];
+    for (std::size_t i = 0; i < p.candidates.size(); ++i) {
+        REQUIRE(next_candidate(p) == static_cast<int>(i));
+        p.candidates[i].us.push_back(1);
+    }
+    CHECK(next_candidate(p) == 0);
+}
+
+TEST_CASE("Every candidate may run its problem, and those listed by hand are among them", "[tune]") {
+    for (const shape& s : three_shapes()) {
+        const std::vector<row> space = space_of(sm_90, s.computes), by_hand = listed().rows_of(s.computes);
+        CHECK(space.size() > by_hand.size());
+        CHECK(std::is_sorted(space.begin(), space.end(), [](const row& a, const row& b) {
+            return generator::simpler(a.numbers, b.numbers);
+        }));
+        const std::vector<candidate> few = candidates_of(space, by_hand, s.what, sm_90, 6);
+        for (const candidate& c : few) CHECK(constraint(c.what, s.what, sm_90).why == limit::none);
+        std::size_t able = 0;
+        for (const row& r : by_hand) {
+            if (constraint(r, s.what, sm_90).why != limit::none) continue;
+            ++able;
+            CHECK(std::any_of(few.begin(), few.end(),
+                              [&](const candidate& c) { return c.what.numbers == r.numbers; }));
+        }
+        CHECK(few.size() >= able);
+        CHECK(few.size() <= 6 + able);
+    }
+}

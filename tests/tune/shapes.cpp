@@ -1,0 +1,65 @@
+// What is tuned: problems that a planner asks for in real graphs.
+#include "shapes.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+using namespace catena;
+using namespace catena::tune;
+
+namespace {
+
+const described_set& listed() {
+    static const described_set set(*arch_named("sm_90"));
+    return set;
+}
+const std::string graphs = CATENA_TEST_DATA "/graphs/";
+const std::vector<std::string> qwen = {graphs + "qwen3-8b-q4km.tg1.json.gz",
+                                       graphs + "qwen3-8b-q4km.b4.json.gz"};
+
+}  // namespace
+
+TEST_CASE("Shapes are those of the graph, with the places that they stand for", "[tune]") {
+    const std::vector<shape> all = shapes_of(qwen, listed(), {});
+    int norms = 0, matvecs = 0;
+    for (const shape& s : all) {
+        CHECK(s.places > 0);
+        CHECK(s.computes.kind == s.what.needs.kind);
+        if (s.what.needs.kind == skeleton::matvec && s.what.columns == 1) matvecs += s.places;
+        if (s.what.needs.value == value_kind::rms_norm && s.what.rows == 1) norms += s.places;
+        CHECK(s.what.needs.kind != skeleton::matmul);
+    }
+    CHECK(norms == 73);  // 36 layers of two norms that feed matmuls, and the last one
+    CHECK(matvecs > 100);
+    CHECK(std::any_of(all.begin(), all.end(), [](const shape& s) {
+        return s.what.needs.kind == skeleton::matvec && s.what.columns == 4;
+    }));
+}
+
+TEST_CASE("A class has one shape, and each shape its own class", "[tune]") {
+    const std::vector<shape> all = shapes_of(qwen, listed(), {});
+    for (std::size_t i = 0; i < all.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j) CHECK_FALSE(all[i].what == all[j].what);
+    CHECK(all.size() < 60);
+}
+
+TEST_CASE("Chains and formats select shapes", "[tune]") {
+    for (const shape& s : shapes_of(qwen, listed(), {.chains = {"gated_input"}}))
+        CHECK(s.what.needs.value != value_kind::rms_norm);
+    const std::vector<shape> q6 = shapes_of(qwen, listed(), {.formats = {"q6_K"}});
+    CHECK_FALSE(q6.empty());
+    for (const shape& s : q6) CHECK(s.what.needs.weights == format_set::of(format::q6_K));
+}
+
+TEST_CASE("A name that is not known is refused with those that are", "[tune]") {
+    try {
+        shapes_of(qwen, listed(), {.chains = {"nonsense"}});
+        FAIL("it was taken");
+    } catch (const std::runtime_error& e) {
+        CHECK_THAT(e.what(), Catch::Contains("no chain is called 'nonsense'; there are norm_input"));
+    }
+    CHECK_THROWS_WITH(shapes_of(qwen, listed(), {.formats = {"q99"}}), "no format is called 'q99'");
+}

@@ -1,0 +1,217 @@
+// catena tune: searches the policies of an arch's launches on a GPU, or on a simulated one.
+#include "command.hpp"
+#include "output.hpp"
+#include "run/progress.hpp"
+
+#include "cuda.hpp"
+#include "files.hpp"
+#include "model.hpp"
+#include "simulated.hpp"
+#include "tuner.hpp"
+
+#include "catena/pick/measured.hpp"
+#include "catena/pick/name.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace catena::tool {
+namespace {
+
+using tune::tuned_candidate;
+using tune::tuned_problem;
+
+struct tune_options {
+    std::string arch = "native", root = CATENA_SOURCE_DIR, nvcc = CATENA_NVCC, out, rows;
+    std::vector<std::string> graphs;
+    tune::selection wanted;
+    tune::budget within;
+    std::optional<std::uint64_t> simulate;
+    bool resume = false, check_model = false;
+};
+
+std::atomic<bool> interrupted{false};
+
+/// The first interrupt asks for an end, so that the state is written whole; a second one kills.
+void listen_for_interrupts() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, nullptr);
+}
+
+/// The graphs of decode steps that the project was given.
+std::vector<std::string> given_graphs(const std::string& root) {
+    const std::filesystem::path folder = std::filesystem::path(root) / "tests/data/graphs";
+    std::vector<std::string> files;
+    if (std::filesystem::is_directory(folder))
+        for (const auto& entry : std::filesystem::directory_iterator(folder))
+            if (entry.path().string().find(".pp") == std::string::npos)
+                files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    if (files.empty()) throw failure(folder.string() + " holds no graphs: name some with --graphs");
+    return files;
+}
+
+const arch& target_of(const tune_options& o) {
+    const std::string name = o.arch == "native" ? tune::native_arch() : o.arch;
+    const arch* target = arch_named(name.c_str());
+    if (name.empty())
+        throw failure("there is no GPU to tune on: name an --arch and try --simulate SEED");
+    if (target == nullptr || target->compute_capability == 0)
+        throw failure(fmt::format("no arch is called '{}'", name));
+    return *target;
+}
+
+std::string duration(double seconds) {
+    const auto s = static_cast<long>(std::max(seconds, 0.0));
+    return s < 60 ? fmt::format("{} s", s) : fmt::format("{} m {} s", s / 60, s % 60);
+}
+
+/// A line for each problem: what was chosen, and the best of the other candidates beside it.
+std::string as_text(const generator::tuning& t) {
+    fmt::memory_buffer out;
+    const auto put = std::back_inserter(out);
+    fmt::format_to(put, "{} on {}, driver {}, CUDA {}, {}\n\n", t.arch, t.on.gpu, t.on.driver, t.on.cuda,
+                   t.on.date);
+    fmt::format_to(put, "{:>9} {:>7} {:>10} {:>5} {:>5}  {:<44} {}\n", "median us", "spread", "predicted",
+                   "tied", "fell", "problem", "chosen");
+    for (const tuned_problem& p : t.problems) {
+        const auto count = [&](auto... kinds) {
+            return std::count_if(p.candidates.begin(), p.candidates.end(),
+                                 [&](const tuned_candidate& c) { return ((c.is == kinds) || ...); });
+        };
+        const auto at = std::find_if(p.candidates.begin(), p.candidates.end(), [](const auto& c) {
+            return c.is == generator::verdict::chosen;
+        });
+        if (at == p.candidates.end()) {
+            fmt::format_to(put, "{:>9} {:>7} {:>10} {:>5} {:>5}  {:<44} {}\n", "-", "", "", "",
+                           count(generator::verdict::failed), tune::text(p.what),
+                           p.decided ? "no candidate is right" : "undecided");
+            continue;
+        }
+        fmt::format_to(put, "{:>9.2f} {:>6.1f}% {:>10.2f} {:>5} {:>5}  {:<44} {}\n", at->median_us,
+                       100 * at->spread, at->predicted_us, count(generator::verdict::tied),
+                       count(generator::verdict::slower, generator::verdict::failed),
+                       tune::text(p.what), policy_part(p.computes.kind, at->numbers));
+    }
+    return fmt::to_string(out);
+}
+
+/// What pick/measured_file.hpp reads.
+std::string as_rows(const generator::tuning& t) {
+    fmt::memory_buffer out;
+    const auto put = std::back_inserter(out);
+    fmt::format_to(put, "# Medians for catena::measured_file: {}, {}, CUDA {}, {}\n", t.arch, t.on.gpu,
+                   t.on.cuda, t.on.date);
+    for (const tuned_problem& p : t.problems) {
+        if (!p.decided) continue;
+        fmt::format_to(put, "# {}\n", tune::text(p.what));
+        for (const tuned_candidate& c : p.candidates)
+            if (c.samples > 0)
+                fmt::format_to(put, "{} {:016x} {:.4f} {:.4f}\n",
+                               row_name(p.computes, c.numbers, t.arch.c_str()), problem_key(p.what),
+                               c.median_us, c.spread);
+    }
+    return fmt::to_string(out);
+}
+
+tune::watcher watcher_of(progress_line& line, const std::string& out) {
+    tune::watcher watch;
+    watch.stop = [] { return interrupted.load(); };
+    watch.show = [&line](const tune::progress& p) {
+        line.show(p.problem, p.problems, fmt::format("{}, {} candidates, {} left", p.what, p.candidates,
+                                                     duration(p.left_s)));
+    };
+    watch.decided = [out](const generator::tuning& t) {
+        if (!out.empty()) write_whole(out, generator::tuning_text(t));
+    };
+    return watch;
+}
+
+std::unique_ptr<tune::timing_device> device_of(const tune_options& o, const arch& target) {
+    if (o.simulate)
+        return std::make_unique<tune::simulated_device>(target, tune::simulation{.seed = *o.simulate});
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return tune::cuda_device(target, {.root = o.root, .nvcc = o.nvcc, .jobs = cores});
+}
+
+int tune_now(const tune_options& o) {
+    const arch& target = target_of(o);
+    const std::string recorded = o.root + "/" + generator::tuning_path(target);
+    if (o.check_model) {
+        const std::string file = o.out.empty() ? recorded : o.out;
+        const std::string text = generator::read_text(file);
+        const auto errors = text.empty() ? std::vector<tune::model_error>{}
+                                         : tune::errors_of_model(generator::parse_tuning(text, file), target);
+        write_whole("", tune::text(errors, file));
+        return exit_ok;
+    }
+    const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
+    if (o.resume && out.empty()) throw failure("--resume wants the --out that an earlier run wrote");
+
+    const auto on = device_of(o, target);
+    const tune::described_set set(target);
+    const auto shapes = tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
+    if (shapes.empty()) throw failure("the graphs ask for no launch of the chains and formats named");
+    generator::tuning t = tune::blank(target, set, shapes, on->who(), o.within);
+    if (const std::string earlier = o.resume ? generator::read_text(out) : ""; !earlier.empty())
+        tune::resume(t, generator::parse_tuning(earlier, out), out);
+
+    listen_for_interrupts();
+    bool all = false;
+    {
+        progress_line line;
+        all = tune::tune(t, *on, o.within, watcher_of(line, out));
+    }
+    if (!out.empty()) write_whole(out, generator::tuning_text(t));
+    if (!o.rows.empty()) write_whole(o.rows, as_rows(t));
+    write_whole("", as_text(t));
+    if (!all)
+        fmt::print(stderr, "{}: not everything is decided{}\n", interrupted ? "interrupted" : "time is up",
+                   out.empty() ? "" : "; the same command with --resume goes on");
+    return exit_ok;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& code) {
+    auto o = std::make_shared<tune_options>();
+    CLI::App* command = app.add_subcommand(
+        "tune", "Search the policies of the launches that real graphs ask for, on the GPU: candidates that the "
+                "cost model likes are compiled, checked and raced; the simplest that nothing beats is chosen. "
+                "Interrupted or out of time, it writes what it knows.");
+    command->footer(exit_code_help);
+    command->add_option("--arch", o->arch, "sm_XX, or native: that of the GPU")->capture_default_str();
+    command->add_option("--chains", o->wanted.chains, "Only launches of these entries of the catalogue");
+    command->add_option("--formats", o->wanted.formats, "Only matrices of these formats");
+    command->add_option("--graphs", o->graphs, "Graph files to take shapes from (default: the given decode graphs)")
+        ->check(CLI::ExistingFile);
+    const std::map<std::string, double> units = {{"s", 1}, {"m", 60}, {"h", 3600}};
+    command->add_option("--time", o->within.seconds, "When to end, such as 90s or 5m (default 5m)")
+        ->transform(CLI::AsNumberWithUnit(units))
+        ->type_name("TIME");
+    command->add_option("--candidates", o->within.candidates, "Policies to compile for a problem, besides those listed")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command->add_option("--out", o->out, "The record (default instances/ARCH/tuning.json; none for --simulate)");
+    command->add_flag("--resume", o->resume, "Go on from the record: nothing is measured twice");
+    command->add_option("--rows", o->rows, "Also write the medians as text for catena::measured_file");
+    command->add_option("--simulate", o->simulate, "No GPU: the cost model, bent and with noise, by this seed")
+        ->type_name("SEED");
+    command->add_flag("--check-model", o->check_model, "Only print the cost model's error against the record");
+    command->add_option("--root", o->root, "The project's root, for headers, graphs and instances")
+        ->check(CLI::ExistingDirectory);
+    command->add_option("--nvcc", o->nvcc, "The compiler of candidates");
+    command->callback([o, &code] { code = tune_now(*o); });
+}
+
+}  // namespace catena::tool

@@ -1,0 +1,141 @@
+#include "shapes.hpp"
+
+#include "expand.hpp"
+#include "policies.hpp"
+
+#include "catena/chain/work.hpp"
+#include "catena/engine/json.hpp"
+#include "catena/pick/constraints.hpp"
+#include "catena/runtime.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+
+namespace catena::tune {
+
+namespace {
+
+std::int64_t rows_of(const problem& p) {
+    std::int64_t rows = p.rows;
+    for (int i = 0; i < p.member_count; ++i)
+        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
+    return rows;
+}
+
+bool listed(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Entries of the catalogue are called chain.formats: "norm_input.q4_K"; either name will do.
+std::string chain_of(const lowered_chain& c) {
+    const std::string entry = c.name;
+    return entry.substr(0, entry.find('.'));
+}
+bool chain_wanted(const lowered_chain& c, const selection& wanted) {
+    return listed(wanted.chains, c.name) || listed(wanted.chains, chain_of(c));
+}
+
+/// Is every weight format of the problem asked for?
+bool formats_wanted(const problem& p, const selection& wanted) {
+    if (wanted.formats.empty()) return true;
+    if (p.needs.weights.empty()) return false;
+    for (int f = 1; f < format_count; ++f) {
+        const auto id = static_cast<format>(f);
+        if (p.needs.weights.has(id) && !listed(wanted.formats, name(id))) return false;
+    }
+    return true;
+}
+
+void check_names(const selection& wanted, const table& t) {
+    for (const std::string& chain : wanted.chains) {
+        std::string known;
+        bool found = false;
+        for (int i = 0; i < t.chain_count; ++i) {
+            const std::string name = chain_of(t.chains[i]);
+            found = found || chain == t.chains[i].name || chain == name;
+            if (known.find(name) == std::string::npos) known += (known.empty() ? "" : ", ") + name;
+        }
+        if (!found)
+            throw std::runtime_error("no chain is called '" + chain + "'; there are " + known);
+    }
+    for (const std::string& f : wanted.formats)
+        if (format_named(f.c_str()) == format::unknown)
+            throw std::runtime_error("no format is called '" + f + "'");
+}
+
+}  // namespace
+
+described_set::described_set(const arch& target)
+    : target_(&target), chains_(generator::catalogue_chains()) {
+    for (const computation& c : generator::computations_of(chains_))
+        for (const row& r : generator::rows_for(target, c)) rows_.push_back(r);
+}
+
+table described_set::rows() const {
+    table t;
+    t.target = target_;
+    t.rows = rows_.data();
+    t.row_count = static_cast<int>(rows_.size());
+    t.chains = chains_.data();
+    t.chain_count = static_cast<int>(chains_.size());
+    return t;
+}
+
+std::vector<row> described_set::rows_of(const computation& c) const {
+    std::vector<row> out;
+    for (const row& r : rows_)
+        if (r.computes == c) out.push_back(r);
+    return out;
+}
+
+std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const described_set& set,
+                             const selection& wanted) {
+    const table t = set.rows();
+    check_names(wanted, t);
+    std::vector<shape> distinct;
+    for (const std::string& file : graphs) {
+        const json::graph g = json::read(file);
+        const plan planned = planner{t}.plan(g.view());
+        if (!planned.state().ok())
+            throw std::runtime_error(file + ": cannot be planned: " + planned.state().message);
+        for (const step& s : planned.steps()) {
+            const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
+            const bool chosen =
+                wanted.chains.empty() ||
+                (chain.chain >= 0 && chain_wanted(t.chains[chain.chain], wanted));
+            if (s.what.needs.kind == skeleton::matmul) continue;  // it has no policies to choose from
+            if (!chosen || !formats_wanted(s.what, wanted)) continue;
+            auto at = std::find_if(distinct.begin(), distinct.end(),
+                                   [&](const shape& k) { return k.what == s.what; });
+            if (at == distinct.end())
+                at = distinct.insert(distinct.end(), {t.rows[s.row].computes, s.what, 0});
+            ++at->places;
+        }
+    }
+    std::stable_sort(distinct.begin(), distinct.end(),
+                     [](const shape& a, const shape& b) { return a.places > b.places; });
+
+    std::vector<shape> classes;
+    for (const shape& s : distinct) {
+        const auto rows = std::bit_width(static_cast<std::uint64_t>(rows_of(s.what)));
+        auto at = std::find_if(classes.begin(), classes.end(), [&](const shape& c) {
+            return c.computes == s.computes && c.what.k == s.what.k && c.what.expert == s.what.expert &&
+                   c.what.columns == s.what.columns && c.what.needs.epilogue == s.what.needs.epilogue &&
+                   std::bit_width(static_cast<std::uint64_t>(rows_of(c.what))) == rows;
+        });
+        if (at == classes.end())
+            classes.push_back(s);
+        else
+            at->places += s.places;
+    }
+    std::stable_sort(classes.begin(), classes.end(), [](const shape& a, const shape& b) {
+        return static_cast<double>(a.places) * static_cast<double>(bytes_of(a.what)) >
+               static_cast<double>(b.places) * static_cast<double>(bytes_of(b.what));
+    });
+    return classes;
+}
+
+}  // namespace catena::tune

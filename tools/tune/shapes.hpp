@@ -1,0 +1,48 @@
+// What to tune: the launches that a planner asks for in real graphs, gathered to classes of one
+// shape.
+#pragma once
+
+#include "catena/pick/problem.hpp"
+#include "catena/pick/row.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace catena::tune {
+
+/// The rows of a computation, and the set around them, as the catalogue and the policies say now.
+class described_set {
+  public:
+    explicit described_set(const arch& target);
+
+    table rows() const;
+
+    /// The rows that generators/policies.cpp lists for a computation.
+    std::vector<row> rows_of(const computation& c) const;
+
+  private:
+    const arch* target_;
+    std::vector<lowered_chain> chains_;
+    std::vector<row> rows_;
+};
+
+struct shape {
+    computation computes;  ///< of the row that the planner picked
+    problem what;
+    int places = 0;  ///< steps of the graphs that have it, or one of its class
+};
+
+/// What is asked for, by name; empty: everything.
+struct selection {
+    std::vector<std::string> chains = {};   ///< of the catalogue: "norm_input", "norm_input.q4_K"
+    std::vector<std::string> formats = {};  ///< weight formats of a matvec: all of a problem's are listed
+};
+
+/// Shapes of the steps of `graphs` (files), those with the most work first. Of a class, which is a
+/// computation, k, columns and, to a factor of two, rows, the shape with the most places stands for
+/// all. Throws std::runtime_error where a graph cannot be planned or a name is not known.
+std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const described_set& set,
+                             const selection& wanted);
+
+}  // namespace catena::tune

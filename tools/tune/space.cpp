@@ -1,0 +1,122 @@
+#include "space.hpp"
+
+#include "policies.hpp"
+#include "simplicity.hpp"
+
+#include "catena/pick/pick.hpp"
+
+#include <algorithm>
+
+namespace catena::tune {
+
+namespace {
+
+using generator::simpler;
+
+/// Candidates that agree in what the cost model looks at most.
+constexpr std::size_t most_of_a_kind = 3;
+
+std::vector<policy> row_policies() {
+    std::vector<policy> all;
+    for (const int threads : {32, 64, 128, 256, 512, 1024})
+        for (const int values : {0, 4, 8, 16, 32})
+            for (const bool vector : {false, true})
+                all.push_back({.threads = threads, .values = values, .vector = vector});
+    return all;
+}
+
+/// What a warp works on at once.
+struct tile {
+    inner_product product;
+    int rows, columns;
+};
+
+std::vector<tile> tiles() {
+    std::vector<tile> all;
+    for (const int rows : {1, 2, 4, 8})
+        for (const int columns : {1, 2, 4, 8}) all.push_back({inner_product::dp4a, rows, columns});
+    all.push_back({inner_product::mma, mma_rows, mma_columns});
+    return all;
+}
+
+std::vector<policy> matvec_policies() {
+    std::vector<policy> all;
+    for (const tile& t : tiles())
+        for (const copy_method copy : {copy_method::plain, copy_method::async, copy_method::bulk})
+            for (const int stages : {2, 3, 4, 6, 8})
+                for (const auto source : {activation_source::global, activation_source::shared})
+                    for (const int piece : {256, 512, 1024, 2048, 4096})
+                        for (const int threads : {64, 128, 256})
+                            for (const int blocks : {1, 2, 3, 4, 6})
+                                all.push_back({.threads = threads,
+                                               .min_blocks = blocks,
+                                               .rows = t.rows,
+                                               .columns = t.columns,
+                                               .piece = piece,
+                                               .stages = stages,
+                                               .copy = copy,
+                                               .activation = source,
+                                               .product = t.product});
+    return all;
+}
+
+row row_of(const computation& c, const policy& numbers) {
+    return {.computes = c, .numbers = numbers, .order = order_of(c, numbers), .evidence = {}};
+}
+
+bool holds(const std::vector<row>& rows, const policy& numbers) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const row& r) { return r.numbers == numbers; });
+}
+
+bool same_kind(const policy& a, const policy& b) {
+    return a.copy == b.copy && a.activation == b.activation && a.rows == b.rows &&
+           a.columns == b.columns && a.product == b.product && a.vector == b.vector &&
+           a.values == b.values;
+}
+
+}  // namespace
+
+std::vector<row> space_of(const arch& target, const computation& c) {
+    const std::vector<row> by_hand = generator::rows_for(target, c);
+    std::vector<row> all = by_hand;
+    std::vector<policy> numbers;
+    if (c.kind == skeleton::row) numbers = row_policies();
+    if (c.kind == skeleton::matvec) numbers = matvec_policies();
+    for (const policy& p : numbers) {
+        const row r = row_of(c, p);
+        if (generator::objection(target, r).empty() && !holds(by_hand, p)) all.push_back(r);
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const row& x, const row& y) { return simpler(x.numbers, y.numbers); });
+    return all;
+}
+
+std::vector<candidate> candidates_of(const std::vector<row>& space, const std::vector<row>& incumbents,
+                                     const problem& p, const arch& a, std::size_t most) {
+    std::vector<candidate> able;
+    for (const row& r : space) {
+        if (constraint(r, p, a).why != limit::none) continue;
+        const int resident = blocks_per_sm(r, p, a);
+        if (resident < 1) continue;
+        const std::int32_t band = r.computes.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
+        able.push_back({r, predicted_us(r, p, a, band, resident)});
+    }
+    std::stable_sort(able.begin(), able.end(), [](const candidate& x, const candidate& y) {
+        return x.predicted_us < y.predicted_us;
+    });
+    std::vector<candidate> kept;
+    std::size_t free = most;
+    for (const candidate& c : able) {
+        const auto alike = std::count_if(kept.begin(), kept.end(), [&](const candidate& k) {
+            return same_kind(k.what.numbers, c.what.numbers);
+        });
+        const bool wanted = free > 0 && static_cast<std::size_t>(alike) < most_of_a_kind;
+        if (!wanted && !holds(incumbents, c.what.numbers)) continue;
+        free -= wanted ? 1 : 0;
+        kept.push_back(c);
+    }
+    return kept;
+}
+
+}  // namespace catena::tune
