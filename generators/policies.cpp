@@ -131,7 +131,7 @@ std::string objection(const arch& target, const row& r) {
         return "rows, columns and stages must be positive";
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
-    if (p.product == inner_product::dp4a && p.piece % warp_values != 0)
+    if (!matmul && p.product == inner_product::dp4a && p.piece % warp_values != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);
     if (shared > target.shared_per_block)

@@ -75,7 +75,7 @@ bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
     if (is_row ? p.values == 0 : p.copy == copy_method::plain || p.activation == activation_source::global)
         return true;
     const auto reach = [is_row](const policy& q) {
-        return is_row ? q.threads * q.values : q.columns;
+        return is_row ? (q.rows > 0 ? warp_size : q.threads) * q.values : q.columns;
     };
     return std::all_of(by.begin(), by.end(), [&](const proven_policy& other) {
         return reach(other.numbers) < reach(p);

@@ -22,6 +22,11 @@ std::vector<policy> row_policies() {
         for (const int values : {0, 4, 8, 16, 32})
             for (const bool vector : {false, true})
                 all.push_back({.threads = threads, .values = values, .vector = vector});
+    for (const int rows : {2, 4, 8})
+        for (const int values : {4, 8, 16, 32})
+            for (const bool vector : {false, true})
+                all.push_back({.threads = rows * warp_size, .values = values, .rows = rows,
+                               .vector = vector});
     return all;
 }
 
