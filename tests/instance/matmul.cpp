@@ -70,9 +70,9 @@ TEST_CASE("A matmul stands every case, and all its policies give the same bits")
     format_stands_every_case<format::q2_K>();
 }
 
-TEST_CASE("A matmul adds the sums that its activation's layout does not carry") {
+TEST_CASE("A matmul reads the sums that its activation's layout carries, and adds the others") {
     stands_every_case(edges<products<format::q8_1_mmq_d4, format::q4_K>>());
-    stands_every_case(edges<products<format::q8_1_mmq_ds4, format::q2_K>>());
+    stands_every_case(edges<products<format::q8_1_mmq_d2s6, format::q2_K>>());
 }
 
 TEST_CASE("A matmul of several formats takes each member's own") {
