@@ -19,37 +19,45 @@ inline constexpr auto finish =
 /// Whatever reads an activation: q8_1 for few columns, the layouts of a matmul for many.
 template <format... Ws>
 inline constexpr auto activation =
-    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4> | readers<Ws...> | finish;
+    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6> | readers<Ws...> | finish;
 
 /// The same for a value that others read in a plain format.
 template <format... Ws>
 inline constexpr auto value = emit<f32> | emit<f16> | emit<bf16> | activation<Ws...>;
 
-/// A norm whose result feeds quantized matmuls, and others that read it in a plain format.
-template <format... Ws>
-inline constexpr auto norm_input = rms_norm | mul(weight) | value<Ws...>;
+/// What stands before a norm: a residual, whose sum goes on in f32.
+inline constexpr auto residual_sum = add(residual) | emit<f32>;
 
-/// The same behind a residual add, whose sum goes on in f32.
-template <format... Ws>
-inline constexpr auto residual_norm_input = add(residual) | emit<f32> | norm_input<Ws...>;
-
-/// A gated value: of a feed-forward layer, of an attention's or a state's output.
-template <format... Ws>
-inline constexpr auto gated_input = glu | value<Ws...>;
-
-/// The chains of one set of formats.
+/// The chains whose result feeds matrices of these formats.
 template <format... Ws>
 inline constexpr auto chains_of = hana::make_tuple(
-    entry<"norm_input">(norm_input<Ws...>),
-    entry<"residual_norm_input">(residual_norm_input<Ws...>),
-    entry<"gated_input">(gated_input<Ws...>),
+    entry<"norm_input">(rms_norm | mul(weight) | value<Ws...>),
+    entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | value<Ws...>),
+    entry<"gated_norm_input">(rms_norm | mul(weight) | glu | value<Ws...>),
+    entry<"layer_norm_input">(layer_norm | mul(weight) | add(bias) | value<Ws...>),
+    entry<"residual_layer_norm_input">(residual_sum | layer_norm | mul(weight) | add(bias) | value<Ws...>),
+    entry<"gated_input">(glu | value<Ws...>),
     entry<"activation">(activation<Ws...>));
+
+/// What engines with matmuls of their own read, its scales in a tensor beside it.
+inline constexpr auto engine_value =
+    emit<f32> | emit<f16> | emit<bf16> |
+    quantize<int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8_rows, mxfp4_rows, nvfp4_rows>;
+
+/// The chains that end before the matmul.
+inline constexpr auto engine_chains = hana::make_tuple(
+    entry<"engine_norm">(residual_sum | rms_norm | mul(one_plus_weight) | add(bias) | engine_value),
+    entry<"engine_layer_norm">(residual_sum | layer_norm | mul(weight) | add(bias) | engine_value),
+    entry<"engine_gated">(glu | engine_value),
+    entry<"engine_quantize">(engine_value),
+    entry<"l2_norm">(l2_norm | emit<f32>));
 
 /// Every format alone, and the sets that share an activation in the files that people use: a quantizer
 /// often gives V a wider type than Q and K.
 // clang-format off
 inline constexpr auto entries = hana::flatten(hana::make_tuple(
-    chains_of<q8_0>, chains_of<q4_0>, chains_of<q4_K>, chains_of<q6_K>, chains_of<q4_K, q6_K>));
+    chains_of<q8_0>, chains_of<q4_0>, chains_of<q4_K>, chains_of<q6_K>, chains_of<q4_K, q6_K>,
+    engine_chains));
 // clang-format on
 
 }  // namespace catena::catalogue

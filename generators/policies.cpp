@@ -10,11 +10,10 @@ namespace catena::generator {
 
 namespace {
 
-/// Rows of up to values * their threads elements; those of a head have a warp each. The last two
-/// read x more than once: any k, and any alignment.
-constexpr policy row_policies[] = {
+/// Norms of rows of up to values * their threads elements; those of a head have a warp each. The last
+/// two read x more than once: any k, and any alignment.
+constexpr policy norm_policies[] = {
     {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256
-    {.threads = 128, .values = 8, .vector = true},    // k <= 1024
     {.threads = 256, .values = 8, .vector = true},    // k <= 2048
     {.threads = 512, .values = 8, .vector = true},    // k <= 4096
     {.threads = 1024, .values = 8, .vector = true},   // k <= 8192
@@ -23,8 +22,17 @@ constexpr policy row_policies[] = {
     {.threads = 256},
 };
 
-/// Gated rows: nothing is summed over a row, so the third takes any k and still reads x once.
-constexpr policy glu_policies[] = {
+/// Norms in formats with their scales apart: the kernels are long, so there are few of them.
+constexpr policy apart_policies[] = {
+    {.threads = 256, .values = 8, .vector = true},   // k <= 2048
+    {.threads = 1024, .values = 8, .vector = true},  // k <= 8192
+    {.threads = 1024, .vector = true},
+    {.threads = 256},
+};
+
+/// Gated and plain rows: nothing is summed over a row, so the third takes any k and still reads x
+/// once.
+constexpr policy elementwise_policies[] = {
     {.threads = 128, .values = 8, .vector = true},  // k <= 1024
     {.threads = 512, .values = 8, .vector = true},  // k <= 4096
     {.threads = 1024, .vector = true},
@@ -100,10 +108,13 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
                                 const computation& computes) {
     if (computes.kind == skeleton::matmul)
         return matmul_policies(target, choice.copy, computes);
-    if (computes.value == value_kind::glu)
-        return {std::begin(glu_policies), std::end(glu_policies)};
-    if (computes.kind == skeleton::row)
-        return {std::begin(row_policies), std::end(row_policies)};
+    if (computes.kind == skeleton::row) {
+        if (!is_norm(computes.value))
+            return {std::begin(elementwise_policies), std::end(elementwise_policies)};
+        if (computes.emits.has(format::int8_token))
+            return {std::begin(apart_policies), std::end(apart_policies)};
+        return {std::begin(norm_policies), std::end(norm_policies)};
+    }
     std::vector<policy> all;
     if (computes.weights.size() == 1) all.push_back(streamed(choice, one_row));
     all.push_back(streamed(choice, two_rows));

@@ -8,6 +8,7 @@
 #include "catena/pick/policy.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace catena {
 
@@ -79,5 +80,9 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     x.grid_wait(), x.grid_trigger();
     requires weight_stream<decltype(x.template stream<copy_method::plain, 2>())>;
 };
+
+/// An executor as a called function takes it: one that is a value is not given an address.
+template <class X>
+using by_call = std::conditional_t<std::is_copy_constructible_v<X>, X, X&>;
 
 }  // namespace catena::exec

@@ -147,11 +147,11 @@ constexpr std::int64_t scale_bytes(format f, std::int64_t k) {
 struct format_set {
     std::uint64_t bits = 0;
 
-    static constexpr format_set of(format f) {
+    CATENA_FN static constexpr format_set of(format f) {
         return {std::uint64_t{1} << static_cast<unsigned>(f)};
     }
     constexpr bool empty() const { return bits == 0; }
-    constexpr bool has(format f) const { return (bits & of(f).bits) != 0; }
+    CATENA_FN constexpr bool has(format f) const { return (bits & of(f).bits) != 0; }
     constexpr bool contains(format_set other) const { return (other.bits & ~bits) == 0; }
     constexpr int size() const {
         int n = 0;

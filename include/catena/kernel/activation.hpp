@@ -34,19 +34,11 @@ class activation_rows {
     /// Is anything to be stored in these formats?
     CATENA_FN static bool wanted(const row_args& a) { return any_by_32(a) || any_by_64(a); }
 
-    /// Stores the thread's elements at .. at + 3 of the norm row. Whole warps.
+    /// Stores the thread's elements at .. at + 3 of the norm row. Whole warps. A call: a thread has
+    /// several quads, and the code is long.
     template <class X>
-    CATENA_FN void store(X& x, int at, const real (&v)[quad]) const {
-        int row = row_, element = first_ + at;
-        if (element >= a_.quant_k) row += element / a_.quant_k, element %= a_.quant_k;
-        if (any_by_32(a_)) {
-            const quantized_quad z = quantize(x, v);
-            if (at < a_.k) store_by_32(x, row, element, z, true);
-        }
-        if (any_by_64(a_)) {
-            const quantized_quad z = quantize<16, 4>(x, v);
-            if (at < a_.k) store_by_64(x, row, element, z);
-        }
+    CATENA_CALL static void store(exec::by_call<X> x, activation_rows rows, int at, real_quad v) {
+        rows.store_quad(x, at, v.v);
     }
 
     /// Zeros behind every row that ends in this norm row; `thread` of the `threads` that share it.
@@ -75,6 +67,20 @@ class activation_rows {
     }
     CATENA_FN static bool any_by_64(const row_args& a) {
         return by_64 && a.q8_1_mmq_d2s6 != nullptr;
+    }
+
+    template <class X>
+    CATENA_FN void store_quad(X& x, int at, const real (&v)[quad]) const {
+        int row = row_, element = first_ + at;
+        if (element >= a_.quant_k) row += element / a_.quant_k, element %= a_.quant_k;
+        if (any_by_32(a_)) {
+            const quantized_quad z = quantize(x, v);
+            if (at < a_.k) store_by_32(x, row, element, z, true);
+        }
+        if (any_by_64(a_)) {
+            const quantized_quad z = quantize<16, 4>(x, v);
+            if (at < a_.k) store_by_64(x, row, element, z);
+        }
     }
 
     template <class X>

@@ -23,13 +23,10 @@
 
 namespace catena::kernel {
 
-/// f(gate) * v, a quad at a time; a function of its own, for its many cases want registers that the
-/// rest of a row needs.
-CATENA_NO_INLINE real_quad gated_quad(gate_function function, real_quad gate, real_quad v,
-                                      real alpha, real limit) {
-    CATENA_UNROLL
-    for (int i = 0; i < quad; ++i) v.v[i] = gated(function, gate.v[i], v.v[i], alpha, limit);
-    return v;
+/// A function of its own, for its many cases want registers that the rest of a row needs.
+CATENA_NO_INLINE real gated_apart(gate_function function, real gate, real v, real alpha,
+                                  real limit) {
+    return gated(function, gate, v, alpha, limit);
 }
 
 /// One row's work; see row_body.
@@ -69,7 +66,7 @@ class row_work {
                 largest = largest_of_row(largest);
             }
         }
-        scaled apart(a_, row_, largest);
+        const scaled apart(a_, row_, largest);
         if constexpr (kept) {
             write(mine_, v, apart);
         } else {
@@ -82,7 +79,7 @@ class row_work {
             }
         }
         if constexpr (C.emits.has(format::int8_token))
-            if (a_.int8_sums != nullptr) store_int8_sum(apart.sum());
+            if (a_.int8_sums != nullptr) store_int8_sum(int8_sum_);
         if (in_blocks::wanted(a_)) in_blocks(a_, row_).store_padding(x_, mine_ / quad, team);
     }
 
@@ -112,6 +109,7 @@ class row_work {
     float* const meeting_;  // where warps meet
     int meetings_ = 0;
     real mean_{0}, scale_{1};
+    int int8_sum_ = 0;  // of what the thread wrote as int8_token
 
     /// Past the row values are zeros, from loading to writing: quantized blocks reach there.
     CATENA_FN bool inside(int at, int j, int i) const { return at + j * stride + i < a_.k; }
@@ -159,12 +157,10 @@ class row_work {
 
     CATENA_FN void gate_by(const quads& g, quads& v) const {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) {
-            const real_quad out = gated_quad(
-                a_.function, {{g[j][0], g[j][1], g[j][2], g[j][3]}},
-                {{v[j][0], v[j][1], v[j][2], v[j][3]}}, real{a_.alpha}, real{a_.limit});
-            for (int i = 0; i < quad; ++i) v[j][i] = out.v[i];
-        }
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i)
+                v[j][i] = gated_apart(a_.function, g[j][i], v[j][i], real{a_.alpha},
+                                      real{a_.limit});
     }
 
     template <class T, class Combine>
@@ -263,7 +259,7 @@ class row_work {
     }
 
     /// One format after the other, so that the address of one is held at a time.
-    CATENA_FN void write(int at, const quads& v, scaled& apart) const {
+    CATENA_FN void write(int at, const quads& v, const scaled& apart) {
         if (C.emits.has(format::f32) && a_.f32 != nullptr) {
             float* to = row_at(a_.f32, a_.f32_at, place_);
             CATENA_UNROLL
@@ -282,10 +278,15 @@ class row_work {
         if (in_blocks::wanted(a_)) {
             const in_blocks rows(a_, row_);
             CATENA_UNROLL
-            for (int j = 0; j < held; ++j) rows.store(x_, at + j * stride, v[j]);
+            for (int j = 0; j < held; ++j)
+                in_blocks::template store<X>(x_, rows, at + j * stride, as_value(v[j]));
         }
-        CATENA_UNROLL
-        for (int j = 0; j < held; ++j) apart.store(x_, at + j * stride, v[j]);
+        if constexpr (!scaled::none) {
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j)
+                int8_sum_ = scaled::template store<X>(x_, apart, at + j * stride, as_value(v[j]),
+                                                      int8_sum_);
+        }
     }
 };
 

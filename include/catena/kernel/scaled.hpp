@@ -62,9 +62,6 @@ CATENA_FN unsigned e2m1_quad(const real (&v)[quad]) {
     return word;
 }
 
-struct real_quad {
-    real v[quad];
-};
 CATENA_FN real_quad divided(const real (&v)[quad], real by) {
     return {{v[0] / by, v[1] / by, v[2] / by, v[3] / by}};
 }
@@ -80,6 +77,11 @@ class scaled_row {
     CATENA_FN scaled_row(const row_args& a, int row, unsigned largest)
         : a_(a), row_(row), largest_(largest) {}
 
+    static constexpr bool none =
+        !(Emits.has(format::int8_token) || Emits.has(format::fp8_tensor) ||
+          Emits.has(format::fp8_token) || Emits.has(format::fp8_group) ||
+          Emits.has(format::mxfp8_rows) || Emits.has(format::mxfp4_rows) ||
+          Emits.has(format::nvfp4_rows));
     static constexpr bool by_token = Emits.has(format::int8_token) || Emits.has(format::fp8_token);
 
     CATENA_FN static bool wants_largest(const row_args& a) {
@@ -87,9 +89,21 @@ class scaled_row {
                (Emits.has(format::fp8_token) && a.fp8_token.data != nullptr);
     }
 
-    /// Stores the thread's elements at .. at + 3. Whole warps.
+    /// Stores the thread's elements at .. at + 3, and returns what the thread's int8 of int8_token
+    /// add up to, with those of the `sum` before. Whole warps. A call: a thread has several quads,
+    /// and the code is long.
     template <class X>
-    CATENA_FN void store(X& x, int at, const real (&v)[quad]) {
+    CATENA_CALL static int store(exec::by_call<X> x, scaled_row row, int at, real_quad v, int sum) {
+        return row.store_quad(x, at, v.v, sum);
+    }
+
+  private:
+    const row_args& a_;
+    int row_;
+    unsigned largest_;
+
+    template <class X>
+    CATENA_FN int store_quad(X& x, int at, const real (&v)[quad], int sum) const {
         const bool inside = at < a_.k;
         const unsigned mine = Emits.has(format::fp8_group) || Emits.has(format::mxfp8_rows) ||
                                       Emits.has(format::mxfp4_rows) ||
@@ -99,7 +113,7 @@ class scaled_row {
         if (Emits.has(format::int8_token) && a_.int8_token.data != nullptr) {
             const real scale = scale_for(largest_, 127);
             const unsigned word = int8_quad(v, scale);
-            sum_ = x.dp4a(static_cast<int>(word), 0x01010101, sum_);
+            sum = x.dp4a(static_cast<int>(word), 0x01010101, sum);
             if (inside) store_word(x, a_.int8_token, at, word);
             if (at == 0) store_real(x, a_.int8_token.scales, row_, scale);
         }
@@ -143,16 +157,8 @@ class scaled_row {
             if (inside) store_short(x, a_.nvfp4, at, word);
             if (inside && at % 16 == 0) store_byte(x, a_.nvfp4.scales, group(at, 16), scale);
         }
+        return sum;
     }
-
-    /// What the thread's int8 of int8_token add up to.
-    CATENA_FN int sum() const { return sum_; }
-
-  private:
-    const row_args& a_;
-    int row_;
-    unsigned largest_;
-    int sum_ = 0;
 
     CATENA_FN static unsigned fp8_quad(const real (&v)[quad], real scale) {
         return divides(scale) ? e4m3_quad(divided(v, scale).v) : 0;
