@@ -1,100 +1,602 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 763e58d718bbe2e9.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 831c88be90ce1cd2.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
+  host/other_matmul_iq1_m_0.cpp
+  host/other_matmul_iq1_s_0.cpp
+  host/other_matmul_iq2_s_0.cpp
+  host/other_matmul_iq2_xs_0.cpp
+  host/other_matmul_iq2_xxs_0.cpp
+  host/other_matmul_iq3_s_0.cpp
+  host/other_matmul_iq3_xxs_0.cpp
+  host/other_matmul_iq4_nl_0.cpp
+  host/other_matmul_iq4_nl_1.cpp
+  host/other_matmul_iq4_xs_0.cpp
+  host/other_matmul_mxfp4_0.cpp
+  host/other_matmul_mxfp4_1.cpp
+  host/other_matmul_nvfp4_0.cpp
+  host/other_matmul_nvfp4_1.cpp
+  host/other_matmul_q1_0_0.cpp
+  host/other_matmul_q1_0_1.cpp
+  host/other_matmul_q2_0_0.cpp
+  host/other_matmul_q2_0_1.cpp
+  host/other_matmul_q2_K_0.cpp
+  host/other_matmul_q3_K_0.cpp
+  host/other_matmul_q4_0_0.cpp
+  host/other_matmul_q4_0_1.cpp
+  host/other_matmul_q4_1_0.cpp
+  host/other_matmul_q4_1_1.cpp
+  host/other_matmul_q5_0_0.cpp
+  host/other_matmul_q5_0_1.cpp
+  host/other_matmul_q5_1_0.cpp
+  host/other_matmul_q5_1_1.cpp
+  host/other_matmul_q5_K_0.cpp
+  host/other_matmul_q6_K_0.cpp
+  host/other_matmul_q8_0_0.cpp
+  host/other_matmul_tq1_0_0.cpp
+  host/other_matmul_tq2_0_0.cpp
+  host/other_matvec_iq1_m_0.cpp
+  host/other_matvec_iq1_s_0.cpp
+  host/other_matvec_iq2_s_0.cpp
+  host/other_matvec_iq2_xs_0.cpp
+  host/other_matvec_iq2_xxs_0.cpp
+  host/other_matvec_iq3_s_0.cpp
+  host/other_matvec_iq3_xxs_0.cpp
+  host/other_matvec_iq4_nl_0.cpp
+  host/other_matvec_iq4_xs_0.cpp
+  host/other_matvec_mxfp4_0.cpp
+  host/other_matvec_nvfp4_0.cpp
+  host/other_matvec_q1_0_0.cpp
+  host/other_matvec_q2_0_0.cpp
+  host/other_matvec_q2_K_0.cpp
+  host/other_matvec_q3_K_0.cpp
+  host/other_matvec_q3_K_q5_K_0.cpp
   host/other_matvec_q4_0_0.cpp
-  host/other_matvec_q4_0_1.cpp
+  host/other_matvec_q4_1_0.cpp
+  host/other_matvec_q4_K_q5_K_0.cpp
   host/other_matvec_q4_K_q6_K_0.cpp
-  host/other_matvec_q4_K_q6_K_1.cpp
+  host/other_matvec_q5_0_0.cpp
+  host/other_matvec_q5_1_0.cpp
+  host/other_matvec_q5_K_0.cpp
   host/other_matvec_q6_K_0.cpp
-  host/other_matvec_q6_K_1.cpp
+  host/other_matvec_q6_K_q5_K_0.cpp
   host/other_matvec_q8_0_0.cpp
-  host/other_matvec_q8_0_1.cpp
+  host/other_matvec_q8_0_q5_0_0.cpp
+  host/other_matvec_tq1_0_0.cpp
+  host/other_matvec_tq2_0_0.cpp
 )
 set(catena_host_sources
+  host/matmul_iq1_m_0.cpp
+  host/matmul_iq1_s_0.cpp
+  host/matmul_iq2_s_0.cpp
+  host/matmul_iq2_xs_0.cpp
+  host/matmul_iq2_xxs_0.cpp
+  host/matmul_iq3_s_0.cpp
+  host/matmul_iq3_xxs_0.cpp
+  host/matmul_iq4_nl_0.cpp
+  host/matmul_iq4_xs_0.cpp
+  host/matmul_mxfp4_0.cpp
+  host/matmul_nvfp4_0.cpp
+  host/matmul_q1_0_0.cpp
+  host/matmul_q2_0_0.cpp
+  host/matmul_q2_K_0.cpp
+  host/matmul_q3_K_0.cpp
+  host/matmul_q4_0_0.cpp
+  host/matmul_q4_1_0.cpp
+  host/matmul_q4_K_0.cpp
+  host/matmul_q4_K_1.cpp
+  host/matmul_q5_0_0.cpp
+  host/matmul_q5_1_0.cpp
+  host/matmul_q5_K_0.cpp
+  host/matmul_q6_K_0.cpp
+  host/matmul_q8_0_0.cpp
+  host/matmul_tq1_0_0.cpp
+  host/matmul_tq2_0_0.cpp
+  host/matvec_iq1_m_0.cpp
+  host/matvec_iq1_s_0.cpp
+  host/matvec_iq2_s_0.cpp
+  host/matvec_iq2_xs_0.cpp
+  host/matvec_iq2_xxs_0.cpp
+  host/matvec_iq3_s_0.cpp
+  host/matvec_iq3_xxs_0.cpp
+  host/matvec_iq4_nl_0.cpp
+  host/matvec_iq4_xs_0.cpp
+  host/matvec_mxfp4_0.cpp
+  host/matvec_nvfp4_0.cpp
+  host/matvec_q1_0_0.cpp
+  host/matvec_q2_0_0.cpp
+  host/matvec_q2_K_0.cpp
+  host/matvec_q3_K_0.cpp
+  host/matvec_q3_K_q5_K_0.cpp
   host/matvec_q4_0_0.cpp
+  host/matvec_q4_1_0.cpp
   host/matvec_q4_K_0.cpp
   host/matvec_q4_K_1.cpp
-  host/matvec_q4_K_2.cpp
+  host/matvec_q4_K_q5_K_0.cpp
   host/matvec_q4_K_q6_K_0.cpp
+  host/matvec_q5_0_0.cpp
+  host/matvec_q5_1_0.cpp
+  host/matvec_q5_K_0.cpp
   host/matvec_q6_K_0.cpp
+  host/matvec_q6_K_q5_K_0.cpp
   host/matvec_q8_0_0.cpp
-  host/row_0.cpp
-  host/row_1.cpp
+  host/matvec_q8_0_q5_0_0.cpp
+  host/matvec_tq1_0_0.cpp
+  host/matvec_tq2_0_0.cpp
+  host/row_add_layer_norm_mul_bias_0.cpp
+  host/row_add_layer_norm_mul_bias_1.cpp
+  host/row_add_rms_norm_mul_0.cpp
+  host/row_add_rms_norm_mul_bias_0.cpp
+  host/row_glu_0.cpp
+  host/row_l2_norm_0.cpp
+  host/row_quantize_0.cpp
+  host/row_rms_norm_mul_gate_0.cpp
   host/table.cpp
 )
 set(catena_sm_100_kernels
+  sm_100/matmul_iq1_m.cu
+  sm_100/matmul_iq1_s.cu
+  sm_100/matmul_iq2_s.cu
+  sm_100/matmul_iq2_xs.cu
+  sm_100/matmul_iq2_xxs.cu
+  sm_100/matmul_iq3_s.cu
+  sm_100/matmul_iq3_xxs.cu
+  sm_100/matmul_iq4_nl.cu
+  sm_100/matmul_iq4_xs.cu
+  sm_100/matmul_mxfp4.cu
+  sm_100/matmul_nvfp4.cu
+  sm_100/matmul_q1_0.cu
+  sm_100/matmul_q2_0.cu
+  sm_100/matmul_q2_K.cu
+  sm_100/matmul_q3_K.cu
+  sm_100/matmul_q4_0.cu
+  sm_100/matmul_q4_1.cu
+  sm_100/matmul_q4_K.cu
+  sm_100/matmul_q5_0.cu
+  sm_100/matmul_q5_1.cu
+  sm_100/matmul_q5_K.cu
+  sm_100/matmul_q6_K.cu
+  sm_100/matmul_q8_0.cu
+  sm_100/matmul_tq1_0.cu
+  sm_100/matmul_tq2_0.cu
+  sm_100/matvec_iq1_m.cu
+  sm_100/matvec_iq1_s.cu
+  sm_100/matvec_iq2_s.cu
+  sm_100/matvec_iq2_xs.cu
+  sm_100/matvec_iq2_xxs.cu
+  sm_100/matvec_iq3_s.cu
+  sm_100/matvec_iq3_xxs.cu
+  sm_100/matvec_iq4_nl.cu
+  sm_100/matvec_iq4_xs.cu
+  sm_100/matvec_mxfp4.cu
+  sm_100/matvec_nvfp4.cu
+  sm_100/matvec_q1_0.cu
+  sm_100/matvec_q2_0.cu
+  sm_100/matvec_q2_K.cu
+  sm_100/matvec_q3_K.cu
+  sm_100/matvec_q3_K_q5_K.cu
   sm_100/matvec_q4_0.cu
+  sm_100/matvec_q4_1.cu
   sm_100/matvec_q4_K.cu
+  sm_100/matvec_q4_K_q5_K.cu
   sm_100/matvec_q4_K_q6_K.cu
+  sm_100/matvec_q5_0.cu
+  sm_100/matvec_q5_1.cu
+  sm_100/matvec_q5_K.cu
   sm_100/matvec_q6_K.cu
+  sm_100/matvec_q6_K_q5_K.cu
   sm_100/matvec_q8_0.cu
-  sm_100/row.cu
+  sm_100/matvec_q8_0_q5_0.cu
+  sm_100/matvec_tq1_0.cu
+  sm_100/matvec_tq2_0.cu
+  sm_100/row_add_layer_norm_mul_bias.cu
+  sm_100/row_add_rms_norm_mul.cu
+  sm_100/row_add_rms_norm_mul_bias.cu
+  sm_100/row_glu.cu
+  sm_100/row_l2_norm.cu
+  sm_100/row_quantize.cu
+  sm_100/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_100_sources
   sm_100/table.cpp
 )
 set(catena_sm_120_kernels
+  sm_120/matmul_iq1_m.cu
+  sm_120/matmul_iq1_s.cu
+  sm_120/matmul_iq2_s.cu
+  sm_120/matmul_iq2_xs.cu
+  sm_120/matmul_iq2_xxs.cu
+  sm_120/matmul_iq3_s.cu
+  sm_120/matmul_iq3_xxs.cu
+  sm_120/matmul_iq4_nl.cu
+  sm_120/matmul_iq4_xs.cu
+  sm_120/matmul_mxfp4.cu
+  sm_120/matmul_nvfp4.cu
+  sm_120/matmul_q1_0.cu
+  sm_120/matmul_q2_0.cu
+  sm_120/matmul_q2_K.cu
+  sm_120/matmul_q3_K.cu
+  sm_120/matmul_q4_0.cu
+  sm_120/matmul_q4_1.cu
+  sm_120/matmul_q4_K.cu
+  sm_120/matmul_q5_0.cu
+  sm_120/matmul_q5_1.cu
+  sm_120/matmul_q5_K.cu
+  sm_120/matmul_q6_K.cu
+  sm_120/matmul_q8_0.cu
+  sm_120/matmul_tq1_0.cu
+  sm_120/matmul_tq2_0.cu
+  sm_120/matvec_iq1_m.cu
+  sm_120/matvec_iq1_s.cu
+  sm_120/matvec_iq2_s.cu
+  sm_120/matvec_iq2_xs.cu
+  sm_120/matvec_iq2_xxs.cu
+  sm_120/matvec_iq3_s.cu
+  sm_120/matvec_iq3_xxs.cu
+  sm_120/matvec_iq4_nl.cu
+  sm_120/matvec_iq4_xs.cu
+  sm_120/matvec_mxfp4.cu
+  sm_120/matvec_nvfp4.cu
+  sm_120/matvec_q1_0.cu
+  sm_120/matvec_q2_0.cu
+  sm_120/matvec_q2_K.cu
+  sm_120/matvec_q3_K.cu
+  sm_120/matvec_q3_K_q5_K.cu
   sm_120/matvec_q4_0.cu
+  sm_120/matvec_q4_1.cu
   sm_120/matvec_q4_K.cu
+  sm_120/matvec_q4_K_q5_K.cu
   sm_120/matvec_q4_K_q6_K.cu
+  sm_120/matvec_q5_0.cu
+  sm_120/matvec_q5_1.cu
+  sm_120/matvec_q5_K.cu
   sm_120/matvec_q6_K.cu
+  sm_120/matvec_q6_K_q5_K.cu
   sm_120/matvec_q8_0.cu
-  sm_120/row.cu
+  sm_120/matvec_q8_0_q5_0.cu
+  sm_120/matvec_tq1_0.cu
+  sm_120/matvec_tq2_0.cu
+  sm_120/row_add_layer_norm_mul_bias.cu
+  sm_120/row_add_rms_norm_mul.cu
+  sm_120/row_add_rms_norm_mul_bias.cu
+  sm_120/row_glu.cu
+  sm_120/row_l2_norm.cu
+  sm_120/row_quantize.cu
+  sm_120/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_120_sources
   sm_120/table.cpp
 )
 set(catena_sm_75_kernels
+  sm_75/matmul_iq1_m.cu
+  sm_75/matmul_iq1_s.cu
+  sm_75/matmul_iq2_s.cu
+  sm_75/matmul_iq2_xs.cu
+  sm_75/matmul_iq2_xxs.cu
+  sm_75/matmul_iq3_s.cu
+  sm_75/matmul_iq3_xxs.cu
+  sm_75/matmul_iq4_nl.cu
+  sm_75/matmul_iq4_xs.cu
+  sm_75/matmul_mxfp4.cu
+  sm_75/matmul_nvfp4.cu
+  sm_75/matmul_q1_0.cu
+  sm_75/matmul_q2_0.cu
+  sm_75/matmul_q2_K.cu
+  sm_75/matmul_q3_K.cu
+  sm_75/matmul_q4_0.cu
+  sm_75/matmul_q4_1.cu
+  sm_75/matmul_q4_K.cu
+  sm_75/matmul_q5_0.cu
+  sm_75/matmul_q5_1.cu
+  sm_75/matmul_q5_K.cu
+  sm_75/matmul_q6_K.cu
+  sm_75/matmul_q8_0.cu
+  sm_75/matmul_tq1_0.cu
+  sm_75/matmul_tq2_0.cu
+  sm_75/matvec_iq1_m.cu
+  sm_75/matvec_iq1_s.cu
+  sm_75/matvec_iq2_s.cu
+  sm_75/matvec_iq2_xs.cu
+  sm_75/matvec_iq2_xxs.cu
+  sm_75/matvec_iq3_s.cu
+  sm_75/matvec_iq3_xxs.cu
+  sm_75/matvec_iq4_nl.cu
+  sm_75/matvec_iq4_xs.cu
+  sm_75/matvec_mxfp4.cu
+  sm_75/matvec_nvfp4.cu
+  sm_75/matvec_q1_0.cu
+  sm_75/matvec_q2_0.cu
+  sm_75/matvec_q2_K.cu
+  sm_75/matvec_q3_K.cu
+  sm_75/matvec_q3_K_q5_K.cu
   sm_75/matvec_q4_0.cu
+  sm_75/matvec_q4_1.cu
   sm_75/matvec_q4_K.cu
+  sm_75/matvec_q4_K_q5_K.cu
   sm_75/matvec_q4_K_q6_K.cu
+  sm_75/matvec_q5_0.cu
+  sm_75/matvec_q5_1.cu
+  sm_75/matvec_q5_K.cu
   sm_75/matvec_q6_K.cu
+  sm_75/matvec_q6_K_q5_K.cu
   sm_75/matvec_q8_0.cu
-  sm_75/row.cu
+  sm_75/matvec_q8_0_q5_0.cu
+  sm_75/matvec_tq1_0.cu
+  sm_75/matvec_tq2_0.cu
+  sm_75/row_add_layer_norm_mul_bias.cu
+  sm_75/row_add_rms_norm_mul.cu
+  sm_75/row_add_rms_norm_mul_bias.cu
+  sm_75/row_glu.cu
+  sm_75/row_l2_norm.cu
+  sm_75/row_quantize.cu
+  sm_75/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_75_sources
   sm_75/table.cpp
 )
 set(catena_sm_80_kernels
+  sm_80/matmul_iq1_m.cu
+  sm_80/matmul_iq1_s.cu
+  sm_80/matmul_iq2_s.cu
+  sm_80/matmul_iq2_xs.cu
+  sm_80/matmul_iq2_xxs.cu
+  sm_80/matmul_iq3_s.cu
+  sm_80/matmul_iq3_xxs.cu
+  sm_80/matmul_iq4_nl.cu
+  sm_80/matmul_iq4_xs.cu
+  sm_80/matmul_mxfp4.cu
+  sm_80/matmul_nvfp4.cu
+  sm_80/matmul_q1_0.cu
+  sm_80/matmul_q2_0.cu
+  sm_80/matmul_q2_K.cu
+  sm_80/matmul_q3_K.cu
+  sm_80/matmul_q4_0.cu
+  sm_80/matmul_q4_1.cu
+  sm_80/matmul_q4_K.cu
+  sm_80/matmul_q5_0.cu
+  sm_80/matmul_q5_1.cu
+  sm_80/matmul_q5_K.cu
+  sm_80/matmul_q6_K.cu
+  sm_80/matmul_q8_0.cu
+  sm_80/matmul_tq1_0.cu
+  sm_80/matmul_tq2_0.cu
+  sm_80/matvec_iq1_m.cu
+  sm_80/matvec_iq1_s.cu
+  sm_80/matvec_iq2_s.cu
+  sm_80/matvec_iq2_xs.cu
+  sm_80/matvec_iq2_xxs.cu
+  sm_80/matvec_iq3_s.cu
+  sm_80/matvec_iq3_xxs.cu
+  sm_80/matvec_iq4_nl.cu
+  sm_80/matvec_iq4_xs.cu
+  sm_80/matvec_mxfp4.cu
+  sm_80/matvec_nvfp4.cu
+  sm_80/matvec_q1_0.cu
+  sm_80/matvec_q2_0.cu
+  sm_80/matvec_q2_K.cu
+  sm_80/matvec_q3_K.cu
+  sm_80/matvec_q3_K_q5_K.cu
   sm_80/matvec_q4_0.cu
+  sm_80/matvec_q4_1.cu
   sm_80/matvec_q4_K.cu
+  sm_80/matvec_q4_K_q5_K.cu
   sm_80/matvec_q4_K_q6_K.cu
+  sm_80/matvec_q5_0.cu
+  sm_80/matvec_q5_1.cu
+  sm_80/matvec_q5_K.cu
   sm_80/matvec_q6_K.cu
+  sm_80/matvec_q6_K_q5_K.cu
   sm_80/matvec_q8_0.cu
-  sm_80/row.cu
+  sm_80/matvec_q8_0_q5_0.cu
+  sm_80/matvec_tq1_0.cu
+  sm_80/matvec_tq2_0.cu
+  sm_80/row_add_layer_norm_mul_bias.cu
+  sm_80/row_add_rms_norm_mul.cu
+  sm_80/row_add_rms_norm_mul_bias.cu
+  sm_80/row_glu.cu
+  sm_80/row_l2_norm.cu
+  sm_80/row_quantize.cu
+  sm_80/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_80_sources
   sm_80/table.cpp
 )
 set(catena_sm_86_kernels
+  sm_86/matmul_iq1_m.cu
+  sm_86/matmul_iq1_s.cu
+  sm_86/matmul_iq2_s.cu
+  sm_86/matmul_iq2_xs.cu
+  sm_86/matmul_iq2_xxs.cu
+  sm_86/matmul_iq3_s.cu
+  sm_86/matmul_iq3_xxs.cu
+  sm_86/matmul_iq4_nl.cu
+  sm_86/matmul_iq4_xs.cu
+  sm_86/matmul_mxfp4.cu
+  sm_86/matmul_nvfp4.cu
+  sm_86/matmul_q1_0.cu
+  sm_86/matmul_q2_0.cu
+  sm_86/matmul_q2_K.cu
+  sm_86/matmul_q3_K.cu
+  sm_86/matmul_q4_0.cu
+  sm_86/matmul_q4_1.cu
+  sm_86/matmul_q4_K.cu
+  sm_86/matmul_q5_0.cu
+  sm_86/matmul_q5_1.cu
+  sm_86/matmul_q5_K.cu
+  sm_86/matmul_q6_K.cu
+  sm_86/matmul_q8_0.cu
+  sm_86/matmul_tq1_0.cu
+  sm_86/matmul_tq2_0.cu
+  sm_86/matvec_iq1_m.cu
+  sm_86/matvec_iq1_s.cu
+  sm_86/matvec_iq2_s.cu
+  sm_86/matvec_iq2_xs.cu
+  sm_86/matvec_iq2_xxs.cu
+  sm_86/matvec_iq3_s.cu
+  sm_86/matvec_iq3_xxs.cu
+  sm_86/matvec_iq4_nl.cu
+  sm_86/matvec_iq4_xs.cu
+  sm_86/matvec_mxfp4.cu
+  sm_86/matvec_nvfp4.cu
+  sm_86/matvec_q1_0.cu
+  sm_86/matvec_q2_0.cu
+  sm_86/matvec_q2_K.cu
+  sm_86/matvec_q3_K.cu
+  sm_86/matvec_q3_K_q5_K.cu
   sm_86/matvec_q4_0.cu
+  sm_86/matvec_q4_1.cu
   sm_86/matvec_q4_K.cu
+  sm_86/matvec_q4_K_q5_K.cu
   sm_86/matvec_q4_K_q6_K.cu
+  sm_86/matvec_q5_0.cu
+  sm_86/matvec_q5_1.cu
+  sm_86/matvec_q5_K.cu
   sm_86/matvec_q6_K.cu
+  sm_86/matvec_q6_K_q5_K.cu
   sm_86/matvec_q8_0.cu
-  sm_86/row.cu
+  sm_86/matvec_q8_0_q5_0.cu
+  sm_86/matvec_tq1_0.cu
+  sm_86/matvec_tq2_0.cu
+  sm_86/row_add_layer_norm_mul_bias.cu
+  sm_86/row_add_rms_norm_mul.cu
+  sm_86/row_add_rms_norm_mul_bias.cu
+  sm_86/row_glu.cu
+  sm_86/row_l2_norm.cu
+  sm_86/row_quantize.cu
+  sm_86/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_86_sources
   sm_86/table.cpp
 )
 set(catena_sm_89_kernels
+  sm_89/matmul_iq1_m.cu
+  sm_89/matmul_iq1_s.cu
+  sm_89/matmul_iq2_s.cu
+  sm_89/matmul_iq2_xs.cu
+  sm_89/matmul_iq2_xxs.cu
+  sm_89/matmul_iq3_s.cu
+  sm_89/matmul_iq3_xxs.cu
+  sm_89/matmul_iq4_nl.cu
+  sm_89/matmul_iq4_xs.cu
+  sm_89/matmul_mxfp4.cu
+  sm_89/matmul_nvfp4.cu
+  sm_89/matmul_q1_0.cu
+  sm_89/matmul_q2_0.cu
+  sm_89/matmul_q2_K.cu
+  sm_89/matmul_q3_K.cu
+  sm_89/matmul_q4_0.cu
+  sm_89/matmul_q4_1.cu
+  sm_89/matmul_q4_K.cu
+  sm_89/matmul_q5_0.cu
+  sm_89/matmul_q5_1.cu
+  sm_89/matmul_q5_K.cu
+  sm_89/matmul_q6_K.cu
+  sm_89/matmul_q8_0.cu
+  sm_89/matmul_tq1_0.cu
+  sm_89/matmul_tq2_0.cu
+  sm_89/matvec_iq1_m.cu
+  sm_89/matvec_iq1_s.cu
+  sm_89/matvec_iq2_s.cu
+  sm_89/matvec_iq2_xs.cu
+  sm_89/matvec_iq2_xxs.cu
+  sm_89/matvec_iq3_s.cu
+  sm_89/matvec_iq3_xxs.cu
+  sm_89/matvec_iq4_nl.cu
+  sm_89/matvec_iq4_xs.cu
+  sm_89/matvec_mxfp4.cu
+  sm_89/matvec_nvfp4.cu
+  sm_89/matvec_q1_0.cu
+  sm_89/matvec_q2_0.cu
+  sm_89/matvec_q2_K.cu
+  sm_89/matvec_q3_K.cu
+  sm_89/matvec_q3_K_q5_K.cu
   sm_89/matvec_q4_0.cu
+  sm_89/matvec_q4_1.cu
   sm_89/matvec_q4_K.cu
+  sm_89/matvec_q4_K_q5_K.cu
   sm_89/matvec_q4_K_q6_K.cu
+  sm_89/matvec_q5_0.cu
+  sm_89/matvec_q5_1.cu
+  sm_89/matvec_q5_K.cu
   sm_89/matvec_q6_K.cu
+  sm_89/matvec_q6_K_q5_K.cu
   sm_89/matvec_q8_0.cu
-  sm_89/row.cu
+  sm_89/matvec_q8_0_q5_0.cu
+  sm_89/matvec_tq1_0.cu
+  sm_89/matvec_tq2_0.cu
+  sm_89/row_add_layer_norm_mul_bias.cu
+  sm_89/row_add_rms_norm_mul.cu
+  sm_89/row_add_rms_norm_mul_bias.cu
+  sm_89/row_glu.cu
+  sm_89/row_l2_norm.cu
+  sm_89/row_quantize.cu
+  sm_89/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_89_sources
   sm_89/table.cpp
 )
 set(catena_sm_90_kernels
+  sm_90/matmul_iq1_m.cu
+  sm_90/matmul_iq1_s.cu
+  sm_90/matmul_iq2_s.cu
+  sm_90/matmul_iq2_xs.cu
+  sm_90/matmul_iq2_xxs.cu
+  sm_90/matmul_iq3_s.cu
+  sm_90/matmul_iq3_xxs.cu
+  sm_90/matmul_iq4_nl.cu
+  sm_90/matmul_iq4_xs.cu
+  sm_90/matmul_mxfp4.cu
+  sm_90/matmul_nvfp4.cu
+  sm_90/matmul_q1_0.cu
+  sm_90/matmul_q2_0.cu
+  sm_90/matmul_q2_K.cu
+  sm_90/matmul_q3_K.cu
+  sm_90/matmul_q4_0.cu
+  sm_90/matmul_q4_1.cu
+  sm_90/matmul_q4_K.cu
+  sm_90/matmul_q5_0.cu
+  sm_90/matmul_q5_1.cu
+  sm_90/matmul_q5_K.cu
+  sm_90/matmul_q6_K.cu
+  sm_90/matmul_q8_0.cu
+  sm_90/matmul_tq1_0.cu
+  sm_90/matmul_tq2_0.cu
+  sm_90/matvec_iq1_m.cu
+  sm_90/matvec_iq1_s.cu
+  sm_90/matvec_iq2_s.cu
+  sm_90/matvec_iq2_xs.cu
+  sm_90/matvec_iq2_xxs.cu
+  sm_90/matvec_iq3_s.cu
+  sm_90/matvec_iq3_xxs.cu
+  sm_90/matvec_iq4_nl.cu
+  sm_90/matvec_iq4_xs.cu
+  sm_90/matvec_mxfp4.cu
+  sm_90/matvec_nvfp4.cu
+  sm_90/matvec_q1_0.cu
+  sm_90/matvec_q2_0.cu
+  sm_90/matvec_q2_K.cu
+  sm_90/matvec_q3_K.cu
+  sm_90/matvec_q3_K_q5_K.cu
   sm_90/matvec_q4_0.cu
+  sm_90/matvec_q4_1.cu
   sm_90/matvec_q4_K.cu
+  sm_90/matvec_q4_K_q5_K.cu
   sm_90/matvec_q4_K_q6_K.cu
+  sm_90/matvec_q5_0.cu
+  sm_90/matvec_q5_1.cu
+  sm_90/matvec_q5_K.cu
   sm_90/matvec_q6_K.cu
+  sm_90/matvec_q6_K_q5_K.cu
   sm_90/matvec_q8_0.cu
-  sm_90/row.cu
+  sm_90/matvec_q8_0_q5_0.cu
+  sm_90/matvec_tq1_0.cu
+  sm_90/matvec_tq2_0.cu
+  sm_90/row_add_layer_norm_mul_bias.cu
+  sm_90/row_add_rms_norm_mul.cu
+  sm_90/row_add_rms_norm_mul_bias.cu
+  sm_90/row_glu.cu
+  sm_90/row_l2_norm.cu
+  sm_90/row_quantize.cu
+  sm_90/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_90_sources
   sm_90/table.cpp

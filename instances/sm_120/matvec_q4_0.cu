@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f1f6d69d129c9c29.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4056ddc9ca093586.
 // sm_120: matvec_q4_0.
 #include "catena/instances/device_instance.cuh"
 
@@ -18,52 +18,24 @@ catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_bulk_shared_sm_120(const __grid_const
     run_on_device<weights, p1>(args);
 }
 
-constexpr policy p2 = {.threads = 128, .min_blocks = 4, .rows = 4, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared};
+constexpr policy p2 = {.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 3, .copy = copy_method::bulk, .activation = activation_source::shared, .product = inner_product::mma};
 extern "C" __global__ __launch_bounds__(p2.threads, p2.min_blocks) void
-catena_mul_mat_q4_0_t128_m4_r4_c1_p1024_s4_bulk_shared_sm_120(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s3_bulk_shared_mma_sm_120(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p2>(args);
 }
 
-constexpr policy p3 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 2, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared};
+constexpr policy p3 = {.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 2, .product = inner_product::mma};
 extern "C" __global__ __launch_bounds__(p3.threads, p3.min_blocks) void
-catena_mul_mat_q4_0_t128_m4_r2_c2_p1024_s4_bulk_shared_sm_120(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_120(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p3>(args);
 }
 
-constexpr policy p4 = {.threads = 128, .min_blocks = 3, .rows = 2, .columns = 4, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared};
-extern "C" __global__ __launch_bounds__(p4.threads, p4.min_blocks) void
-catena_mul_mat_q4_0_t128_m3_r2_c4_p1024_s4_bulk_shared_sm_120(const __grid_constant__ matvec_args args) {
-    run_on_device<weights, p4>(args);
-}
-
-constexpr policy p5 = {.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared};
-extern "C" __global__ __launch_bounds__(p5.threads, p5.min_blocks) void
-catena_mul_mat_q4_0_t128_m2_r2_c8_p1024_s4_bulk_shared_sm_120(const __grid_constant__ matvec_args args) {
-    run_on_device<weights, p5>(args);
-}
-
-constexpr policy p6 = {.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::bulk};
-extern "C" __global__ __launch_bounds__(p6.threads, p6.min_blocks) void
-catena_mul_mat_q4_0_t128_m2_r2_c8_p1024_s4_bulk_global_sm_120(const __grid_constant__ matvec_args args) {
-    run_on_device<weights, p6>(args);
-}
-
-constexpr policy p7 = {.threads = 128, .min_blocks = 2, .rows = 2, .columns = 8, .piece = 1024, .stages = 2};
-extern "C" __global__ __launch_bounds__(p7.threads, p7.min_blocks) void
-catena_mul_mat_q4_0_t128_m2_r2_c8_p1024_s2_plain_global_sm_120(const __grid_constant__ matvec_args args) {
-    run_on_device<weights, p7>(args);
-}
-
-extern const void* const kernels[8];
-const void* const kernels[8] = {
+extern const void* const kernels[4];
+const void* const kernels[4] = {
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r1_c1_p2048_s4_bulk_shared_sm_120),
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_bulk_shared_sm_120),
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r4_c1_p1024_s4_bulk_shared_sm_120),
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r2_c2_p1024_s4_bulk_shared_sm_120),
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m3_r2_c4_p1024_s4_bulk_shared_sm_120),
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m2_r2_c8_p1024_s4_bulk_shared_sm_120),
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m2_r2_c8_p1024_s4_bulk_global_sm_120),
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m2_r2_c8_p1024_s2_plain_global_sm_120),
+    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s3_bulk_shared_mma_sm_120),
+    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_120),
 };
 
 }  // namespace catena::instances::sm_120_matvec_q4_0

@@ -154,11 +154,11 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
           "its launch bounds promise 2176 threads on an SM; the arch holds 2048");
     CHECK(said("sm_90", [](policy& p) { p.threads = 1024, p.min_blocks = 2; }) == "");
     CHECK(said("sm_90", [](policy& p) { p.piece = 1000; }) ==
-          "a piece of 1000 values is no multiple of 1024");
+          "a piece of 1000 values is no multiple of 256");
     CHECK(said("sm_90", [](policy& p) { p.stages = 0; }) ==
           "rows, columns and stages must be positive");
     CHECK(said("sm_90", [](policy& p) { p.stages = 128; }) ==
-          "it needs 610880 bytes of shared memory; a block may use 232448");
+          "it needs 610896 bytes of shared memory; a block may use 232448");
     CHECK(said("sm_80", [](policy&) {}) == "the arch has no instruction for its copies (sm_90 on)");
     CHECK(said("sm_75", [](policy& p) { p.copy = copy_method::async; }) ==
           "the arch has no instruction for its copies (sm_80 on)");

@@ -37,7 +37,7 @@ class activation_rows {
     /// Stores the thread's elements at .. at + 3 of the norm row. Whole warps. A call: a thread has
     /// several quads, and the code is long.
     template <class X>
-    CATENA_CALL static void store(exec::by_call<X> x, activation_rows rows, int at, real_quad v) {
+    CATENA_NO_INLINE static void store(exec::by_call<X> x, activation_rows rows, int at, real_quad v) {
         rows.store_quad(x, at, v.v);
     }
 

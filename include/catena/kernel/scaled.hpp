@@ -93,7 +93,7 @@ class scaled_row {
     /// add up to, with those of the `sum` before. Whole warps. A call: a thread has several quads,
     /// and the code is long.
     template <class X>
-    CATENA_CALL static int store(exec::by_call<X> x, scaled_row row, int at, real_quad v, int sum) {
+    CATENA_NO_INLINE static int store(exec::by_call<X> x, scaled_row row, int at, real_quad v, int sum) {
         return row.store_quad(x, at, v.v, sum);
     }
 
