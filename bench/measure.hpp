@@ -58,8 +58,7 @@ inline int rotation(double bytes, double l2_bytes) {
     return static_cast<int>(std::clamp(4 * l2_bytes / std::max(bytes, 1.0), 2.0, 4096.0));
 }
 
-namespace detail {
-
+/// A graph of so many launches of one thing, its input sets in turn.
 inline cudaGraphExec_t capture(const timed& what, int launches, cudaStream_t stream) {
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
     for (int i = 0; i < launches; ++i) what.launch(stream, i % what.sets);
@@ -84,6 +83,8 @@ inline double replay_us(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t f
     return 1e3 * static_cast<double>(ms);
 }
 
+namespace detail {
+
 inline timing summary(std::vector<double> us) {
     std::sort(us.begin(), us.end());
     const auto at = [&](double share) {
@@ -106,12 +107,12 @@ inline std::vector<timing> measure(const std::vector<timed>& cases, int rounds) 
     std::vector<cudaGraphExec_t> graphs;
     for (const timed& c : cases) {
         launches.push_back(std::max(64, c.sets));
-        graphs.push_back(detail::capture(c, launches.back(), stream));
+        graphs.push_back(capture(c, launches.back(), stream));
     }
     std::vector<std::vector<double>> samples(cases.size());
     for (int round = 0; round < rounds; ++round)
         for (std::size_t i = 0; i < cases.size(); ++i)
-            samples[i].push_back(detail::replay_us(graphs[i], stream, from, to) / launches[i]);
+            samples[i].push_back(replay_us(graphs[i], stream, from, to) / launches[i]);
 
     std::vector<timing> result;
     for (auto& of_case : samples) result.push_back(detail::summary(std::move(of_case)));

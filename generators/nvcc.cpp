@@ -3,8 +3,10 @@
 #include "files.hpp"
 
 #include <elf.h>
+#include <sys/wait.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -57,8 +59,12 @@ compiled_file compile(const std::string& nvcc, const arch& target,
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     out.said = read_text(log);
     std::filesystem::remove(log);
+    if ((WIFSIGNALED(code) && WTERMSIG(code) == SIGINT) ||
+        (WIFEXITED(code) && WEXITSTATUS(code) == 128 + SIGINT))
+        throw interrupted("nvcc was interrupted at " + source);
     if (code != 0) throw std::runtime_error("nvcc refuses " + source + ":\n" + out.said);
-    out.sass_bytes = sass_bytes(read_text(cubin));
+    out.cubin = read_text(cubin);
+    out.sass_bytes = sass_bytes(out.cubin);
     std::filesystem::remove(cubin);
     return out;
 }

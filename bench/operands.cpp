@@ -1,0 +1,129 @@
+#include "operands.hpp"
+
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/config.hpp"
+
+namespace catena::bench {
+
+std::byte* dealer::piece(std::size_t& next, std::size_t from, std::int64_t bytes) const {
+    const auto taken = static_cast<std::size_t>(round_up(bytes, 256));
+    if (next + taken > half_) next = 0;
+    std::byte* const at = data_ + from + next;
+    next += taken;
+    return at;
+}
+
+namespace {
+
+struct table_of_stretches {
+    operands& to;
+    dealer& deal;
+
+    std::byte* input(std::int64_t bytes, format type = format::f32, std::int32_t id_limit = 0) {
+        to.inputs.push_back({deal.input(bytes), bytes, type, id_limit});
+        return to.inputs.back().at;
+    }
+    std::byte* output(std::int64_t bytes, format type = format::f32) {
+        to.outputs.push_back({deal.output(bytes), bytes, type});
+        return to.outputs.back().at;
+    }
+    float* values(std::int64_t count) { return reinterpret_cast<float*>(input(4 * count)); }
+    float* results(std::int64_t count) { return reinterpret_cast<float*>(output(4 * count)); }
+};
+
+void fill_row(const problem& p, table_of_stretches s) {
+    row_args& a = s.to.row;
+    const std::int64_t values = p.rows * p.k;
+    a.x = s.values(values);
+    if (p.needs.value == value_kind::glu || p.needs.gate) {
+        a.gate = s.values(values);
+        a.function = gate_function::silu;
+    }
+    if (p.needs.residual) a.residual = s.values(values);
+    if (p.needs.scale) a.weight = s.values(p.k);
+    if (p.needs.bias) a.bias = s.values(p.k);
+    if (p.sum) a.sum = s.results(values);
+    if (p.needs.emits.has(format::f32)) a.f32 = s.results(values);
+    if (p.needs.emits.has(format::f16)) a.f16 = s.output(2 * values, format::f16);
+    if (p.needs.emits.has(format::bf16)) a.bf16 = s.output(2 * values, format::bf16);
+    const auto quantized = [&](format f) -> void* {
+        if (!p.needs.emits.has(f)) return nullptr;
+        return s.output(values / p.quant_k * q8_1_row_bytes(p.quant_k), f);
+    };
+    a.q8_1 = quantized(format::q8_1);
+    a.q8_1_mmq_d4 = quantized(format::q8_1_mmq_d4);
+    a.q8_1_mmq_ds4 = quantized(format::q8_1_mmq_ds4);
+    const row_strides f32 = {4 * p.k, 4 * values, 4 * values}, half = {2 * p.k, 2 * values, 2 * values};
+    a.x_at = a.gate_at = a.residual_at = a.sum_at = a.f32_at = f32;
+    a.f16_at = a.bf16_at = half;
+    a.k = static_cast<std::int32_t>(p.k);
+    a.rows = a.n1 = static_cast<std::int32_t>(p.rows);
+    a.quant_k = static_cast<std::int32_t>(p.quant_k);
+    if (p.quant_k > 0) a.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(p.quant_k));
+    a.eps = 1e-6f;
+    a.weight_early = true;
+}
+
+void fill_member(matvec_member& m, const problem& p, const problem_member& is, table_of_stretches s) {
+    const std::int64_t matrices = p.expert ? is.experts : 1;
+    m.type = is.type;
+    m.rows = is.rows;
+    m.experts = is.experts;
+    m.row_bytes = row_bytes(is.type, p.k);
+    m.expert_bytes = m.row_bytes * is.rows;
+    m.weight_bytes = m.expert_bytes * matrices;
+    m.weight = s.input(m.weight_bytes, is.type);
+    if (is.epilogue.has(epilogue_part::glu)) {
+        m.up = s.input(m.weight_bytes, is.type);
+        m.function = gate_function::silu;
+    }
+    if (is.epilogue.has(epilogue_part::bias)) {
+        m.bias = s.values(is.rows * matrices);
+        if (m.up != nullptr) m.up_bias = s.values(is.rows * matrices);
+        m.bias_nb1 = 4 * std::int64_t{is.rows};
+    }
+    const std::int64_t slots = p.expert ? p.columns / p.tokens : 1;
+    m.dst_nb1 = m.residual_nb1 = 4 * std::int64_t{is.rows};
+    m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * slots;
+    if (is.epilogue.has(epilogue_part::residual)) m.residual = s.values(is.rows * p.columns);
+    if (is.epilogue.has(epilogue_part::quantize))
+        m.q8_1 = s.output(p.columns * q8_1_row_bytes(is.rows), format::q8_1);
+    if (is.written || m.q8_1 == nullptr) m.dst = s.results(is.rows * p.columns);
+}
+
+void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
+    matvec_args& a = s.to.matvec;
+    const std::int64_t rows = p.expert ? p.tokens : p.columns;
+    a.x_bytes = q8_1_row_bytes(p.k);
+    a.x = s.input(a.x_bytes * rows, format::q8_1);
+    a.k = static_cast<std::int32_t>(p.k);
+    a.columns = static_cast<std::int32_t>(p.columns);
+    a.band_rows = band;
+    a.weights_early = true;
+    if (p.expert) {
+        std::int32_t least = p.member[0].experts;
+        for (int i = 1; i < p.member_count; ++i) least = least < p.member[i].experts ? least : p.member[i].experts;
+        a.slots = static_cast<std::int32_t>(p.columns / p.tokens);
+        a.ids_nb1 = 4 * std::int64_t{a.slots};
+        a.ids = reinterpret_cast<const std::int32_t*>(s.input(4 * p.columns, format::i32, least));
+    }
+    for (int i = 0; i < p.member_count; ++i) {
+        matvec_member& m = a.member[a.members++];
+        fill_member(m, p, p.member[i], s);
+        m.first_band = a.bands;
+        a.bands += bands_of(p.member[i], band);
+    }
+}
+
+}  // namespace
+
+operands operands_of(const problem& p, std::int32_t band, dealer& deal) {
+    operands out;
+    if (p.needs.kind == skeleton::row)
+        fill_row(p, {out, deal});
+    else
+        fill_matvec(p, band, {out, deal});
+    return out;
+}
+
+}  // namespace catena::bench

@@ -1,0 +1,48 @@
+// The operands of a launch for a problem, dealt from memory that somebody else owns: the kernel's
+// arguments, what has to lie where, and where results appear. Nothing here touches a device.
+#pragma once
+
+#include "catena/kernel/args.hpp"
+#include "catena/pick/problem.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace catena::bench {
+
+/// Hands out pieces of a range, inputs from its first half and outputs from its second, and starts
+/// again at the front of a half when it is full. The range is aligned to 256 bytes.
+class dealer {
+  public:
+    dealer(std::byte* data, std::size_t bytes) : data_(data), half_(bytes / 2) {}
+
+    std::byte* input(std::int64_t bytes) { return piece(input_, 0, bytes); }
+    std::byte* output(std::int64_t bytes) { return piece(output_, half_, bytes); }
+
+  private:
+    std::byte* piece(std::size_t& next, std::size_t from, std::int64_t bytes) const;
+
+    std::byte* data_;
+    std::size_t half_;
+    std::size_t input_ = 0, output_ = 0;
+};
+
+/// A piece of memory, and what lies there.
+struct stretch {
+    std::byte* at = nullptr;
+    std::int64_t bytes = 0;
+    format type = format::f32;   ///< f32 values, blocks of a format, or i32 ids
+    std::int32_t id_limit = 0;   ///< of ids
+};
+
+struct operands {
+    row_args row;        ///< problems of the row skeleton
+    matvec_args matvec;  ///< of the matvec
+    std::vector<stretch> inputs, outputs;
+};
+
+/// Operands of a problem, contiguous and aligned, every part on that it needs. `band` as the pick says.
+operands operands_of(const problem& p, std::int32_t band, dealer& deal);
+
+}  // namespace catena::bench

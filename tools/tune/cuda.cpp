@@ -1,0 +1,235 @@
+// Compiles candidates with the generator's own code, loads them, checks them on random data and times
+// graphs of them. It has been compiled, and not yet run: there was no GPU to run it on.
+#include "cuda.hpp"
+
+#include "compare.hpp"
+#include "cuda_kernels.hpp"
+#include "measure.hpp"
+#include "operands.hpp"
+#include "tuner.hpp"
+
+#include "catena/format/random.hpp"
+#include "catena/launch/cuda.cuh"
+#include "catena/pick/config.hpp"
+#include "catena/pick/name.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <stdexcept>
+
+namespace catena::tune {
+
+namespace {
+
+using generator::verdict;
+
+constexpr std::size_t arena_bytes = std::size_t{4} << 30;
+
+void expect(cudaError_t result, const std::string& what) {
+    if (result != cudaSuccess) throw std::runtime_error(what + ": " + cudaGetErrorString(result));
+}
+
+std::string version(int number) {
+    return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    char text[11] = {};
+    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+    return text;
+}
+
+/// Seeded data for an input: numbers, blocks of a format, or distinct ids for each token.
+void fill(const bench::stretch& s, std::uint64_t seed) {
+    std::vector<std::byte> data(static_cast<std::size_t>(std::min<std::int64_t>(s.bytes, 1 << 20)));
+    const auto block = static_cast<std::size_t>(info(s.type).block_bytes);
+    if (s.type == format::i32) {
+        auto* const ids = reinterpret_cast<std::int32_t*>(data.data());
+        for (std::size_t i = 0; i < data.size() / 4; ++i)
+            ids[i] = static_cast<std::int32_t>((random_bits(seed, 0) + i * 7) % static_cast<unsigned>(s.id_limit));
+    } else if (s.type == format::f32) {
+        fill_random_values(seed, 0, {reinterpret_cast<float*>(data.data()), data.size() / 4});
+    } else {
+        data.resize(data.size() / block * block);
+        fill_random_blocks(s.type, seed, 0, data);
+    }
+    for (std::int64_t at = 0; at < s.bytes; at += static_cast<std::int64_t>(data.size())) {
+        const auto bytes = std::min<std::size_t>(data.size(), static_cast<std::size_t>(s.bytes - at));
+        expect(cudaMemcpy(s.at + at, data.data(), bytes, cudaMemcpyHostToDevice), "fill an input");
+    }
+}
+
+/// A candidate that is ready to be timed.
+struct entrant {
+    launch_config config;
+    std::vector<bench::operands> sets;
+    cudaGraphExec_t graph = nullptr;
+    int launches = 0;
+};
+
+class gpu : public timing_device {
+  public:
+    gpu(const arch& target, const cuda_options& how) : target_(target), kernels_(target, how), arena_(arena_bytes) {
+        expect(cudaGetDeviceProperties(&device_, 0), "the device cannot be asked");
+        expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
+        expect(cudaEventCreate(&from_), "create an event");
+        expect(cudaEventCreate(&to_), "create an event");
+    }
+    ~gpu() override {
+        give_up();
+        cudaEventDestroy(from_), cudaEventDestroy(to_), cudaStreamDestroy(stream_);
+    }
+
+    tuned_on who() const override {
+        int driver = 0, runtime = 0, sm_khz = 0, memory_khz = 0;
+        expect(cudaDriverGetVersion(&driver), "driver version");
+        expect(cudaRuntimeGetVersion(&runtime), "runtime version");
+        expect(cudaDeviceGetAttribute(&sm_khz, cudaDevAttrClockRate, 0), "clock rate");
+        expect(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, 0), "memory clock rate");
+        return {device_.name, "of CUDA " + version(driver), version(runtime), today(), sm_khz / 1000,
+                memory_khz / 1000};
+    }
+
+    double now() override {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+
+    std::optional<std::vector<prepared>> prepare(const tuned_problem& p, double deadline) override {
+        give_up();
+        std::vector<row> rows;
+        for (const tuned_candidate& c : p.candidates)
+            if (c.is == verdict::open) rows.push_back(row_of(p, c, 0));
+        if (!kernels_.need(rows, [&] { return deadline - now(); })) return std::nullopt;
+        std::vector<prepared> out(p.candidates.size());
+        entrants_.resize(p.candidates.size());
+        std::map<std::uint32_t, std::vector<std::vector<std::byte>>> of_order;
+        bool filled = false;
+        for (std::size_t i = 0; i < p.candidates.size(); ++i) {
+            if (p.candidates[i].is != verdict::open) continue;
+            const kernel& k = kernels_.of(row_of(p, p.candidates[i], 0));
+            out[i] = {k.fault, k.registers};
+            if (!k.fault.empty()) continue;
+            deal(entrants_[i], p, p.candidates[i], k.registers);
+            if (!filled) {  // the others have the same operands at the same places
+                std::uint64_t seed = 0;
+                for (const bench::operands& set : entrants_[i].sets)
+                    for (const bench::stretch& s : set.inputs) fill(s, ++seed);
+                filled = true;
+            }
+            const std::string name = row_name(p.computes, p.candidates[i].numbers, target_.name);
+            const auto results = results_of(entrants_[i], k, p, name);
+            const std::uint32_t order = order_of(p.computes, p.candidates[i].numbers);
+            if (!of_order.empty()) {
+                const auto same = of_order.find(order);
+                const auto& reference = same != of_order.end() ? same->second : of_order.begin()->second;
+                const auto& outputs = entrants_[i].sets.front().outputs;
+                for (std::size_t o = 0; o < outputs.size() && out[i].fault.empty(); ++o)
+                    out[i].fault = difference(results[o], reference[o], outputs[o].type, same != of_order.end());
+            }
+            if (!out[i].fault.empty()) continue;
+            of_order.emplace(order, results);
+            capture(entrants_[i], k, p);
+            if (now() > deadline) return std::nullopt;
+        }
+        return out;
+    }
+
+    std::optional<double> sample(int candidate, int, double deadline) override {
+        const entrant& e = entrants_[static_cast<std::size_t>(candidate)];
+        if (now() + 4 * slowest_s_ > deadline) return std::nullopt;
+        const double start = now();
+        const double us = bench::replay_us(e.graph, stream_, from_, to_) / e.launches;
+        slowest_s_ = std::max(slowest_s_, now() - start);
+        return us;
+    }
+
+  private:
+    const arch& target_;
+    cuda_kernels kernels_;
+    bench::buffer arena_;
+    cudaDeviceProp device_{};
+    cudaStream_t stream_ = nullptr;
+    cudaEvent_t from_ = nullptr, to_ = nullptr;
+    std::vector<entrant> entrants_;
+    double slowest_s_ = 0;
+
+    void give_up() {
+        for (entrant& e : entrants_)
+            if (e.graph != nullptr) cudaGraphExecDestroy(e.graph);
+        entrants_.clear();
+    }
+
+    row row_of(const tuned_problem& p, const tuned_candidate& c, int registers) const {
+        return {.computes = p.computes,
+                .numbers = c.numbers,
+                .order = order_of(p.computes, c.numbers),
+                .registers = registers,
+                .evidence = {}};
+    }
+
+    void deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, int registers) {
+        const row r = row_of(p, c, registers);
+        const int resident = std::max(1, blocks_per_sm(r, p.what, target_));
+        const std::int32_t band = p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, target_, resident);
+        e.config = config_of(r, p.what, target_, band);
+        bench::dealer deal(arena_.data(), arena_.bytes());
+        const auto sets = bench::rotation(static_cast<double>(bytes_of(p.what)), device_.l2CacheSize);
+        for (int i = 0; i < sets; ++i) e.sets.push_back(bench::operands_of(p.what, band, deal));
+        e.launches = std::max(64, sets);
+    }
+
+    void launch(const entrant& e, const kernel& k, const tuned_problem& p, int set, cudaStream_t stream) const {
+        const bench::operands& o = e.sets[static_cast<std::size_t>(set)];
+        const bool row = p.computes.kind == skeleton::row;
+        const void* args = row ? static_cast<const void*>(&o.row) : &o.matvec;
+        const status done = launch_cuda(k.handle, e.config, args, row ? sizeof o.row : sizeof o.matvec, stream);
+        if (!done.ok()) throw std::runtime_error(done.message);
+    }
+
+    std::vector<std::vector<std::byte>> results_of(const entrant& e, const kernel& k, const tuned_problem& p,
+                                                  const std::string& name) {
+        const auto& outputs = e.sets.front().outputs;
+        for (const bench::stretch& s : outputs)
+            expect(cudaMemset(s.at, 0xff, static_cast<std::size_t>(s.bytes)), "poison an output");
+        launch(e, k, p, 0, stream_);
+        expect(cudaStreamSynchronize(stream_), name + " on " + text(p.what));
+        std::vector<std::vector<std::byte>> out;
+        for (const bench::stretch& s : outputs) {
+            out.emplace_back(static_cast<std::size_t>(s.bytes));
+            expect(cudaMemcpy(out.back().data(), s.at, out.back().size(), cudaMemcpyDeviceToHost), "read a result");
+        }
+        return out;
+    }
+
+    void capture(entrant& e, const kernel& k, const tuned_problem& p) {
+        const bench::timed what = {.name = "", .sets = static_cast<int>(e.sets.size()),
+                                   .launch = [&](cudaStream_t s, int set) { launch(e, k, p, set, s); }};
+        e.graph = bench::capture(what, e.launches, stream_);
+    }
+};
+
+}  // namespace
+
+std::string native_arch() {
+    cudaDeviceProp device{};
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return "";
+    if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return "";
+    const std::string name = "sm_" + std::to_string(device.major * 10 + device.minor);
+    return arch_named(name.c_str()) != nullptr ? name : "";
+}
+
+std::unique_ptr<timing_device> cuda_device(const arch& target, const cuda_options& how) {
+    const std::string native = native_arch();
+    if (native != target.name)
+        throw std::runtime_error("device 0 is " + (native.empty() ? "missing" : native) + ", not " + target.name);
+    if (std::system(("'" + how.nvcc + "' --version >/dev/null 2>&1").c_str()) != 0)
+        throw std::runtime_error(how.nvcc + " cannot be run, and candidates have to be compiled: name it with --nvcc");
+    return std::make_unique<gpu>(target, how);
+}
+
+}  // namespace catena::tune
