@@ -32,6 +32,7 @@ struct member_data {
     bytes weight, up;                  ///< gaps between rows included
     std::vector<float> bias, up_bias;  ///< [rows, matrices] with gaps
     std::vector<float> residual;       ///< [rows, columns] with gaps
+    std::vector<float> scale, up_scale;  ///< of fp8, [of a matrix, matrices]
 };
 
 struct matvec_data {
@@ -40,8 +41,18 @@ struct matvec_data {
     std::vector<member_data> members;
 };
 
+/// A block, or 32 numbers, for each of the case's gaps.
+std::int64_t gap_bytes(const matvec_case& c, format f) {
+    return c.row_gap * row_bytes(f, std::max(32, info(f).block_elements));
+}
+
 std::int64_t row_stride(const matvec_case& c, format f) {
-    return row_bytes(f, c.k) + std::int64_t{c.row_gap} * info(f).block_bytes;
+    return row_bytes(f, c.k) + gap_bytes(c, f);
+}
+
+/// Whose the scales of a member of fp8 are: each kind has its turn.
+fp8_scales scales_of(const matvec_case& c, const member_shape& m) {
+    return {static_cast<fp8_scaling>(m.rows % 3), m.rows, c.k};
 }
 
 std::size_t matrices(const matvec_case& c) {
@@ -67,7 +78,7 @@ bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t s
     // The tensor ends with its last row's values: a gap behind it does not exist.
     const auto rows = static_cast<std::size_t>(m.rows) * matrices(c);
     bytes weight(rows * static_cast<std::size_t>(row_stride(c, m.type)) -
-                 static_cast<std::size_t>(c.row_gap * info(m.type).block_bytes));
+                 static_cast<std::size_t>(gap_bytes(c, m.type)));
     fill_random_blocks(m.type, seed, 0, weight);
     return weight;
 }
@@ -78,6 +89,11 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
     member_data d;
     d.weight = random_weight(c, m, seed);
     if (glu) d.up = random_weight(c, m, seed + 100);
+    if (m.type == format::fp8_e4m3) {
+        const auto count = static_cast<std::size_t>(scales_of(c, m).count()) * matrices(c);
+        d.scale = random_values(seed + 500, count);
+        if (glu) d.up_scale = random_values(seed + 600, count);
+    }
     if (m.parts.has(epilogue_part::bias)) {
         d.bias = random_values(seed + 200, (rows + bias_gap) * matrices(c));
         if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c));
@@ -117,13 +133,18 @@ matvec_data make_data(const instance& on, const matvec_case& c) {
 bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id < c.experts; }
 
 std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
-                                   const bytes& weight) {
+                                   const bytes& weight, const std::vector<float>& scale) {
     std::vector<double> out;
+    const fp8_scales scales = scales_of(c, m);
     const auto stride = static_cast<std::size_t>(row_stride(c, m.type));
     for (std::size_t at = 0; at < weight.size(); at += stride) {
         const auto raw =
             std::span(weight).subspan(at, static_cast<std::size_t>(row_bytes(m.type, c.k)));
-        const auto values = decode_row<double>(m.type, raw, c.k);
+        auto values = decode_row<double>(m.type, raw, c.k);
+        const auto row = static_cast<std::int64_t>(at / stride);
+        for (int i = 0; i < c.k && !scale.empty(); ++i)
+            values[static_cast<std::size_t>(i)] *= double{scale[static_cast<std::size_t>(
+                row / m.rows * scales.count() + scales.at(row % m.rows, i))]};
         out.insert(out.end(), values.begin(), values.end());
     }
     return out;
@@ -157,10 +178,10 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
             {.type = m.type,
              .rows = m.rows,
              .experts = c.experts,
-             .values = decoded_weight(c, m, from.weight),
+             .values = decoded_weight(c, m, from.weight, from.scale),
              .scale = m.parts.has(epilogue_part::scale) ? product_scale : 1,
              .bias = packed(from.bias, m.rows, bias_gap),
-             .up = decoded_weight(c, m, from.up),
+             .up = decoded_weight(c, m, from.up, from.up_scale),
              .up_bias = packed(from.up_bias, m.rows, bias_gap),
              .residual = packed(from.residual, m.rows, residual_gap(m)),
              .gated_by = {.function = m.function, .alpha = gate_alpha, .limit = gate_limit}});
@@ -245,7 +266,7 @@ void put_member(machine& on, const matvec_case& c, const member_shape& shape, co
     bytes weight = d.weight;
     if (shape.halves) {
         weight.resize(weight.size() +
-                      static_cast<std::size_t>(c.row_gap * info(shape.type).block_bytes));
+                      static_cast<std::size_t>(gap_bytes(c, shape.type)));
         weight.insert(weight.end(), d.up.begin(), d.up.end());
     }
     m.weight = on.put("weight" + which, weights, weight, static_cast<std::size_t>(c.offset));
@@ -264,6 +285,14 @@ void put_member(machine& on, const matvec_case& c, const member_shape& shape, co
         m.limit = gate_limit;
     }
     if (scaled) m.scale = product_scale;
+    m.weight_scale = floats("weight_scale", d.scale);
+    m.up_scale = floats("up_scale", d.up_scale);
+    const fp8_scales scales = scales_of(c, shape);
+    const bool square = scales.scaling == fp8_scaling::square;
+    m.scale_rows = square ? 128 : scales.scaling == fp8_scaling::row ? 1 : shape.rows;
+    m.scale_values = square ? 128 : c.k;
+    m.scale_stride = square ? (c.k + 127) / 128 : 1;
+    m.scales = static_cast<std::int32_t>(scales.count());
     m.bias = floats("bias", d.bias);
     m.up_bias = floats("up_bias", d.up_bias);
     m.bias_nb1 = c.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);
@@ -309,7 +338,7 @@ Args common_args(machine& on, const matvec_case& c, const prepared& p, const byt
 std::string launch_matvec(machine& machine, const instance& on, const matvec_case& c,
                           const prepared& p, const bytes& activation) {
     auto a = common_args<matvec_args>(machine, c, p, activation);
-    a.x_bytes = q8_1_row_bytes(c.k);
+    a.x_bytes = stored_bytes(on.computes.activation, c.k);
     if (c.norm) {
         a.x_bytes = 4 * c.k;
         a.eps = norm_eps;

@@ -12,7 +12,7 @@ using namespace catena;
 namespace {
 
 int largest_block(const std::vector<format>& formats) {
-    int unit = 0;
+    int unit = 32;
     for (const format f : formats) unit = std::max(unit, info(f).block_elements);
     return unit;
 }
@@ -33,7 +33,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
     std::vector<matvec_case> cases;
     for (const format f : formats)
         cases.push_back({.what = "one row of one block",
-                         .k = info(f).block_elements,
+                         .k = std::max(32, info(f).block_elements),
                          .members = {{f, 1}},
                          .band_rows = band});
     for (int n = 1; n <= columns; ++n)
@@ -305,6 +305,9 @@ std::vector<matvec_case> matvec_cases(const computation& computes, const policy&
     auto more = epilogue_cases(computes, numbers);
     cases.insert(cases.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
+    // Quantized, an infinity is a NaN; as a number it stays one.
+    if (computes.activation == format::f32)
+        std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
     return computes.value == value_kind::rms_norm ? with_norm(cases) : cases;
 }
 

@@ -191,3 +191,20 @@ TEST_CASE("experts work on one column at a time, up to some tokens", "[constrain
     p.tokens = 9;
     CHECK(judge(r, p).why == limit::columns);
 }
+
+TEST_CASE("numbers want an activation of f32, and rows of whole 32", "[constraints]") {
+    policy n = narrow_matvec;
+    n.product = inner_product::fma;
+    n.activation = activation_source::global;
+    row numbers = matvec(n, format_set::of(format::f16));
+    numbers.computes.activation = format::f32;
+    problem p = matvec_problem(512, {{format::f16, 64}});
+    CHECK(judge(numbers, p).why == limit::computes);
+    p.needs.activation = format::f32;
+    CHECK(judge(numbers, p).why == limit::none);
+    CHECK(bytes_of(p) == 64 * 512 * 2 + 512 * 4 + 64 * 4);
+    p.k = 528;
+    const rejection r = judge(numbers, p);
+    CHECK(r.why == limit::divisibility);
+    CHECK(r.need == 32);
+}

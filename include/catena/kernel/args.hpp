@@ -83,12 +83,18 @@ struct matvec_member {
     std::int64_t bias_nb1 = 0;      ///< expert: expert to expert, of both biases
     std::int64_t residual_nb1 = 0;  ///< as dst_nb1
     std::int64_t residual_nb2 = 0;  ///< as dst_nb2
+    const float* weight_scale = nullptr;  ///< fp8: [experts][rows / scale_rows, rounded up]
+    const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same
     float scale = 1;                ///< of weight's product, before the bias
     float alpha = 0, limit = 0;     ///< gate_function::swiglu_oai
     std::int32_t rows = 0;
     std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
     std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
                                   ///< makes its column of dst NaN
+    std::int32_t scale_rows = 1, scale_values = 1;  ///< fp8: that share a scale; of values a
+                                                    ///< multiple of 8
+    std::int32_t scale_stride = 0;  ///< fp8: scales from one group of rows to the next
+    std::int32_t scales = 0;        ///< fp8: of a matrix, from one expert to the next
     format type = format::unknown;
     gate_function function = gate_function::none;  ///< epilogue glu
 };

@@ -15,6 +15,7 @@
 #include "catena/kernel/epilogue.hpp"
 #include "catena/kernel/format_list.hpp"
 #include "catena/kernel/fragment.hpp"
+#include "catena/kernel/numbers.hpp"
 #include "catena/kernel/placement.hpp"
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
@@ -48,10 +49,12 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     const bool expert = a.ids != nullptr;
     const bool early = a.weights_early && !expert;
     if (!early) x.grid_wait();
+    int id = 0;
     if (expert) {
-        const int id = expert_of(x, a, b);
+        id = expert_of(x, a, b);
         u.x += (std::int64_t{b.token} * a.x_slots + (a.x_slots == 1 ? 0 : b.slot)) * a.x_bytes;
-        if (is_there(a, m, id)) matrix += id * m.expert_bytes;
+        if (!is_there(a, m, id)) id = 0;
+        matrix += id * m.expert_bytes;
     }
     walk fill{.matrix = matrix,
               .row_stride = m.row_bytes,
@@ -91,9 +94,18 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
         }
         if (read.value == 0) products.clear();
         stream.wait(stage);
-        products.template add<Room>(
-            x, {stages + stage * (P.rows * Room), slice_offset<F>(read.at), read.values()},
-            {columns.x + read.value / 32 * q8_1_bytes, columns.x_bytes, columns.count});
+        products.template add<Room>(x,
+                                    {.rows = stages + stage * (P.rows * Room),
+                                     .offset = slice_offset<F>(read.at),
+                                     .values = read.values(),
+                                     .value = read.value,
+                                     .row = read.row,
+                                     .end_row = read.end_row,
+                                     .expert = id,
+                                     .pairs = pairs,
+                                     .member = &m},
+                                    {columns.x + read.value / group_values * group_bytes<P>,
+                                     columns.x_bytes, columns.count});
         stream.release(stage);
         stage = after(stage);
         --filled;

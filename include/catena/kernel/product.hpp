@@ -1,5 +1,5 @@
 // What the inner products of a matvec have in common. One header for each in this folder: dot.hpp
-// (dp4a), fragment.hpp (integer mma), numbers.hpp (f32 activations). The skeleton knows nothing else
+// (dp4a), fragment.hpp (integer mma), numbers.hpp (weights that are numbers). The skeleton knows nothing else
 // about how values are multiplied.
 #pragma once
 
@@ -33,6 +33,11 @@ struct matvec_piece {
     const std::byte* rows;
     int offset;  ///< of this lane's row
     int values;
+    int value;         ///< the first, of the row
+    int row, end_row;  ///< the first of the group; the end of the band
+    int expert;        ///< dense: 0
+    bool pairs;        ///< of a GLU
+    const matvec_member* member;
 };
 
 /// Where row r of a piece lies. All lanes; r may differ between them.

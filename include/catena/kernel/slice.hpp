@@ -21,9 +21,9 @@ struct tensor_bytes {
     const std::byte* end;
 };
 
-/// The block's size is a multiple of a chunk's: slices need no rounding.
+/// Slices need no rounding: a block is whole chunks, or 32 numbers are.
 template <format F>
-inline constexpr bool whole_chunks = info(F).block_bytes % chunk_bytes == 0;
+inline constexpr bool whole_chunks = block_alignment<F> == chunk_bytes;
 
 /// Where a slice that starts at `source` begins in its part of a stage: as far from the boundary as
 /// there, so that chunks stay chunks, but aligned as blocks of the format are, also where a plain

@@ -60,8 +60,10 @@ inline constexpr int block_groups = info(F).block_elements / group_values;
 
 /// A block's alignment in shared memory, wherever its tensor lies: the power of two in its size, 16
 /// at most. Where it is 4 or more, the fields of which a format loads words lie at multiples of 4.
+/// Of numbers that stand alone, the alignment of a row.
 template <format F>
-inline constexpr int block_alignment = (info(F).block_bytes | 16) & -(info(F).block_bytes | 16);
+inline constexpr int block_alignment =
+    info(F).block_elements == 1 ? 16 : (info(F).block_bytes | 16) & -(info(F).block_bytes | 16);
 
 template <class T, class X>
 CATENA_FN T load_as(X& x, const std::byte* p) {

@@ -80,7 +80,8 @@ constexpr rejection row_fits(const policy& n, const problem& p) {
 constexpr rejection matvec_fits(const policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
-        const int block = info(m.type).block_elements, result = info(format::q8_1).block_elements;
+        const int result = info(format::q8_1).block_elements;
+        const int block = info(m.type).block_elements > 1 ? info(m.type).block_elements : 32;
         if (p.k % block != 0) return no(limit::divisibility, p.k, block);
         if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
             return no(limit::requantized, m.rows, result);

@@ -52,7 +52,18 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
 }
 
 /// Instructions for a byte of weights (docs/kernels.md): by dp4a, and more for each column; by mma.
-inline constexpr double dot_issues = 3, dot_column_issues = 1.2, fragment_issues = 7;
+/// Of numbers, f16's are taken for all.
+constexpr double issues_of(inner_product product, double columns) {
+    switch (product) {
+        case inner_product::dp4a:
+            return 3 + 1.2 * columns;
+        case inner_product::mma:
+            return 7;
+        case inner_product::fma:
+            return 1 + 0.7 * columns;
+    }
+    return 0;
+}
 
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
@@ -81,9 +92,9 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double bandwidth = a.bytes_per_us * share_in_flight(in_flight, a);
 
     const double columns = static_cast<double>(block_columns(p));
-    const bool mma = n.product == inner_product::mma;
-    const double issues = mma ? fragment_issues : dot_issues + dot_column_issues * columns;
-    const double activation = columns * static_cast<double>(q8_1_row_bytes(p.k));
+    const double issues = issues_of(n.product, columns);
+    const double activation =
+        columns * static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const bool shared = n.activation == activation_source::shared;
     const double reads =
         shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1

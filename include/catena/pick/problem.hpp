@@ -72,7 +72,8 @@ constexpr std::int64_t bytes_of(const problem& p) {
         }
         return bytes;
     }
-    std::int64_t bytes = (p.expert ? p.tokens : p.columns) * q8_1_row_bytes(p.k);
+    std::int64_t bytes =
+        (p.expert ? p.tokens : p.columns) * activation_row_bytes(p.needs.activation, p.k);
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         std::int64_t matrices = 1;

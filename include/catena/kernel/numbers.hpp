@@ -1,0 +1,99 @@
+// The inner product of weights that are numbers, f32, f16, bf16 or fp8_e4m3, with an f32 activation:
+// of a step of 256 values a lane owns 8 next to each other. It multiplies them in their order, by
+// fma, and its steps in the order of K; then the warp adds its lanes as dot.hpp does. Eight values
+// of fp8 are added up alone, and then multiplied with their scale.
+#pragma once
+
+#include "catena/kernel/dot.hpp"
+
+namespace catena::kernel {
+
+inline constexpr int lane_numbers = 8;  ///< values of a lane in a step
+
+/// The value of an e4m3: a half of the same bits one to the right is its 256th part.
+CATENA_FN real from_e4m3(unsigned bits) {
+    if ((bits & 0x7fu) == 0x7fu) return from_bits(f32_nan_bits);
+    const unsigned half = ((bits & 0x80u) << 8) | ((bits & 0x7fu) << 7);
+    return from_half(static_cast<std::uint16_t>(half)) * real{256};
+}
+
+/// A lane's values from `p` on, which lies in a stage, or is of an f32 activation.
+template <format F, class X>
+CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
+    static_assert(F == format::f32 || F == format::f16 || F == format::bf16 ||
+                      F == format::fp8_e4m3,
+                  "these weights are no numbers: they want an integer inner product");
+    constexpr int words = lane_numbers * block_bytes<F> / 4, values = lane_numbers / words;
+    unsigned word[words];
+    if constexpr (words % 4 == 0) {
+        CATENA_UNROLL
+        for (int i = 0; i < words; i += 4) {
+            const word4 w = x.load16(p + 4 * i);
+            word[i] = w.x, word[i + 1] = w.y, word[i + 2] = w.z, word[i + 3] = w.w;
+        }
+    } else {
+        CATENA_UNROLL
+        for (int i = 0; i < words; ++i) word[i] = load_as<unsigned>(x, p + 4 * i);
+    }
+    CATENA_UNROLL
+    for (int i = 0; i < lane_numbers; ++i) {
+        const unsigned bits = word[i / values] >> (i % values * (32 / values) % 32);
+        if constexpr (F == format::f32)
+            v[i] = from_bits(bits);
+        else if constexpr (F == format::f16)
+            v[i] = from_half(static_cast<std::uint16_t>(bits & 0xffffu));
+        else if constexpr (F == format::bf16)
+            v[i] = from_bits(bits << 16);
+        else
+            v[i] = from_e4m3(bits & 0xffu);
+    }
+}
+
+template <policy P, format F>
+struct product<P, F, inner_product::fma> : lane_sums<P> {
+    static_assert(P.activation == activation_source::global, "f32 columns stay in global memory");
+    static constexpr int step = warp_size * lane_numbers;
+    static constexpr bool scaled = F == format::fp8_e4m3;
+
+    template <int Room, class X>
+    CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
+        CATENA_NO_UNROLL
+        for (int at = x.lane() * lane_numbers; at < piece.values; at += step) {
+            real w[P.rows][lane_numbers], scale[P.rows];
+            CATENA_UNROLL
+            for (int r = 0; r < P.rows; ++r) {
+                load_numbers<F>(x, piece.rows + r * Room + at * block_bytes<F>, w[r]);
+                if constexpr (scaled) scale[r] = scale_of(x, piece, r, piece.value + at);
+            }
+            CATENA_UNROLL
+            for (int c = 0; c < P.columns; ++c) {
+                if (c > 0 && c >= u.count) continue;
+                real v[lane_numbers];
+                load_numbers<format::f32>(x, u.x + c * u.x_bytes + at * 4, v);
+                CATENA_UNROLL
+                for (int r = 0; r < P.rows; ++r) {
+                    real& sum = this->of(r, c);
+                    real part = scaled ? real{0} : sum;
+                    CATENA_UNROLL
+                    for (int i = 0; i < lane_numbers; ++i) part = fma(w[r][i], v[i], part);
+                    sum = scaled ? fma(scale[r], part, sum) : part;
+                }
+            }
+        }
+    }
+
+  private:
+    /// Row r of the group, at value `k`.
+    template <class X>
+    CATENA_FN static real scale_of(X& x, const matvec_piece& piece, int r, int k) {
+        const matvec_member& m = *piece.member;
+        const bool up = piece.pairs && r >= P.rows / 2;
+        const int wanted = piece.row + (up ? r - P.rows / 2 : r);
+        const int row = wanted < piece.end_row ? wanted : piece.end_row - 1;
+        const std::int64_t index = std::int64_t{piece.expert} * m.scales +
+                                   row / m.scale_rows * m.scale_stride + k / m.scale_values;
+        return x.load((up ? m.up_scale : m.weight_scale) + index);
+    }
+};
+
+}  // namespace catena::kernel

@@ -1,0 +1,40 @@
+// The inner product of numbers: every plain format, policies that no table has.
+#include "order.hpp"
+
+#include "catena_test/catch.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr policy lone_warp = {.threads = 32,
+                              .rows = 1,
+                              .columns = 1,
+                              .piece = 256,
+                              .stages = 3,
+                              .copy = copy_method::bulk,
+                              .product = inner_product::fma};
+constexpr policy three_warps = {.threads = 96,
+                                .rows = 2,
+                                .columns = 8,
+                                .piece = 1024,
+                                .stages = 2,
+                                .copy = copy_method::plain,
+                                .product = inner_product::fma};
+
+}  // namespace
+
+TEST_CASE("A matvec of numbers stands every case with the same bits, whatever its policy") {
+    constexpr computation c = {
+        .kind = skeleton::matvec,
+        .activation = format::f32,
+        .weights = format_set::of(format::f32) | format::f16 | format::bf16 | format::fp8_e4m3,
+        .epilogue = every_part};
+    const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>()};
+    same_bits(rows);
+    for (const instance& on : rows) {
+        INFO(row_name(on.computes, on.numbers, "test"));
+        sweep(on);
+    }
+}
