@@ -1,9 +1,7 @@
 // The matmul's body under policies at the edges of what it takes and every format that can be taken
 // apart: right for every case, and the same bits whatever the policy.
-#include "host_machine.hpp"
-#include "sweep.hpp"
+#include "order.hpp"
 
-#include "catena/instances/host_instance.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
@@ -14,16 +12,10 @@ using namespace catena_test;
 namespace {
 
 template <format L, format... F>
-constexpr computation products = {.kind = skeleton::matmul,
+constexpr computation tiles = {.kind = skeleton::matmul,
                                   .activation = L,
                                   .weights = (format_set{} | ... | F),
                                   .epilogue = without(every_part, epilogue_part::quantize)};
-
-template <computation C, policy P>
-instance made() {
-    return on_host(C, P, reinterpret_cast<const void*>(&instances::run_on_host<C, P>),
-                   row_name(C, P, "test"));
-}
 
 constexpr policy lone_warp = {
     .threads = 32, .rows = 16, .columns = 8, .piece = 256, .stages = 2, .copy = copy_method::bulk};
@@ -45,19 +37,13 @@ void stands_every_case(const std::vector<instance>& rows) {
         INFO(row_name(on.computes, on.numbers, "test"));
         sweep(on);
     }
-    for (const int columns : {1, 9, 40}) {
-        matvec_case c{.what = "", .k = 768, .columns = columns};
-        for (const format f : formats_in(rows.front().computes.weights))
-            c.members.push_back({f, 37, rows.front().computes.epilogue, gate_function::gelu_erf});
-        const auto wanted = run(rows.front(), c);
-        for (const instance& on : rows) CHECK(run(on, c) == wanted);
-    }
+    same_bits_of_tiles(rows);
 }
 
 /// Policies of one format on the layout that it wants.
 template <format F>
 void format_stands_every_case() {
-    stands_every_case(edges<products<matmul_layout(F), F>>());
+    stands_every_case(edges<tiles<matmul_layout(F), F>>());
 }
 
 }  // namespace
@@ -71,17 +57,17 @@ TEST_CASE("A matmul stands every case, and all its policies give the same bits")
 }
 
 TEST_CASE("A matmul reads the sums that its activation's layout carries, and adds the others") {
-    stands_every_case(edges<products<format::q8_1_mmq_d4, format::q4_K>>());
-    stands_every_case(edges<products<format::q8_1_mmq_d2s6, format::q2_K>>());
+    stands_every_case(edges<tiles<format::q8_1_mmq_d4, format::q4_K>>());
+    stands_every_case(edges<tiles<format::q8_1_mmq_d2s6, format::q2_K>>());
 }
 
 TEST_CASE("A matmul of several formats takes each member's own") {
-    stands_every_case(edges<products<format::q8_1_mmq_d4, format::q8_0, format::q6_K>>());
+    stands_every_case(edges<tiles<format::q8_1_mmq_d4, format::q8_0, format::q6_K>>());
 }
 
 TEST_CASE("A matmul takes every format that can be taken apart") {
     const auto stands = []<format F> {
-        const instance on = made<products<matmul_layout(F), F>, plain>();
+        const instance on = made<tiles<matmul_layout(F), F>, plain>();
         INFO(row_name(on.computes, on.numbers, "test"));
         sweep(on);
     };

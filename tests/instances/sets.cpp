@@ -63,8 +63,11 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                     plain += p.copy == copy_method::plain &&
                              p.activation == activation_source::global && p.columns >= 8;
             }
+            for (int i = 0; c.kind == skeleton::matmul && i < t.row_count; ++i)
+                plain += t.rows[i].computes == c && t.rows[i].numbers.copy == copy_method::plain;
             INFO(t.target->name << " " << generator::family(c));
-            CHECK(rows > 1);
+            // Where all copies are plain, the smallest tile may be the only one that fits.
+            CHECK(rows > (c.kind == skeleton::matmul && !t.target->async_copy ? 0 : 1));
             CHECK(plain >= 1);
         }
 }
