@@ -103,17 +103,19 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
 
 /// The same block of all rows lies together.
 std::vector<double> checker::read_activation(const matmul_args& a, format layout) const {
-    const std::int64_t rows = a.x_rows, block = info(layout).block_bytes;
-    const std::int64_t values = info(layout).block_elements;
-    std::vector<double> out(static_cast<std::size_t>(rows * a.k));
-    for (std::int64_t first = 0; first < a.k; first += values)
-        for (std::int64_t r = 0; r < rows; ++r) {
-            const std::int64_t at = (first / values * rows + r) * block;
-            const auto bytes = read_bytes(on_, static_cast<const std::byte*>(a.x) + at, block);
-            const auto part = decode_row<double>(layout, bytes, values);
-            std::copy_n(part.begin(), std::min<std::int64_t>(values, a.k - first),
-                        out.begin() + r * a.k + first);
+    const std::int64_t block = info(layout).block_bytes;
+    const std::int64_t blocks = stored_elements(layout, a.k) / info(layout).block_elements;
+    std::vector<double> out;
+    for (std::int64_t r = 0; r < a.x_rows; ++r) {
+        std::vector<std::byte> row;
+        for (std::int64_t b = 0; b < blocks; ++b) {
+            const auto* const at = static_cast<const std::byte*>(a.x) + (b * a.x_rows + r) * block;
+            const auto part = read_bytes(on_, at, block);
+            row.insert(row.end(), part.begin(), part.end());
         }
+        const auto values = decode_row<double>(layout, row, a.k);
+        out.insert(out.end(), values.begin(), values.end());
+    }
     return out;
 }
 
