@@ -37,10 +37,6 @@ constexpr std::int64_t activation_row_bytes(format f, std::int64_t k) {
     return f == format::f32 ? 4 * k : q8_1_row_bytes(k);
 }
 
-/// Bytes of 32 values of such a row.
-template <policy P>
-inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
-
 /// A column in shared memory: 16 bytes more than its row, so that eight columns' same word lies in
 /// eight banks.
 CATENA_FN constexpr std::int64_t shared_column_bytes(std::int64_t k) {

@@ -22,6 +22,10 @@
 
 namespace catena::kernel {
 
+/// Bytes of 32 values of an activation row.
+template <policy P>
+inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
+
 /// Copies the columns to shared memory, whole chunks of 16 bytes; padding makes up the last one.
 template <class X>
 CATENA_FN void share_activation(X& x, const matvec_columns& u, int k, std::byte* to) {
