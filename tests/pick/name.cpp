@@ -18,6 +18,9 @@ TEST_CASE("a name spells what is computed, the formats, the policy and the arch"
     p.min_blocks = 3;
     CHECK(row_name(row_of(matvec_of(q8), p), "toy") ==
           "mul_mat.q8_0.t64_m3_r2_c1_p1024_s2_bulk_shared.toy");
+    p.product = inner_product::mma;
+    CHECK(row_name(row_of(matvec_of(q8), p), "toy") ==
+          "mul_mat.q8_0.t64_m3_r2_c1_p1024_s2_bulk_shared_mma.toy");
 }
 
 TEST_CASE("policies that differ have names that differ", "[name]") {
