@@ -21,6 +21,7 @@ constexpr int layout_number(format f) {
 /// is multiplied with the sum of 32 values; unknown: no matmul takes it. q2_K, which has a minimum
 /// for each 16, reads d4 as well: its sums are added on the way, exactly.
 constexpr format matmul_layout(format weight) {
+    if (info(weight).role != format_role::weight) return format::unknown;  // numbers, not integers
     switch (weight) {
         case format::q4_0:
         case format::q4_1:
