@@ -82,6 +82,18 @@ TEST_CASE("columns decide before anything else", "[decisions]") {
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}, 5), t) == "none");
 }
 
+TEST_CASE("bands that do not divide among the SMs evenly cost what the fullest SM takes",
+          "[decisions]") {
+    const problem p = matvec_problem(4096, {{format::q4_K, 400}}, 8);
+    policy eight = wide_matvec;
+    eight.columns = 8;
+    eight.activation = activation_source::shared;
+    const row r = row_of(matvec_of(q4), eight);
+    const auto us = [&](std::int32_t band) { return predicted_us(r, p, toy_arch, band, 2); };
+    CHECK(us(80) > us(100) * 1.2);  // 5 blocks on 4 SMs: 160 rows on one of them
+    CHECK(us(80) > us(50) * 1.2);   // 8 blocks: 100 rows on each
+}
+
 TEST_CASE("only a row that lists all formats of a group serves it", "[decisions]") {
     const table t = table_of(matvec_rows);
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q6_K, 512}}), t) ==

@@ -87,9 +87,15 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double held =
         n.piece < p.k ? static_cast<double>(n.piece) / static_cast<double>(p.k) : 1.0;
     const double stages = n.copy == copy_method::plain ? 1 : n.stages;
-    const double in_flight = at_once * warps * stages * n.rows * widest * held;
-    const double busy = at_once < a.sms ? at_once / a.sms : 1.0;
-    const double bandwidth = a.bytes_per_us * share_in_flight(in_flight, a);
+    const double in_flight = warps * stages * n.rows * widest * held;  // of a block
+    const double bandwidth = a.bytes_per_us * share_in_flight(at_once * in_flight, a);
+
+    // Bands that do not divide evenly: the launch takes as long as the SM with the most of them.
+    const std::int64_t most = (blocks + a.sms - 1) / a.sms;
+    const double longest = weights / static_cast<double>(blocks) * static_cast<double>(most);
+    const double streams = static_cast<double>(most < per_sm ? most : per_sm);
+    const double alone = longest * memory_latency_us / (streams * in_flight);
+    const double stream = weights / bandwidth > alone ? weights / bandwidth : alone;
 
     const double columns = static_cast<double>(block_columns(p));
     const double issues = issues_of(n.product, columns);
@@ -99,8 +105,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double reads =
         shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1
 
-    const double memory = weights / bandwidth + reads * activation / (a.bytes_per_us * l2_speedup);
-    const double issue = weights * issues * bytes_per_issue / (a.bytes_per_us * busy);
+    const double memory = stream + reads * activation / (a.bytes_per_us * l2_speedup);
+    const double issue = longest * a.sms * issues * bytes_per_issue / a.bytes_per_us;
     const double spare = (n.columns > columns ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
     return memory_latency_us + (memory > issue ? memory : issue) * (1 + spare_share * spare);
