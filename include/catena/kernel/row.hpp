@@ -41,15 +41,15 @@ class row_work {
         const bool early = roomy && a_.weight_early;
         quads v;
         factors f;
-        if (early) load_weight(mine_, f);
+        if (early) load_weights(f);
         x_.grid_wait();
         if constexpr (kept) load(mine_, v);
         if constexpr (roomy) {
-            if (!early) load_weight(mine_, f);
-            load_others(mine_, f);
+            if (!early) load_weights(f);
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j) load_others(mine_, j, f);
         }
         if constexpr (norm) measure(v);
-        if constexpr (kept && !roomy) load_factors(mine_, f);
         unsigned largest = 0;
         if constexpr (kept) {
             store_sum(mine_, v);
@@ -73,7 +73,6 @@ class row_work {
             for (int first = 0; first < a_.k; first += stride) {  // whole warps: shuffles
                 load(first + mine_, v);
                 store_sum(first + mine_, v);
-                load_factors(first + mine_, f);
                 finish(first + mine_, v, f);
                 write(first + mine_, v, apart);
             }
@@ -118,16 +117,20 @@ class row_work {
         CATENA_UNROLL
         for (int j = 0; j < held; ++j) load_quad<P.vector>(x_, row, at + j * stride, a_.k, to[j]);
     }
-    CATENA_FN void load_weight(int at, factors& f) const {
-        if (C.scale && a_.weight != nullptr) load_row(a_.weight, at, f.weight);
+    CATENA_FN void load_weight(int at, int j, factors& f) const {
+        if (C.scale && a_.weight != nullptr)
+            load_quad<P.vector>(x_, a_.weight, at + j * stride, a_.k, f.weight[j]);
     }
-    CATENA_FN void load_factors(int at, factors& f) const {
-        load_weight(at, f);
-        load_others(at, f);
+    CATENA_FN void load_weights(factors& f) const {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) load_weight(mine_, j, f);
     }
-    CATENA_FN void load_others(int at, factors& f) const {
-        if (C.bias && a_.bias != nullptr) load_row(a_.bias, at, f.bias);
-        if (C.gate && a_.gate != nullptr) load_row(row_at(a_.gate, a_.gate_at, place_), at, f.gate);
+    CATENA_FN void load_others(int at, int j, factors& f) const {
+        if (C.bias && a_.bias != nullptr)
+            load_quad<P.vector>(x_, a_.bias, at + j * stride, a_.k, f.bias[j]);
+        if (C.gate && a_.gate != nullptr)
+            load_quad<P.vector>(x_, row_at(a_.gate, a_.gate_at, place_), at + j * stride, a_.k,
+                                f.gate[j]);
     }
 
     /// x, joined by the residual or by its gate. All loads are in flight before the first addition.
@@ -143,7 +146,8 @@ class row_work {
                     for (int i = 0; i < quad; ++i)
                         v[j][i] = inside(at, j, i) ? real{1} : real{0};
             }
-            gate_by(g, v);
+            CATENA_UNROLL
+            for (int j = 0; j < held; ++j) gate_by(g[j], v[j]);
         } else {
             load_row(row_at(a_.x, a_.x_at, place_), at, v);
             if (!C.residual || a_.residual == nullptr) return;
@@ -155,12 +159,10 @@ class row_work {
         }
     }
 
-    CATENA_FN void gate_by(const quads& g, quads& v) const {
+    CATENA_FN void gate_by(const real (&g)[quad], real (&v)[quad]) const {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
-            for (int i = 0; i < quad; ++i)
-                v[j][i] = gated_apart(a_.function, g[j][i], v[j][i], real{a_.alpha},
-                                      real{a_.limit});
+        for (int i = 0; i < quad; ++i)
+            v[i] = gated_apart(a_.function, g[i], v[i], real{a_.alpha}, real{a_.limit});
     }
 
     template <class T, class Combine>
@@ -213,9 +215,14 @@ class row_work {
         return e;
     }
 
-    CATENA_FN void finish(int at, quads& v, const factors& f) const {
+    /// From the joined row to the finished one.
+    CATENA_FN void finish(int at, quads& v, factors& f) const {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j)
+        for (int j = 0; j < held; ++j) {
+            if constexpr (!roomy) {
+                load_weight(at, j, f);
+                load_others(at, j, f);
+            }
             for (int i = 0; i < quad; ++i) {
                 real e = centered(v[j][i], inside(at, j, i));
                 if constexpr (norm) e = e * scale_;
@@ -224,12 +231,12 @@ class row_work {
                 if (C.bias && a_.bias != nullptr) e = e + f.bias[j][i];
                 v[j][i] = e;
             }
-        if (C.gate && a_.gate != nullptr) gate_by(f.gate, v);
+            if (C.gate && a_.gate != nullptr) gate_by(f.gate[j], v[j]);
+        }
     }
 
     CATENA_FN void load_finished(int at, quads& v, factors& f) const {
         load(at, v);
-        load_factors(at, f);
         finish(at, v, f);
     }
 
