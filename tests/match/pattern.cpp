@@ -28,7 +28,7 @@ TEST_CASE("a chain that only quantizes has no ops before the value", "[pattern]"
 
 TEST_CASE("a chain of a shape that the matcher does not know is not looked for", "[pattern]") {
     lowered_chain bias = chain_of("c", false, true, q8);
-    bias.stages[bias.count++] = {stage_kind::add, operand::bias, {}};
+    bias.stages[bias.count++] = {stage_kind::add, operand::bias, {}};  // behind the group
     CHECK_FALSE(pattern_of(bias).known);
 
     lowered_chain scaled_first;

@@ -32,7 +32,7 @@ int steps_of_layers(const plan& p, int layers) {
     if (layers == 0) return all;
     const auto begins = [](const step& s, bool norms_only) {
         return s.what.needs.kind == skeleton::row &&
-               (!norms_only || s.what.needs.value == value_kind::rms_norm);
+               (!norms_only || is_norm(s.what.needs.value));
     };
     int norms = 0;
     for (const step& s : steps) norms += begins(s, true);

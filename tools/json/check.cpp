@@ -123,7 +123,7 @@ struct checker {
                 expect_same_shape(0);
                 return broadcast();
             case op::rms_norm: case op::norm: case op::scale: case op::unary: case op::clamp:
-            case op::soft_max: case op::rope:
+            case op::soft_max: case op::rope: case op::sqr:
                 need_sources(1);
                 return expect_same_shape(0);
             case op::reshape: case op::permute: case op::transpose: case op::cont:

@@ -1,5 +1,5 @@
 // A gated value, f(gate) * x, however a graph spells it: GLU of two tensors or of the halves of
-// one, or MUL by a UNARY of the gate.
+// one, or MUL by a UNARY of the gate; and f(gate) alone, a UNARY or the SQR of a RELU.
 #pragma once
 
 #include "catena/match/value.hpp"
@@ -113,12 +113,48 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
+/// f(gate), without x.
+inline gated alone_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    gated out;
+    std::int32_t of = position;
+    if (out.why = node_fits(g, position, 1); out.why.why != reason::none) return out;
+    if (view.node(position).kind == op::sqr) {
+        of = out.unary = g.position(view.node(position).src[0]);
+        const bool relu = of >= 0 && view.node(of).kind == op::unary &&
+                          view.node(of).sub == sub_op::relu &&
+                          g.only_reader(view.nodes[of]).node == position;
+        if (!relu) out.why = {position, reason::no_gate};
+        if (relu) out.why = node_fits(g, of, 1);
+        if (out.why.why != reason::none) return out;
+        out.function = gate_function::relu_squared;
+    } else {
+        out.function = function_of(view.node(position).sub);
+        if (out.function == gate_function::none) out.why = {position, reason::no_gate};
+        if (out.why.why != reason::none) return out;
+    }
+    const std::int32_t gate = view.node(of).src[0];
+    if (!same_shape(view.at(gate), view.node(position))) {
+        out.why = {position, reason::reshaped};
+        return out;
+    }
+    out.why = rows_fit(g, position, gate);
+    out.gate = {gate, 0, strides_of(view.at(gate))};
+    return out;
+}
+
 }  // namespace detail
 
-/// The gated value that node `position`, a GLU or MUL, computes.
+/// The gated value that node `position`, a GLU, MUL, UNARY or SQR, computes.
 inline gated gated_at(const graph_index& g, std::int32_t position) {
-    return g.view.node(position).kind == op::glu ? detail::glu_of(g, position)
-                                                 : detail::mul_of(g, position);
+    switch (g.view.node(position).kind) {
+        case op::glu:
+            return detail::glu_of(g, position);
+        case op::mul:
+            return detail::mul_of(g, position);
+        default:
+            return detail::alone_of(g, position);
+    }
 }
 
 }  // namespace catena

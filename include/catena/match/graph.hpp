@@ -13,7 +13,7 @@ namespace catena {
 enum class op : std::uint8_t {
     none, other, add, mul, scale, rms_norm, norm, mul_mat, mul_mat_id, add_id, glu, unary,
     reshape, view, permute, transpose, get_rows, set_rows, rope, cpy, cont, soft_max, argsort,
-    flash_attn_ext, sum_rows, clamp, div, concat
+    flash_attn_ext, sum_rows, clamp, div, concat, sqr
 };
 
 /// True for ops that only rename memory: they launch nothing.

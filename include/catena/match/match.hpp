@@ -18,9 +18,10 @@ struct match {
     finding why;                                 ///< why.why is none when the chain fits
     value_kind kind = value_kind::plain;
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
+    std::int32_t bias_add = -1;                  ///< the ADD of the norm's bias
     std::int32_t glu = -1, unary = -1;           ///< the same of a gated value: GLU or MUL, UNARY
     row_operand x, residual, gate;               ///< what the chain reads
-    std::int32_t weight = no_tensor;
+    std::int32_t weight = no_tensor, bias = no_tensor;
     float eps = 0, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
@@ -47,20 +48,22 @@ class matcher {
     matcher(const graph_index& index, const pattern& chain)
         : index_(index), view_(index.view), chain_(chain) {}
 
-    /// A chain with a norm, at the RMS_NORM that is node `position`.
+    /// A chain with a norm, at the RMS_NORM or NORM that is node `position`.
     match at_norm(std::int32_t position) const {
         match m;
-        m.kind = value_kind::rms_norm;
+        m.kind = chain_.value;
         m.norm = position;
         m.stream = view_.node(position).stream;
         m.why = norm_fits(m);
         if (m.why.why != reason::none) return m;
-        if (chain_.residual) m.why = residual_fits(m);
+        if (chain_.bias) m.why = bias_fits(m);
+        if (m.found() && chain_.gate) m.why = gate_fits(m);
+        if (m.found() && chain_.residual) m.why = residual_fits(m);
         if (m.found()) read_activation(m);
         return m;
     }
 
-    /// A chain of a gated value, at the GLU or MUL that is node `position`.
+    /// A chain of a gated value, at the GLU, MUL, UNARY or SQR that is node `position`.
     match at_gated(std::int32_t position) const {
         match m;
         m.kind = value_kind::glu;
@@ -153,13 +156,53 @@ class matcher {
         return rows_fit(index_, m.mul, m.activation);
     }
 
-    finding weight_fits(const match& m) const {
-        const tensor& w = view_.at(m.weight);
+    finding weight_fits(const match& m) const { return vector_fits(m, m.mul, m.weight); }
+
+    /// A leaf of one row, which node `position` reads.
+    finding vector_fits(const match& m, std::int32_t position, std::int32_t leaf) const {
+        const tensor& w = view_.at(leaf);
         const std::int64_t k = view_.node(m.norm).ne[0];
-        if (!index_.constant(m.weight)) return {m.mul, reason::weight_not_leaf};
-        if (w.type != format::f32) return {m.mul, reason::weight_not_f32};
-        if (w.ne[0] != k || elements(w) != k) return {m.mul, reason::weight_shape, elements(w), k};
-        return rows_fit(index_, m.mul, m.weight);
+        if (!index_.constant(leaf)) return {position, reason::weight_not_leaf};
+        if (w.type != format::f32) return {position, reason::weight_not_f32};
+        if (w.ne[0] != k || elements(w) != k)
+            return {position, reason::weight_shape, elements(w), k};
+        return rows_fit(index_, position, leaf);
+    }
+
+    /// The result so far is not written: an ADD of a bias must be its only reader.
+    finding bias_fits(match& m) const {
+        const use u = index_.only_reader(m.activation);
+        if (u.node < 0 || u.slot > 1 || view_.node(u.node).kind != op::add)
+            return {m.norm, reason::unbiased};
+        if (finding f = node_fits(index_, u.node, 2); f.why != reason::none) return f;
+        const tensor& sum = view_.node(u.node);
+        if (!names_whole(view_, sum.src[u.slot], m.activation) ||
+            !same_shape(src(u.node, u.slot), view_.node(m.norm)) ||
+            !same_shape(sum, view_.node(m.norm)))
+            return {u.node, reason::reshaped};
+        m.bias_add = u.node;
+        m.bias = sum.src[1 - u.slot];
+        m.activation = view_.nodes[u.node];
+        if (finding f = vector_fits(m, u.node, m.bias); f.why != reason::none) return f;
+        return rows_fit(index_, u.node, m.activation);
+    }
+
+    /// The same for a MUL by a function of a gate.
+    finding gate_fits(match& m) const {
+        const use u = index_.only_reader(m.activation);
+        if (u.node < 0 || view_.node(u.node).kind != op::mul) return {m.norm, reason::ungated};
+        const gated v = gated_at(index_, u.node);
+        if (v.why.why == reason::no_gate) return {m.norm, reason::ungated};
+        if (v.why.why != reason::none) return v.why;
+        if (!names_whole(view_, v.x.tensor, m.activation) ||
+            !same_shape(view_.at(v.x.tensor), view_.node(m.norm)))
+            return {u.node, reason::reshaped};
+        m.glu = u.node;
+        m.unary = v.unary;
+        m.gate = v.gate;
+        m.function = v.function;
+        m.activation = view_.nodes[u.node];
+        return rows_fit(index_, u.node, m.activation);
     }
 
     /// x is the result of an ADD of two tensors of its shape: the chain takes the ADD over.

@@ -39,7 +39,8 @@ inline constexpr op_spelling op_spellings[] = {{"NONE", op::none},
                                                {"SUM_ROWS", op::sum_rows},
                                                {"CLAMP", op::clamp},
                                                {"DIV", op::div},
-                                               {"CONCAT", op::concat}};
+                                               {"CONCAT", op::concat},
+                                               {"SQR", op::sqr}};
 
 struct sub_op_spelling {
     std::string_view name;

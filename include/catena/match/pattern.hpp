@@ -42,7 +42,10 @@ struct pattern {
     bool residual = false;      ///< an ADD stands before the norm
     format_set sum_emits = {};  ///< formats of x + residual
     value_kind value = value_kind::plain;
+    bool alone = false;  ///< of a gated value: there is no second factor
     bool scale = false;  ///< a MUL with a weight stands after the norm
+    bool bias = false;   ///< an ADD with a bias after that
+    bool gate = false;   ///< a MUL with a function of a gate after that
     format_set emits = {};
     format_set activations = {};  ///< what the group reads; empty: no group
     format_set dense = {};        ///< formats of MUL_MAT readers
@@ -50,29 +53,31 @@ struct pattern {
     epilogue_set epilogue = {};   ///< what may be done with their outputs
 
     /// Ops before the value.
-    int length() const {
-        return (residual ? 1 : 0) + (value != value_kind::plain ? 1 : 0) + (scale ? 1 : 0);
+    constexpr int length() const {
+        return (residual ? 1 : 0) + (value != value_kind::plain ? 1 : 0) + (scale ? 1 : 0) +
+               (bias ? 1 : 0) + (gate ? 1 : 0);
     }
-    bool has_group() const { return !activations.empty(); }
+    constexpr bool has_group() const { return !activations.empty(); }
 };
 
 /// Two chains of one family find the same places; they differ in the matrices that may read.
 constexpr bool same_family(const pattern& a, const pattern& b) {
     return a.known == b.known && a.residual == b.residual && a.value == b.value &&
-           a.scale == b.scale && a.sum_emits == b.sum_emits && a.emits == b.emits &&
+           a.alone == b.alone && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
+           a.sum_emits == b.sum_emits && a.emits == b.emits &&
            a.activations == b.activations && a.epilogue == b.epilogue;
 }
 
 namespace detail {
 
 /// Where a stage may stand in a chain: stages come in this order.
-enum class section : std::uint8_t { sum, value, scale, emit, quantize, group, epilogue };
+enum class section : std::uint8_t { sum, value, scale, bias, gate, emit, quantize, group, epilogue };
 
 }  // namespace detail
 
-/// The pattern of `[add(residual) emit*] [rms_norm | glu] [mul(weight)] emit* [quantize<F...> group
-/// [epilogue]]`, where the norm may be missing only together with what stands around it (a value of
-/// the engine's that is quantized).
+/// The pattern of `[add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)] [glu] emit*
+/// [quantize<F...> group [epilogue]]`, where the norm may be missing only together with what stands
+/// around it (a value of the engine's that is quantized).
 constexpr pattern pattern_of(const lowered_chain& chain) {
     using detail::section;
     pattern out;
@@ -82,18 +87,32 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
         section here = section::sum;
         switch (s.kind) {
             case stage_kind::add:
-                if (s.reads != operand::residual || out.residual) return {};
-                out.residual = true;
+                if (s.reads == operand::bias) {
+                    out.bias = true;
+                    here = section::bias;
+                } else {
+                    if (out.residual) return {};
+                    out.residual = true;
+                }
                 break;
-            case stage_kind::layer_norm:
             case stage_kind::l2_norm:
-                return {};
+                return {};  // no graph quantizes one
             case stage_kind::rms_norm:
-            case stage_kind::glu:
+            case stage_kind::layer_norm:
                 if (out.value != value_kind::plain) return {};
-                if (s.kind == stage_kind::glu && s.reads != operand::gate) return {};
-                out.value =
-                    s.kind == stage_kind::glu ? value_kind::glu : value_kind::rms_norm;
+                out.value = s.kind == stage_kind::rms_norm ? value_kind::rms_norm
+                                                           : value_kind::layer_norm;
+                here = section::value;
+                break;
+            case stage_kind::glu:
+                if (out.gate || out.value == value_kind::glu) return {};
+                if (is_norm(out.value)) {
+                    out.gate = true;
+                    here = section::gate;
+                    break;
+                }
+                out.value = value_kind::glu;
+                out.alone = s.reads == operand::none;
                 here = section::value;
                 break;
             case stage_kind::mul:
@@ -131,8 +150,8 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
         if (here < last) return {};
         last = here;
     }
-    const bool norm = out.value == value_kind::rms_norm;
-    const bool around = out.residual || out.scale;
+    const bool norm = is_norm(out.value);
+    const bool around = out.residual || out.scale || out.bias;
     const bool group = !out.dense.empty() || !out.expert.empty();
     const bool epilogue = !out.epilogue.empty();
     out.known = (norm || !around) && group == out.has_group() && (group || !epilogue) &&

@@ -27,6 +27,8 @@ namespace catena {
     X(no_gate, "neither factor is a known function of a gate")                                     \
     X(gate_read_elsewhere, "the function of the gate has other readers than its MUL")              \
     X(unscaled, "the norm's result is not read by a MUL with a weight")                            \
+    X(unbiased, "the norm's result is not read by an ADD with a bias alone")                       \
+    X(ungated, "the norm's result is not read by a MUL with a function of a gate alone")           \
     X(read_elsewhere, "the norm's result has {have} readers, and only its MUL could be served")    \
     X(read_outside, "the norm's result is, or may be, read outside this graph")                    \
     X(is_output, "the norm's result is flagged OUTPUT, and the chain does not write it")           \

@@ -40,6 +40,8 @@ class plan_builder {
                     break;
                 case op::glu:
                 case op::mul:
+                case op::unary:
+                case op::sqr:
                     plan_gated(i);
                     break;
                 case op::mul_mat:
@@ -88,21 +90,21 @@ class plan_builder {
 
     void plan_norm(std::int32_t node) {
         left_over why{{node, reason::no_chain}, {}};
-        if (g_.kind(node) == op::rms_norm) {
-            for (const family& f : known_.families) {
-                if (f.common.value != value_kind::rms_norm) continue;
-                if (f.common.residual && sum_taken(node)) continue;
-                match m = matcher(g_, f.common).at_norm(node);
-                if (!m.found()) {
-                    if (why.what.why != reason::none_served) why = {m.why, {}};
-                    continue;
-                }
-                const std::int32_t add = m.add;
-                why = run(f, std::move(m));
-                if (why.what.why == reason::none) return;
-                if (add >= 0 && why.what.why == reason::overlap)
-                    leave({add, reason::overlap, why.what.have});
+        const value_kind norm = g_.kind(node) == op::norm ? value_kind::layer_norm
+                                                          : value_kind::rms_norm;
+        for (const family& f : known_.families) {
+            if (f.common.value != norm) continue;
+            if (f.common.residual && sum_taken(node)) continue;
+            match m = matcher(g_, f.common).at_norm(node);
+            if (!m.found()) {
+                if (why.what.why != reason::none_served) why = {m.why, {}};
+                continue;
             }
+            const std::int32_t add = m.add;
+            why = run(f, std::move(m));
+            if (why.what.why == reason::none) return;
+            if (add >= 0 && why.what.why == reason::overlap)
+                leave({add, reason::overlap, why.what.have});
         }
         why.what.node = node;
         leave(why.what, why.nearest);
@@ -115,12 +117,14 @@ class plan_builder {
     }
 
     void plan_gated(std::int32_t node) {
+        const bool alone = g_.kind(node) == op::unary || g_.kind(node) == op::sqr;
         for (const family& f : known_.families) {
-            if (f.common.value != value_kind::glu) continue;
+            if (f.common.value != value_kind::glu || f.common.alone != alone) continue;
             match m = matcher(g_, f.common).at_gated(node);
             const bool known = m.found() || m.why.why != reason::no_gate;
             const left_over why = m.found() ? run(f, std::move(m)) : left_over{m.why, {}};
             if (why.what.why == reason::none) return;
+            if (alone && (!known || why.what.why == reason::not_read)) return;  // a gate, say
             if (known) leave({node, why.what.why, why.what.have, why.what.need}, why.nearest);
         }
     }
@@ -260,18 +264,21 @@ class plan_builder {
                         return r.servable();
                     })->node;
                 break;
-            case value_kind::rms_norm:
-            case value_kind::layer_norm:
-            case value_kind::l2_norm:
-                if (m.add >= 0) node(m.add, !m.sum_needed, 0);
-                node(m.norm, m.mul >= 0 || !m.f32_needed, m.add >= 0 ? 1u : 0u);
-                if (m.mul >= 0)
-                    node(m.mul, !m.f32_needed, view_.node(m.mul).src[0] == m.weight ? 2u : 1u);
-                break;
-            case value_kind::glu:
+            default: {
+                std::int32_t value = -1;  // what the next node of the chain reads
+                const auto next = [&](std::int32_t n, unsigned internal) {
+                    if (n < 0) return;
+                    const bool written = view_.nodes[n] == m.activation ? m.f32_needed
+                                                                        : n == m.add && m.sum_needed;
+                    node(n, !written, internal | (value < 0 ? 0u : fed_by(n, value)));
+                    value = n;
+                };
+                for (const std::int32_t n : {m.add, m.norm, m.mul, m.bias_add}) next(n, 0);
                 if (m.unary >= 0) node(m.unary, true, 0);
-                node(m.glu, !m.f32_needed, m.unary < 0 ? 0u : fed_by(m.glu, m.unary));
-                break;
+                next(m.glu, m.unary < 0 ? 0u : fed_by(m.glu, m.unary));
+                std::sort(trial_.nodes.begin(), trial_.nodes.end(),
+                          [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
+            }
         }
     }
 

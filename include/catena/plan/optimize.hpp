@@ -170,16 +170,26 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 }
 
 /// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
-/// function, until the MUL behind it.
+/// function, until the last MUL or ADD of their chain.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);
-        if ((t.kind != op::rms_norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
-        const use u = g.only_reader(g.view.nodes[i]);
-        if (u.node < 0 || g.view.node(u.node).kind != op::mul) continue;
+        const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
+        if ((!norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
+        std::int32_t last = i;
+        for (int ops = norm ? 3 : 1; ops > 0; --ops) {  // weight, bias and gate; the gated value
+            const use u = g.only_reader(g.view.nodes[last]);
+            const op next = u.node < 0 ? op::none : g.view.node(u.node).kind;
+            const bool bias = next == op::add && u.slot < 2 && norm &&
+                              g.view.node(u.node).src[1 - u.slot] != no_tensor &&
+                              g.constant(g.view.node(u.node).src[1 - u.slot]);
+            if (next != op::mul && next != op::sqr && !bias) break;
+            last = u.node;
+        }
         const std::int32_t root = g.root(t.src[0]);
-        if (g.position(root) >= 0 && g.live_until(root) < u.node) out.push_back({t.src[0], u.node});
+        if (last != i && g.position(root) >= 0 && g.live_until(root) < last)
+            out.push_back({t.src[0], last});
     }
     return out;
 }

@@ -24,7 +24,7 @@ inline row_shape shape_of(const graph_view& view, const match& m) {
     row_shape out{{value.ne[0], value.ne[1], value.ne[2], value.ne[3]}};
     if (m.kind != value_kind::glu || m.quant_k == 0 || m.quant_k == value.ne[0]) return out;
     const auto whole = [&view](const row_operand& o) {
-        return o.offset == 0 && contiguous(view.at(o.tensor));
+        return o.tensor == no_tensor || (o.offset == 0 && contiguous(view.at(o.tensor)));
     };
     if (whole(m.x) && whole(m.gate) && contiguous(value))
         out = {{m.quant_k, elements(value) / m.quant_k, 1, 1}, true};
@@ -48,6 +48,8 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     p.needs.value = m.kind;
     p.needs.residual = m.residual.tensor != no_tensor;
     p.needs.scale = m.weight != no_tensor;
+    p.needs.bias = m.bias != no_tensor;
+    p.needs.gate = is_norm(m.kind) && m.gate.tensor != no_tensor;
     p.needs.emits = layouts;
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
     p.sum = m.sum_needed;
@@ -66,6 +68,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     reaches(m.residual);
     reaches(m.gate);
     reaches({m.weight, 0, {}});
+    reaches({m.bias, 0, {}});
     if (m.f32_needed) written(m.activation);
     if (m.sum_needed) written(view.nodes[m.add]);
     return p;
@@ -144,6 +147,7 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.residual = at.floats(m.residual.tensor, m.residual.offset);
     a.residual_at = m.residual.at;
     a.weight = at.floats(m.weight);
+    a.bias = at.floats(m.bias);
     a.weight_early = m.weight != no_tensor;  // the matcher takes leaves only
     if (m.sum_needed) {
         a.sum = at.floats(view.nodes[m.add]);

@@ -150,6 +150,7 @@ class slot_map {
         };
         switch (t.kind) {
             case op::rms_norm:
+            case op::norm:
                 if (t.src[0] == no_tensor) return p;
                 if (const std::int32_t a = g_.position(t.src[0]);
                     a >= 0 && view_.node(a).kind == op::add)
@@ -168,6 +169,7 @@ class slot_map {
                 return std::min(before(t.src[0]), before(t.src[1]));
             case op::scale:
             case op::unary:
+            case op::sqr:
                 return before(t.src[0]);
             default:
                 return p;

@@ -258,6 +258,8 @@ struct node_run {
             }
             case op::unary:
                 return unary([this](float g) { return scalar::gate(function_of(t.sub), g); });
+            case op::sqr:
+                return unary([](float a) { return a * a; });
             case op::rms_norm:
                 return norm();
             case op::glu:

@@ -88,8 +88,11 @@ class row_launch {
             if (!fine) machine_.blame(what);
         };
         demand(c.kind == catena::skeleton::row, "a row step is launched on another skeleton");
-        demand((c.value == value_kind::glu) == (a_.gate != nullptr),
-               "a gate, and a row without one, or the other way round");
+        demand(a_.gate != nullptr || c.value != value_kind::glu, "a gated row without a gate");
+        demand(a_.gate == nullptr || c.value == value_kind::glu || c.gate,
+               "a gate that the row does not multiply");
+        demand(a_.x != nullptr || c.value == value_kind::glu, "a row of nothing");
+        demand(a_.bias == nullptr || c.bias, "a bias that the row does not add");
         demand(a_.gate == nullptr || a_.function != catena::gate_function::none,
                "a gate without a function");
         demand(a_.residual == nullptr || c.residual, "a residual that the row does not add");
@@ -98,7 +101,8 @@ class row_launch {
         for (const target& t : quantized())
             demand(c.emits.has(t.layout), "a layout that the row does not emit");
         const catena::policy& p = row_.numbers;
-        demand(p.values == 0 || a_.k <= p.threads * p.values, "a row too long for its policy");
+        demand(p.values == 0 || a_.k <= p.threads / catena::rows_of_block(p) * p.values,
+               "a row too long for its policy");
         demand(a_.k > 0 && a_.rows == a_.n1 * a_.n2 * n3_, "rows that are no product of sizes");
 
         operands ops(machine_);
@@ -145,17 +149,18 @@ class row_launch {
     /// The value of a row; x + residual is written on the way.
     std::vector<float> value(int r) {
         const auto k = static_cast<std::size_t>(a_.k);
-        const float* x = row_of(a_.x, a_.x_at, r);
-        std::vector<float> v(x, x + k);
+        std::vector<float> v(k, 1.0f);
+        if (a_.x != nullptr) std::copy_n(row_of(a_.x, a_.x_at, r), k, v.begin());
         if (a_.residual != nullptr) {
             const float* residual = row_of(a_.residual, a_.residual_at, r);
             for (std::size_t i = 0; i < k; ++i) v[i] += residual[i];
         }
-        if (a_.gate != nullptr) {
+        const auto gate = [&] {
             const float* g = row_of(a_.gate, a_.gate_at, r);
             for (std::size_t i = 0; i < k; ++i)
                 v[i] = scalar::gated(a_.function, g[i], v[i], a_.alpha, a_.limit);
-        }
+        };
+        if (row_.computes.value == value_kind::glu) gate();
         if (a_.sum != nullptr)
             std::copy(v.begin(), v.end(), const_cast<float*>(row_of(a_.sum, a_.sum_at, r)));
         if (row_.computes.value == value_kind::rms_norm) {
@@ -164,6 +169,7 @@ class row_launch {
         }
         if (a_.weight != nullptr)
             for (std::size_t i = 0; i < k; ++i) v[i] *= a_.weight[i];
+        if (row_.computes.gate && a_.gate != nullptr) gate();
         return v;
     }
 

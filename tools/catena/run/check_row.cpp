@@ -70,6 +70,9 @@ std::vector<quantised_output> quantised_outputs(const row_args& a) {
         all.push_back({"q8_1_mmq_d4", format::q8_1_mmq_d4, a.q8_1_mmq_d4, block, rows * block});
     if (a.q8_1_mmq_ds4 != nullptr)
         all.push_back({"q8_1_mmq_ds4", format::q8_1_mmq_ds4, a.q8_1_mmq_ds4, block, rows * block});
+    if (a.q8_1_mmq_d2s6 != nullptr)
+        all.push_back(
+            {"q8_1_mmq_d2s6", format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6, block, rows * block});
     return all;
 }
 
@@ -108,18 +111,23 @@ step_result checker::run_row(int step, const row_args& a) {
     in.k = a.k;
     in.rows = a.rows;
     in.eps = static_cast<double>(a.eps);
-    in.x = seed_rows(on_, a, a.x, a.x_at, random_bits(key, 0));
+    const bool alone = a.x == nullptr;  // a function of what stands in for the gate
+    in.x = alone ? seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 0))
+                 : seed_rows(on_, a, a.x, a.x_at, random_bits(key, 0));
     if (a.residual != nullptr)
         in.residual = seed_rows(on_, a, a.residual, a.residual_at, random_bits(key, 1));
     if (a.gate != nullptr) {
-        in.gate = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 2));
+        if (!alone) in.gate = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 2));
         in.gated_by = {a.function, static_cast<double>(a.alpha), static_cast<double>(a.limit)};
     }
-    if (a.weight != nullptr) {
-        const auto weight = seeded(random_bits(asked_.seed, where_.key(a.weight)), a.k, 1, 0.1f);
-        write_values(on_, const_cast<float*>(a.weight), weight);
-        in.weight.assign(weight.begin(), weight.end());
-    }
+    const auto seed_vector = [&](const float* vector, float mean, std::vector<double>& to) {
+        if (vector == nullptr) return;
+        const auto values = seeded(random_bits(asked_.seed, where_.key(vector)), a.k, mean, 0.1f);
+        write_values(on_, const_cast<float*>(vector), values);
+        to.assign(values.begin(), values.end());
+    };
+    seed_vector(a.weight, 1, in.weight);
+    seed_vector(a.bias, 0, in.bias);
 
     step_result result;
     result.fault = launch(step, {});
