@@ -90,9 +90,16 @@ inline constexpr int format_count = static_cast<int>(sizeof(format_registry) / s
 constexpr const format_info& info(format f) { return format_registry[static_cast<int>(f)]; }
 constexpr const char* name(format f) { return info(f).name; }
 
+/// a / b, as 32-bit numbers where they are: most sizes are, and a host divides those in a third of
+/// the time.
+constexpr std::int64_t quotient(std::int64_t a, std::int64_t b) {
+    if (((a | b) >> 32) != 0) return a / b;
+    return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+}
+
 /// Bytes of a contiguous run of `elements`, which must be a multiple of the block.
 constexpr std::int64_t row_bytes(format f, std::int64_t elements) {
-    return elements / info(f).block_elements * info(f).block_bytes;
+    return quotient(elements, info(f).block_elements) * info(f).block_bytes;
 }
 
 /// The format called `text` (case-sensitive, as ggml spells it), or format::unknown.
@@ -158,6 +165,24 @@ struct format_set {
         for (std::uint64_t rest = bits; rest != 0; rest &= rest - 1) ++n;
         return n;
     }
+
+    /// For loops over the formats of the set, in the order of the registry.
+    struct iterator {
+        std::uint64_t rest;
+        constexpr format operator*() const {
+            unsigned lowest = 0;
+            for (unsigned half = 32; half > 0; half /= 2)
+                if ((rest >> lowest & ((std::uint64_t{1} << half) - 1)) == 0) lowest += half;
+            return static_cast<format>(lowest);
+        }
+        constexpr iterator& operator++() {
+            rest &= rest - 1;
+            return *this;
+        }
+        constexpr bool operator!=(iterator o) const { return rest != o.rest; }
+    };
+    constexpr iterator begin() const { return {bits}; }
+    constexpr iterator end() const { return {0}; }
 };
 
 constexpr format_set operator|(format_set a, format_set b) { return {a.bits | b.bits}; }

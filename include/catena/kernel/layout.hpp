@@ -52,9 +52,9 @@ constexpr std::int64_t slice_bytes(const policy& p, format f) {
 
 constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
     std::int64_t widest = 0;
-    for (int f = 1; weights.bits >> f != 0; ++f) {
-        const auto id = static_cast<format>(f);
-        if (weights.has(id) && slice_bytes(p, id) > widest) widest = slice_bytes(p, id);
+    for (const format f : weights) {
+        const std::int64_t slice = slice_bytes(p, f);
+        if (slice > widest) widest = slice;
     }
     return p.rows * widest;
 }
@@ -96,9 +96,9 @@ constexpr int tile_row_bytes(const policy& p, format f) {
 }
 constexpr int tile_row_bytes(const policy& p, format_set weights) {
     int widest = 0;
-    for (int f = 1; weights.bits >> f != 0; ++f) {
-        const auto id = static_cast<format>(f);
-        if (weights.has(id) && tile_row_bytes(p, id) > widest) widest = tile_row_bytes(p, id);
+    for (const format f : weights) {
+        const int own = tile_row_bytes(p, f);
+        if (own > widest) widest = own;
     }
     return widest;
 }

@@ -64,9 +64,9 @@ class epilogue_matcher {
         return next.node >= 0 && view_.node(next.node).kind == op::mul ? next.node : -1;
     }
 
-    /// Joins the results of two matmuls, or of one whose rows are two halves, that `node` gates.
-    bool gate(output& gate, const output& up, std::int32_t node) const {
-        const gated v = gated_at(g_, node);
+    /// Joins the results of two matmuls, or of one whose rows are two halves, that `node` gates: it
+    /// computes `v`.
+    bool gate(output& gate, const output& up, std::int32_t node, const gated& v) const {
         if (v.why.why != reason::none) return false;
         const bool halves = gate.matmul == up.matmul;
         if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;

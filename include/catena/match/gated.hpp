@@ -61,9 +61,9 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
         std::memcpy(&out.limit, &t.params[3], sizeof(float));
     }
     const tensor& first = view.at(t.src[0]);
-    tensor whole = t;  // the shape that the first source must have
-    if (halves) whole.ne[0] *= 2;
-    if (!same_shape(first, whole) || (!halves && !same_shape(view.at(t.src[1]), t))) {
+    const bool fits = halves ? first.ne[0] == 2 * t.ne[0] && same_rows(first, t)
+                             : same_shape(first, t) && same_shape(view.at(t.src[1]), t);
+    if (!fits) {
         out.why = {position, reason::reshaped};
         return out;
     }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "catena/match/check.hpp"
-#include "catena/match/graph.hpp"
+#include "catena/match/names.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -30,6 +30,12 @@ struct read_edge {
     std::int32_t slot = 0;
 };
 
+/// A MUL_MAT or MUL_MAT_ID with a quantized weight, and the value whose elements it multiplies.
+struct matmul_read {
+    std::int32_t node = -1;  ///< position
+    std::int32_t value = no_tensor;
+};
+
 /// A tensor's root is the tensor whose memory it names: itself, or the end of its
 /// chain of names.
 class graph_index {
@@ -45,6 +51,7 @@ class graph_index {
         count_uses();
         find_outsiders();
         find_reads();
+        find_matmuls();
         return {};
     }
 
@@ -56,6 +63,12 @@ class graph_index {
 
     /// Does the node at this position launch something that touches elements?
     bool acts(std::int32_t position) const { return acts_[at(position)] != 0; }
+
+    /// Nodes that launch something when the engine computes the graph.
+    std::int32_t launches() const { return launches_; }
+
+    /// In node order.
+    const std::vector<matmul_read>& matmuls() const { return matmuls_; }
 
     /// What such a node reads, weights left out.
     range<read_edge> reads(std::int32_t position) const {
@@ -117,6 +130,8 @@ class graph_index {
     std::vector<extent> extents_;
     std::vector<std::uint8_t> marks_, acts_;
     std::vector<op> kinds_;
+    std::vector<matmul_read> matmuls_;
+    std::int32_t launches_ = 0;
     bool many_streams_ = false;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -155,10 +170,12 @@ class graph_index {
         acts_.resize(at(view.node_count));
         kinds_.resize(acts_.size());
         many_streams_ = false;
+        launches_ = 0;
         for (std::int32_t i = 0; i < view.node_count; ++i) {
             const tensor& t = view.node(i);
             kinds_[at(i)] = t.kind;
             acts_[at(i)] = !launches_nothing(t.kind) && elements(t) != 0;
+            launches_ += acts(i) && (t.flags & flag_compute) != 0 ? 1 : 0;
             many_streams_ = many_streams_ || t.stream != view.node(0).stream;
         }
     }
@@ -228,6 +245,17 @@ class graph_index {
                 if (t.src[s] != no_tensor && !constant(t.src[s])) reads_.push_back({t.src[s], s});
         }
         first_read_.back() = static_cast<std::int32_t>(reads_.size());
+    }
+
+    void find_matmuls() {
+        matmuls_.clear();
+        for (std::int32_t i = 0; i < view.node_count; ++i) {
+            if ((kind(i) != op::mul_mat && kind(i) != op::mul_mat_id) || !acts(i)) continue;
+            const tensor& t = view.node(i);
+            if (t.src[0] == no_tensor || t.src[1] == no_tensor) continue;
+            if (info(view.at(t.src[0]).type).role == format_role::weight)
+                matmuls_.push_back({i, value_behind(view, t.src[1])});
+        }
     }
 };
 

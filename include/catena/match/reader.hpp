@@ -15,6 +15,7 @@ struct reader {
     std::int32_t node = -1;  ///< position
     std::int32_t slot = 0;
     bool expert = false;
+    format weight = format::unknown;        ///< of the matrix, when a group may serve it
     skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
     format layout = format::unknown;        ///< which it reads the activation
     bool dealt = false;                     ///< the planner gave it to a launch
@@ -22,36 +23,6 @@ struct reader {
 
     bool servable() const { return left.why == reason::none; }
 };
-
-/// True when `name` holds exactly the elements of `value`, row-major and without gaps: the value
-/// itself, or what RESHAPE and whole contiguous VIEWs make of it.
-inline bool names_whole(const graph_view& view, std::int32_t name, std::int32_t value) {
-    const std::int64_t count = elements(view.at(value));
-    for (std::int32_t hops = 0; name != value; ++hops) {
-        const tensor& t = view.at(name);
-        const bool renames = t.kind == op::reshape || t.kind == op::view;
-        if (!renames || t.src[0] == no_tensor || hops > view.tensor_count) return false;
-        const tensor& source = view.at(t.src[0]);
-        if (elements(t) != count || t.type != source.type || !contiguous(t) || !contiguous(source))
-            return false;
-        if (t.kind == op::view && (t.params[0] != 0 || t.params[1] != 0)) return false;
-        if (t.buffer != source.buffer || (t.buffer != no_buffer && t.offset != source.offset))
-            return false;
-        name = t.src[0];
-    }
-    return true;
-}
-
-/// The value behind `name`: RESHAPEs and whole contiguous VIEWs removed.
-inline std::int32_t value_behind(const graph_view& view, std::int32_t name) {
-    for (std::int32_t hops = 0; hops <= view.tensor_count; ++hops) {
-        const tensor& t = view.at(name);
-        const bool renames = t.kind == op::reshape || t.kind == op::view;
-        if (!renames || t.src[0] == no_tensor || !names_whole(view, name, t.src[0])) break;
-        name = t.src[0];
-    }
-    return name;
-}
 
 /// f32 with neighbours next to each other: what a kernel reads and writes row by row.
 inline reason plain_rows(const tensor& t) {
@@ -124,6 +95,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
                 detail::check_weight(w, out.expert ? chain.expert : chain.dense, out.expert);
             f.why != reason::none)
             return f;
+        out.weight = w.type;
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
         if (t.params[0] != 0) return {-1, reason::precision, t.params[0]};
         if (t.params[1] != 0) return {-1, reason::hint, t.params[1]};

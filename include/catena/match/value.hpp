@@ -21,8 +21,12 @@ struct row_operand {
 
 inline row_strides strides_of(const tensor& t) { return {t.nb[1], t.nb[2], t.nb[3]}; }
 
+/// As many rows, in the same dimensions.
+inline bool same_rows(const tensor& a, const tensor& b) {
+    return a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];
+}
 inline bool same_shape(const tensor& a, const tensor& b) {
-    return a.ne[0] == b.ne[0] && a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];
+    return a.ne[0] == b.ne[0] && same_rows(a, b);
 }
 
 /// A node that a chain may take over: `sources` of them, an f32 result of its own.

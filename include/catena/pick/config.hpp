@@ -37,7 +37,7 @@ constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
     };
     at_most(a.max_threads_per_sm / r.numbers.threads);
     at_most(a.registers_per_sm / (registers_of(r, a) * r.numbers.threads));
-    at_most(a.shared_per_sm / (shared_bytes(r, p) + reserved));
+    at_most(quotient(a.shared_per_sm, shared_bytes(r, p) + reserved));
     return blocks;
 }
 
@@ -73,8 +73,9 @@ constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, 
     if (p.expert) rows *= p.columns;
     const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 ? resident : 1);
     const band_limits limits = band_limits_of(r, p);
-    const std::int64_t filling = round_up((rows + blocks - 1) / blocks, limits.unit);
-    const std::int64_t band = filling < limits.unit ? limits.unit : filling;
+    const std::int64_t filling = quotient(rows + blocks - 1, blocks);
+    const std::int64_t units = quotient(filling + limits.unit - 1, limits.unit);
+    const std::int64_t band = units < 1 ? limits.unit : units * limits.unit;
     return static_cast<std::int32_t>(band < limits.most ? band : limits.most);
 }
 

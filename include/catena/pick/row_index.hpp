@@ -29,8 +29,8 @@ class row_index {
                 row_steps_.push_back({first, last, c});
                 continue;
             }
-            for (int f = 1; f < format_count; ++f)
-                if (c.weights.has(static_cast<format>(f))) groups_[f].push_back({first, last, c});
+            for (const format f : c.weights)
+                groups_[static_cast<int>(f)].push_back({first, last, c});
         }
     }
 

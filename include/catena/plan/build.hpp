@@ -24,7 +24,8 @@ class plan_builder {
     plan_builder(const graph_index& g, const premises& known)
         : g_(g), view_(g.view), known_(known), schedule_(g) {
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
-        drafts_.reserve(expected);
+        steps_.reserve(expected);
+        first_output_.reserve(expected);
         outputs_.reserve(expected);
         places_.reserve(expected);
     }
@@ -70,12 +71,13 @@ class plan_builder {
     memo<lone_matmul, served> lone_;
     memo<read_set, std::int32_t> chains_;
     schedule schedule_;
-    std::vector<draft> drafts_;  // parallel to schedule_.steps()
-    std::vector<drafted_output> outputs_;
+    std::vector<step> steps_;                 // parallel to schedule_.steps()
+    std::vector<std::int32_t> first_output_;  // the same: of a group, into outputs_
+    std::vector<drafted_output> outputs_;     // one step's stand together, in launch order
     std::vector<place> places_;
     std::vector<left_over> left_;
     std::vector<output> waiting_;  // for a launch: those of the innermost group last
-    lone_matmul asked_;            // scratch
+    std::vector<reader*> mates_;   // scratch: readers that one launch could hold, formats aside
     move trial_;                   // scratch: one step is tried at a time
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -156,7 +158,7 @@ class plan_builder {
     }
 
     /// Turns a match into steps. Returns why not, or reason::none.
-    left_over run(const family& f, match m) {
+    left_over run(const family& f, match&& m) {
         left_over last{{m.node(), reason::not_read}, {}};
         const int readers = m.servable();
         for (reader& r : m.readers) judge(f.common, m, r, last);
@@ -172,21 +174,17 @@ class plan_builder {
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))
             return {{m.node(), reason::no_emit}, {}};
 
-        place p;
-        p.layouts = layouts_of(m);
-        p.made_by = static_cast<std::int32_t>(drafts_.size());
-        draft row;
-        row.place = static_cast<std::int32_t>(places_.size());
-        row.what = row_problem(view_, m, p.layouts);
-        row.pick = pick(row.what);
-        if (row.pick.row < 0) return {{m.node(), reason::no_row}, row.pick.nearest};
+        step row;
+        row.chain = static_cast<std::int32_t>(places_.size());
+        row.what = row_problem(view_, m, layouts_of(m));
+        const picked& found = pick(row.what);
+        if (found.row < 0) return {{m.node(), reason::no_row}, found.nearest};
+        run_by(row, found);
         try_row(m);
         if (const std::int32_t v = find_position(); v >= 0)
             return {{m.node(), reason::overlap, v}, {}};
 
-        p.found = std::move(m);
-        accept(row);
-        group(f, add_place(f, std::move(p)));
+        group(f, add_place(f, std::move(m), accept(row)));
         return {};
     }
 
@@ -196,16 +194,14 @@ class plan_builder {
 
     /// The best row for the matmul at a node alone, in one of these layouts.
     const served& alone(std::int32_t node, format_set layouts) {
-        asked_.layouts = layouts;
-        start_group(view_, asked_.what, skeleton::matvec, format::q8_1, node);
-        add_member(view_, asked_.what, epilogue_matcher(g_, {}).plain(node), false, true);
-        return lone_.of(asked_, [&] {
+        return lone_.of({view_, view_.node(node), layouts}, [&] {
             served best;
-            problem p = asked_.what;
+            const output plain = epilogue_matcher(g_, {}).plain(node);
             const auto ask = [&](skeleton kind, format layout) {
                 if (!layouts.has(layout)) return;
-                p.needs.kind = kind;
-                p.needs.activation = layout;
+                problem p;
+                start_group(view_, p, kind, layout, node);
+                add_member(view_, p, plain, false, true);
                 const picked& found = pick(p);
                 const bool better =
                     found.row < 0
@@ -214,7 +210,7 @@ class plan_builder {
                 if (better) best = {found, kind, layout};
             };
             ask(skeleton::matvec, format::q8_1);
-            ask(skeleton::matmul, matmul_layout(p.member[0].type));
+            ask(skeleton::matmul, matmul_layout(weight_type(node)));
             return best;
         });
     }
@@ -312,23 +308,34 @@ class plan_builder {
         return blocked;
     }
 
-    std::int32_t accept(const draft& d) {
-        drafts_.push_back(d);
+    static void run_by(step& s, const picked& p) {
+        s.row = p.row;
+        s.config = p.config;
+        s.band_rows = p.band_rows;
+        s.predicted_us = p.predicted_us;
+    }
+
+    /// Accepts the step that is tried; its outputs are the last ones.
+    std::int32_t accept(const step& s) {
+        first_output_.push_back(static_cast<std::int32_t>(outputs_.size()) - s.what.member_count);
+        steps_.push_back(s);
+        steps_.back().launch_at = trial_.launch_at;
+        steps_.back().node_count = static_cast<std::int32_t>(trial_.nodes.size());
         return schedule_.accept(trial_);
     }
 
     /// Records a place under the chain of the family that lists its readers.
-    std::int32_t add_place(const family& f, place p) {
-        format_set dense, expert;
-        for (const reader& r : p.found.readers) {
+    std::int32_t add_place(const family& f, match&& m, std::int32_t made_by) {
+        read_set by{static_cast<std::int32_t>(&f - known_.families.data()), {}, {}};
+        for (const reader& r : m.readers) {
             if (!r.servable()) continue;
-            format_set& served = r.expert ? expert : dense;
-            served = served | weight_type(r.node);
+            format_set& matrices = r.expert ? by.expert : by.dense;
+            matrices = matrices | r.weight;
         }
-        const auto family_index = static_cast<std::int32_t>(&f - known_.families.data());
-        p.chain =
-            chains_.of({family_index, dense, expert}, [&] { return chain_for(f, dense, expert); });
-        places_.push_back(std::move(p));
+        const std::int32_t chain =
+            chains_.of(by, [&] { return chain_for(f, by.dense, by.expert); });
+        const format_set layouts = layouts_of(m);
+        places_.push_back({chain, std::move(m), made_by, layouts});
         return static_cast<std::int32_t>(places_.size()) - 1;
     }
 
@@ -336,20 +343,21 @@ class plan_builder {
     static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
     inline void group(const family& f, std::int32_t place);
     inline bool one_launch(const reader& a, const reader& b) const;
-    static bool waits(const reader& r) { return r.servable() && !r.dealt; }
-    inline format_set largest_set(const reader* first, const reader* end) const;
+    inline format_set largest_set() const;
     inline void wait(const pattern& chain, reader* first, reader* end);
     inline bool read_by_matmuls(std::int32_t value) const;
     inline std::optional<match> quantized(const family& f, const output& o);
     inline void open_step(const family& f, std::int32_t place, std::size_t first);
-    inline std::int32_t join(draft& d, const output& o, const match* value);
-    inline bool open(draft& d, const output& o, std::optional<match>& value);
+    inline std::int32_t join(step& s, const output& o, const match* value);
+    inline bool open(step& s, const output& o, std::optional<match>& value);
 
     // Writing it down: plan/store.hpp.
     inline void store(plan& out);
     inline void store_places(plan& out, const std::vector<std::int32_t>& stored) const;
-    inline void store_step(plan& out, std::int32_t index) const;
-    inline plan::group_head store_group(plan& out, const draft& d, addresses& address) const;
+    inline std::vector<std::int32_t> store_steps(plan& out);
+    inline void store_launch(plan& out, std::int32_t stored, std::int32_t accepted) const;
+    inline plan::group_head store_group(plan& out, const step& s, const drafted_output* outputs,
+                                        addresses& address) const;
 };
 
 }  // namespace catena

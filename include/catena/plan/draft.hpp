@@ -3,7 +3,7 @@
 
 #include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
-#include "catena/pick/pick.hpp"
+#include "catena/plan/plan.hpp"
 
 namespace catena {
 
@@ -20,14 +20,6 @@ struct place {
 struct drafted_output {
     output what;
     std::int32_t makes = -1;  ///< the place whose value it is, quantized by the epilogue
-};
-
-/// A step with what is needed to write it down; its nodes are in the schedule.
-struct draft {
-    std::int32_t place = -1;  ///< the place that it makes (row) or reads (matvec, matmul)
-    problem what;
-    picked pick;
-    std::int32_t first_output = 0;  ///< of a group: its outputs, in launch order, stand together
 };
 
 }  // namespace catena

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,26 +41,25 @@ inline bool fell_to_plain(const table& t, const step& s) {
 
 namespace detail {
 
-/// Per node: what the plan says first about it, or null.
-inline std::vector<const left_over*> first_words(const plan& p) {
-    std::vector<const left_over*> out(static_cast<std::size_t>(p.size()), nullptr);
-    for (const left_over& l : p.left())
-        if (const left_over*& word = out[static_cast<std::size_t>(l.what.node)]; word == nullptr)
-            word = &l;
-    return out;
+/// What the plan says first about a node, or null.
+inline const left_over* first_word(const plan& p, std::int32_t node) {
+    const auto before = [](const left_over& l, std::int32_t n) { return l.what.node < n; };
+    const left_over* word = std::lower_bound(p.left().begin(), p.left().end(), node, before);
+    return word != p.left().end() && word->what.node == node ? word : nullptr;
 }
 
-/// A member of a group, and the step that runs it; -1: the engine does.
+/// A member of a group as one word, so that the members of a group, and of those the members of a
+/// step, stand together when sorted: activation, op kind, step.
 struct group_member {
-    std::int32_t activation, step;
-    bool expert;
+    std::uint64_t word;
 
-    bool beside(const group_member& o) const {
-        return activation == o.activation && expert == o.expert;
-    }
-    bool operator<(const group_member& o) const {
-        return std::tie(activation, expert, step) < std::tie(o.activation, o.expert, o.step);
-    }
+    group_member(std::int32_t activation, bool expert, std::int32_t step)
+        : word(static_cast<std::uint64_t>(activation) << 33 |
+               std::uint64_t{expert ? 1u : 0u} << 32 | static_cast<std::uint32_t>(step + 1)) {}
+    bool beside(const group_member& o) const { return word >> 32 == o.word >> 32; }
+    bool by_engine() const { return static_cast<std::uint32_t>(word) == 0; }
+    bool operator==(const group_member& o) const { return word == o.word; }
+    bool operator<(const group_member& o) const { return word < o.word; }
 };
 
 inline void count_groups(std::vector<group_member> all, plan_counters& out) {
@@ -69,9 +67,9 @@ inline void count_groups(std::vector<group_member> all, plan_counters& out) {
     for (std::size_t first = 0, end = 0; first < all.size(); first = end) {
         bool together = false;
         for (end = first + 1; end < all.size() && all[end].beside(all[first]); ++end)
-            together = together || (all[end].step >= 0 && all[end].step == all[end - 1].step);
+            together = together || (!all[end].by_engine() && all[end] == all[end - 1]);
         if (end - first < 2) continue;
-        const bool whole = together && all[first].step == all[end - 1].step;
+        const bool whole = together && all[first] == all[end - 1];
         ++(whole ? out.groups_whole : together ? out.groups_partial : out.groups_split);
     }
 }
@@ -90,21 +88,19 @@ inline std::string why_plain(const plan& p, const step& s) {
 inline plan_counters count(const graph_index& g, const plan& p) {
     const graph_view& view = g.view;
     plan_counters out;
-    const std::vector<const left_over*> words = detail::first_words(p);
     std::vector<detail::group_member> members;
-    members.reserve(static_cast<std::size_t>(view.node_count) / 8);
-    for (std::int32_t i = 0; i < view.node_count; ++i) {
-        if (g.kind(i) != op::mul_mat && g.kind(i) != op::mul_mat_id) continue;
-        const tensor& t = view.node(i);
-        if (!quantized_matmul(view, t)) continue;
-        const std::int32_t step = p.at(i).step;
-        const left_over* word = words[static_cast<std::size_t>(i)];
+    members.reserve(g.matmuls().size());
+    for (const matmul_read& m : g.matmuls()) {
+        if (!quantized_matmul(view, view.node(m.node))) continue;
+        const std::int32_t step = p.at(m.node).step;
         ++out.matmuls;
-        if (step >= 0)
+        if (step >= 0) {
             ++out.served;
-        else
+        } else {
+            const left_over* word = detail::first_word(p, m.node);
             ++out.left[static_cast<int>(word != nullptr ? word->what.why : reason::no_chain)];
-        members.push_back({value_behind(view, t.src[1]), step, t.kind == op::mul_mat_id});
+        }
+        members.push_back({m.value, g.kind(m.node) == op::mul_mat_id, step});
     }
     detail::count_groups(std::move(members), out);
     for (const step& s : p.steps()) out.plain_rows += fell_to_plain(p.rows(), s) ? 1 : 0;
@@ -131,8 +127,7 @@ inline status first_fallback(const graph_view& view, const plan& p) {
                            detail::why_plain(p, s).c_str(), allow);
     if (left == view.node_count) return {};
     left_over word{{left, reason::no_chain}, {}};
-    if (const left_over* said = detail::first_words(p)[static_cast<std::size_t>(left)])
-        word = *said;
+    if (const left_over* said = detail::first_word(p, left)) word = *said;
     return failure(status_code::fallback,
                    "node %d, a matmul of %s, stays with the engine (%.120s): mend that, %s", left,
                    name(view.at(view.node(left).src[0]).type), sentence(word).c_str(), allow);

@@ -12,7 +12,7 @@ inline void plan_builder::group(const family& f, std::int32_t place) {
     std::vector<reader>& all = places_[at(place)].found.readers;
     reader* const end = all.data() + all.size();  // stays where it is when there are more places
     for (reader* r = all.data(); r != end; ++r) {
-        if (!waits(*r)) continue;
+        if (r->dealt || !r->servable()) continue;
         const std::size_t first = waiting_.size();
         wait(f.common, r, end);
         while (waiting_.size() > first) open_step(f, place, first);
@@ -32,14 +32,15 @@ inline bool plan_builder::one_launch(const reader& a, const reader& b) const {
 
 /// The rows' format set that holds most of the readers that could run with the first; of equals the
 /// first in the table.
-inline format_set plan_builder::largest_set(const reader* first, const reader* end) const {
+inline format_set plan_builder::largest_set() const {
+    const reader& first = *mates_.front();
     format_set best;
     std::ptrdiff_t most = 0;
-    for (const row_run& run : known_.rows.groups_of(weight_type(first->node))) {
+    for (const row_run& run : known_.rows.groups_of(first.weight)) {
         const computation& c = run.computes;
-        if (c.kind != first->served_by || c.activation != first->layout) continue;
-        const std::ptrdiff_t n = std::count_if(first, end, [&](const reader& r) {
-            return waits(r) && c.weights.has(weight_type(r.node)) && one_launch(*first, r);
+        if (c.kind != first.served_by || c.activation != first.layout) continue;
+        const std::ptrdiff_t n = std::count_if(mates_.begin(), mates_.end(), [&c](const reader* r) {
+            return c.weights.has(r->weight);
         });
         if (n > most) best = c.weights, most = n;
     }
@@ -50,22 +51,27 @@ inline format_set plan_builder::largest_set(const reader* first, const reader* e
 /// one output.
 inline void plan_builder::wait(const pattern& chain, reader* first, reader* end) {
     const epilogue_matcher follow(g_, chain.epilogue);
-    const format_set set = largest_set(first, end);
+    mates_.clear();
+    for (reader* r = first; r != end; ++r)
+        if (!r->dealt && r->servable() && one_launch(*first, *r)) mates_.push_back(r);
+    const format_set set = largest_set();
     const std::size_t mine = waiting_.size();
-    for (reader* r = first; r != end; ++r) {
-        if (!waits(*r) || !set.has(weight_type(r->node)) || !one_launch(*first, *r)) continue;
+    for (reader* r : mates_) {
+        if (!set.has(r->weight)) continue;
         r->dealt = true;
         waiting_.push_back(follow.biased(r->node));
     }
     for (std::size_t i = mine; i < waiting_.size(); ++i) {
         output& o = waiting_[i];
         const std::int32_t gate = follow.gate_of(o);
-        if (gate < 0 || follow.gate(o, o, gate)) continue;
+        if (gate < 0) continue;
+        const gated value = gated_at(g_, gate);
+        if (follow.gate(o, o, gate, value)) continue;
         for (std::size_t j = i + 1; j < waiting_.size(); ++j) {
             output& up = waiting_[j];
             if (follow.gate_of(up) != gate) continue;
-            const bool first_gates = follow.gate(o, up, gate);
-            if (!first_gates && !follow.gate(up, o, gate)) break;
+            const bool first_gates = follow.gate(o, up, gate, value);
+            if (!first_gates && !follow.gate(up, o, gate, value)) break;
             if (!first_gates) o = up;
             waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(j));
             break;
@@ -111,7 +117,7 @@ inline std::optional<match> plan_builder::quantized(const family& f, const outpu
 
 /// Adds an output to the step that is tried; `value`: its readers, if it is quantized too.
 /// `joined`, the node that forbids it, or `unserved`: no row serves them together.
-inline std::int32_t plan_builder::join(draft& d, const output& o, const match* value) {
+inline std::int32_t plan_builder::join(step& s, const output& o, const match* value) {
     const bool written = value == nullptr || value->f32_needed;
     const std::size_t before = trial_.nodes.size();
     for (int i = 0; i < o.node_count; ++i)  // an ADD of two matmuls follows both
@@ -125,8 +131,9 @@ inline std::int32_t plan_builder::join(draft& d, const output& o, const match* v
             c.internal = 2u;  // source 1 comes from the workspace
         } else {
             for (int j = 0; j < o.node_count; ++j) c.internal |= fed_by(n, o.nodes[j]);
-            for (int s = 0; s < 2; ++s)
-                if (o.residual != no_tensor && t.src[s] == o.residual) c.by_element |= 1u << s;
+            for (int slot = 0; slot < 2; ++slot)
+                if (o.residual != no_tensor && t.src[slot] == o.residual)
+                    c.by_element |= 1u << slot;
         }
         trial_.nodes.push_back(c);
     }
@@ -134,30 +141,31 @@ inline std::int32_t plan_builder::join(draft& d, const output& o, const match* v
         trial_.nodes.resize(before);
         return v;
     }
-    const computation needs = d.what.needs;
-    const int alignment = d.what.alignment;
-    add_member(view_, d.what, o, value != nullptr, written);
-    const picked& found = pick(d.what);
+    problem& what = s.what;
+    const computation needs = what.needs;
+    const int alignment = what.alignment;
+    add_member(view_, what, o, value != nullptr, written);
+    const picked& found = pick(what);
     if (found.row < 0) {
         trial_.nodes.resize(before);
-        d.what.needs = needs;
-        d.what.alignment = alignment;
-        d.what.member[--d.what.member_count] = {};
+        what.needs = needs;
+        what.alignment = alignment;
+        what.member[--what.member_count] = {};
         return unserved;
     }
-    d.pick = found;
+    run_by(s, found);
     outputs_.push_back({o, -1});
     return joined;
 }
 
 /// Opens the step that is tried with an output, at its first node or at its last, quantized too if
 /// that can be. False: it can be nowhere.
-inline bool plan_builder::open(draft& d, const output& o, std::optional<match>& value) {
+inline bool plan_builder::open(step& s, const output& o, std::optional<match>& value) {
     const auto [first, last] = std::minmax_element(o.nodes, o.nodes + o.node_count);
     for (const std::int32_t position : {*first, *last}) {
         trial_.launch_at = position;
-        if (value && join(d, o, &*value) == joined) return true;
-        if (join(d, o, nullptr) != joined) continue;
+        if (value && join(s, o, &*value) == joined) return true;
+        if (join(s, o, nullptr) != joined) continue;
         value.reset();
         return true;
     }
@@ -174,10 +182,9 @@ inline void plan_builder::open_step(const family& f, std::int32_t place, std::si
     const reader& r = *std::find_if(places_[at(place)].found.readers.begin(),
                                     places_[at(place)].found.readers.end(),
                                     [&lead](const reader& o) { return o.node == lead.matmul; });
-    draft d;
-    d.place = place;
-    d.first_output = static_cast<std::int32_t>(outputs_.size());
-    start_group(view_, d.what, r.served_by, r.layout, r.node);
+    step s;
+    s.chain = place;
+    start_group(view_, s.what, r.served_by, r.layout, r.node);
     begin_trial(false);
     struct made {
         std::int32_t output;
@@ -189,27 +196,27 @@ inline void plan_builder::open_step(const family& f, std::int32_t place, std::si
             values.push_back({static_cast<std::int32_t>(outputs_.size()) - 1, std::move(*value)});
     };
     std::optional<match> value = quantized(f, lead);
-    if (!open(d, lead, value)) {
+    if (!open(s, lead, value)) {
         leave({lead.matmul, reason::epilogue_apart, lead.matmul});
         if (lead.up >= 0)
             waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
                             follow.plain(lead.up));
         const output bare = follow.plain(lead.matmul);
         value = quantized(f, bare);
-        if (!open(d, bare, value)) return;
+        if (!open(s, bare, value)) return;
     }
     joined_with(value);
-    for (std::size_t i = first; i < waiting_.size() && d.what.member_count < max_members;) {
+    for (std::size_t i = first; i < waiting_.size() && s.what.member_count < max_members;) {
         const output& o = waiting_[i];
         value = quantized(f, o);
-        std::int32_t blocked = join(d, o, value ? &*value : nullptr);
+        std::int32_t blocked = join(s, o, value ? &*value : nullptr);
         if (blocked != joined && value) {
             value.reset();
-            blocked = join(d, o, nullptr);
+            blocked = join(s, o, nullptr);
         }
         if (blocked != joined && o.node_count > 1 && o.up < 0 && !o.halves()) {
             const std::int32_t by = blocked;
-            blocked = join(d, follow.plain(o.matmul), nullptr);
+            blocked = join(s, follow.plain(o.matmul), nullptr);
             if (blocked == joined) leave({o.matmul, reason::epilogue_apart, by});
         }
         if (blocked != joined) {
@@ -220,13 +227,9 @@ inline void plan_builder::open_step(const family& f, std::int32_t place, std::si
         joined_with(value);
         waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    const std::int32_t index = accept(d);
+    const std::int32_t index = accept(s);
     for (made& m : values) {
-        catena::place made_here;
-        made_here.found = std::move(m.value);
-        made_here.made_by = index;
-        made_here.layouts = format_set::of(format::q8_1);
-        const std::int32_t p = add_place(f, std::move(made_here));
+        const std::int32_t p = add_place(f, std::move(m.value), index);
         outputs_[at(m.output)].makes = p;
         group(f, p);
     }

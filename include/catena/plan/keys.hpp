@@ -3,6 +3,7 @@
 
 #include "catena/pick/problem.hpp"
 #include "catena/plan/memo.hpp"
+#include "catena/plan/memory.hpp"
 
 #include <cstdint>
 
@@ -23,13 +24,39 @@ inline std::uint64_t hash(const problem& p) {
     return h.value();
 }
 
-/// A matmul alone, and the layouts in which it may read its activation.
+/// All that the choice of a row for a matmul on its own depends on.
 struct lone_matmul {
-    problem what;
-    format_set layouts;
-    bool operator==(const lone_matmul& o) const { return layouts == o.layouts && what == o.what; }
+    op kind = op::none;
+    format type = format::unknown;
+    int alignment = 0;                          ///< of the weight
+    format_set layouts;                         ///< in which it may read its activation
+    std::int64_t k = 0, rows = 0, experts = 0;  ///< the weight's shape
+    std::int64_t values = 0;                    ///< of the activation
+    std::int64_t slots = 0, tokens = 0;         ///< the shape of the ids
+
+    lone_matmul(const graph_view& view, const tensor& t, format_set allowed) {
+        const tensor& w = view.at(t.src[0]);
+        kind = t.kind;
+        type = w.type;
+        alignment = base_alignment(w);
+        layouts = allowed;
+        k = w.ne[0], rows = w.ne[1], experts = w.ne[2];
+        values = elements(view.at(t.src[1]));
+        if (kind != op::mul_mat_id) return;
+        slots = view.at(t.src[2]).ne[0], tokens = view.at(t.src[2]).ne[1];
+    }
+    bool operator==(const lone_matmul& o) const {
+        return kind == o.kind && type == o.type && alignment == o.alignment &&
+               layouts == o.layouts && k == o.k && rows == o.rows && experts == o.experts &&
+               values == o.values && slots == o.slots && tokens == o.tokens;
+    }
 };
-inline std::uint64_t hash(const lone_matmul& m) { return hash(m.what) ^ m.layouts.bits; }
+inline std::uint64_t hash(const lone_matmul& m) {
+    hasher h;
+    h << m.layouts.bits << m.k << m.rows << m.values << m.experts << m.alignment;
+    h << static_cast<int>(m.type);
+    return h.value();
+}
 
 /// The matrices that read a place which was found for a family.
 struct read_set {
@@ -40,8 +67,7 @@ struct read_set {
     }
 };
 inline std::uint64_t hash(const read_set& r) {
-    return (hasher() << static_cast<std::uint64_t>(r.family) << r.dense.bits << r.expert.bits)
-        .value();
+    return (hasher() << r.family << r.dense.bits << r.expert.bits).value();
 }
 
 }  // namespace catena

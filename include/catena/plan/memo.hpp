@@ -10,8 +10,9 @@ namespace catena {
 /// Words mixed into a hash, one after the other.
 class hasher {
   public:
-    hasher& operator<<(std::uint64_t word) {
-        h_ = (h_ ^ word) * 0x9fb21c651e98df25u;
+    template <class Integer>
+    hasher& operator<<(Integer word) {
+        h_ = (h_ ^ static_cast<std::uint64_t>(word)) * 0x9fb21c651e98df25u;
         h_ ^= h_ >> 32;
         return *this;
     }

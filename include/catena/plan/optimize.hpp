@@ -79,12 +79,9 @@ class order_builder {
     }
 
     /// A matmul that a step may take over, whatever its sizes.
-    bool groups(std::int32_t node) const {
-        const tensor& t = view_.node(node);
-        if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) return false;
-        return t.src[0] != no_tensor && t.src[1] != no_tensor && (t.flags & flag_compute) != 0 &&
-               info(view_.at(t.src[0]).type).role == format_role::weight &&
-               view_.at(t.src[0]).kind == op::none && t.params[0] == 0 && t.params[1] == 0;
+    bool groups(const tensor& t) const {
+        return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
+               t.params[0] == 0 && t.params[1] == 0;
     }
 
     /// The matmuls of one activation, op kind, ids and stream.
@@ -92,10 +89,10 @@ class order_builder {
         group_of_.assign(at(view_.node_count), -1);
         std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
         std::vector<std::int32_t> before;                            // per group: the one before
-        for (std::int32_t i = 0; i < view_.node_count; ++i) {
-            if (!groups(i)) continue;
+        for (const auto [i, value] : g_.matmuls()) {
             const tensor& t = view_.node(i);
-            std::int32_t& known = last[at(value_behind(view_, t.src[1]))];
+            if (!groups(t)) continue;
+            std::int32_t& known = last[at(value)];
             std::int32_t g = known;
             for (; g >= 0; g = before[at(g)]) {
                 const tensor& f = view_.node(groups_[at(g)].front());

@@ -46,15 +46,14 @@ class schedule {
   public:
     explicit schedule(const graph_index& g)
         : g_(g),
-          actions_(static_cast<std::size_t>(g.view.node_count)),
-          step_of_(actions_.size(), -1),
-          first_at_(actions_.size(), -1) {
-        for (std::int32_t i = 0; i < g.view.node_count; ++i) actions_[at(i)].node = i;
-        accepted_.reserve(actions_.size() / 8 + 8);
-        nodes_.reserve(actions_.size() / 2);
+          action_(static_cast<std::size_t>(g.view.node_count), -1),
+          first_at_(action_.size(), -1) {
+        accepted_.reserve(action_.size() / 8 + 8);
+        nodes_.reserve(action_.size() / 2);
+        step_of_.reserve(action_.size() / 2);
     }
 
-    bool covered(std::int32_t node) const { return step_of_[at(node)] >= 0; }
+    bool covered(std::int32_t node) const { return action_[at(node)] >= 0; }
 
     /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
     /// position; -1 when nothing does. Looked at: every node that it passes, and every step
@@ -63,12 +62,12 @@ class schedule {
         if (m.launch_at == node.node || !g_.acts(node.node)) return -1;
         if (g_.many_streams())
             if (const std::int32_t v = other_stream(m, node); v >= 0) return v;
+        if (!touches(node)) return -1;
         const std::int32_t low = std::min(m.launch_at, node.node);
         const std::int32_t high = std::max(m.launch_at, node.node);
         for (std::int32_t v = low; v <= high; ++v) {
-            const std::int32_t step = step_of_[at(v)];
-            const std::int32_t runs_at = step < 0 ? v : accepted_[at(step)].launch_at;
-            if (changes_order(m, node, v, runs_at) && conflict(node, actions_[at(v)]) && !m.has(v))
+            if (g_.acts(v) && changes_order(m, node, v, runs_at(v)) && conflict(node, action(v)) &&
+                !m.has(v))
                 return v;
             for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
                 if (const std::int32_t n = meets_step(m, node, accepted_[at(s)]); n >= 0) return n;
@@ -90,15 +89,15 @@ class schedule {
     /// Takes a legal step into the schedule; steps at one position run in the order of acceptance.
     std::int32_t accept(const move& m) {
         const auto step = static_cast<std::int32_t>(accepted_.size());
-        for (const covered_node& c : m.nodes) {
-            step_of_[at(c.node)] = step;
-            actions_[at(c.node)] = c;
-        }
         accepted_.push_back({m.launch_at, m.also_reads, static_cast<std::int32_t>(nodes_.size()),
                              static_cast<std::int32_t>(m.nodes.size()),
                              first_at_[at(m.launch_at)]});
+        for (const covered_node& c : m.nodes) {
+            action_[at(c.node)] = static_cast<std::int32_t>(nodes_.size());
+            nodes_.push_back(c);
+            step_of_.push_back(step);
+        }
         first_at_[at(m.launch_at)] = step;
-        nodes_.insert(nodes_.end(), m.nodes.begin(), m.nodes.end());
         return step;
     }
 
@@ -114,13 +113,34 @@ class schedule {
 
   private:
     const graph_index& g_;
-    std::vector<covered_node> actions_;  // per node: what it does, as engine node or in its step
-    std::vector<std::int32_t> step_of_;
+    std::vector<std::int32_t> action_;    // per position: index into nodes_; -1: the engine's
     std::vector<std::int32_t> first_at_;  // per position: the step that was accepted there last
     std::vector<scheduled_step> accepted_;
-    std::vector<covered_node> nodes_;  // of all accepted steps
+    std::vector<covered_node> nodes_;    // of all accepted steps
+    std::vector<std::int32_t> step_of_;  // of each of nodes_
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    /// What the node at a position does, as the engine's or in its step.
+    covered_node action(std::int32_t position) const {
+        covered_node by_engine;
+        by_engine.node = position;
+        return covered(position) ? nodes_[at(action_[at(position)])] : by_engine;
+    }
+
+    /// Where it does so.
+    std::int32_t runs_at(std::int32_t position) const {
+        if (!covered(position)) return position;
+        return accepted_[at(step_of_[at(action_[at(position)])])].launch_at;
+    }
+
+    /// Does it read or write memory that others could?
+    bool touches(const covered_node& c) const {
+        const range<read_edge> reads = g_.reads(c.node);
+        return !c.elided || std::any_of(reads.begin(), reads.end(), [&c](const read_edge& r) {
+            return (c.internal >> r.slot & 1u) == 0;
+        });
+    }
 
     bool placed(std::int32_t tensor) const {
         return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
@@ -149,7 +169,7 @@ class schedule {
         const std::int32_t stream = g_.view.node(m.launch_at).stream;
         if (g_.view.node(node.node).stream != stream) return m.launch_at;
         for (std::int32_t v = 0; v < g_.view.node_count; ++v)
-            if (g_.view.node(v).stream != stream && conflict(node, actions_[at(v)])) return v;
+            if (g_.view.node(v).stream != stream && conflict(node, action(v))) return v;
         return -1;
     }
 

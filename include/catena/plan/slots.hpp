@@ -33,12 +33,9 @@ class slot_map {
 
     explicit slot_map(const graph_index& g) : g_(g), view_(g.view) {
         first_.assign(static_cast<std::size_t>(view_.tensor_count), -1);
-        for (std::int32_t i = 0; i < view_.node_count; ++i) {
-            if (g_.kind(i) != op::mul_mat && g_.kind(i) != op::mul_mat_id) continue;
-            const tensor& t = view_.node(i);
-            if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) continue;
-            if (info(view_.at(t.src[0]).type).role == format_role::weight) add(i);
-        }
+        all_.reserve(g_.matmuls().size());
+        next_.reserve(g_.matmuls().size());
+        for (const matmul_read& m : g_.matmuls()) add(m);
         for (candidate& c : all_) {
             c.from = std::min(c.from, earliest(c.value, 6));
             c.until = last_read(c);
@@ -84,9 +81,9 @@ class slot_map {
         return c;
     }
 
-    void add(std::int32_t node) {
+    void add(const matmul_read& m) {
+        const auto [node, value] = m;
         const tensor& t = view_.node(node);
-        const std::int32_t value = value_behind(view_, t.src[1]);
         const std::int64_t k = view_.at(t.src[1]).ne[0];
         std::int32_t c = find(value, k, t.stream);
         if (c < 0) {

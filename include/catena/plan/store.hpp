@@ -7,35 +7,21 @@
 namespace catena {
 
 inline void plan_builder::store(plan& out) {
-    const std::vector<scheduled_step>& moves = schedule_.steps();
-    std::vector<std::int32_t> order(moves.size()), stored(moves.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-    std::stable_sort(order.begin(), order.end(), [&moves](std::int32_t a, std::int32_t b) {
-        return moves[at(a)].launch_at < moves[at(b)].launch_at;
-    });
-    for (std::size_t i = 0; i < order.size(); ++i)
-        stored[at(order[i])] = static_cast<std::int32_t>(i);
-
+    const std::vector<std::int32_t> stored = store_steps(out);
     store_places(out, stored);
-    out.steps_.reserve(moves.size());
-    out.args_.reserve(moves.size());
+    out.args_.reserve(stored.size());
     out.covered_.reserve(schedule_.covered_nodes());
     out.members_.reserve(outputs_.size());
     out.heads_.reserve(outputs_.size());
     out.row_args_.reserve(places_.size());
-    for (const std::int32_t index : order) store_step(out, index);
+    std::vector<std::int32_t> accepted(stored.size());
+    for (std::size_t i = 0; i < stored.size(); ++i)
+        accepted[at(stored[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < accepted.size(); ++i)
+        store_launch(out, static_cast<std::int32_t>(i), accepted[i]);
+    for (const step& s : out.steps_) out.nodes_[at(s.launch_at)].role = role::launch;
 
-    out.first_step_at_.assign(at(view_.node_count) + 1, 0);
-    for (const step& s : out.steps_) {
-        ++out.first_step_at_[at(s.launch_at) + 1];
-        out.nodes_[at(s.launch_at)].role = role::launch;
-    }
-    for (std::size_t i = 1; i < out.first_step_at_.size(); ++i)
-        out.first_step_at_[i] += out.first_step_at_[i - 1];
-
-    for (std::int32_t i = 0; i < view_.node_count; ++i)
-        if (g_.acts(i) && !schedule_.covered(i) && (view_.node(i).flags & flag_compute) != 0)
-            ++out.engine_launches_;
+    out.engine_launches_ = g_.launches() - static_cast<std::int32_t>(schedule_.covered_nodes());
     std::stable_sort(left_.begin(), left_.end(), [](const left_over& a, const left_over& b) {
         return a.what.node < b.what.node;
     });
@@ -44,6 +30,28 @@ inline void plan_builder::store(plan& out) {
     };
     left_.erase(std::unique(left_.begin(), left_.end(), same), left_.end());
     out.left_ = std::move(left_);
+}
+
+/// The steps in launch order, those of one position in the order of acceptance. Returns where each
+/// accepted step went: most stand where they stood.
+inline std::vector<std::int32_t> plan_builder::store_steps(plan& out) {
+    out.first_step_at_.assign(at(view_.node_count) + 1, 0);
+    for (const step& s : steps_) ++out.first_step_at_[at(s.launch_at) + 1];
+    for (std::size_t i = 1; i < out.first_step_at_.size(); ++i)
+        out.first_step_at_[i] += out.first_step_at_[i - 1];
+    std::vector<std::int32_t> next = out.first_step_at_, stored;
+    stored.reserve(steps_.size());
+    for (const step& s : steps_) stored.push_back(next[at(s.launch_at)]++);
+
+    out.steps_ = std::move(steps_);
+    std::vector<std::int32_t> to = stored;
+    for (std::size_t i = 0; i < to.size(); ++i)
+        while (at(to[i]) != i) {
+            const std::size_t j = at(to[i]);
+            std::swap(out.steps_[i], out.steps_[j]);
+            std::swap(to[i], to[j]);
+        }
+    return stored;
 }
 
 /// Every place gets its slot's part of the workspace, one copy after the other for each layout.
@@ -88,22 +96,13 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
     }
 }
 
-inline void plan_builder::store_step(plan& out, std::int32_t index) const {
-    const scheduled_step& m = schedule_.steps()[at(index)];
-    const draft& d = drafts_[at(index)];
-    const auto stored = static_cast<std::int32_t>(out.steps_.size());
-    step& s = out.steps_.emplace_back();
-    s.chain = d.place;
-    s.row = d.pick.row;
-    s.launch_at = m.launch_at;
+/// What step `stored` covers, and its arguments.
+inline void plan_builder::store_launch(plan& out, std::int32_t stored,
+                                       std::int32_t accepted) const {
+    step& s = out.steps_[at(stored)];
     s.first_node = static_cast<std::int32_t>(out.covered_.size());
-    s.node_count = m.node_count;
-    s.what = d.what;
-    s.config = d.pick.config;
-    s.band_rows = d.pick.band_rows;
-    s.bytes = bytes_of(d.what);
-    s.predicted_us = d.pick.predicted_us;
-    for (const covered_node& c : schedule_.nodes(m)) {
+    s.bytes = bytes_of(s.what);
+    for (const covered_node& c : schedule_.nodes(schedule_.steps()[at(accepted)])) {
         out.covered_.push_back(c.node);
         out.nodes_[at(c.node)] = {role::covered, stored, c.elided};
     }
@@ -111,12 +110,13 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
 
     addresses address(view_);
     plan::stored_args args;
-    if (d.what.needs.kind == skeleton::row) {
+    if (s.what.needs.kind == skeleton::row) {
         args.index = static_cast<std::int32_t>(out.row_args_.size());
-        out.row_args_.push_back(row_arguments(view_, places_[at(d.place)].found, address));
+        out.row_args_.push_back(row_arguments(view_, places_[at(s.chain)].found, address));
     } else {
         args.index = static_cast<std::int32_t>(out.heads_.size());
-        out.heads_.push_back(store_group(out, d, address));
+        const drafted_output* outputs = outputs_.data() + first_output_[at(accepted)];
+        out.heads_.push_back(store_group(out, s, outputs, address));
     }
     args.missing = !address.missing() ? -1
                    : s.node_count > 0 ? out.covered_[at(s.first_node)]
@@ -124,33 +124,35 @@ inline void plan_builder::store_step(plan& out, std::int32_t index) const {
     out.args_.push_back(args);
 }
 
-inline plan::group_head plan_builder::store_group(plan& out, const draft& d,
+inline plan::group_head plan_builder::store_group(plan& out, const step& s,
+                                                  const drafted_output* outputs,
                                                   addresses& address) const {
-    const tensor& first = view_.node(outputs_[at(d.first_output)].what.matmul);
+    const tensor& first = view_.node(outputs->what.matmul);
+    const problem& asked = s.what;
     plan::group_head h;
-    h.k = static_cast<std::int32_t>(d.what.k);
-    h.columns = static_cast<std::int32_t>(d.what.columns);
+    h.k = static_cast<std::int32_t>(asked.k);
+    h.columns = static_cast<std::int32_t>(asked.columns);
     h.x_rows = h.columns;
-    h.bands = bands_of(d.what, d.pick.band_rows);
-    if (d.what.expert) {
+    h.bands = bands_of(asked, s.band_rows);
+    if (asked.expert) {
         const tensor& ids = view_.at(first.src[2]);
         h.ids = reinterpret_cast<const std::int32_t*>(address.of(first.src[2]));
         h.ids_nb1 = ids.nb[1];
         h.slots = static_cast<std::int32_t>(ids.ne[0]);
         h.x_slots = static_cast<std::int32_t>(view_.at(first.src[1]).ne[1]);
         h.x_rows = static_cast<std::int32_t>(ids.ne[1]) * h.x_slots;
-        h.experts = experts_of(d.what);
+        h.experts = experts_of(asked);
     }
     h.first_member = static_cast<std::int32_t>(out.members_.size());
-    h.members = d.what.member_count;
+    h.members = asked.member_count;
     std::int32_t band = 0;
     for (int i = 0; i < h.members; ++i) {
-        const drafted_output& o = outputs_[at(d.first_output + i)];
-        const problem_member& what = d.what.member[i];
+        const drafted_output& o = outputs[i];
+        const problem_member& what = asked.member[i];
         plan::stored_member& m = out.members_.emplace_back();
         fill_member(m.args, view_, o.what, what, band, address);
         m.makes = o.makes;
-        band += bands_of(what, d.pick.band_rows);
+        band += bands_of(what, s.band_rows);
     }
     return h;
 }
