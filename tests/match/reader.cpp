@@ -81,6 +81,18 @@ TEST_CASE("rows of any length that needs no padding share one quantized copy", "
     CHECK(c.left(c.g.matmul(format::q4_K, 64, merged)) == reason::none);
 }
 
+TEST_CASE("the first reader that is served says how long rows are", "[reader]") {
+    reader_case c;
+    c.g[c.first].stream = 1;  // it runs elsewhere
+    CHECK(c.left(c.first) == reason::stream);
+    const id merged = c.g.matmul(format::q4_K, 64, c.g.reshape(c.mul, {1024, 2}));
+    CHECK(c.left(merged) == reason::none);
+    graph_index index;
+    REQUIRE(index.build(c.g.view()).ok());
+    const pattern p = pattern_of(chain_of("c", false, true, q4 | q6));
+    CHECK(matcher(index, p).at_norm(c.g.position(c.mul) - 1).quant_k == 1024);
+}
+
 TEST_CASE("a norm row need not be an activation row", "[reader]") {
     graph_builder g;
     const id x = g.input(format::f32, {128, 8, 2});

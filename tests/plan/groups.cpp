@@ -41,6 +41,18 @@ TEST_CASE("a member whose result lies where a node between writes stays where it
     CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 5, 4: 4");
 }
 
+TEST_CASE("a reader on another stream does not say how long the rows of the others are",
+          "[plan][group]") {
+    graph_builder g;
+    const id mul = g.scaled_norm(g.input(format::f32, {512, 4}));
+    const id elsewhere = g.matmul(format::q4_K, 64, mul);
+    g[elsewhere].stream = 1;
+    g.matmul(format::q4_K, 64, g.reshape(mul, {1024, 2}));
+    const plan p = checked_plan(g);
+    CHECK(steps_of(p) == "1: 0 1, 2:, 2: 2, 4: 4");
+    CHECK(p.chains()[0].workspace_bytes == 2304);
+}
+
 TEST_CASE("two members that were given the same memory do not run together", "[plan][group]") {
     norm_case c;
     const id first = c.g.matmul(format::q4_K, 64, c.mul);

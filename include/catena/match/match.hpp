@@ -237,22 +237,24 @@ class matcher {
         }
     }
 
-    /// Readers of different row lengths share one quantized copy where padding moves no block.
+    /// Readers of different row lengths share one quantized copy where padding moves no block. The
+    /// first that is served says how long its rows are.
     void judge_row(match& m, reader& r, std::int32_t name) const {
         const std::int64_t k = view_.at(m.activation).ne[0];
         const std::int64_t length = view_.at(name).ne[0];
+        const std::int32_t stream = view_.node(r.node).stream;
         const bool whole = stored_elements(format::q8_1, length) == length;
-        if (m.quant_k == 0) {
+        const bool first = m.quant_k == 0;
+        const bool together = first || length == m.quant_k || (whole && m.whole_blocks);
+        if (!together || (length % k != 0 && k % length != 0)) {
+            r.left = {r.node, reason::row_length, length, first ? k : m.quant_k};
+        } else if (m.stream != no_stream && stream != m.stream) {
+            r.left = {r.node, reason::stream, stream, m.stream};
+        } else if (first) {
             m.quant_k = length;
             m.whole_blocks = whole;
+            m.stream = stream;
         }
-        const bool together = length == m.quant_k || (whole && m.whole_blocks);
-        if (!together || (length % k != 0 && k % length != 0))
-            r.left = {r.node, reason::row_length, length, m.quant_k};
-        else if (m.stream == no_stream)
-            m.stream = view_.node(r.node).stream;
-        else if (view_.node(r.node).stream != m.stream)
-            r.left = {r.node, reason::stream, view_.node(r.node).stream, m.stream};
     }
 };
 
