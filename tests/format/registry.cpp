@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace catena;
 
@@ -79,6 +80,11 @@ TEST_CASE("a set of formats has exactly its members") {
     CHECK(both.contains(format_set::of(format::q6_K)));
     CHECK_FALSE(format_set::of(format::q6_K).contains(both));
     CHECK(format_set{}.empty());
+    std::vector<format> in_order;
+    for (const format f : both | static_cast<format>(1) | static_cast<format>(format_count - 1))
+        in_order.push_back(f);
+    CHECK(in_order == std::vector<format>{static_cast<format>(1), format::q4_K, format::q6_K,
+                                          static_cast<format>(format_count - 1)});
     CHECK(static_cast<format_set>(both | format::q4_K) == both);
     static_assert(format_count <= 64, "format_set is one word of 64 bits");
 }

@@ -141,6 +141,27 @@ TEST_CASE("a choice holds every other row with its reason", "[decisions]") {
     }
 }
 
+TEST_CASE("rows of other computations change no pick, wherever they stand", "[decisions]") {
+    const problem p = matvec_problem(4096, {{format::q4_K, 8192}}, 2);
+    std::vector<row> mixed;
+    std::vector<int> place;  // of each row of matvec_rows
+    for (const row& r : matvec_rows) {
+        mixed.push_back(row_of(norm_row, kept_row));
+        mixed.push_back(row_of(matvec_of(format_set::of(format::q6_K)), narrow_matvec));
+        place.push_back(static_cast<int>(mixed.size()));
+        mixed.push_back(r);
+    }
+    const choice apart = choose(p, table_of(matvec_rows));
+    const choice together = choose(p, table_of(mixed));
+    CHECK(together.best.row == place[static_cast<std::size_t>(apart.best.row)]);
+    CHECK(pick(p, table_of(mixed)).row == together.best.row);
+    CHECK(together.rejected.size() == mixed.size() - 1);
+    CHECK(why_not(together, 0) == limit::computes);
+    CHECK(why_not(together, 1) == limit::computes);
+    for (const rejection& r : apart.rejected)
+        CHECK(why_not(together, place[static_cast<std::size_t>(r.row)]) == r.why);
+}
+
 TEST_CASE("when no row serves, the nearest rejection is kept", "[decisions]") {
     const picked p = pick(matvec_problem(4096, {{format::q4_K, 8192}}, 5), table_of(matvec_rows));
     CHECK(p.row == -1);

@@ -53,9 +53,8 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
 /// What a row's elements are a multiple of: those that are loaded together, or share a scale.
 constexpr std::int64_t row_unit(const policy& n, const problem& p) {
     std::int64_t unit = n.vector ? 4 : 1;
-    for (int f = 1; p.needs.emits.bits >> f != 0; ++f) {
-        const auto id = static_cast<format>(f);
-        if (info(id).role != format_role::activation || !p.needs.emits.has(id)) continue;
+    for (const format id : p.needs.emits) {
+        if (info(id).role != format_role::activation) continue;
         const int own = scales_apart(id) ? info(id).block_elements : info(format::q8_1).block_elements;
         unit = own > unit ? own : unit < 4 ? 4 : unit;
     }

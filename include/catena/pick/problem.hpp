@@ -63,9 +63,7 @@ constexpr std::int64_t bytes_of(const problem& p) {
         const int reads = 1 + (p.needs.residual ? 1 : 0) + (gated ? 1 : 0);
         std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
         bytes += 4 * p.k * ((p.needs.scale ? 1 : 0) + (p.needs.bias ? 1 : 0));
-        for (int f = 1; p.needs.emits.bits >> f != 0; ++f) {
-            const auto id = static_cast<format>(f);
-            if (!p.needs.emits.has(id)) continue;
+        for (const format id : p.needs.emits) {
             const bool padded = info(id).role == format_role::activation && !scales_apart(id);
             bytes += padded ? values / p.quant_k * q8_1_row_bytes(p.quant_k)
                             : row_bytes(id, values) + scale_bytes(id, p.k) * p.rows;
