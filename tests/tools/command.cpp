@@ -52,7 +52,7 @@ struct workplace {
 
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
-    for (const char* arguments : {"--help", "explain --help", "run --help", "instances --help"}) {
+    for (const char* arguments : {"--help", "explain --help", "run --help", "instances --help", "tune --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));
@@ -162,4 +162,28 @@ TEST_CASE("coverage shows the domain of an arch, and a hole is exit code 1", "[c
     CHECK(text.code == (holes == 0 ? 0 : 1));
     CHECK_THAT(text.out, Catch::Contains(std::to_string(holes) + " hole"));
     CHECK(w.run("coverage --arch sm_70").code == 2);
+}
+
+TEST_CASE("tune leaves a record that it goes on from, and says when nothing was measured", "[command]") {
+    workplace w;
+    const std::string tune = "tune --arch sm_90 --simulate 1 --formats q6_K --graphs '" CATENA_TEST_DATA
+                             "/graphs/qwen3-8b-q4km.tg1.json.gz' --out t.json";
+    const outcome unknown = w.run("tune --arch sm_90 --check-model --out t.json");
+    CHECK(unknown.code == 0);
+    CHECK_THAT(unknown.out, Catch::Contains("nothing was measured"));
+    const outcome part = w.run(tune + " --time 90s");
+    CHECK(part.code == 0);
+    CHECK_THAT(part.err, Catch::Contains("with --resume goes on"));
+    const outcome rest = w.run(tune + " --time 2h --resume --rows rows.txt");
+    CHECK(rest.code == 0);
+    CHECK_THAT(rest.out, !Catch::Contains("undecided"));
+    CHECK_THAT(content(w.path + "/rows.txt"), Catch::Contains("mul_mat.q6_K"));
+    CHECK_THAT(w.run("tune --arch sm_90 --check-model --out t.json").out, Catch::Contains("predicted over measured"));
+}
+
+TEST_CASE("tune without a GPU says what to do", "[command]") {
+    workplace w;
+    const outcome o = w.run("tune --arch sm_99 --simulate 1");
+    CHECK(o.code == 2);
+    CHECK_THAT(o.err, Catch::Contains("no arch is called 'sm_99'"));
 }
