@@ -96,12 +96,13 @@ void print_line(const char* what, int kernels, double seconds, std::int64_t sass
 
 int main(int argc, char** argv) try {
     CLI::App app{"Seconds and bytes of machine code of an arch's instances, file by file."};
-    std::string arch_name = "sm_90", nvcc = CATENA_NVCC, json_file;
+    std::string arch_name = "sm_90", nvcc = CATENA_NVCC, json_file, log_file;
     int jobs = 2;
     app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
     app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
     app.add_option("--jobs", jobs, "Compilations at a time")->capture_default_str();
     app.add_option("--json", json_file, "Also write the figures here");
+    app.add_option("--log", log_file, "Also write what ptxas said here, for generate --registers");
     CLI11_PARSE(app, argc, argv);
     const arch* target = arch_named(arch_name.c_str());
     if (target == nullptr || target->compute_capability == 0)
@@ -110,6 +111,10 @@ int main(int argc, char** argv) try {
     std::vector<file_cost> files = files_of(*target);
     compile_all(files, *target, nvcc, jobs);
 
+    if (!log_file.empty()) {
+        std::ofstream log(log_file);
+        for (const file_cost& f : files) log << f.result.said;
+    }
     total decode, all;
     std::printf("| file of %-16s | kernels | seconds | kB SASS | each   |\n|---|---|---|---|---|\n", target->name);
     for (const file_cost& f : files) {
