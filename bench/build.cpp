@@ -126,7 +126,7 @@ int main(int argc, char** argv) try {
     print_line("all", all.kernels, all.seconds, all.sass);
     std::printf("longest file: %.1f s\n", all.longest);
     if (json_file.empty()) return 0;
-    nlohmann::ordered_json root{{"arch", target->name}, {"nvcc", nvcc}, {"jobs", jobs}};
+    nlohmann::ordered_json root{{"arch", target->name}, {"jobs", jobs}};
     for (const file_cost& f : files)
         root["files"].push_back({{"file", f.family},
                                  {"kernels", f.kernels},
