@@ -2,10 +2,10 @@
 // row, or hold several. Every format stores scales and int8; they differ in where.
 #pragma once
 
+#include "catena/exec/executor.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/quantize.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace catena::kernel {

@@ -3,10 +3,10 @@
 // about how values are multiplied.
 #pragma once
 
+#include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/kernel/unpack.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace catena::kernel {

@@ -3,7 +3,7 @@
 // threads; the scale of a whole row is handed in.
 #pragma once
 
-#include "catena/exec/real.hpp"
+#include "catena/exec/executor.hpp"
 #include "catena/format/minifloat.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/quantize.hpp"
