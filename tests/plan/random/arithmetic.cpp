@@ -27,6 +27,8 @@ float gate(gate_function f, float value) {
             return static_cast<float>(g / (1 + std::exp(-1.702 * g)));
         case gate_function::relu:
             return std::max(value, 0.0f);
+        case gate_function::relu_squared:
+            return std::max(value, 0.0f) * std::max(value, 0.0f);
         case gate_function::none:
         case gate_function::swiglu_oai:
             break;
