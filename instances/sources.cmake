@@ -1,4 +1,4 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 831c88be90ce1cd2.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash abd4f68ce6e7cafc.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_iq1_m_0.cpp
@@ -13,8 +13,6 @@ set(catena_host_other_sources
   host/other_matmul_iq4_xs_0.cpp
   host/other_matmul_mxfp4_0.cpp
   host/other_matmul_mxfp4_1.cpp
-  host/other_matmul_nvfp4_0.cpp
-  host/other_matmul_nvfp4_1.cpp
   host/other_matmul_q1_0_0.cpp
   host/other_matmul_q1_0_1.cpp
   host/other_matmul_q2_0_0.cpp
@@ -44,7 +42,6 @@ set(catena_host_other_sources
   host/other_matvec_iq4_nl_0.cpp
   host/other_matvec_iq4_xs_0.cpp
   host/other_matvec_mxfp4_0.cpp
-  host/other_matvec_nvfp4_0.cpp
   host/other_matvec_q1_0_0.cpp
   host/other_matvec_q2_0_0.cpp
   host/other_matvec_q2_K_0.cpp
@@ -75,7 +72,6 @@ set(catena_host_sources
   host/matmul_iq4_nl_0.cpp
   host/matmul_iq4_xs_0.cpp
   host/matmul_mxfp4_0.cpp
-  host/matmul_nvfp4_0.cpp
   host/matmul_q1_0_0.cpp
   host/matmul_q2_0_0.cpp
   host/matmul_q2_K_0.cpp
@@ -101,7 +97,6 @@ set(catena_host_sources
   host/matvec_iq4_nl_0.cpp
   host/matvec_iq4_xs_0.cpp
   host/matvec_mxfp4_0.cpp
-  host/matvec_nvfp4_0.cpp
   host/matvec_q1_0_0.cpp
   host/matvec_q2_0_0.cpp
   host/matvec_q2_K_0.cpp
@@ -143,7 +138,6 @@ set(catena_sm_100_kernels
   sm_100/matmul_iq4_nl.cu
   sm_100/matmul_iq4_xs.cu
   sm_100/matmul_mxfp4.cu
-  sm_100/matmul_nvfp4.cu
   sm_100/matmul_q1_0.cu
   sm_100/matmul_q2_0.cu
   sm_100/matmul_q2_K.cu
@@ -168,7 +162,6 @@ set(catena_sm_100_kernels
   sm_100/matvec_iq4_nl.cu
   sm_100/matvec_iq4_xs.cu
   sm_100/matvec_mxfp4.cu
-  sm_100/matvec_nvfp4.cu
   sm_100/matvec_q1_0.cu
   sm_100/matvec_q2_0.cu
   sm_100/matvec_q2_K.cu
@@ -210,7 +203,6 @@ set(catena_sm_120_kernels
   sm_120/matmul_iq4_nl.cu
   sm_120/matmul_iq4_xs.cu
   sm_120/matmul_mxfp4.cu
-  sm_120/matmul_nvfp4.cu
   sm_120/matmul_q1_0.cu
   sm_120/matmul_q2_0.cu
   sm_120/matmul_q2_K.cu
@@ -235,7 +227,6 @@ set(catena_sm_120_kernels
   sm_120/matvec_iq4_nl.cu
   sm_120/matvec_iq4_xs.cu
   sm_120/matvec_mxfp4.cu
-  sm_120/matvec_nvfp4.cu
   sm_120/matvec_q1_0.cu
   sm_120/matvec_q2_0.cu
   sm_120/matvec_q2_K.cu
@@ -277,7 +268,6 @@ set(catena_sm_75_kernels
   sm_75/matmul_iq4_nl.cu
   sm_75/matmul_iq4_xs.cu
   sm_75/matmul_mxfp4.cu
-  sm_75/matmul_nvfp4.cu
   sm_75/matmul_q1_0.cu
   sm_75/matmul_q2_0.cu
   sm_75/matmul_q2_K.cu
@@ -302,7 +292,6 @@ set(catena_sm_75_kernels
   sm_75/matvec_iq4_nl.cu
   sm_75/matvec_iq4_xs.cu
   sm_75/matvec_mxfp4.cu
-  sm_75/matvec_nvfp4.cu
   sm_75/matvec_q1_0.cu
   sm_75/matvec_q2_0.cu
   sm_75/matvec_q2_K.cu
@@ -344,7 +333,6 @@ set(catena_sm_80_kernels
   sm_80/matmul_iq4_nl.cu
   sm_80/matmul_iq4_xs.cu
   sm_80/matmul_mxfp4.cu
-  sm_80/matmul_nvfp4.cu
   sm_80/matmul_q1_0.cu
   sm_80/matmul_q2_0.cu
   sm_80/matmul_q2_K.cu
@@ -369,7 +357,6 @@ set(catena_sm_80_kernels
   sm_80/matvec_iq4_nl.cu
   sm_80/matvec_iq4_xs.cu
   sm_80/matvec_mxfp4.cu
-  sm_80/matvec_nvfp4.cu
   sm_80/matvec_q1_0.cu
   sm_80/matvec_q2_0.cu
   sm_80/matvec_q2_K.cu
@@ -411,7 +398,6 @@ set(catena_sm_86_kernels
   sm_86/matmul_iq4_nl.cu
   sm_86/matmul_iq4_xs.cu
   sm_86/matmul_mxfp4.cu
-  sm_86/matmul_nvfp4.cu
   sm_86/matmul_q1_0.cu
   sm_86/matmul_q2_0.cu
   sm_86/matmul_q2_K.cu
@@ -436,7 +422,6 @@ set(catena_sm_86_kernels
   sm_86/matvec_iq4_nl.cu
   sm_86/matvec_iq4_xs.cu
   sm_86/matvec_mxfp4.cu
-  sm_86/matvec_nvfp4.cu
   sm_86/matvec_q1_0.cu
   sm_86/matvec_q2_0.cu
   sm_86/matvec_q2_K.cu
@@ -478,7 +463,6 @@ set(catena_sm_89_kernels
   sm_89/matmul_iq4_nl.cu
   sm_89/matmul_iq4_xs.cu
   sm_89/matmul_mxfp4.cu
-  sm_89/matmul_nvfp4.cu
   sm_89/matmul_q1_0.cu
   sm_89/matmul_q2_0.cu
   sm_89/matmul_q2_K.cu
@@ -503,7 +487,6 @@ set(catena_sm_89_kernels
   sm_89/matvec_iq4_nl.cu
   sm_89/matvec_iq4_xs.cu
   sm_89/matvec_mxfp4.cu
-  sm_89/matvec_nvfp4.cu
   sm_89/matvec_q1_0.cu
   sm_89/matvec_q2_0.cu
   sm_89/matvec_q2_K.cu
@@ -545,7 +528,6 @@ set(catena_sm_90_kernels
   sm_90/matmul_iq4_nl.cu
   sm_90/matmul_iq4_xs.cu
   sm_90/matmul_mxfp4.cu
-  sm_90/matmul_nvfp4.cu
   sm_90/matmul_q1_0.cu
   sm_90/matmul_q2_0.cu
   sm_90/matmul_q2_K.cu
@@ -570,7 +552,6 @@ set(catena_sm_90_kernels
   sm_90/matvec_iq4_nl.cu
   sm_90/matvec_iq4_xs.cu
   sm_90/matvec_mxfp4.cu
-  sm_90/matvec_nvfp4.cu
   sm_90/matvec_q1_0.cu
   sm_90/matvec_q2_0.cu
   sm_90/matvec_q2_K.cu

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 10fd109cf2b7b076.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 88678c99c16b657b.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -55,8 +55,6 @@ namespace sm_75_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_75_matmul_iq4_xs { extern const void* const kernels[1]; }
 namespace sm_75_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_75_matmul_mxfp4 { extern const void* const kernels[2]; }
-namespace sm_75_matvec_nvfp4 { extern const void* const kernels[4]; }
-namespace sm_75_matmul_nvfp4 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_75_matmul_iq2_xxs { extern const void* const kernels[2]; }
 namespace sm_75_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -90,7 +88,7 @@ table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 214;
+    t.row_count = 208;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -128,8 +126,6 @@ table sm_75() {
         sm_75_matmul_iq4_xs::kernels,
         sm_75_matvec_mxfp4::kernels,
         sm_75_matmul_mxfp4::kernels,
-        sm_75_matvec_nvfp4::kernels,
-        sm_75_matmul_nvfp4::kernels,
         sm_75_matvec_iq2_xxs::kernels,
         sm_75_matmul_iq2_xxs::kernels,
         sm_75_matvec_iq2_xs::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash de90ee6200206769.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9817fded20fab50e.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -55,8 +55,6 @@ namespace sm_80_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_80_matmul_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_80_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_mxfp4 { extern const void* const kernels[4]; }
-namespace sm_80_matvec_nvfp4 { extern const void* const kernels[4]; }
-namespace sm_80_matmul_nvfp4 { extern const void* const kernels[4]; }
 namespace sm_80_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_80_matmul_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_80_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -90,7 +88,7 @@ table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 266;
+    t.row_count = 258;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -128,8 +126,6 @@ table sm_80() {
         sm_80_matmul_iq4_xs::kernels,
         sm_80_matvec_mxfp4::kernels,
         sm_80_matmul_mxfp4::kernels,
-        sm_80_matvec_nvfp4::kernels,
-        sm_80_matmul_nvfp4::kernels,
         sm_80_matvec_iq2_xxs::kernels,
         sm_80_matmul_iq2_xxs::kernels,
         sm_80_matvec_iq2_xs::kernels,

@@ -132,8 +132,8 @@ TEST_CASE("A planned graph is as near to exact activations as ggml's own", "[ggm
     });
 }
 
-TEST_CASE("More columns than any row serves leave the matmuls to ggml", "[ggml]") {
-    each_subject([](const model& m) { CHECK(run_and_judge(m, 9, {}).matmuls == 0); });
+TEST_CASE("More columns than a matvec serves are matmuls", "[ggml]") {
+    each_subject([](const model& m) { CHECK(run_and_judge(m, 9, {}).matmuls > 0); });
 }
 
 TEST_CASE("A planner that is switched off leaves every node to ggml", "[ggml]") {

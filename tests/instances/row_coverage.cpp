@@ -38,7 +38,8 @@ void each_problem(const Visit& visit) {
 /// What the body asks of a launch.
 bool legal(const picked& best, const row& r, const problem& p) {
     const policy& n = r.numbers;
-    return best.config.blocks == p.rows && (n.values == 0 || p.k <= n.threads * n.values) &&
+    const int rows = rows_of_block(n);
+    return best.config.blocks == (p.rows + rows - 1) / rows && (n.values == 0 || p.k <= n.threads * n.values) &&
            (!n.vector || (p.k % 4 == 0 && p.alignment == 16));
 }
 
