@@ -1,0 +1,244 @@
+// What a matvec case is made of: its operands, seeded, and what the reference is given.
+#pragma once
+
+#include "matvec_case.hpp"
+
+#include "catena/chain/reference.hpp"
+#include "catena/format/codec.hpp"
+#include "catena/format/random.hpp"
+#include "catena/kernel/args.hpp"
+#include "catena/kernel/layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace catena_test {
+namespace {
+
+using namespace catena;
+
+constexpr int dst_gap = 3;  ///< floats between columns of dst
+
+constexpr float norm_eps = 1e-6f;
+constexpr float product_scale = 0.75f;
+constexpr float gate_alpha = 1.702f, gate_limit = 0.5f;  ///< products go beyond it
+constexpr int bias_gap = 1;                              ///< floats between the biases of experts
+
+int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : dst_gap + 2; }
+
+/// A member's operands. Those of parts that are off are empty.
+struct member_data {
+    bytes weight, up;                  ///< gaps between rows included
+    std::vector<float> bias, up_bias;  ///< [rows, matrices] with gaps
+    std::vector<float> residual;       ///< [rows, columns] with gaps
+    std::vector<float> scale, up_scale;  ///< of fp8, [of a matrix, matrices]
+};
+
+struct matvec_data {
+    std::vector<float> x;     ///< [k, x_rows]
+    std::vector<bytes> rows;  ///< the same, quantized, with padding
+    std::vector<member_data> members;
+};
+
+/// A block, or 32 numbers, for each of the case's gaps.
+std::int64_t gap_bytes(const matvec_case& c, format f) {
+    return c.row_gap * row_bytes(f, std::max(32, info(f).block_elements));
+}
+
+std::int64_t row_stride(const matvec_case& c, format f) {
+    return row_bytes(f, c.k) + gap_bytes(c, f);
+}
+
+/// Whose the scales of a member of fp8 are: each kind has its turn.
+fp8_scales scales_of(const matvec_case& c, const member_shape& m) {
+    return {static_cast<fp8_scaling>(m.rows % 3), m.rows, c.k};
+}
+
+std::size_t matrices(const matvec_case& c) {
+    return static_cast<std::size_t>(c.experts == 0 ? 1 : c.experts);
+}
+
+/// Where the special value goes: the last row, the middle of the activation.
+std::size_t special_at(const matvec_case& c) {
+    return static_cast<std::size_t>((c.x_rows() - 1) * c.k + c.k / 2);
+}
+
+std::vector<float> random_values(std::uint64_t seed, std::size_t count) {
+    std::vector<float> out(count);
+    fill_random_values(seed, 0, out);
+    return out;
+}
+
+std::vector<float> norm_weight(const matvec_case& c) {
+    return random_values(8, static_cast<std::size_t>(c.k));
+}
+
+bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
+    // The tensor ends with its last row's values: a gap behind it does not exist.
+    const auto rows = static_cast<std::size_t>(m.rows) * matrices(c);
+    bytes weight(rows * static_cast<std::size_t>(row_stride(c, m.type)) -
+                 static_cast<std::size_t>(gap_bytes(c, m.type)));
+    fill_random_blocks(m.type, seed, 0, weight);
+    return weight;
+}
+
+member_data make_member(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
+    const auto rows = static_cast<std::size_t>(m.rows);
+    const bool glu = m.parts.has(epilogue_part::glu);
+    member_data d;
+    d.weight = random_weight(c, m, seed);
+    if (glu) d.up = random_weight(c, m, seed + 100);
+    if (m.type == format::fp8_e4m3) {
+        const auto count = static_cast<std::size_t>(scales_of(c, m).count()) * matrices(c);
+        d.scale = random_values(seed + 500, count);
+        if (glu) d.up_scale = random_values(seed + 600, count);
+    }
+    if (m.parts.has(epilogue_part::bias)) {
+        d.bias = random_values(seed + 200, (rows + bias_gap) * matrices(c));
+        if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c));
+    }
+    if (m.parts.has(epilogue_part::residual))
+        d.residual = random_values(
+            seed + 400, static_cast<std::size_t>((m.rows + residual_gap(m)) * c.out_columns()));
+    return d;
+}
+
+/// Values of which 32 have the same largest, 127 / 64: multiples of 1 / 64.
+void make_exact(std::vector<float>& x) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = i % 32 == i / 32 % 32 ? 127.0f / 64 : std::round(std::fmod(x[i] * 32, 127.0f)) / 64;
+}
+
+matvec_data make_data(const instance& on, const matvec_case& c) {
+    matvec_data d;
+    d.x.resize(static_cast<std::size_t>(c.k * c.x_rows()));
+    if (c.put != special::zeros) fill_random_values(7, 0, d.x);
+    if (on.computes.kind == skeleton::matmul && c.put != special::zeros &&
+        c.put != special::any_value)
+        make_exact(d.x);
+    for (float& v : d.x) v *= c.magnitude;
+    if (c.put == special::nan) d.x[special_at(c)] = std::numeric_limits<float>::quiet_NaN();
+    if (c.put == special::infinity) d.x[special_at(c)] = std::numeric_limits<float>::infinity();
+    for (int row = 0; row < c.x_rows(); ++row) {
+        std::vector<float> padded(d.x.begin() + row * c.k, d.x.begin() + (row + 1) * c.k);
+        padded.resize(static_cast<std::size_t>(stored_elements(on.computes.activation, c.k)));
+        d.rows.push_back(encode_row(on.computes.activation, padded));
+    }
+    for (std::size_t m = 0; m < c.members.size(); ++m)
+        d.members.push_back(make_member(c, c.members[m], 100 + m));
+    return d;
+}
+
+bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id < c.experts; }
+
+std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
+                                   const bytes& weight, const std::vector<float>& scale) {
+    std::vector<double> out;
+    const fp8_scales scales = scales_of(c, m);
+    const auto stride = static_cast<std::size_t>(row_stride(c, m.type));
+    for (std::size_t at = 0; at < weight.size(); at += stride) {
+        const auto raw =
+            std::span(weight).subspan(at, static_cast<std::size_t>(row_bytes(m.type, c.k)));
+        auto values = decode_row<double>(m.type, raw, c.k);
+        const auto row = static_cast<std::int64_t>(at / stride);
+        for (int i = 0; i < c.k && !scale.empty(); ++i)
+            values[static_cast<std::size_t>(i)] *= double{scale[static_cast<std::size_t>(
+                row / m.rows * scales.count() + scales.at(row % m.rows, i))]};
+        out.insert(out.end(), values.begin(), values.end());
+    }
+    return out;
+}
+
+/// Rows of `length` elements, without the `gap` behind each.
+std::vector<double> packed(const std::vector<float>& data, int length, int gap) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < data.size(); ++i)
+        if (i % static_cast<std::size_t>(length + gap) < static_cast<std::size_t>(length))
+            out.push_back(data[i]);
+    return out;
+}
+
+chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
+    chain::inputs in;
+    in.k = c.k;
+    in.rows = c.x_rows();
+    in.x.assign(d.x.begin(), d.x.end());
+    if (c.norm) in.weight = packed(norm_weight(c), c.k, 0);
+    in.eps = double{norm_eps};
+    in.ids = c.ids;
+    for (std::int32_t& id : in.ids)
+        if (!exists(c, id)) id = 0;
+    in.slots = c.slots;
+    in.x_slots = c.x_slots;
+    for (std::size_t i = 0; i < c.members.size(); ++i) {
+        const member_shape& m = c.members[i];
+        const member_data& from = d.members[i];
+        in.matrices.push_back(
+            {.type = m.type,
+             .rows = m.rows,
+             .experts = c.experts,
+             .values = decoded_weight(c, m, from.weight, from.scale),
+             .scale = m.parts.has(epilogue_part::scale) ? product_scale : 1,
+             .bias = packed(from.bias, m.rows, bias_gap),
+             .up = decoded_weight(c, m, from.up, from.up_scale),
+             .up_bias = packed(from.up_bias, m.rows, bias_gap),
+             .residual = packed(from.residual, m.rows, residual_gap(m)),
+             .gated_by = {.function = m.function, .alpha = gate_alpha, .limit = gate_limit}});
+    }
+    return in;
+}
+
+lowered_chain chain_of(const matvec_case& c) {
+    format_set formats;
+    for (const member_shape& m : c.members) formats = formats | m.type;
+    lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
+    const auto then = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
+    if (c.norm) {
+        then({.kind = stage_kind::rms_norm});
+        then({.kind = stage_kind::mul, .reads = operand::weight});
+    }
+    then({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
+    then({.kind = c.experts == 0 ? stage_kind::mul_mat : stage_kind::mul_mat_id,
+          .formats = formats});
+    then({.kind = stage_kind::epilogue, .parts = c.parts()});
+    return chain;
+}
+
+std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
+                                       const matvec_data& d) {
+    std::vector<double> out;
+    for (const bytes& row : d.rows) {
+        const format f = on.computes.activation;
+        const auto values = decode_row<double>(f, row, stored_elements(f, c.k));
+        out.insert(out.end(), values.begin(), values.begin() + c.k);
+    }
+    return out;
+}
+
+/// The rows as a skeleton reads them: one after the other, or the same block of all rows together.
+bytes laid_out(const instance& on, const matvec_data& d) {
+    const bool rows = on.computes.kind == skeleton::matvec;
+    const std::size_t bytes_of_row = d.rows.front().size();
+    const std::size_t piece =
+        rows ? bytes_of_row : static_cast<std::size_t>(info(on.computes.activation).block_bytes);
+    bytes out;
+    for (std::size_t at = 0; at < bytes_of_row; at += piece)
+        for (const bytes& row : d.rows)
+            out.insert(out.end(), row.begin() + static_cast<std::ptrdiff_t>(at),
+                       row.begin() + static_cast<std::ptrdiff_t>(at + piece));
+    return out;
+}
+
+/// True when every product of that output column must be NaN.
+bool column_is_nan(const matvec_case& c, int column) {
+    if (c.experts != 0 && !exists(c, c.ids[static_cast<std::size_t>(column)])) return true;
+    if (c.put != special::nan && c.put != special::infinity) return false;
+    const int token = column / c.slots, slot = column % c.slots;
+    const int x_row = c.experts == 0 ? column : token * c.x_slots + (c.x_slots == 1 ? 0 : slot);
+    return x_row == c.x_rows() - 1;
+}
+
+}  // namespace
+
+}  // namespace catena_test
