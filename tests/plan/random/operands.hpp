@@ -6,9 +6,16 @@
 
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace catena_test {
+
+template <class T>
+T* offset(T* base, std::int64_t bytes) {
+    using byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+    return reinterpret_cast<T*>(reinterpret_cast<byte*>(base) + bytes);
+}
 
 /// A tensor as a launch sees it: rows of `bytes`, n[0] * n[1] * n[2] of them.
 struct operand_range {

@@ -1,0 +1,247 @@
+// Matvecs and matmuls in plain loops; see launch.hpp.
+#include "product_launch.hpp"
+
+#include "arithmetic.hpp"
+#include "operands.hpp"
+
+#include "catena/kernel/args.hpp"
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/constraints.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+namespace catena_test {
+namespace {
+
+using catena::epilogue_part;
+using catena::format;
+using catena::matmul_args;
+using catena::matvec_args;
+using catena::matvec_member;
+
+/// A launch of a matvec or of a matmul: they differ in how work and activation are cut.
+template <class Args>
+class product_launch {
+  public:
+    product_launch(const catena::row& r, const Args& a, std::uint32_t blocks, machine& m)
+        : row_(r), a_(a), blocks_(blocks), machine_(m) {}
+
+    void run() {
+        judge();
+        if (!machine_.fault.empty()) return;
+        for (int m = 0; m < a_.members; ++m)
+            for (int c = 0; c < a_.columns; ++c) column(a_.member[m], c);
+    }
+
+  private:
+    static constexpr bool tiled = std::is_same_v<Args, matmul_args>;
+
+    const catena::row& row_;
+    const Args& a_;
+    std::uint32_t blocks_;
+    machine& machine_;
+
+    bool expert() const { return a_.ids != nullptr; }
+    int slot(int c) const { return expert() ? c % a_.slots : c; }
+    int token(int c) const { return expert() ? c / a_.slots : 0; }
+    int tokens() const { return expert() ? a_.columns / a_.slots : 1; }
+
+    bool early() const {
+        if constexpr (tiled)
+            return false;
+        else
+            return a_.weights_early;
+    }
+
+    static catena::epilogue_set parts_of(const matvec_member& m) {
+        catena::epilogue_set out;
+        if (m.scale != 1) out = out | epilogue_part::scale;
+        if (m.bias != nullptr || m.up_bias != nullptr) out = out | epilogue_part::bias;
+        if (m.up != nullptr) out = out | epilogue_part::glu;
+        if (m.residual != nullptr) out = out | epilogue_part::residual;
+        if (m.q8_1 != nullptr) out = out | epilogue_part::quantize;
+        return out;
+    }
+
+    void demand(bool fine, const char* what) const {
+        if (!fine) machine_.blame(what);
+    }
+
+    operand_range flat(const char* name, const void* p, std::int64_t bytes) const {
+        return {name, static_cast<const std::byte*>(p), bytes, {1, 1, 1}, {0, 0, 0}};
+    }
+    operand_range result(const char* name, const matvec_member& m, const void* p, std::int64_t nb1,
+                         std::int64_t nb2) const {
+        return {name,
+                static_cast<const std::byte*>(p),
+                std::int64_t{m.rows} * 4,
+                {expert() ? a_.slots : a_.columns, tokens(), 1},
+                {nb1, nb2, 0},
+                static_cast<int>(&m - a_.member)};
+    }
+
+    int x_rows() const {
+        if constexpr (tiled) return a_.x_rows;
+        return expert() ? tokens() * a_.x_slots : a_.columns;
+    }
+    int column_blocks() const {
+        if constexpr (tiled)
+            return expert() ? a_.experts
+                            : (a_.columns + row_.numbers.columns - 1) / row_.numbers.columns;
+        else
+            return expert() ? a_.columns : 1;
+    }
+    std::int64_t activation_bytes() const {
+        if constexpr (tiled)
+            return std::int64_t{(a_.k + 127) / 128} * a_.x_rows * catena::mmq_bytes;
+        else
+            return x_rows() * a_.x_bytes;
+    }
+
+    void judge() {
+        const catena::policy& p = row_.numbers;
+        if constexpr (tiled) {
+            demand(row_.computes.kind == catena::skeleton::matmul,
+                   "a matmul step on another skeleton");
+            demand(a_.x_rows == (expert() ? tokens() * a_.x_slots : a_.columns),
+                   "activation rows that are not its columns");
+        } else {
+            demand(row_.computes.kind == catena::skeleton::matvec,
+                   "a matvec step on another skeleton");
+            demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
+                   "more columns than its policy serves");
+            demand(a_.x_bytes % 16 == 0, "a misaligned activation");
+        }
+        demand(a_.members > 0 && a_.members <= catena::max_members, "a launch of no members");
+        demand(reinterpret_cast<std::uintptr_t>(a_.x) % 16 == 0, "a misaligned activation");
+        operands ops(machine_);
+        ops.read(flat("activation", a_.x, activation_bytes()));
+        if (expert())
+            ops.read({"ids",
+                      reinterpret_cast<const std::byte*>(a_.ids),
+                      a_.slots * 4,
+                      {tokens(), 1, 1},
+                      {a_.ids_nb1, 0, 0}});
+        int band = 0;
+        for (int m = 0; m < a_.members; ++m) judge(a_.member[m], ops, band);
+        int bands = 0;
+        if constexpr (tiled)
+            bands = a_.tiles;
+        else
+            bands = a_.bands;
+        demand(bands == band && blocks_ == static_cast<unsigned>(band * column_blocks()),
+               "blocks that are not its bands");
+        static constexpr const char* element_wise[] = {"residual", nullptr};
+        ops.check(element_wise);
+    }
+
+    void judge(const matvec_member& m, operands& ops, int& band) const {
+        const catena::policy& p = row_.numbers;
+        demand(row_.computes.weights.has(m.type), "a format that the row does not read");
+        demand(row_.computes.epilogue.contains(parts_of(m)),
+               "an epilogue that the row does not do");
+        demand(m.up == nullptr || p.rows % 2 == 0, "a pair of matrices for an odd number of rows");
+        demand(m.dst != nullptr || m.q8_1 != nullptr, "a member whose result goes nowhere");
+        demand(m.first_band == band, "bands that are not numbered over the members");
+        demand(a_.k % info(m.type).block_elements == 0, "rows that are no whole blocks");
+        demand(m.up_bias == nullptr || m.bias != nullptr, "a bias of the second matrix alone");
+        int rows = 0;  // of weights, a band
+        if constexpr (tiled)
+            rows = catena::tile_rows(p);
+        else
+            rows = a_.band_rows;
+        const int results = m.up != nullptr ? rows / 2 : rows;
+        demand(results > 0 && (m.up == nullptr || rows % 2 == 0), "a band of half a pair");
+        demand(m.q8_1 == nullptr || !tiled, "a matmul that quantizes its result");
+        demand(m.q8_1 == nullptr || results % 32 == 0, "a band that ends inside a quantized block");
+        if (!machine_.fault.empty()) return;
+        band += (m.rows + results - 1) / results;
+        const std::int64_t aligned = p.copy == catena::copy_method::plain ? 2 : 16;
+        for (const void* w : {m.weight, m.up}) {
+            if (w == nullptr) continue;
+            demand(reinterpret_cast<std::intptr_t>(w) % aligned == 0, "a misaligned weight");
+            ops.read(flat("weight", w, m.weight_bytes), early());
+        }
+        if constexpr (tiled) demand(m.experts <= a_.experts, "more experts than the launch has");
+        const int matrices = expert() ? m.experts : 1;
+        const std::int64_t last = (matrices - 1) * m.expert_bytes + (m.rows - 1) * m.row_bytes +
+                                  catena::row_bytes(m.type, a_.k);
+        demand(last <= m.weight_bytes, "a weight that is larger than its tensor");
+        for (const float* bias : {m.bias, m.up_bias})
+            if (bias != nullptr)
+                ops.read({"bias",
+                          reinterpret_cast<const std::byte*>(bias),
+                          std::int64_t{m.rows} * 4,
+                          {matrices, 1, 1},
+                          {m.bias_nb1, 0, 0}});
+        if (m.residual != nullptr)
+            ops.read(result("residual", m, m.residual, m.residual_nb1, m.residual_nb2));
+        if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
+        if (m.q8_1 != nullptr)
+            ops.write(
+                flat("quantized result", m.q8_1, a_.columns * catena::q8_1_row_bytes(m.rows)));
+    }
+
+    std::vector<float> activation(std::int64_t row) const {
+        std::vector<float> x(static_cast<std::size_t>(a_.k));
+        const auto* from = static_cast<const std::byte*>(a_.x);
+        if constexpr (tiled)
+            scalar::decode(row_.computes.activation, from + row * catena::mmq_bytes,
+                           std::ptrdiff_t{a_.x_rows} * catena::mmq_bytes, a_.k, x.data());
+        else
+            scalar::decode(format::q8_1, from + row * a_.x_bytes, catena::q8_1_bytes, a_.k,
+                           x.data());
+        return x;
+    }
+
+    void column(const matvec_member& m, int c) const {
+        std::int64_t row = c, matrix = 0;
+        if (expert()) {
+            row = std::int64_t{token(c)} * a_.x_slots + (a_.x_slots == 1 ? 0 : slot(c));
+            matrix = offset(a_.ids, token(c) * a_.ids_nb1)[slot(c)];
+            demand(matrix >= 0 && matrix < m.experts, "an expert that is not there");
+            if (!machine_.fault.empty()) return;
+        }
+        const std::vector<float> x = activation(row);
+        std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch;
+        const auto product = [&](const void* weight, int r) {
+            const auto* at =
+                static_cast<const std::byte*>(weight) + matrix * m.expert_bytes + r * m.row_bytes;
+            return scalar::dot(weight_pool::decoded(m.type, at, a_.k, scratch), x.data(), a_.k);
+        };
+        for (int r = 0; r < m.rows; ++r) {
+            float v = product(m.weight, r);
+            if (m.scale != 1) v *= m.scale;
+            if (m.bias != nullptr) v += offset(m.bias, matrix * m.bias_nb1)[r];
+            if (m.up != nullptr) {
+                float up = product(m.up, r);
+                if (m.up_bias != nullptr) up += offset(m.up_bias, matrix * m.bias_nb1)[r];
+                v = scalar::gated(m.function, v, up, m.alpha, m.limit);
+            }
+            if (m.residual != nullptr)
+                v += offset(m.residual, slot(c) * m.residual_nb1 + token(c) * m.residual_nb2)[r];
+            out[static_cast<std::size_t>(r)] = v;
+        }
+        if (m.dst != nullptr)
+            std::copy(out.begin(), out.end(),
+                      offset(m.dst, slot(c) * m.dst_nb1 + token(c) * m.dst_nb2));
+        if (m.q8_1 == nullptr) return;
+        auto* to = static_cast<std::byte*>(m.q8_1) + c * catena::q8_1_row_bytes(m.rows);
+        std::memset(to, 0, static_cast<std::size_t>(catena::q8_1_row_bytes(m.rows)));
+        scalar::quantize(format::q8_1, out.data(), m.rows, to);
+    }
+};
+
+}  // namespace
+
+template <class Args>
+void launch_product(const catena::row& r, const Args& a, std::uint32_t blocks, machine& m) {
+    product_launch<Args>(r, a, blocks, m).run();
+}
+template void launch_product(const catena::row&, const matvec_args&, std::uint32_t, machine&);
+template void launch_product(const catena::row&, const matmul_args&, std::uint32_t, machine&);
+
+}  // namespace catena_test
