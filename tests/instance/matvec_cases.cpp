@@ -27,7 +27,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
     };
     const int band =
         numbers.threads / warp_size * numbers.rows;      // one group of rows for every warp
-    const int ragged = unit == 256 ? 5 * 256 : 45 * 32;  // steps of 1024: the last one is short
+    const int ragged = unit == 256 ? 5 * 256 : 45 * 32 / unit * unit;  // steps of 1024: the last one is short
     const int columns = numbers.columns;
 
     std::vector<matvec_case> cases;
@@ -51,7 +51,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
                                 .band_rows = band},
                                {.what = "three members, rows that are no multiple of a band",
                                 .k = 3 * unit,
-                                .members = members({band + 3, 1, 2 * band - 1}),
+                                .members = members({band + 3, 9, 2 * band - 1}),
                                 .columns = columns,
                                 .band_rows = band},
                                {.what = "k beyond the ring of stages",
@@ -71,7 +71,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
                                 .row_gap = 1},
                                {.what = "weights that a step before wrote",
                                 .k = 3 * unit,
-                                .members = members({7, 2}),
+                                .members = members({7, 9}),
                                 .columns = columns,
                                 .band_rows = band,
                                 .early = false},
@@ -154,7 +154,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
     const std::vector<format> formats = formats_in(computes.weights);
     const format f = formats.back();
     const int unit = largest_block(formats), columns = numbers.columns;
-    const int ragged = unit == 256 ? 5 * 256 : 45 * 32;
+    const int ragged = unit == 256 ? 5 * 256 : 45 * 32 / unit * unit;
 
     std::vector<matvec_case> cases;
     for (int part = 0; part < 5; ++part)
