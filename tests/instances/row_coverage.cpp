@@ -5,34 +5,53 @@
 #include "catena/pick/pick.hpp"
 #include "catena_test/catch.hpp"
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 using namespace catena;
 
 namespace {
 
+/// What the row sets of a table compute, each once.
+std::vector<computation> row_computations(const table& t) {
+    std::vector<computation> all;
+    for (int i = 0; i < t.row_count; ++i) {
+        const computation& c = t.rows[i].computes;
+        if (c.kind == skeleton::row && std::find(all.begin(), all.end(), c) == all.end())
+            all.push_back(c);
+    }
+    return all;
+}
+
+/// What the elements of a row are a multiple of so that all of these can be emitted: padded layouts
+/// take blocks of 32, scales that lie apart are for whole groups.
+std::int64_t group_of(format_set emits) {
+    int unit = 32;
+    for (const format f : emits)
+        if (scales_apart(f)) unit = std::max(unit, info(f).block_elements);
+    return unit;
+}
+
+/// Every shape of what a set computes, with all it can emit and with f32 alone.
 template <class Visit>
-void each_problem(const Visit& visit) {
+void each_problem(const computation& computes, const Visit& visit) {
     problem p;
-    p.needs.kind = skeleton::row;
-    for (const value_kind value : {value_kind::plain, value_kind::rms_norm, value_kind::glu})
-        for (const bool quantizes : {false, true})
-            for (const std::int64_t k :
-                 {1, 37, 64, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
-                for (const std::int64_t rows : {1, 8, 512})
-                    for (const int alignment : {16, 4}) {
-                        if (quantizes && k % 32 != 0) continue;
-                        if (value == value_kind::plain && !quantizes) continue;  // nothing to do
-                        p.needs.value = value;
-                        p.needs.emits = quantizes ? format_set::of(format::q8_1) |
-                                                        format::q8_1_mmq_d4 | format::q8_1_mmq_ds4
-                                                  : format_set::of(format::f32);
-                        p.quant_k = quantizes ? k : 0;
-                        p.k = k;
-                        p.rows = rows;
-                        p.alignment = alignment;
-                        visit(p);
-                    }
+    p.needs = computes;
+    for (const bool quantizes : {false, true})
+        for (const std::int64_t k :
+             {1, 37, 64, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
+            for (const std::int64_t rows : {1, 8, 512})
+                for (const int alignment : {16, 4}) {
+                    if (quantizes && k % group_of(computes.emits) != 0) continue;
+                    if (!quantizes && !computes.emits.has(format::f32)) continue;
+                    p.needs.emits = quantizes ? computes.emits : format_set::of(format::f32);
+                    p.quant_k = quantizes ? k : 0;
+                    p.k = k;
+                    p.rows = rows;
+                    p.alignment = alignment;
+                    visit(p);
+                }
 }
 
 /// What the body asks of a launch.
@@ -50,14 +69,15 @@ TEST_CASE("Every row problem of the domain has a row, and every row of a row set
         INFO(a.name);
         const table t = instances::table_named(a.name);
         std::set<int> used;
-        each_problem([&](const problem& p) {
+        const auto has_a_row = [&](const problem& p) {
             const picked best = pick(p, t);
             used.insert(best.row);
             if (best.row >= 0 && legal(best, t.rows[best.row], p)) return;
             INFO(name(p.needs.value) << ": k " << p.k << ", rows " << p.rows << ", alignment "
                                      << p.alignment << ": " << sentence(best.nearest));
             FAIL_CHECK("no row, or no legal launch: " << row_name(t, best.row));
-        });
+        };
+        for (const computation& c : row_computations(t)) each_problem(c, has_a_row);
         if (a.compute_capability == 0) continue;  // the host has the rows of sm_90, not its speed
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));
