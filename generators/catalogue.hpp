@@ -58,7 +58,7 @@ inline constexpr auto engine_chains = hana::make_tuple(
 inline constexpr auto entries = hana::flatten(hana::make_tuple(
     chains_of<q8_0>, chains_of<q4_0>, chains_of<q4_1>, chains_of<q5_0>, chains_of<q5_1>,
     chains_of<q2_K>, chains_of<q3_K>, chains_of<q4_K>, chains_of<q5_K>, chains_of<q6_K>,
-    chains_of<iq4_nl>, chains_of<iq4_xs>, chains_of<mxfp4>,
+    chains_of<iq4_nl>, chains_of<iq4_xs>, chains_of<mxfp4>, chains_of<nvfp4>,
     chains_of<iq2_xxs>, chains_of<iq2_xs>, chains_of<iq2_s>, chains_of<iq3_xxs>, chains_of<iq3_s>,
     chains_of<iq1_s>, chains_of<iq1_m>,
     chains_of<q1_0>, chains_of<q2_0>, chains_of<tq1_0>, chains_of<tq2_0>,

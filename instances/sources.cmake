@@ -1,4 +1,4 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash abd4f68ce6e7cafc.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 831c88be90ce1cd2.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_iq1_m_0.cpp
@@ -13,6 +13,8 @@ set(catena_host_other_sources
   host/other_matmul_iq4_xs_0.cpp
   host/other_matmul_mxfp4_0.cpp
   host/other_matmul_mxfp4_1.cpp
+  host/other_matmul_nvfp4_0.cpp
+  host/other_matmul_nvfp4_1.cpp
   host/other_matmul_q1_0_0.cpp
   host/other_matmul_q1_0_1.cpp
   host/other_matmul_q2_0_0.cpp
@@ -42,6 +44,7 @@ set(catena_host_other_sources
   host/other_matvec_iq4_nl_0.cpp
   host/other_matvec_iq4_xs_0.cpp
   host/other_matvec_mxfp4_0.cpp
+  host/other_matvec_nvfp4_0.cpp
   host/other_matvec_q1_0_0.cpp
   host/other_matvec_q2_0_0.cpp
   host/other_matvec_q2_K_0.cpp
@@ -72,6 +75,7 @@ set(catena_host_sources
   host/matmul_iq4_nl_0.cpp
   host/matmul_iq4_xs_0.cpp
   host/matmul_mxfp4_0.cpp
+  host/matmul_nvfp4_0.cpp
   host/matmul_q1_0_0.cpp
   host/matmul_q2_0_0.cpp
   host/matmul_q2_K_0.cpp
@@ -97,6 +101,7 @@ set(catena_host_sources
   host/matvec_iq4_nl_0.cpp
   host/matvec_iq4_xs_0.cpp
   host/matvec_mxfp4_0.cpp
+  host/matvec_nvfp4_0.cpp
   host/matvec_q1_0_0.cpp
   host/matvec_q2_0_0.cpp
   host/matvec_q2_K_0.cpp
@@ -138,6 +143,7 @@ set(catena_sm_100_kernels
   sm_100/matmul_iq4_nl.cu
   sm_100/matmul_iq4_xs.cu
   sm_100/matmul_mxfp4.cu
+  sm_100/matmul_nvfp4.cu
   sm_100/matmul_q1_0.cu
   sm_100/matmul_q2_0.cu
   sm_100/matmul_q2_K.cu
@@ -162,6 +168,7 @@ set(catena_sm_100_kernels
   sm_100/matvec_iq4_nl.cu
   sm_100/matvec_iq4_xs.cu
   sm_100/matvec_mxfp4.cu
+  sm_100/matvec_nvfp4.cu
   sm_100/matvec_q1_0.cu
   sm_100/matvec_q2_0.cu
   sm_100/matvec_q2_K.cu
@@ -203,6 +210,7 @@ set(catena_sm_120_kernels
   sm_120/matmul_iq4_nl.cu
   sm_120/matmul_iq4_xs.cu
   sm_120/matmul_mxfp4.cu
+  sm_120/matmul_nvfp4.cu
   sm_120/matmul_q1_0.cu
   sm_120/matmul_q2_0.cu
   sm_120/matmul_q2_K.cu
@@ -227,6 +235,7 @@ set(catena_sm_120_kernels
   sm_120/matvec_iq4_nl.cu
   sm_120/matvec_iq4_xs.cu
   sm_120/matvec_mxfp4.cu
+  sm_120/matvec_nvfp4.cu
   sm_120/matvec_q1_0.cu
   sm_120/matvec_q2_0.cu
   sm_120/matvec_q2_K.cu
@@ -268,6 +277,7 @@ set(catena_sm_75_kernels
   sm_75/matmul_iq4_nl.cu
   sm_75/matmul_iq4_xs.cu
   sm_75/matmul_mxfp4.cu
+  sm_75/matmul_nvfp4.cu
   sm_75/matmul_q1_0.cu
   sm_75/matmul_q2_0.cu
   sm_75/matmul_q2_K.cu
@@ -292,6 +302,7 @@ set(catena_sm_75_kernels
   sm_75/matvec_iq4_nl.cu
   sm_75/matvec_iq4_xs.cu
   sm_75/matvec_mxfp4.cu
+  sm_75/matvec_nvfp4.cu
   sm_75/matvec_q1_0.cu
   sm_75/matvec_q2_0.cu
   sm_75/matvec_q2_K.cu
@@ -333,6 +344,7 @@ set(catena_sm_80_kernels
   sm_80/matmul_iq4_nl.cu
   sm_80/matmul_iq4_xs.cu
   sm_80/matmul_mxfp4.cu
+  sm_80/matmul_nvfp4.cu
   sm_80/matmul_q1_0.cu
   sm_80/matmul_q2_0.cu
   sm_80/matmul_q2_K.cu
@@ -357,6 +369,7 @@ set(catena_sm_80_kernels
   sm_80/matvec_iq4_nl.cu
   sm_80/matvec_iq4_xs.cu
   sm_80/matvec_mxfp4.cu
+  sm_80/matvec_nvfp4.cu
   sm_80/matvec_q1_0.cu
   sm_80/matvec_q2_0.cu
   sm_80/matvec_q2_K.cu
@@ -398,6 +411,7 @@ set(catena_sm_86_kernels
   sm_86/matmul_iq4_nl.cu
   sm_86/matmul_iq4_xs.cu
   sm_86/matmul_mxfp4.cu
+  sm_86/matmul_nvfp4.cu
   sm_86/matmul_q1_0.cu
   sm_86/matmul_q2_0.cu
   sm_86/matmul_q2_K.cu
@@ -422,6 +436,7 @@ set(catena_sm_86_kernels
   sm_86/matvec_iq4_nl.cu
   sm_86/matvec_iq4_xs.cu
   sm_86/matvec_mxfp4.cu
+  sm_86/matvec_nvfp4.cu
   sm_86/matvec_q1_0.cu
   sm_86/matvec_q2_0.cu
   sm_86/matvec_q2_K.cu
@@ -463,6 +478,7 @@ set(catena_sm_89_kernels
   sm_89/matmul_iq4_nl.cu
   sm_89/matmul_iq4_xs.cu
   sm_89/matmul_mxfp4.cu
+  sm_89/matmul_nvfp4.cu
   sm_89/matmul_q1_0.cu
   sm_89/matmul_q2_0.cu
   sm_89/matmul_q2_K.cu
@@ -487,6 +503,7 @@ set(catena_sm_89_kernels
   sm_89/matvec_iq4_nl.cu
   sm_89/matvec_iq4_xs.cu
   sm_89/matvec_mxfp4.cu
+  sm_89/matvec_nvfp4.cu
   sm_89/matvec_q1_0.cu
   sm_89/matvec_q2_0.cu
   sm_89/matvec_q2_K.cu
@@ -528,6 +545,7 @@ set(catena_sm_90_kernels
   sm_90/matmul_iq4_nl.cu
   sm_90/matmul_iq4_xs.cu
   sm_90/matmul_mxfp4.cu
+  sm_90/matmul_nvfp4.cu
   sm_90/matmul_q1_0.cu
   sm_90/matmul_q2_0.cu
   sm_90/matmul_q2_K.cu
@@ -552,6 +570,7 @@ set(catena_sm_90_kernels
   sm_90/matvec_iq4_nl.cu
   sm_90/matvec_iq4_xs.cu
   sm_90/matvec_mxfp4.cu
+  sm_90/matvec_nvfp4.cu
   sm_90/matvec_q1_0.cu
   sm_90/matvec_q2_0.cu
   sm_90/matvec_q2_K.cu

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9c5a066a92cc174a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f2a5c5c8e51b8e8e.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -28,6 +28,7 @@ namespace host_matmul_iq3_xxs_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_iq4_nl_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_iq4_xs_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_mxfp4_0 { extern const host_instance kernels[4]; }
+namespace host_matmul_nvfp4_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_q1_0_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_q2_0_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_q2_K_0 { extern const host_instance kernels[4]; }
@@ -53,6 +54,7 @@ namespace host_matvec_iq3_xxs_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_iq4_nl_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_iq4_xs_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_mxfp4_0 { extern const host_instance kernels[4]; }
+namespace host_matvec_nvfp4_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q1_0_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q2_0_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q2_K_0 { extern const host_instance kernels[4]; }
@@ -94,6 +96,8 @@ namespace host_other_matmul_iq4_nl_1 { extern const host_instance kernels[1]; }
 namespace host_other_matmul_iq4_xs_0 { extern const host_instance kernels[7]; }
 namespace host_other_matmul_mxfp4_0 { extern const host_instance kernels[8]; }
 namespace host_other_matmul_mxfp4_1 { extern const host_instance kernels[1]; }
+namespace host_other_matmul_nvfp4_0 { extern const host_instance kernels[8]; }
+namespace host_other_matmul_nvfp4_1 { extern const host_instance kernels[1]; }
 namespace host_other_matmul_q1_0_0 { extern const host_instance kernels[8]; }
 namespace host_other_matmul_q1_0_1 { extern const host_instance kernels[3]; }
 namespace host_other_matmul_q2_0_0 { extern const host_instance kernels[8]; }
@@ -123,6 +127,7 @@ namespace host_other_matvec_iq3_xxs_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_iq4_nl_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_iq4_xs_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_mxfp4_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_nvfp4_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_q1_0_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_q2_0_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_q2_K_0 { extern const host_instance kernels[6]; }
@@ -154,6 +159,7 @@ const host_family host_families[] = {
     {host_matmul_iq4_nl_0::kernels, 4},
     {host_matmul_iq4_xs_0::kernels, 4},
     {host_matmul_mxfp4_0::kernels, 4},
+    {host_matmul_nvfp4_0::kernels, 4},
     {host_matmul_q1_0_0::kernels, 4},
     {host_matmul_q2_0_0::kernels, 4},
     {host_matmul_q2_K_0::kernels, 4},
@@ -179,6 +185,7 @@ const host_family host_families[] = {
     {host_matvec_iq4_nl_0::kernels, 4},
     {host_matvec_iq4_xs_0::kernels, 4},
     {host_matvec_mxfp4_0::kernels, 4},
+    {host_matvec_nvfp4_0::kernels, 4},
     {host_matvec_q1_0_0::kernels, 4},
     {host_matvec_q2_0_0::kernels, 4},
     {host_matvec_q2_K_0::kernels, 4},
@@ -220,6 +227,8 @@ const host_family host_families[] = {
     {host_other_matmul_iq4_xs_0::kernels, 7},
     {host_other_matmul_mxfp4_0::kernels, 8},
     {host_other_matmul_mxfp4_1::kernels, 1},
+    {host_other_matmul_nvfp4_0::kernels, 8},
+    {host_other_matmul_nvfp4_1::kernels, 1},
     {host_other_matmul_q1_0_0::kernels, 8},
     {host_other_matmul_q1_0_1::kernels, 3},
     {host_other_matmul_q2_0_0::kernels, 8},
@@ -249,6 +258,7 @@ const host_family host_families[] = {
     {host_other_matvec_iq4_nl_0::kernels, 6},
     {host_other_matvec_iq4_xs_0::kernels, 6},
     {host_other_matvec_mxfp4_0::kernels, 6},
+    {host_other_matvec_nvfp4_0::kernels, 6},
     {host_other_matvec_q1_0_0::kernels, 6},
     {host_other_matvec_q2_0_0::kernels, 6},
     {host_other_matvec_q2_K_0::kernels, 6},
@@ -275,7 +285,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 259;
+    t.row_count = 267;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash fb3b06d69012c366.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 97735c4d38d1127f.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -55,6 +55,8 @@ namespace sm_100_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_100_matmul_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_100_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_100_matmul_mxfp4 { extern const void* const kernels[4]; }
+namespace sm_100_matvec_nvfp4 { extern const void* const kernels[4]; }
+namespace sm_100_matmul_nvfp4 { extern const void* const kernels[4]; }
 namespace sm_100_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_100_matmul_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_100_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -88,7 +90,7 @@ table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 259;
+    t.row_count = 267;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -126,6 +128,8 @@ table sm_100() {
         sm_100_matmul_iq4_xs::kernels,
         sm_100_matvec_mxfp4::kernels,
         sm_100_matmul_mxfp4::kernels,
+        sm_100_matvec_nvfp4::kernels,
+        sm_100_matmul_nvfp4::kernels,
         sm_100_matvec_iq2_xxs::kernels,
         sm_100_matmul_iq2_xxs::kernels,
         sm_100_matvec_iq2_xs::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash fd51bfa278396ef6.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a926a185e46b5947.
 // The table of sm_120.
 #include "catena/instances/sm_120.hpp"
 
@@ -55,6 +55,8 @@ namespace sm_120_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_120_matmul_iq4_xs { extern const void* const kernels[3]; }
 namespace sm_120_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_120_matmul_mxfp4 { extern const void* const kernels[3]; }
+namespace sm_120_matvec_nvfp4 { extern const void* const kernels[4]; }
+namespace sm_120_matmul_nvfp4 { extern const void* const kernels[3]; }
 namespace sm_120_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_120_matmul_iq2_xxs { extern const void* const kernels[3]; }
 namespace sm_120_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -88,7 +90,7 @@ table sm_120() {
     table t;
     t.target = arch_named("sm_120");
     t.rows = rows;
-    t.row_count = 237;
+    t.row_count = 244;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -126,6 +128,8 @@ table sm_120() {
         sm_120_matmul_iq4_xs::kernels,
         sm_120_matvec_mxfp4::kernels,
         sm_120_matmul_mxfp4::kernels,
+        sm_120_matvec_nvfp4::kernels,
+        sm_120_matmul_nvfp4::kernels,
         sm_120_matvec_iq2_xxs::kernels,
         sm_120_matmul_iq2_xxs::kernels,
         sm_120_matvec_iq2_xs::kernels,

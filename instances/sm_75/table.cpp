@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 88678c99c16b657b.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 10fd109cf2b7b076.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -55,6 +55,8 @@ namespace sm_75_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_75_matmul_iq4_xs { extern const void* const kernels[1]; }
 namespace sm_75_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_75_matmul_mxfp4 { extern const void* const kernels[2]; }
+namespace sm_75_matvec_nvfp4 { extern const void* const kernels[4]; }
+namespace sm_75_matmul_nvfp4 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_75_matmul_iq2_xxs { extern const void* const kernels[2]; }
 namespace sm_75_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -88,7 +90,7 @@ table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 208;
+    t.row_count = 214;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -126,6 +128,8 @@ table sm_75() {
         sm_75_matmul_iq4_xs::kernels,
         sm_75_matvec_mxfp4::kernels,
         sm_75_matmul_mxfp4::kernels,
+        sm_75_matvec_nvfp4::kernels,
+        sm_75_matmul_nvfp4::kernels,
         sm_75_matvec_iq2_xxs::kernels,
         sm_75_matmul_iq2_xxs::kernels,
         sm_75_matvec_iq2_xs::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9817fded20fab50e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash de90ee6200206769.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -55,6 +55,8 @@ namespace sm_80_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_80_matmul_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_80_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_mxfp4 { extern const void* const kernels[4]; }
+namespace sm_80_matvec_nvfp4 { extern const void* const kernels[4]; }
+namespace sm_80_matmul_nvfp4 { extern const void* const kernels[4]; }
 namespace sm_80_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_80_matmul_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_80_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -88,7 +90,7 @@ table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 258;
+    t.row_count = 266;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -126,6 +128,8 @@ table sm_80() {
         sm_80_matmul_iq4_xs::kernels,
         sm_80_matvec_mxfp4::kernels,
         sm_80_matmul_mxfp4::kernels,
+        sm_80_matvec_nvfp4::kernels,
+        sm_80_matmul_nvfp4::kernels,
         sm_80_matvec_iq2_xxs::kernels,
         sm_80_matmul_iq2_xxs::kernels,
         sm_80_matvec_iq2_xs::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4962e865cc534764.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ab0d14a3087f24ed.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
@@ -55,6 +55,8 @@ namespace sm_86_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_86_matmul_iq4_xs { extern const void* const kernels[3]; }
 namespace sm_86_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_86_matmul_mxfp4 { extern const void* const kernels[3]; }
+namespace sm_86_matvec_nvfp4 { extern const void* const kernels[4]; }
+namespace sm_86_matmul_nvfp4 { extern const void* const kernels[3]; }
 namespace sm_86_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_86_matmul_iq2_xxs { extern const void* const kernels[3]; }
 namespace sm_86_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -88,7 +90,7 @@ table sm_86() {
     table t;
     t.target = arch_named("sm_86");
     t.rows = rows;
-    t.row_count = 237;
+    t.row_count = 244;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -126,6 +128,8 @@ table sm_86() {
         sm_86_matmul_iq4_xs::kernels,
         sm_86_matvec_mxfp4::kernels,
         sm_86_matmul_mxfp4::kernels,
+        sm_86_matvec_nvfp4::kernels,
+        sm_86_matmul_nvfp4::kernels,
         sm_86_matvec_iq2_xxs::kernels,
         sm_86_matmul_iq2_xxs::kernels,
         sm_86_matvec_iq2_xs::kernels,

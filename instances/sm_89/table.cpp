@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 52c4703c7a905da6.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6e938c88f2c5ccd9.
 // The table of sm_89.
 #include "catena/instances/sm_89.hpp"
 
@@ -55,6 +55,8 @@ namespace sm_89_matvec_iq4_xs { extern const void* const kernels[4]; }
 namespace sm_89_matmul_iq4_xs { extern const void* const kernels[3]; }
 namespace sm_89_matvec_mxfp4 { extern const void* const kernels[4]; }
 namespace sm_89_matmul_mxfp4 { extern const void* const kernels[3]; }
+namespace sm_89_matvec_nvfp4 { extern const void* const kernels[4]; }
+namespace sm_89_matmul_nvfp4 { extern const void* const kernels[3]; }
 namespace sm_89_matvec_iq2_xxs { extern const void* const kernels[4]; }
 namespace sm_89_matmul_iq2_xxs { extern const void* const kernels[3]; }
 namespace sm_89_matvec_iq2_xs { extern const void* const kernels[4]; }
@@ -88,7 +90,7 @@ table sm_89() {
     table t;
     t.target = arch_named("sm_89");
     t.rows = rows;
-    t.row_count = 237;
+    t.row_count = 244;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -126,6 +128,8 @@ table sm_89() {
         sm_89_matmul_iq4_xs::kernels,
         sm_89_matvec_mxfp4::kernels,
         sm_89_matmul_mxfp4::kernels,
+        sm_89_matvec_nvfp4::kernels,
+        sm_89_matmul_nvfp4::kernels,
         sm_89_matvec_iq2_xxs::kernels,
         sm_89_matmul_iq2_xxs::kernels,
         sm_89_matvec_iq2_xs::kernels,

@@ -1,0 +1,14 @@
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4eb545ae2ac94695.
+// Host kernels: other_matmul_nvfp4_1.
+#include "catena/instances/host_instance.hpp"
+
+namespace catena::instances::host_other_matmul_nvfp4_1 {
+
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::nvfp4), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual};
+
+extern const host_instance kernels[1];
+const host_instance kernels[1] = {
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .copy = copy_method::bulk}>(),
+};
+
+}  // namespace catena::instances::host_other_matmul_nvfp4_1
