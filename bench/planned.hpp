@@ -1,0 +1,38 @@
+// Catena's side of a benchmark: copies of a cut, planned and launched one after the other.
+#pragma once
+
+#include "copies.hpp"
+
+#include "catena/runtime.hpp"
+
+#include <string>
+#include <vector>
+
+namespace catena::bench {
+
+class planned_copies {
+  public:
+    /// One plan per copy. `shared` false: every matmul is planned alone, so that it quantizes for
+    /// itself and nothing follows it in its launch: Catena's kernels in the sequence of nodes.
+    planned_copies(const std::vector<small_graph>& copies, const table& rows, bool shared = true);
+
+    std::int64_t workspace_bytes() const { return workspace_bytes_; }
+
+    /// Launches every copy.
+    status launch(void* stream, void* workspace) const;
+
+    int launches_of_one() const { return launches_; }
+    std::vector<std::string> instances() const;  ///< of one copy, in launch order
+
+    /// Ops of one copy that its plan leaves to the engine; empty: Catena computes all of it.
+    std::string left() const { return left_; }
+
+  private:
+    std::vector<plan> plans_;
+    std::int64_t workspace_bytes_ = 0;
+    int launches_ = 0;
+    std::size_t plans_of_one_ = 1;
+    std::string left_;
+};
+
+}  // namespace catena::bench

@@ -1,0 +1,108 @@
+// What the benchmarks time is the same on both sides: each case, made smaller, computed by ggml's
+// CPU backend and by Catena's kernels on the host executor, from the same bytes.
+#include "catena_test/catch.hpp"
+
+#include "chains.hpp"
+#include "ggml_peer.hpp"
+#include "planned.hpp"
+
+#include "catena/exec/host.hpp"
+#include "catena/instances/on_host.hpp"
+#include "catena/instances/sm_90.hpp"
+
+#include <cstring>
+
+using namespace catena;
+using namespace catena::bench;
+
+namespace {
+
+constexpr std::int64_t arena_bytes = std::int64_t{1} << 28;
+
+/// The values of every node that leaves the cut, of the copies' shared results.
+std::vector<std::vector<float>> results(const small_graph& g) {
+    std::vector<std::vector<float>> out;
+    for (const std::int32_t node : g.nodes) {
+        const tensor& t = g.tensors[static_cast<std::size_t>(node)];
+        if (!leaves_the_cut(g, node) || launches_nothing(t.kind)) continue;
+        const auto* values = static_cast<const float*>(t.data);
+        out.emplace_back(values, values + elements(t));
+    }
+    return out;
+}
+
+void poison(const small_graph& g) {
+    for (const std::int32_t node : g.nodes) {
+        const tensor& t = g.tensors[static_cast<std::size_t>(node)];
+        if (t.view_src == no_tensor)
+            std::memset(t.data, 0xff, static_cast<std::size_t>(extent_bytes(t)));
+    }
+}
+
+double nmse(const std::vector<float>& expected, const std::vector<float>& found) {
+    double error = 0, power = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const double e = static_cast<double>(expected[i]), f = static_cast<double>(found[i]);
+        error += (f - e) * (f - e);
+        power += e * e;
+    }
+    return error / power;
+}
+
+/// Launches on the host executor; what failed, or nothing.
+std::string run_on_host(const planned_copies& planned, const small_graph& g, const memory& arena) {
+    exec::host_device device{7};
+    const std::int64_t values = bytes_of_copies(g, 0), all = bytes_of_copies(g, 2);
+    device.add("values", arena.base, static_cast<std::size_t>(values), exec::memory::initialised);
+    device.add("weights", arena.base + values, static_cast<std::size_t>(all - values),
+               exec::memory::constant);
+    auto* workspace = device.allocate<std::byte>(
+        "workspace", static_cast<std::size_t>(planned.workspace_bytes()) + 256,
+        exec::memory::uninitialised);
+    const status done = planned.launch(&device, workspace);
+    return done.ok()                   ? ""
+           : device.findings().empty() ? done.message
+                                       : device.findings().back().message;
+}
+
+}  // namespace
+
+TEST_CASE("ggml and Catena compute the same from the bytes of a benchmark's case") {
+    const table described = instances::sm_90();
+    const table rows = instances::on_host(described);
+    ggml_device ggml(GGML_BACKEND_DEVICE_TYPE_CPU, arena_bytes);
+    struct run {
+        const char* model;
+        int tokens;
+    };
+    const run now =
+        GENERATE(run{"llama-3.1-8b-q8_0", 1}, run{"qwen3-8b-q4km", 4}, run{"qwen3-30b-a3b-q4km", 2},
+                 run{"qwen3-30b-a3b-q4km", 12}, run{"gpt-oss-20b-mxfp4", 1},
+                 run{"gemma-3-4b-q4km", 3}, run{"phi-4-q4km", 1}, run{"olmo2-7b-q4km", 1});
+    const model m = model::read(CATENA_TEST_DATA "/graphs", now.model);
+    std::vector<chain_case> cases = chains_of(m, described);
+    for (const char* timed_whole : {"llama-3.1-8b-q8_0", "qwen3-8b-q4km", "qwen3-30b-a3b-q4km"})
+        if (now.model == std::string(timed_whole)) cases.push_back(layer_of(m, described).what);
+    for (const chain_case& c : cases) {
+        CAPTURE(now.model, now.tokens, c.name);
+        const small_graph g = shrunk(cut(m, c.nodes, now.tokens));
+        REQUIRE(bytes_of_copies(g, 2) <= arena_bytes);
+        const std::vector<small_graph> copies = place_copies(g, 2, ggml.arena());
+
+        poison(copies[0]);
+        ggml_copies peer(ggml, copies);
+        peer.compute();
+        peer.synchronize();
+        const auto expected = results(copies[0]);
+
+        poison(copies[0]);
+        const planned_copies planned(copies, rows);
+        REQUIRE(planned.left() == "");
+        REQUIRE(run_on_host(planned, g, ggml.arena()) == "");
+        const auto found = results(copies[0]);
+        REQUIRE(!found.empty());
+        // What ggml and Catena quantize differently adds up from matmul to matmul.
+        for (std::size_t i = 0; i < found.size(); ++i)
+            CHECK(nmse(expected[i], found[i]) <= 5e-4 * c.values);
+    }
+}
