@@ -1,9 +1,11 @@
-// The launches of the first table: every row of an instance set, on the shapes of decode steps.
+// The launches of single instances: every row of a set, on the shapes of decode steps.
 #pragma once
 
 #include "measure.hpp"
 
 #include "catena/pick/row.hpp"
+
+#include <vector>
 
 namespace catena::bench {
 

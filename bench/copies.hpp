@@ -16,6 +16,7 @@ struct memory {
     std::byte* base = nullptr;  ///< aligned to 256 bytes
     std::int64_t bytes = 0;
     std::function<void(std::byte* to, std::span<const std::byte>)> write;
+    std::function<void(const std::byte* from, std::span<std::byte>)> read;
 };
 
 /// Room for so many copies, and no byte more.

@@ -28,6 +28,19 @@ const char* kind_of(enum ggml_backend_dev_type type) {
     return type == GGML_BACKEND_DEVICE_TYPE_GPU ? "GPU" : "CPU";
 }
 
+/// A tensor that stands for bytes of a buffer, to carry them there and back.
+ggml_tensor bytes_at(ggml_backend_buffer_t buffer, std::byte* at, std::size_t bytes) {
+    ggml_tensor t = {};
+    t.type = GGML_TYPE_I8;
+    t.ne[0] = static_cast<std::int64_t>(bytes);
+    t.ne[1] = t.ne[2] = t.ne[3] = 1;
+    t.nb[0] = 1;
+    t.nb[1] = t.nb[2] = t.nb[3] = bytes;
+    t.buffer = buffer;
+    t.data = at;
+    return t;
+}
+
 }  // namespace
 
 ggml_device::ggml_device(enum ggml_backend_dev_type type, std::int64_t bytes) {
@@ -45,17 +58,13 @@ ggml_device::ggml_device(enum ggml_backend_dev_type type, std::int64_t bytes) {
                                  " bytes of memory for a buffer");
     arena_.base = static_cast<std::byte*>(ggml_backend_buffer_get_base(buffer_.get()));
     arena_.bytes = bytes;
-    // A byte tensor carries bytes to any address of the buffer.
     arena_.write = [buffer = buffer_.get()](std::byte* to, std::span<const std::byte> from) {
-        ggml_tensor t = {};
-        t.type = GGML_TYPE_I8;
-        t.ne[0] = static_cast<std::int64_t>(from.size());
-        t.ne[1] = t.ne[2] = t.ne[3] = 1;
-        t.nb[0] = 1;
-        t.nb[1] = t.nb[2] = t.nb[3] = from.size();
-        t.buffer = buffer;
-        t.data = to;
-        ggml_backend_tensor_set(&t, from.data(), 0, from.size());
+        const ggml_tensor t = bytes_at(buffer, to, from.size());
+        ggml_backend_tensor_set(const_cast<ggml_tensor*>(&t), from.data(), 0, from.size());
+    };
+    arena_.read = [buffer = buffer_.get()](const std::byte* from, std::span<std::byte> to) {
+        const ggml_tensor t = bytes_at(buffer, const_cast<std::byte*>(from), to.size());
+        ggml_backend_tensor_get(&t, to.data(), 0, to.size());
     };
 }
 

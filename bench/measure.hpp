@@ -1,6 +1,5 @@
 // Timing of short kernels: a CUDA graph of many launches whose inputs rotate beyond the L2 cache,
-// replayed behind a backlog so that launch gaps do not show. Cases are measured in turns, so that
-// clocks and heat fall on all alike.
+// replayed behind a backlog so that launch gaps do not show.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +11,6 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace catena::bench {
 
@@ -48,11 +46,6 @@ struct timed {
     std::function<void(cudaStream_t, int)> launch;
 };
 
-struct timing {
-    double median_us = 0;
-    double spread = 0;  ///< half the distance of the quartiles, relative to the median
-};
-
 /// Input sets of `bytes` each that together are well beyond an L2 cache of `l2_bytes`.
 inline int rotation(double bytes, double l2_bytes) {
     return static_cast<int>(std::clamp(4 * l2_bytes / std::max(bytes, 1.0), 2.0, 4096.0));
@@ -81,46 +74,6 @@ inline double replay_us(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t f
     float ms = 0;
     check(cudaEventElapsedTime(&ms, from, to), "elapsed time");
     return 1e3 * static_cast<double>(ms);
-}
-
-namespace detail {
-
-inline timing summary(std::vector<double> us) {
-    std::sort(us.begin(), us.end());
-    const auto at = [&](double share) {
-        return us[static_cast<std::size_t>(share * double(us.size() - 1))];
-    };
-    return {at(0.5), (at(0.75) - at(0.25)) / 2 / at(0.5)};
-}
-
-}  // namespace detail
-
-/// Times every case in `rounds` turns; entry i is what one launch of cases[i] takes.
-inline std::vector<timing> measure(const std::vector<timed>& cases, int rounds) {
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
-    cudaEvent_t from = nullptr, to = nullptr;
-    check(cudaEventCreate(&from), "create an event");
-    check(cudaEventCreate(&to), "create an event");
-
-    std::vector<int> launches;
-    std::vector<cudaGraphExec_t> graphs;
-    for (const timed& c : cases) {
-        launches.push_back(std::max(64, c.sets));
-        graphs.push_back(capture(c, launches.back(), stream));
-    }
-    std::vector<std::vector<double>> samples(cases.size());
-    for (int round = 0; round < rounds; ++round)
-        for (std::size_t i = 0; i < cases.size(); ++i)
-            samples[i].push_back(replay_us(graphs[i], stream, from, to) / launches[i]);
-
-    std::vector<timing> result;
-    for (auto& of_case : samples) result.push_back(detail::summary(std::move(of_case)));
-    for (cudaGraphExec_t g : graphs) check(cudaGraphExecDestroy(g), "destroy a graph");
-    check(cudaEventDestroy(from), "destroy an event");
-    check(cudaEventDestroy(to), "destroy an event");
-    check(cudaStreamDestroy(stream), "destroy a stream");
-    return result;
 }
 
 }  // namespace catena::bench

@@ -4,6 +4,8 @@
 
 #include "measure.hpp"
 
+#include <vector>
+
 namespace catena::bench {
 
 /// `empty`, `read` and `copy` (bytes read plus written), in this order. `arena` is what they move.

@@ -116,12 +116,14 @@ TEST_CASE("Copies have weights of their own, four caches of them, and share the 
     CHECK(copies_for(g, cache, bytes_of_copies(g, 1)) == 0);
 
     std::vector<std::byte> room(static_cast<std::size_t>(bytes_of_copies(g, 2)));
-    memory where{room.data(), static_cast<std::int64_t>(room.size()),
+    memory where{room.data(),
+                 static_cast<std::int64_t>(room.size()),
                  [&](std::byte* to, std::span<const std::byte> from) {
                      REQUIRE(to >= room.data());
                      REQUIRE(to + from.size() <= room.data() + room.size());
                      std::copy(from.begin(), from.end(), to);
-                 }};
+                 },
+                 {}};
     const std::vector<small_graph> placed = place_copies(g, 2, where);
     for (std::size_t i = 0; i < g.tensors.size(); ++i) {
         REQUIRE(placed[0].tensors[i].data != nullptr);

@@ -5,12 +5,11 @@
 #include "chains.hpp"
 #include "ggml_peer.hpp"
 #include "planned.hpp"
+#include "results.hpp"
 
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
-
-#include <cstring>
 
 using namespace catena;
 using namespace catena::bench;
@@ -18,36 +17,6 @@ using namespace catena::bench;
 namespace {
 
 constexpr std::int64_t arena_bytes = std::int64_t{1} << 28;
-
-/// The values of every node that leaves the cut, of the copies' shared results.
-std::vector<std::vector<float>> results(const small_graph& g) {
-    std::vector<std::vector<float>> out;
-    for (const std::int32_t node : g.nodes) {
-        const tensor& t = g.tensors[static_cast<std::size_t>(node)];
-        if (!leaves_the_cut(g, node) || launches_nothing(t.kind)) continue;
-        const auto* values = static_cast<const float*>(t.data);
-        out.emplace_back(values, values + elements(t));
-    }
-    return out;
-}
-
-void poison(const small_graph& g) {
-    for (const std::int32_t node : g.nodes) {
-        const tensor& t = g.tensors[static_cast<std::size_t>(node)];
-        if (t.view_src == no_tensor)
-            std::memset(t.data, 0xff, static_cast<std::size_t>(extent_bytes(t)));
-    }
-}
-
-double nmse(const std::vector<float>& expected, const std::vector<float>& found) {
-    double error = 0, power = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-        const double e = static_cast<double>(expected[i]), f = static_cast<double>(found[i]);
-        error += (f - e) * (f - e);
-        power += e * e;
-    }
-    return error / power;
-}
 
 /// Launches on the host executor; what failed, or nothing.
 std::string run_on_host(const planned_copies& planned, const small_graph& g, const memory& arena) {
@@ -89,17 +58,17 @@ TEST_CASE("ggml and Catena compute the same from the bytes of a benchmark's case
         REQUIRE(bytes_of_copies(g, 2) <= arena_bytes);
         const std::vector<small_graph> copies = place_copies(g, 2, ggml.arena());
 
-        poison(copies[0]);
+        poison_results(copies[0], ggml.arena());
         ggml_copies peer(ggml, copies);
         peer.compute();
         peer.synchronize();
-        const auto expected = results(copies[0]);
+        const auto expected = read_results(copies[0], ggml.arena());
 
-        poison(copies[0]);
+        poison_results(copies[0], ggml.arena());
         const planned_copies planned(copies, rows);
         REQUIRE(planned.left() == "");
         REQUIRE(run_on_host(planned, g, ggml.arena()) == "");
-        const auto found = results(copies[0]);
+        const auto found = read_results(copies[0], ggml.arena());
         REQUIRE(!found.empty());
         // What ggml and Catena quantize differently adds up from matmul to matmul.
         for (std::size_t i = 0; i < found.size(); ++i)

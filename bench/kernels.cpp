@@ -1,0 +1,162 @@
+// bench_kernels: every instance, the chains and whole layers of real models, against the floor and
+// the peers, all in one run. It goes on with the record that it is given.
+#include "gpu_bench.hpp"
+
+#include "catena/instances/for_device.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+namespace {
+
+using namespace catena;
+using namespace catena::bench;
+
+struct asked_for {
+    std::string out, graphs = CATENA_BENCH_GRAPHS;
+    std::vector<std::string> what = {"instances", "layers", "chains"}, models;
+    std::vector<int> columns = {1, 2, 4, 8, 64, 512, 2048};
+    double minutes = 0;
+    gpu_options gpu;
+};
+
+const std::vector<std::string> layer_models = {"llama-3.1-8b-q8_0", "qwen3-8b-q4km",
+                                               "qwen3-30b-a3b-q4km"};
+
+/// NAME of every NAME.tg1.json.gz.
+std::vector<std::string> models_in(const std::string& folder) {
+    std::set<std::string> names;
+    const std::string end = ".tg1.json.gz";
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const std::string file = entry.path().filename();
+        if (file.size() > end.size() && file.substr(file.size() - end.size()) == end)
+            names.insert(file.substr(0, file.size() - end.size()));
+    }
+    return {names.begin(), names.end()};
+}
+
+class run {
+  public:
+    run(const asked_for& asked, const table& rows)
+        : asked_(asked), rows_(rows), gpu_(rows, asked.gpu), record_(asked.out, gpu_.where()) {
+        for (const auto& [peer, remedy] : gpu_.missing_peers()) {
+            record_.miss(peer, remedy);
+            std::printf("no %s: %s\n", peer.c_str(), remedy.c_str());
+        }
+        std::printf("%s\n", header_of_lines().c_str());
+    }
+
+    /// False: the time was up before all was measured.
+    bool all() {
+        for (const std::string& what : asked_.what)
+            if (!(what == "instances" ? instances() : what == "layers" ? layers() : chains()))
+                return false;
+        return true;
+    }
+
+    int wrong() const { return wrong_; }
+
+  private:
+    const asked_for& asked_;
+    const table& rows_;
+    gpu_bench gpu_;
+    record record_;
+    int wrong_ = 0;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+
+    bool time_is_up() const {
+        const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin_;
+        return asked_.minutes > 0 && gone.count() > 60 * asked_.minutes;
+    }
+
+    void add(const measured_case& c) {
+        record_.add(c);
+        wrong_ += c.wrong;
+        std::printf("%s\n", line_of(c).c_str());
+        std::fflush(stdout);
+    }
+
+    bool instances() {
+        if (record_.has_any("instance")) return true;
+        for (const measured_case& c : gpu_.time_instances()) add(c);
+        return true;
+    }
+
+    bool cases(const std::string& kind, const model& m, const chain_case& c,
+               const std::string& excluded) {
+        for (const int columns : asked_.columns) {
+            if (record_.has(kind, c.model, c.name, columns)) continue;
+            if (time_is_up()) return false;
+            measured_case timed = gpu_.time(kind, m, c, columns);
+            timed.excluded = excluded;
+            add(timed);
+        }
+        return true;
+    }
+
+    bool layers() {
+        for (const std::string& name : layer_models) {
+            const model m = model::read(asked_.graphs, name);
+            const layer_case l = layer_of(m, rows_);
+            if (!cases("layer", m, l.what, l.excluded)) return false;
+        }
+        return true;
+    }
+
+    bool chains() {
+        for (const std::string& name :
+             asked_.models.empty() ? models_in(asked_.graphs) : asked_.models) {
+            const model m = model::read(asked_.graphs, name);
+            for (const chain_case& c : chains_of(m, rows_))
+                if (!cases("chain", m, c, "")) return false;
+        }
+        return true;
+    }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Times every instance, and the chains and layers of real models, against the machine's "
+        "floor "
+        "and the peers that are there. Exit code 2: the time was up, and the same command goes "
+        "on.");
+    asked_for asked;
+    std::int64_t gigabytes = 24;
+    app.add_option("--out", asked.out, "The record, a JSON file; one that is there is gone on with")
+        ->required();
+    app.add_option("--what", asked.what, "Of instances, layers, chains (default: all)")
+        ->check(CLI::IsMember({"instances", "layers", "chains"}));
+    app.add_option("--models", asked.models,
+                   "Names of graphs, such as qwen3-8b-q4km (default: all)");
+    app.add_option("--columns", asked.columns, "Tokens of the graphs")->check(CLI::PositiveNumber);
+    app.add_option("--graphs", asked.graphs, "The folder of the graphs")
+        ->check(CLI::ExistingDirectory);
+    app.add_option("--minutes", asked.minutes, "Begin nothing new after so long");
+    app.add_option("--rounds", asked.gpu.rounds, "Samples of each time")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--memory", gigabytes, "GiB of device memory to use at most")
+        ->check(CLI::PositiveNumber);
+    CLI11_PARSE(app, argc, argv);
+    asked.gpu.bytes = gigabytes << 30;
+
+    try {
+        const table rows = instances::for_device(0);
+        if (!rows.state.ok()) throw std::runtime_error(rows.state.message);
+        run now(asked, rows);
+        const bool finished = now.all();
+        if (now.wrong() > 0)
+            throw std::runtime_error(std::to_string(now.wrong()) +
+                                     " cases computed something else than ggml");
+        if (!finished) std::printf("the time is up: the same command goes on\n");
+        return finished ? 0 : 2;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "bench_kernels: %s\n", e.what());
+        return 1;
+    }
+}
