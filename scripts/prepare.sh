@@ -43,7 +43,7 @@ install_ggml() {
         "llama-cpp-python==$llama_cpp_python"
     tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work" --strip-components=3 --wildcards '*/vendor/llama.cpp/ggml'
     { cmake -G Ninja -S cmake/ggml -B "$work/build" -DGGML_SOURCE="$PWD/$work/ggml" -DCMAKE_BUILD_TYPE=Release \
-          -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib &&
+          -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}" &&
       cmake --build "$work/build" -j "$(nproc)" --target install; } > "$work/log" || { tail -n 40 "$work/log"; return 1; }
     echo "$llama_cpp_python" > "$prefix/installed"
     rm -rf "$work"

@@ -4,8 +4,11 @@
 #include "contest.hpp"
 #include "record.hpp"
 
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
 using namespace catena;
@@ -21,7 +24,8 @@ struct scratch {
     std::string file() const { return at / "record.json"; }
 };
 
-const measured_on here = {"simulated GPU", "1.2", "13.0", "2026-01-01", "simulated", "", 1980, 2619};
+const measured_on here = {"simulated GPU", "1.2", "13.0", "2026-01-01",
+                          "simulated",     "",    1980,   2619};
 
 measured_case some_case() {
     measured_case c;
@@ -97,4 +101,29 @@ TEST_CASE("A contender that is missing is named with the reason") {
     measured_case c = some_case();
     c.missing["cublasLt"] = "experts are not its kind of product";
     CHECK(line_of(c).find("cublasLt: experts are not") != std::string::npos);
+}
+
+TEST_CASE("The sample of compare and page has the fields that a record has") {
+    const scratch s;
+    measured_case full = some_case();
+    full.nmse = 1e-5;
+    record(s.file(), here).add(full);
+    const auto parsed = [](const std::string& path) {
+        return nlohmann::json::parse(std::ifstream(path));
+    };
+    const auto fields = [](const nlohmann::json& j) {
+        std::set<std::string> names;
+        for (const auto& [name, value] : j.items()) names.insert(name);
+        return names;
+    };
+    const nlohmann::json written = parsed(s.file());
+    nlohmann::json sample = parsed(CATENA_TEST_DATA "/bench/simulated.json");
+    REQUIRE(sample["simulated"] == true);
+    sample.erase("simulated");
+    CHECK(fields(sample) == fields(written));
+    CHECK(sample["format"] == written["format"]);
+    CHECK(fields(sample["provenance"]) == fields(written["provenance"]));
+    for (const auto& c : sample["cases"])
+        if (c["kind"] == "chain" && c["times"].contains("catena"))
+            CHECK(fields(c) == fields(written["cases"][0]));
 }

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""page.py RECORD... OUT: what bench_kernels recorded, as one page that needs nothing else (OUT/index.html), and its
+plots as files (OUT/*.svg). The first record counts; of the others the peers that it lacks are shown, too."""
+import html
+import os
+import sys
+
+sys.dont_write_bytecode = True
+from records import OURS, Record, fail, geometric_mean, key, label, ratios, share_of_attainable
+
+try:
+    import plots
+except ImportError as error:
+    fail(f"page.py needs matplotlib ({error}): python3 -m pip install matplotlib")
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8886; --weak: #8888; --good: #2a7; --bad: #c43; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 74rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
+table { border-collapse: collapse; width: 100%; font-size: 13px; } .wide { overflow-x: auto; }
+th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 18rem; }
+thead th { position: sticky; top: 0; background: Canvas; } tbody tr:hover { background: #8881; }
+dl { display: grid; grid-template-columns: max-content auto; gap: .1rem 1rem; } dt { color: GrayText; } dd { margin: 0; }
+details { margin: .6rem 0; } summary { cursor: pointer; }
+figure { margin: 1rem 0; background: #fff; border-radius: 6px; } figure svg { width: 100%; height: auto; display: block; }
+.simulated { background: var(--bad); color: #fff; padding: .6rem 1rem; border-radius: 6px; font-weight: 600; }
+.lost { color: var(--bad); } .won { color: var(--good); } .why { color: GrayText; white-space: normal; text-align: left; }
+"""
+
+
+def merged(records):
+    """The first record's cases, with the ratios to peers that only another record has."""
+    cases = [dict(case, ratios=ratios(case)) for case in records[0].cases]
+    by_key = {key(case): case for case in cases}
+    for other in records[1:]:
+        if other.provenance["gpu"] != records[0].provenance["gpu"]:
+            fail(f"{other.path} is of another GPU than {records[0].path}")
+        for case in other.cases:
+            if key(case) in by_key:
+                known = by_key[key(case)]["ratios"]
+                known.update({p: r for p, r in ratios(case).items() if p not in known})
+    return cases
+
+
+def ratio_cell(value):
+    return "<td></td>" if value is None else f'<td class="{"lost" if value < 1 else "won"}">{value:.2f}x</td>'
+
+
+def table(cases, peers):
+    head = ["case", "us", "spread", "attainable us", "of attainable", "launches", *peers]
+    rows = []
+    for case in cases:
+        ours = case["times"].get(OURS)
+        cells = [f"<td>{html.escape(label(case))}</td>"]
+        if ours:
+            cells += [f"<td>{ours['median_us']:.2f}</td><td>{100 * ours['spread']:.1f} %</td>"
+                      f"<td>{case['attainable_us']:.2f}</td><td>{100 * share_of_attainable(case):.0f} %</td>"
+                      f"<td>{case['launches']}</td>"]
+            cells += [ratio_cell(case["ratios"].get(peer)) for peer in peers]
+        else:
+            why = case["missing"].get(OURS, "no time")
+            cells += [f'<td class="why" colspan="{5 + len(peers)}">{html.escape(why)}</td>']
+        rows.append("<tr>" + "".join(cells) + "</tr>")
+    return ('<div class="wide"><table><thead><tr>' + "".join(f"<th>{html.escape(h)}</th>" for h in head) +
+            "</tr></thead><tbody>" + "\n".join(rows) + "</tbody></table></div>")
+
+
+def means(cases, peers):
+    """Geometric means of the ratios over chains, by columns."""
+    columns = sorted({c["columns"] for c in cases if c["kind"] == "chain"})
+    rows = []
+    for n in columns:
+        chains = [c for c in cases if c["kind"] == "chain" and c["columns"] == n]
+        shares = [share_of_attainable(c) for c in chains if share_of_attainable(c)]
+        cells = f"<td>{n}</td><td>{len(shares)}</td><td>" + (f"{100 * geometric_mean(shares):.0f} %" if shares else "") + "</td>"
+        for peer in peers:
+            known = [c["ratios"][peer] for c in chains if peer in c["ratios"]]
+            cells += ratio_cell(geometric_mean(known))
+        rows.append(f"<tr>{cells}</tr>")
+    head = ["columns", "chains", "of attainable", *peers]
+    return ("<table><thead><tr>" + "".join(f"<th>{html.escape(h)}</th>" for h in head) + "</tr></thead><tbody>" +
+            "".join(rows) + "</tbody></table>")
+
+
+def provenance(record):
+    rows = [("record", os.path.basename(record.path)), *record.provenance.items()]
+    clocks = record.provenance["clocks_mhz"]
+    text = {"clocks_mhz": f"SM {clocks['sm']} MHz, memory {clocks['memory']} MHz when the run began"}
+    return "<dl>" + "".join(f"<dt>{html.escape(k.replace('_mhz', ''))}</dt><dd>{html.escape(text.get(k, str(v) or 'none'))}</dd>"
+                            for k, v in rows) + "</dl>"
+
+
+def missing(records):
+    out = {}
+    for record in records:
+        out.update(record.missing)
+        for case in record.cases:
+            for who, why in case["missing"].items():
+                if who != OURS:
+                    out.setdefault(f"{who}, {label(case)}", why)
+    if not out:
+        return ""
+    items = "".join(f"<li><b>{html.escape(who)}</b>: {html.escape(why)}</li>" for who, why in sorted(out.items()))
+    return f"<h2>Peers that were not there</h2><ul>{items}</ul>"
+
+
+def main(paths, out):
+    records = [Record(path) for path in paths]
+    cases = merged(records)
+    peers = sorted({peer for case in cases for peer in case["ratios"]})
+    simulated = any(record.simulated for record in records)
+    drawings = plots.draw(cases, simulated)
+    os.makedirs(out, exist_ok=True)
+    parts = ["<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+             f"<title>Catena, measured</title><style>{STYLE}</style><h1>Catena beside the floor and its peers</h1>"]
+    if simulated:
+        parts.append("<p class=simulated>Simulated test data: no GPU ever took these times.</p>")
+    parts += [provenance(record) for record in records]
+    parts.append("<p>Attainable is an empty graph node for each launch that the case is allowed, and its bytes at the read "
+                 "bandwidth that was measured in the same turns. A ratio says how many times as long the peer takes.</p>")
+    if any(c["kind"] == "chain" for c in cases):
+        parts += ["<h2>Chains, geometric means</h2>", means(cases, peers)]
+    for name, title, svg in drawings:
+        with open(os.path.join(out, name + ".svg"), "w", encoding="utf-8") as file:
+            file.write(svg)
+        figure = f"<figure>{svg[svg.index('<svg'):]}</figure>"
+        if name == "roofline" or name.endswith("columns1"):
+            parts.append(f"<h2>{html.escape(title)}</h2>{figure}")
+        else:
+            parts.append(f"<details><summary>{html.escape(title)}</summary>{figure}</details>")
+    for kind, title in (("layer", "Layers"), ("chain", "Chains"), ("instance", "Instances")):
+        of_kind = [c for c in cases if c["kind"] == kind]
+        if not of_kind:
+            continue
+        parts.append(f"<h2>{title}</h2>")
+        if kind == "layer":
+            said = {c["model"]: c["excluded"] for c in of_kind if c.get("excluded")}
+            parts += [f"<p>{html.escape(m)}, in no side's time: {html.escape(ops)}.</p>" for m, ops in said.items()]
+        parts.append(table(of_kind, [p for p in peers if any(p in c["ratios"] for c in of_kind)]))
+    parts.append(missing(records))
+    page = os.path.join(out, "index.html")
+    with open(page, "w", encoding="utf-8") as file:
+        file.write("\n".join(parts))
+    print(page)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        fail(__doc__)
+    main(sys.argv[1:-1], sys.argv[-1])

@@ -1,0 +1,128 @@
+"""compare and page on simulated test data (tests/data/bench): no number in it was ever measured."""
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SAMPLE = os.path.join(ROOT, "tests", "data", "bench", "simulated.json")
+
+
+def run(script, *arguments):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", script), *arguments], text=True,
+                          capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Records(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        with open(SAMPLE, encoding="utf-8") as file:
+            self.sample = json.load(file)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def changed(self, change):
+        """The sample, changed, as a file."""
+        record = copy.deepcopy(self.sample)
+        change(record)
+        path = os.path.join(self.folder.name, "changed.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(record, file)
+        return path
+
+    def first_chain(self, record):
+        return next(c for c in record["cases"] if c["kind"] == "chain")
+
+    def scaled(self, factor):
+        def change(record):
+            self.first_chain(record)["times"]["catena"]["median_us"] *= factor
+        return self.changed(change)
+
+    def test_nothing_changed(self):
+        code, out, _ = run("compare.py", SAMPLE, SAMPLE)
+        self.assertEqual(code, 0)
+        self.assertIn("slower: 0", out)
+
+    def test_slower_beyond_the_spread_is_an_error_and_named(self):
+        code, out, _ = run("compare.py", SAMPLE, self.scaled(1.05))
+        self.assertEqual(code, 1)
+        self.assertIn("slower: 1", out)
+        self.assertIn("Qwen3-8B attention input q4_K 4096x4096,1024x4096 q6_K 1024x4096, columns 1", out)
+        self.assertIn("+5.0 %", out)
+
+    def test_faster_is_no_error(self):
+        code, out, _ = run("compare.py", SAMPLE, self.scaled(0.9))
+        self.assertEqual(code, 0)
+        self.assertIn("faster: 1", out)
+
+    def test_within_the_spread_is_the_same(self):
+        code, out, _ = run("compare.py", SAMPLE, self.scaled(1.009))
+        self.assertEqual(code, 0)
+        self.assertIn("slower: 0", out)
+
+    def test_a_case_that_lost_its_time_is_slower(self):
+        def change(record):
+            del self.first_chain(record)["times"]["catena"]
+        code, out, _ = run("compare.py", SAMPLE, self.changed(change))
+        self.assertEqual(code, 1)
+        self.assertIn("has no time any more", out)
+
+    def test_another_gpu_cannot_be_compared(self):
+        def change(record):
+            record["provenance"]["gpu"] = "another"
+        code, _, error = run("compare.py", SAMPLE, self.changed(change))
+        self.assertEqual(code, 2)
+        self.assertIn("differ in gpu", error)
+
+    def test_what_is_no_record_is_refused(self):
+        def change(record):
+            del record["format"]
+        code, _, error = run("compare.py", SAMPLE, self.changed(change))
+        self.assertEqual(code, 2)
+        self.assertIn("not a record of bench_kernels", error)
+
+    def page(self, *records):
+        code, _, error = run("page.py", *records, self.folder.name)
+        if "needs matplotlib" in error:
+            self.skipTest(error)
+        self.assertEqual((code, error), (0, ""))
+        with open(os.path.join(self.folder.name, "index.html"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_page_says_that_its_data_are_simulated(self):
+        self.assertIn("Simulated test data", self.page(SAMPLE))
+
+        def change(record):
+            del record["simulated"]
+        self.assertNotIn("Simulated test data", self.page(self.changed(change)))
+
+    def test_the_page_needs_nothing_else(self):
+        page = self.page(SAMPLE)
+        self.assertEqual(re.findall(r"(?:<script|<link|<img|src=|url\(http)[^>]*", page), [])
+        self.assertGreaterEqual(page.count("<svg"), 4)
+
+    def test_the_page_shows_losses_left_overs_and_missing_peers(self):
+        page = self.page(SAMPLE)
+        self.assertIn('class="lost">0.96x', page)
+        self.assertIn("leaves to the engine: ADD", page)
+        self.assertIn("install the toolkit&#x27;s libcublas-dev", page)
+        self.assertIn("in no side&#x27;s time: FLASH_ATTN_EXT", page.replace("'", "&#x27;"))
+
+    def test_peers_of_a_second_record_stand_beside(self):
+        def change(record):
+            for case in record["cases"]:
+                if "ggml-cuda" in case["times"]:
+                    case["times"]["ggml-cuda, GRAPH_OPT"] = case["times"].pop("ggml-cuda")
+        page = self.page(SAMPLE, self.changed(change))
+        self.assertIn("<th>ggml-cuda, GRAPH_OPT</th>", page)
+        self.assertIn("<th>ggml-cuda</th>", page)
+
+
+if __name__ == "__main__":
+    unittest.main()
