@@ -143,6 +143,19 @@ double least_bytes(const small_graph& g) {
     return bytes;
 }
 
+products products_of(const small_graph& g) {
+    products out;
+    for (const std::int32_t node : g.nodes) {
+        const tensor& t = g.tensors[static_cast<std::size_t>(node)];
+        if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) continue;
+        const tensor& weight = g.tensors[static_cast<std::size_t>(t.src[0])];
+        const bool plain = t.kind == op::mul_mat && weight.ne[2] == 1 && weight.ne[3] == 1;
+        out.others = out.others || !plain;
+        if (plain) out.all.push_back({weight.ne[1], weight.ne[0], elements(t) / t.ne[0]});
+    }
+    return out;
+}
+
 small_graph shrunk(small_graph g) {
     for (std::size_t i = 0; i < g.tensors.size(); ++i) {
         tensor& t = g.tensors[i];

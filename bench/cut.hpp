@@ -47,6 +47,17 @@ bool leaves_the_cut(const small_graph& g, std::int32_t tensor);
 /// every value that leaves the cut written once.
 double least_bytes(const small_graph& g);
 
+/// The matrix products of a cut, as any library knows them: [rows, k] times [k, columns].
+struct product {
+    std::int64_t rows = 0, k = 0, columns = 0;
+    bool operator==(const product&) const = default;
+};
+struct products {
+    std::vector<product> all;
+    bool others = false;  ///< it has products with experts or batches, which are not listed
+};
+products products_of(const small_graph& g);
+
 /// The cut with its large dimensions divided by about eight, for computers without a GPU: equal
 /// sizes stay equal. Throws std::runtime_error for a cut with views whose shape this would break.
 small_graph shrunk(small_graph g);

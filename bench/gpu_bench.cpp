@@ -11,6 +11,9 @@
 #if defined(CATENA_BENCH_GGML)
 #include "ggml_peer.hpp"
 #endif
+#if defined(CATENA_BENCH_CUBLASLT)
+#include "cublaslt.hpp"
+#endif
 
 #include <chrono>
 #include <stdexcept>
@@ -25,6 +28,7 @@ constexpr const char* method =
     "host's clock, "
     "as the difference of two runs of replays";
 constexpr std::size_t yardstick_bytes = std::size_t{1} << 29;
+constexpr std::size_t ring_bytes = std::size_t{1} << 31;
 
 void require(const status& s, const std::string& of) {
     if (!s.ok()) throw std::runtime_error(of + ": " + s.message);
@@ -91,6 +95,7 @@ struct gpu_bench::state {
     memory arena;
     std::unique_ptr<buffer> own;  ///< the arena, where ggml has not made it
     std::unique_ptr<buffer> moved;
+    std::unique_ptr<buffer> ring;  ///< cuBLASLt's operands
     std::unique_ptr<replay> empty, read;
     double read_bytes = 0;
     std::map<std::string, std::string> missing;
@@ -134,6 +139,12 @@ gpu_bench::gpu_bench(const table& rows, const gpu_options& asked) : s_(std::make
                 check(cudaMemcpy(to.data(), from, to.size(), cudaMemcpyDeviceToHost), "read");
             }};
     }
+#if defined(CATENA_BENCH_CUBLASLT)
+    s.ring = std::make_unique<buffer>(ring_bytes);
+    bench::fill(*s.ring, 2);
+#else
+    s.missing["cuBLASLt"] = "this build found no cuBLASLt: install the toolkit's libcublas-dev";
+#endif
     check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "create a stream");
     s.moved = std::make_unique<buffer>(yardstick_bytes);
     bench::fill(*s.moved, 1);
@@ -167,6 +178,139 @@ measured_on gpu_bench::where() const {
 
 std::map<std::string, std::string> gpu_bench::missing_peers() const { return s_->missing; }
 
+/// What is timed beside each other in one case, and what they need as long as it takes.
+class gpu_bench::lineup {
+  public:
+    lineup(state& s, const chain_case& c, const small_graph& g, measured_case& out)
+        : s_(s), case_(c), out_(out), graph_(g), copies_(place_copies(g, out.copies, s.arena)) {
+        contenders_ = {{"empty node", [&s] { return s.empty->by_events(); }},
+                       {"read", [&s] { return s.read->by_events(); }}};
+    }
+
+    /// ggml first: its results are what Catena's are compared with.
+    void add_all() {
+        add_ggml();
+        add_catena();
+        add_cublaslt();
+    }
+
+    void run() {
+        const auto times = contest(contenders_, s_.asked.rounds);
+        out_.floor.empty_node_us = times[0].median;
+        out_.floor.read_bytes_per_us = s_.read_bytes / times[1].median;
+        for (std::size_t i = 2; i < contenders_.size(); ++i)
+            out_.times[contenders_[i].name] = times[i];
+    }
+
+  private:
+    state& s_;
+    const chain_case& case_;
+    measured_case& out_;
+    const small_graph& graph_;
+    std::vector<small_graph> copies_;
+    std::unique_ptr<buffer> workspace_;
+    std::vector<std::vector<float>> expected_;
+#if defined(CATENA_BENCH_GGML)
+    std::unique_ptr<ggml_copies> peer_;
+#endif
+#if defined(CATENA_BENCH_CUBLASLT)
+    std::vector<std::unique_ptr<cublaslt_products>> libraries_;
+#endif
+    std::vector<std::unique_ptr<replay>> replays_;  // of what stands above
+    std::vector<contender> contenders_;
+
+    /// Captures what launches every copy.
+    const replay& captured(const std::function<void(cudaStream_t)>& all_copies) {
+        replays_.push_back(std::make_unique<replay>(all_copies, out_.copies, s_.stream));
+        return *replays_.back();
+    }
+    void by_events(const std::string& name, const replay& r) {
+        contenders_.push_back({name, [&r] { return r.by_events(); }});
+    }
+    template <class Queue, class Wait>
+    void by_host(const std::string& name, Queue queue, Wait wait) {
+        contenders_.push_back({name, [queue, wait, copies = out_.copies] {
+                                   return by_host_clock(queue, wait) / copies;
+                               }});
+    }
+
+    void add_ggml() {
+#if defined(CATENA_BENCH_GGML)
+        if (!s_.ggml) return;
+        try {
+            peer_ = std::make_unique<ggml_copies>(*s_.ggml, copies_);
+            poison_results(copies_[0], s_.arena);
+            for (int i = 0; i < 3; ++i) peer_->compute();  // it captures what it has seen twice
+            peer_->synchronize();
+        } catch (const std::runtime_error& e) {
+            out_.missing[s_.peer] = e.what();
+            return;
+        }
+        expected_ = read_results(copies_[0], s_.arena);
+        by_host(
+            s_.peer, [this] { peer_->compute(); }, [this] { peer_->synchronize(); });
+#endif
+    }
+
+    void add_catena() {
+        const planned_copies fused(copies_, s_.rows), alone(copies_, s_.rows, false);
+        out_.launches = fused.launches_of_one();
+        out_.instances = fused.instances();
+        if (!fused.left().empty()) {
+            out_.missing["catena"] = "leaves to the engine: " + fused.left();
+            return;
+        }
+        const std::int64_t bytes = std::max(fused.workspace_bytes(), alone.workspace_bytes());
+        workspace_ = std::make_unique<buffer>(static_cast<std::size_t>(bytes + 256));
+        const auto launch = [this](const planned_copies& p) {
+            return [this, &p](cudaStream_t on) {
+                require(p.launch(on, workspace_->data()), case_.name);
+            };
+        };
+        const replay& ours = captured(launch(fused));
+        poison_results(copies_[0], s_.arena);
+        ours.queue();
+        ours.wait();
+        if (!expected_.empty()) {
+            out_.nmse = worst_nmse(expected_, read_results(copies_[0], s_.arena));
+            out_.wrong = !(out_.nmse <= allowed_nmse * case_.values);
+        }
+        if (out_.wrong) {
+            out_.missing["catena"] =
+                "computes something else than ggml: NMSE " + std::to_string(out_.nmse);
+            return;
+        }
+        by_events("catena", ours);
+        by_host(
+            "catena, host clock", [&ours] { ours.queue(); }, [&ours] { ours.wait(); });
+        seed_results(copies_[0],
+                     s_.arena);  // without the steps between, products read what is there
+        by_events("catena, matmuls alone", captured(launch(alone)));
+    }
+
+    void add_cublaslt() {
+#if defined(CATENA_BENCH_CUBLASLT)
+        const products of = products_of(graph_);
+        for (const cublaslt_format& f : cublaslt_formats) {
+            const std::string name = std::string("cuBLASLt ") + f.name + ", products alone";
+            if (of.others) {
+                out_.missing[name] = "products with experts are none of its";
+                continue;
+            }
+            try {
+                libraries_.push_back(std::make_unique<cublaslt_products>(of, f, *s_.ring));
+            } catch (const std::runtime_error& e) {
+                out_.missing[name] = e.what();
+                continue;
+            }
+            by_events(name, captured([this](cudaStream_t on) {
+                          for (int i = 0; i < out_.copies; ++i) libraries_.back()->launch(on);
+                      }));
+        }
+#endif
+    }
+};
+
 measured_case gpu_bench::time(const std::string& kind, const model& m, const chain_case& c,
                               int columns) {
     state& s = *s_;
@@ -184,75 +328,9 @@ measured_case gpu_bench::time(const std::string& kind, const model& m, const cha
                                 " bytes of memory; give it more with --memory";
         return out;
     }
-    const std::vector<small_graph> copies = place_copies(g, out.copies, s.arena);
-
-    std::vector<contender> contenders = {{"empty node", [&s] { return s.empty->by_events(); }},
-                                         {"read", [&s] { return s.read->by_events(); }}};
-    const planned_copies fused(copies, s.rows), alone(copies, s.rows, false);
-    out.launches = fused.launches_of_one();
-    out.instances = fused.instances();
-    const buffer workspace(static_cast<std::size_t>(
-        std::max<std::int64_t>(std::max(fused.workspace_bytes(), alone.workspace_bytes()), 256)));
-    const auto launched = [&](const planned_copies& p) {
-        return std::make_unique<replay>(
-            [&](cudaStream_t on) { require(p.launch(on, workspace.data()), c.name); }, out.copies,
-            s.stream);
-    };
-
-    std::vector<std::vector<float>> expected;
-#if defined(CATENA_BENCH_GGML)
-    std::unique_ptr<ggml_copies> peer;
-    if (s.ggml) {
-        try {
-            peer = std::make_unique<ggml_copies>(*s.ggml, copies);
-            poison_results(copies[0], s.arena);
-            for (int i = 0; i < 3; ++i) peer->compute();  // it captures what it has seen twice
-            peer->synchronize();
-            expected = read_results(copies[0], s.arena);
-        } catch (const std::runtime_error& e) {
-            peer.reset();
-            out.missing[s.peer] = e.what();
-        }
-    }
-    if (peer)
-        contenders.push_back({s.peer, [&] {
-                                  return by_host_clock([&] { peer->compute(); },
-                                                       [&] { peer->synchronize(); }) /
-                                         out.copies;
-                              }});
-#endif
-
-    std::unique_ptr<replay> ours, apart;
-    if (fused.left().empty()) {
-        ours = launched(fused);
-        poison_results(copies[0], s.arena);
-        ours->queue();
-        ours->wait();
-        if (!expected.empty()) {
-            out.nmse = worst_nmse(expected, read_results(copies[0], s.arena));
-            out.wrong = !(out.nmse <= allowed_nmse * c.values);
-        }
-    }
-    if (out.wrong) {
-        out.missing["catena"] =
-            "computes something else than ggml: NMSE " + std::to_string(out.nmse);
-    } else if (ours) {
-        contenders.push_back({"catena", [&] { return ours->by_events(); }});
-        contenders.push_back(
-            {"catena, host clock", [&] {
-                 return by_host_clock([&] { ours->queue(); }, [&] { ours->wait(); }) / out.copies;
-             }});
-        seed_results(copies[0], s.arena);  // without a step's norm its product reads what is there
-        apart = launched(alone);
-        contenders.push_back({"catena, matmuls alone", [&] { return apart->by_events(); }});
-    } else {
-        out.missing["catena"] = "leaves to the engine: " + fused.left();
-    }
-
-    const auto times = contest(contenders, s.asked.rounds);
-    out.floor.empty_node_us = times[0].median;
-    out.floor.read_bytes_per_us = s.read_bytes / times[1].median;
-    for (std::size_t i = 2; i < contenders.size(); ++i) out.times[contenders[i].name] = times[i];
+    lineup all(s, c, g, out);
+    all.add_all();
+    all.run();
     return out;
 }
 

@@ -36,6 +36,7 @@ class gpu_bench {
 
   private:
     struct state;
+    class lineup;
     std::unique_ptr<state> s_;
 };
 

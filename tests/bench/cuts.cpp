@@ -66,6 +66,20 @@ TEST_CASE("What a cut must move is its weights, its inputs and what others read 
     CHECK(least_bytes(cut(m, c.nodes, 64)) == weights + 64 * 4.0 * (4096 + 4096 + 1024 + 1024));
 }
 
+TEST_CASE("The products of a cut are what a library of matrix products is asked for") {
+    const table rows = instances::sm_90();
+    const model dense = given("llama-3.1-8b-q8_0");
+    const chain_case input = called(chains_of(dense, rows), "attention input");
+    const products p = products_of(cut(dense, input.nodes, 8));
+    CHECK_FALSE(p.others);
+    REQUIRE(p.all.size() == 3);
+    CHECK(p.all[0] == product{4096, 4096, 8});
+    CHECK(p.all[2] == product{1024, 4096, 8});
+    const model mixture = given("qwen3-30b-a3b-q4km");
+    CHECK(
+        products_of(cut(mixture, called(chains_of(mixture, rows), "MoE output").nodes, 8)).others);
+}
+
 TEST_CASE("Of experts a cut must move those that tokens can pick") {
     const model m = given("qwen3-30b-a3b-q4km");
     const chain_case c = called(chains_of(m, instances::sm_90()), "MoE output q4_K");
