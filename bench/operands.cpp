@@ -94,8 +94,8 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is, t
 void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     matvec_args& a = s.to.matvec;
     const std::int64_t rows = p.expert ? p.tokens : p.columns;
-    a.x_bytes = q8_1_row_bytes(p.k);
-    a.x = s.input(a.x_bytes * rows, format::q8_1);
+    a.x_bytes = activation_row_bytes(p.needs.activation, p.k);
+    a.x = s.input(a.x_bytes * rows, p.needs.activation);
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.band_rows = band;

@@ -22,22 +22,36 @@ inline constexpr auto activation =
     quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6> | readers<Ws...> | finish;
 
 /// The same for a value that others read in a plain format.
+inline constexpr auto plain_value = emit<f32> | emit<f16> | emit<bf16>;
 template <format... Ws>
-inline constexpr auto value = emit<f32> | emit<f16> | emit<bf16> | activation<Ws...>;
+inline constexpr auto value = plain_value | activation<Ws...>;
+
+/// Weights that are numbers read a value's f32, routers of models with experts beside quantized ones.
+template <format... Ws>
+inline constexpr auto multiplied = readers<Ws...> | finish;
+template <format... Ws>
+inline constexpr auto value_of_numbers = plain_value | multiplied<Ws...>;
 
 /// What stands before a norm: a residual, whose sum goes on in f32.
 inline constexpr auto residual_sum = add(residual) | emit<f32>;
 
-/// The chains whose result feeds matrices of these formats.
+/// The chains whose result goes on as `value`; `as_is` reads what somebody else made.
+constexpr auto chains_to(auto value, auto as_is) {
+    return hana::make_tuple(
+        entry<"norm_input">(rms_norm | mul(weight) | value),
+        entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | value),
+        entry<"gated_norm_input">(rms_norm | mul(weight) | glu | value),
+        entry<"layer_norm_input">(layer_norm | mul(weight) | add(bias) | value),
+        entry<"residual_layer_norm_input">(residual_sum | layer_norm | mul(weight) | add(bias) | value),
+        entry<"gated_input">(glu | value),
+        entry<"activation">(as_is));
+}
+
+/// The chains whose result feeds matrices of these formats, quantized or numbers.
 template <format... Ws>
-inline constexpr auto chains_of = hana::make_tuple(
-    entry<"norm_input">(rms_norm | mul(weight) | value<Ws...>),
-    entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | value<Ws...>),
-    entry<"gated_norm_input">(rms_norm | mul(weight) | glu | value<Ws...>),
-    entry<"layer_norm_input">(layer_norm | mul(weight) | add(bias) | value<Ws...>),
-    entry<"residual_layer_norm_input">(residual_sum | layer_norm | mul(weight) | add(bias) | value<Ws...>),
-    entry<"gated_input">(glu | value<Ws...>),
-    entry<"activation">(activation<Ws...>));
+inline constexpr auto chains_of = chains_to(value<Ws...>, activation<Ws...>);
+template <format... Ws>
+inline constexpr auto chains_of_numbers = chains_to(value_of_numbers<Ws...>, multiplied<Ws...>);
 
 /// What engines with matmuls of their own read, its scales in a tensor beside it.
 inline constexpr auto engine_value =
@@ -64,6 +78,7 @@ inline constexpr auto entries = hana::flatten(hana::make_tuple(
     chains_of<q1_0>, chains_of<q2_0>, chains_of<tq1_0>, chains_of<tq2_0>,
     chains_of<q4_K, q6_K>, chains_of<q4_K, q5_K>, chains_of<q5_K, q6_K>, chains_of<q3_K, q5_K>,
     chains_of<q5_0, q8_0>,
+    chains_of_numbers<f16>, chains_of_numbers<bf16>, chains_of_numbers<f32>,
     engine_chains));
 // clang-format on
 

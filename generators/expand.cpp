@@ -49,7 +49,7 @@ std::vector<lowered_chain> catalogue_chains() {
 std::vector<computation> computations_of(const std::vector<lowered_chain>& chains) {
     std::vector<computation> wanted;
     for (const lowered_chain& c : chains) {
-        wanted.push_back(chain::row_part(c));
+        if (chain::has_part(c, skeleton::row)) wanted.push_back(chain::row_part(c));
         if (chain::matvec_part(c).activation != format::unknown)
             wanted.push_back(chain::matvec_part(c));
         for (const computation& m : matmul_parts(c)) wanted.push_back(m);

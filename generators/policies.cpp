@@ -67,6 +67,21 @@ constexpr policy plain_matvec = {.threads = 64,
                                  .stages = 2,
                                  .product = inner_product::mma};
 
+/// Weights that are numbers, of f32 activations that stay in global memory: as one_row and two_rows,
+/// then 8 columns, then any alignment. A piece is 1 or 2 KB of a row: 16 to 64 KB on their way to a
+/// block; a router's 128 rows are one to a warp.
+constexpr policy number_policies[] = {
+    {.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma},
+    {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma},
+    {.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .product = inner_product::fma},
+    {.threads = 64,
+     .min_blocks = 4,
+     .rows = 2,
+     .columns = 8,
+     .stages = 2,
+     .product = inner_product::fma},
+};
+
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
 struct arch_choice {
     const char* name;
@@ -116,6 +131,15 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
         return {std::begin(norm_policies), std::end(norm_policies)};
     }
     std::vector<policy> all;
+    if (computes.activation == format::f32) {
+        for (policy p : number_policies) {
+            p.piece = computes.weights.has(format::f32) ? 256 : 512;
+            const bool any = p.stages != 0;
+            if (!any) p.copy = choice.copy, p.stages = choice.stages;
+            all.push_back(p);
+        }
+        return all;
+    }
     if (computes.weights.size() == 1) all.push_back(streamed(choice, one_row));
     all.push_back(streamed(choice, two_rows));
     all.push_back(streamed(choice, fragments));
@@ -142,6 +166,11 @@ std::string objection(const arch& target, const row& r) {
         return "rows, columns and stages must be positive";
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
+    const bool numbers = r.computes.activation == format::f32;
+    if (numbers != (p.product == inner_product::fma))
+        return "fma is for weights that are numbers, and no other product is";
+    if (numbers && p.activation == activation_source::shared)
+        return "f32 activations stay in global memory";
     if (!matmul && p.product == inner_product::dp4a && p.piece % warp_values != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);

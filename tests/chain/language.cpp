@@ -40,6 +40,15 @@ TEST_CASE("A chain is spelled as its author wrote it") {
     STATIC_REQUIRE(signature(rms_norm | emit<f32>).view() == "rms_norm | emit<f32>");
 }
 
+TEST_CASE("Weights that are numbers read f32") {
+    constexpr auto chain = rms_norm | emit<f32> | group<mul_mat<f16>, mul_mat_id<f16>>;
+    constexpr auto alone = lower("alone", mul_mat<bf16> | epilogue<add(bias)>);
+    STATIC_REQUIRE(matvec_part(lower("behind", chain)).activation == f32);
+    STATIC_REQUIRE(matvec_part(alone).activation == f32);
+    STATIC_REQUIRE_FALSE(has_part(alone, skeleton::row));
+    STATIC_REQUIRE(has_part(plain, skeleton::row));
+}
+
 TEST_CASE("Joining named pieces gives the chain that joining their ops gives") {
     constexpr auto head = rms_norm | mul(weight);
     constexpr auto tail = quantize<q8_1> | mul_mat<q4_0>;

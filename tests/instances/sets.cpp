@@ -162,6 +162,8 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
           "rows, columns and stages must be positive");
     CHECK(said("sm_90", [](policy& p) { p.stages = 128; }) ==
           "it needs 610896 bytes of shared memory; a block may use 232448");
+    CHECK(said("sm_90", [](policy& p) { p.product = inner_product::fma; }) ==
+          "fma is for weights that are numbers, and no other product is");
     CHECK(said("sm_80", [](policy&) {}) == "the arch has no instruction for its copies (sm_90 on)");
     CHECK(said("sm_75", [](policy& p) { p.copy = copy_method::async; }) ==
           "the arch has no instruction for its copies (sm_80 on)");

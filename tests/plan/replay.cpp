@@ -106,13 +106,18 @@ std::string at_node(int i, const std::string& what) {
     return "node " + std::to_string(i) + ": " + what;
 }
 
+/// Are numbers multiplied with this node's activation as it lies?
+bool reads_f32(const graph_view& view, const tensor& matmul) {
+    return is_number(view.at(matmul.src[0]).type);
+}
+
 /// The sources of a covered node that its step does not read from the graph's memory: results of
-/// the step itself, and a matmul's activation.
+/// the step itself, and a quantized matmul's activation.
 std::uint32_t internal_sources(const graph_view& view, const range<std::int32_t>& covered,
                                std::int32_t n) {
     const tensor& t = view.node(n);
     const bool matmul = t.kind == op::mul_mat || t.kind == op::mul_mat_id;
-    std::uint32_t bits = matmul ? 2u : 0u;
+    std::uint32_t bits = matmul && !reads_f32(view, t) ? 2u : 0u;
     for (int s = 0; s < max_src; ++s) {
         std::int32_t source = t.src[s];
         while (source != no_tensor && named_by(view.at(source)) != no_tensor)
@@ -135,6 +140,7 @@ class activation_room {
                     if (std::string d = write(plan, s.chain, f); !d.empty()) return d;
             return "";
         }
+        if (s.what.needs.activation == format::f32) return "";
         const part wanted = part_of(plan, s.chain, s.what.needs.activation);
         const auto there = parts_.find(wanted.first);
         if (there == parts_.end() || !(there->second == wanted))
@@ -191,6 +197,7 @@ std::string activation_of(const replay& engine, const replay& now, const plan& p
                 if (wrong(n)) return at_node(n, "its activation was made from other bytes");
         return "";
     };
+    if (s.what.needs.activation == format::f32) return "";  // it is seen where it lies
     const bool engines = c.kind == value_kind::plain &&
                          plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind ==
                              skeleton::row;
@@ -202,7 +209,8 @@ std::string activation_of(const replay& engine, const replay& now, const plan& p
     if (s.what.needs.kind != skeleton::row || !engines) return "";
     const auto read = now.memory.read(view.at(c.activation));
     for (const step& reader : plan.steps())
-        if (reader.chain == s.chain && reader.what.needs.kind != skeleton::row)
+        if (reader.chain == s.chain && reader.what.needs.kind != skeleton::row &&
+            reader.what.needs.activation != format::f32)
             if (std::string d = matmuls(reader, [&](std::int32_t n) { return seen(n) != read; });
                 !d.empty())
                 return d;

@@ -40,6 +40,8 @@ std::vector<tile> tiles() {
     std::vector<tile> all;
     for (const int rows : {1, 2, 4, 8})
         for (const int columns : {1, 2, 4, 8}) all.push_back({inner_product::dp4a, rows, columns});
+    for (const int rows : {1, 2, 4})
+        for (const int columns : {1, 2, 4, 8}) all.push_back({inner_product::fma, rows, columns});
     all.push_back({inner_product::mma, mma_rows, mma_columns});
     return all;
 }

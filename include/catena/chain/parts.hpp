@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
+#include "catena/format/number.hpp"
 
 namespace catena::chain {
 
@@ -51,7 +52,8 @@ constexpr computation row_part(const lowered_chain& chain) {
     return part;
 }
 
-/// The activation is unknown when the chain quantizes for matmuls alone.
+/// The activation is unknown when the chain quantizes for matmuls alone, and f32 of weights that are
+/// numbers.
 constexpr computation matvec_part(const lowered_chain& chain) {
     computation part;
     part.kind = skeleton::matvec;
@@ -62,6 +64,7 @@ constexpr computation matvec_part(const lowered_chain& chain) {
             part.activation = format::q8_1;
         if (skeleton_of(s.kind) == skeleton::matvec) part.weights = part.weights | s.formats;
     }
+    if (has_numbers(part.weights)) part.activation = format::f32;
     return part;
 }
 

@@ -3,6 +3,7 @@
 // and whether anybody outside may look at it.
 #pragma once
 
+#include "catena/format/number.hpp"
 #include "catena/match/check.hpp"
 #include "catena/match/names.hpp"
 
@@ -30,10 +31,12 @@ struct read_edge {
     std::int32_t slot = 0;
 };
 
-/// A MUL_MAT or MUL_MAT_ID with a quantized weight, and the value whose elements it multiplies.
+/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of numbers, and the value whose
+/// elements it multiplies.
 struct matmul_read {
     std::int32_t node = -1;  ///< position
     std::int32_t value = no_tensor;
+    bool numbers = false;
 };
 
 /// A tensor's root is the tensor whose memory it names: itself, or the end of its
@@ -253,8 +256,10 @@ class graph_index {
             if ((kind(i) != op::mul_mat && kind(i) != op::mul_mat_id) || !acts(i)) continue;
             const tensor& t = view.node(i);
             if (t.src[0] == no_tensor || t.src[1] == no_tensor) continue;
-            if (info(view.at(t.src[0]).type).role == format_role::weight)
-                matmuls_.push_back({i, value_behind(view, t.src[1])});
+            const format type = view.at(t.src[0]).type;
+            const bool numbers = is_number(type) && constant(t.src[0]);
+            if (numbers || info(type).role == format_role::weight)
+                matmuls_.push_back({i, value_behind(view, t.src[1]), numbers});
         }
     }
 };

@@ -25,12 +25,14 @@ struct match {
     float eps = 0, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
-    std::int64_t quant_k = 0;             ///< elements of a row as the served matmuls read it
+    std::int64_t quant_k = 0;             ///< elements of a row as the served quantized matmuls
+                                          ///< read it; 0: there are none
     bool whole_blocks = true;  ///< rows of any served length put a block at the same place
     std::vector<reader> readers;  ///< of the activation through all its names, in node order
     std::int32_t stream = no_stream;  ///< of the engine, on which all of it runs
     bool sum_needed = false;      ///< somebody else reads, or may read, x + residual
-    bool f32_needed = false;      ///< somebody who cannot be served reads, or may read, the value
+    bool f32_needed = false;      ///< the value is read, or may be, as it is: by who cannot be
+                                  ///< served, or multiplies numbers
 
     /// The node that stands for the place in reports.
     std::int32_t node() const { return norm >= 0 ? norm : glu; }
@@ -231,8 +233,11 @@ class matcher {
             reader r = read_of(view_, chain_, value, *u);
             if (r.servable() && !index_.constant(view_.node(u->node).src[0]))
                 r.left.why = reason::weight_not_leaf;
-            if (r.servable()) judge_row(m, r, view_.node(u->node).src[u->slot]);
-            m.f32_needed = m.f32_needed || !r.servable();
+            if (r.servable() && r.numbers())
+                judge_stream(m, r);
+            else if (r.servable())
+                judge_row(m, r, view_.node(u->node).src[u->slot]);
+            m.f32_needed = m.f32_needed || !r.servable() || r.numbers();
             m.readers.push_back(r);
         }
     }
@@ -242,19 +247,23 @@ class matcher {
     void judge_row(match& m, reader& r, std::int32_t name) const {
         const std::int64_t k = view_.at(m.activation).ne[0];
         const std::int64_t length = view_.at(name).ne[0];
-        const std::int32_t stream = view_.node(r.node).stream;
         const bool whole = stored_elements(format::q8_1, length) == length;
         const bool first = m.quant_k == 0;
         const bool together = first || length == m.quant_k || (whole && m.whole_blocks);
         if (!together || (length % k != 0 && k % length != 0)) {
             r.left = {r.node, reason::row_length, length, first ? k : m.quant_k};
-        } else if (m.stream != no_stream && stream != m.stream) {
-            r.left = {r.node, reason::stream, stream, m.stream};
-        } else if (first) {
+        } else if (judge_stream(m, r) && first) {
             m.quant_k = length;
             m.whole_blocks = whole;
-            m.stream = stream;
         }
+    }
+
+    /// All of a match is on one stream: that of the first who is served, if it makes nothing itself.
+    bool judge_stream(match& m, reader& r) const {
+        const std::int32_t stream = view_.node(r.node).stream;
+        if (m.stream == no_stream) m.stream = stream;
+        if (stream != m.stream) r.left = {r.node, reason::stream, stream, m.stream};
+        return r.servable();
     }
 };
 

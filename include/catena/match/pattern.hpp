@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
+#include "catena/format/number.hpp"
 
 namespace catena {
 
@@ -47,7 +48,7 @@ struct pattern {
     bool bias = false;   ///< an ADD with a bias after that
     bool gate = false;   ///< a MUL with a function of a gate after that
     format_set emits = {};
-    format_set activations = {};  ///< what the group reads; empty: no group
+    format_set activations = {};  ///< what the group reads: f32 of numbers; empty: no group
     format_set dense = {};        ///< formats of MUL_MAT readers
     format_set expert = {};       ///< formats of MUL_MAT_ID readers
     epilogue_set epilogue = {};   ///< what may be done with their outputs
@@ -64,8 +65,7 @@ struct pattern {
 constexpr bool same_family(const pattern& a, const pattern& b) {
     return a.known == b.known && a.residual == b.residual && a.value == b.value &&
            a.alone == b.alone && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
-           a.sum_emits == b.sum_emits && a.emits == b.emits &&
-           a.activations == b.activations && a.epilogue == b.epilogue;
+           a.sum_emits == b.sum_emits && a.emits == b.emits && a.epilogue == b.epilogue;
 }
 
 namespace detail {
@@ -76,8 +76,8 @@ enum class section : std::uint8_t { sum, value, scale, bias, gate, emit, quantiz
 }  // namespace detail
 
 /// The pattern of `[add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)] [glu] emit*
-/// [quantize<F...> group [epilogue]]`, where the norm may be missing only together with what stands
-/// around it (a value of the engine's that is quantized).
+/// [[quantize<F...>] group [epilogue]]`, where the norm may be missing only together with what stands
+/// around it (a value of the engine's that is quantized, or multiplied as it is).
 constexpr pattern pattern_of(const lowered_chain& chain) {
     using detail::section;
     pattern out;
@@ -150,6 +150,7 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
         if (here < last) return {};
         last = here;
     }
+    if (has_numbers(out.dense | out.expert)) out.activations = out.activations | format::f32;
     const bool norm = is_norm(out.value);
     const bool around = out.residual || out.scale || out.bias;
     const bool group = !out.dense.empty() || !out.expert.empty();

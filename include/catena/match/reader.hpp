@@ -1,5 +1,5 @@
-// How a node reads an activation: as a quantized matmul that a group could serve, or as somebody
-// who needs f32, with the reason.
+// How a node reads an activation: as a matmul that a group could serve, of quantized weights or of
+// numbers, or as somebody else who needs f32, with the reason.
 #pragma once
 
 #include "catena/match/index.hpp"
@@ -22,6 +22,7 @@ struct reader {
     finding left;  ///< why: none when a group may serve it
 
     bool servable() const { return left.why == reason::none; }
+    bool numbers() const { return is_number(weight); }  ///< it reads f32 as it lies
 };
 
 /// f32 with neighbours next to each other: what a kernel reads and writes row by row.
@@ -31,11 +32,15 @@ inline reason plain_rows(const tensor& t) {
     return t.nb[0] == 4 ? reason::none : reason::not_unit_stride;
 }
 
+/// The precision that ggml asks for where sums must be f32; all that multiply numbers have that.
+inline constexpr std::int32_t precision_f32 = 10;
+
 namespace detail {
 
-/// [k, rows] or, of experts, [k, rows, experts]; a quantized leaf of weights without gaps.
+/// [k, rows] or, of experts, [k, rows, experts]; a leaf of weights without gaps.
 inline finding check_weight(const tensor& w, format_set formats, bool expert) {
-    if (info(w.type).role != format_role::weight) return {-1, reason::plain_weight};
+    const bool plain = info(w.type).role != format_role::weight;
+    if (plain && !(is_number(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
     if (elements(w) == 0) return {-1, reason::no_elements};
     if (!w.weight || w.kind != op::none) return {-1, reason::weight_not_leaf};
     if (!w.reachable) return {-1, reason::unreachable};
@@ -46,6 +51,17 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     for (const std::int64_t n : {w.ne[0], w.ne[1], w.ne[2]})
         if (n > limit) return {-1, reason::too_large, n, limit};
     return {};
+}
+
+/// An f32 activation that is read as it lies: columns at even distances, of 16 bytes.
+inline finding check_columns(const tensor& x) {
+    if (const reason r = plain_rows(x); r != reason::none) return {-1, r, x.nb[0], 4};
+    std::int64_t next = x.nb[1];
+    for (int d = 2; d < 4; ++d) {
+        next *= x.ne[d - 1];
+        if (x.ne[d] != 1 && x.nb[d] != next) return {-1, reason::activation_strided};
+    }
+    return {-1, x.nb[1] % 16 == 0 ? reason::none : reason::activation_unaligned};
 }
 
 inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) {
@@ -97,11 +113,14 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
             return f;
         out.weight = w.type;
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
-        if (t.params[0] != 0) return {-1, reason::precision, t.params[0]};
+        if (t.params[0] != 0 && !(out.numbers() && t.params[0] == precision_f32))
+            return {-1, reason::precision, t.params[0]};
         if (t.params[1] != 0) return {-1, reason::hint, t.params[1]};
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};
         if (!names_whole(view, t.src[1], value)) return {-1, reason::activation_strided};
         if (const reason r = plain_rows(t); r != reason::none) return {-1, r, t.nb[0], 4};
+        if (out.numbers())
+            if (finding f = detail::check_columns(x); f.why != reason::none) return f;
         return out.expert ? detail::check_expert(w, x, view.at(t.src[2]), t)
                           : detail::check_dense(w, x, t);
     };

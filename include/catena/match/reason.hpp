@@ -48,6 +48,7 @@ namespace catena {
     X(precision, "it asks for a precision (op_params[0] is {have}) that no row promises")          \
     X(hint, "it carries a transform hint (op_params[1] is {have})")                                \
     X(activation_strided, "it reads the activation through a strided or partial view")             \
+    X(activation_unaligned, "it reads an f32 activation that is not 16-byte aligned")              \
     X(row_length, "it reads rows of {have} elements, the first matmul reads rows of {need}")       \
     X(stream, "it runs on stream {have} of the engine, the value is made on stream {need}")        \
     X(batched_result, "its result is not contiguous from column to column")                        \

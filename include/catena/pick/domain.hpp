@@ -5,6 +5,7 @@
 
 #include "catena/arch/arch.hpp"
 #include "catena/match/pattern.hpp"
+#include "catena/pick/constraints.hpp"
 #include "catena/pick/problem.hpp"
 
 #include <cstdint>
@@ -27,7 +28,9 @@ struct absence {
 
 inline constexpr absence declared_absences[] = {
     {format_set::of(format::fp8_e4m3), 1,
-     "no op of the catalogue names the tensor that its scales lie in yet"},
+     "no op of an engine's graph names the tensor that its scales lie in"},
+    {format_set::of(format::f32) | format::f16 | format::bf16, min_matmul_columns,
+     "a matmul of numbers is left to the engine: no row does one on tensor cores yet"},
 };
 
 /// Why no row serves this format at so many columns, or null: one should.
@@ -56,8 +59,9 @@ inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, ep
                 .type = static_cast<format>(f), .rows = rows, .epilogue = parts};
     p.member[p.member_count] = {.type = p.member[0].type, .rows = 7};
     ++p.member_count;
-    p.needs.activation =
-        kind == skeleton::matvec ? format::q8_1 : matmul_layout(p.member[0].type);
+    p.needs.activation = kind != skeleton::matvec ? matmul_layout(p.member[0].type)
+                         : has_numbers(weights)   ? format::f32
+                                                  : format::q8_1;
     return p;
 }
 

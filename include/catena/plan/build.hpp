@@ -131,12 +131,14 @@ class plan_builder {
         }
     }
 
-    /// A quantized matmul that no chain serves: its activation is quantized on its own, once for
-    /// all readers.
+    /// A matmul that no chain serves. Of quantized weights, its activation is quantized on its own,
+    /// once for all readers; of numbers, it is read as it is.
     void plan_matmul(std::int32_t node) {
         const tensor& t = view_.node(node);
         if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return;
-        if (info(view_.at(t.src[0]).type).role != format_role::weight) return;
+        const format weight = weight_type(node);
+        const bool numbers = is_number(weight) && g_.constant(t.src[0]);
+        if (!numbers && info(weight).role != format_role::weight) return;
         left_over why{{node, reason::no_chain}, {}};
         const std::int32_t value = value_behind(view_, t.src[1]);
         for (const family& f : known_.families) {
@@ -174,9 +176,14 @@ class plan_builder {
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))
             return {{m.node(), reason::no_emit}, {}};
 
+        const format_set layouts = layouts_of(m);
+        if (by_engine && layouts.empty()) {  // numbers alone read it: there is nothing to make
+            group(f, add_place(f, std::move(m), -1));
+            return {};
+        }
         step row;
         row.chain = static_cast<std::int32_t>(places_.size());
-        row.what = row_problem(view_, m, layouts_of(m));
+        row.what = row_problem(view_, m, layouts);
         const picked& found = pick(row.what);
         if (found.row < 0) return {{m.node(), reason::no_row}, found.nearest};
         run_by(row, found);
@@ -209,6 +216,7 @@ class plan_builder {
                         : best.pick.row < 0 || found.predicted_us < best.pick.predicted_us;
                 if (better) best = {found, kind, layout};
             };
+            ask(skeleton::matvec, format::f32);
             ask(skeleton::matvec, format::q8_1);
             ask(skeleton::matmul, matmul_layout(weight_type(node)));
             return best;
@@ -224,14 +232,21 @@ class plan_builder {
         }
         const tensor& t = view_.node(r.node);
         format_set layouts = chain.activations;
-        if (view_.at(t.src[1]).ne[0] != m.quant_k)  // the layouts of matmuls depend on the rows
+        if (r.numbers())
+            layouts.bits &= format_set::of(format::f32).bits;
+        else if (view_.at(t.src[1]).ne[0] != m.quant_k)  // a matmul's layouts depend on the rows
             layouts.bits &= format_set::of(format::q8_1).bits;
+        else
+            layouts.bits &= ~format_set::of(format::f32).bits;
         const served& how = alone(r.node, layouts);
         r.served_by = how.kind;
         r.layout = how.layout;
         if (how.pick.row < 0) {
             r.left.why = reason::no_row;
             last = {r.left, how.pick.nearest};
+        } else if (r.numbers() && base_alignment(view_.at(t.src[1])) < 16) {
+            r.left.why = reason::activation_unaligned;
+            last = {r.left, {}};
         } else if (r.expert && (t.buffer != no_buffer || t.data != nullptr) &&
                    may_meet(g_, view_.nodes[r.node], t.src[2])) {
             r.left.why = reason::meets_own_input;
@@ -239,10 +254,11 @@ class plan_builder {
         }
     }
 
+    /// In which the value is quantized.
     static format_set layouts_of(const match& m) {
         format_set out;
         for (const reader& r : m.readers)
-            if (r.servable()) out = out | r.layout;
+            if (r.servable() && !r.numbers()) out = out | r.layout;
         return out;
     }
 
@@ -257,7 +273,7 @@ class plan_builder {
                 trial_.also_reads = m.x.tensor;
                 trial_.launch_at =
                     std::find_if(m.readers.begin(), m.readers.end(), [](const reader& r) {
-                        return r.servable();
+                        return r.servable() && !r.numbers();
                     })->node;
                 break;
             default: {

@@ -8,11 +8,11 @@
 namespace catena {
 
 /// A value that is quantized once, and its readers. It is made by a row step or, as the result of
-/// an epilogue, by a group's.
+/// an epilogue, by a group's; or it is the engine's, and numbers are multiplied with it as it is.
 struct place {
     std::int32_t chain = -1;  ///< index into the table's chains
     match found;
-    std::int32_t made_by = -1;  ///< step
+    std::int32_t made_by = -1;  ///< step; -1: the engine's
     format_set layouts;         ///< in which it is quantized
 };
 

@@ -12,7 +12,7 @@
 
 namespace catena {
 
-/// A place where a chain runs: a value that is quantized once, and its readers.
+/// A place where a chain runs: a value that is made or quantized once, and its readers.
 struct explained_chain {
     std::int32_t chain = -1;  ///< index into the table's chains
     std::string name;
@@ -20,10 +20,11 @@ struct explained_chain {
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of it
     std::int32_t glu = -1, unary = -1;           ///< of a gated value
     std::int32_t activation = no_tensor;         ///< the tensor whose readers are served
-    std::vector<std::int32_t> served;  ///< nodes of the steps that read the quantized form
+    std::vector<std::int32_t> served;  ///< nodes of the steps that read it
     bool f32_written = false;          ///< somebody else reads, or may read, the activation
     bool sum_written = false;          ///< the same of x + residual
-    std::int32_t made_by = -1;        ///< the step that quantizes it; index into explanation::steps
+    std::int32_t made_by = -1;        ///< the step that makes it; index into explanation::steps; -1:
+                                      ///< none, it is the engine's f32
     std::vector<std::int32_t> steps;  ///< its row step, if it has one, and those that read it
 
     /// Quantized by a step that does nothing else.

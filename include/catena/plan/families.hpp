@@ -33,6 +33,7 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
             out.push_back({p, {{c, p}}});
             continue;
         }
+        same->common.activations = same->common.activations | p.activations;
         same->common.dense = same->common.dense | p.dense;
         same->common.expert = same->common.expert | p.expert;
         same->chains.push_back({c, p});

@@ -33,7 +33,7 @@ inline step_args plan::args(int i, void* workspace) const {
     }
     const group_head& head = heads_[index];
     const auto fill = [&](auto& a) {
-        a.x = activation(s.chain, s.what.needs.activation);
+        a.x = head.x != nullptr ? head.x : activation(s.chain, s.what.needs.activation);
         a.ids = head.ids;
         a.ids_nb1 = head.ids_nb1;
         a.k = head.k;
@@ -55,7 +55,7 @@ inline step_args plan::args(int i, void* workspace) const {
         return out;
     }
     fill(out.matvec);
-    out.matvec.x_bytes = q8_1_row_bytes(head.k);
+    out.matvec.x_bytes = head.x_bytes;
     out.matvec.band_rows = s.band_rows;
     out.matvec.bands = head.bands;
     out.matvec.weights_early = true;  // only leaves flagged as weights become members

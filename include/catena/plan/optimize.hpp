@@ -79,9 +79,10 @@ class order_builder {
     }
 
     /// A matmul that a step may take over, whatever its sizes.
-    bool groups(const tensor& t) const {
-        return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
-               t.params[0] == 0 && t.params[1] == 0;
+    bool groups(const tensor& t, bool numbers) const {
+        const bool precise = t.params[0] == 0 || (numbers && t.params[0] == precision_f32);
+        return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none && precise &&
+               t.params[1] == 0;
     }
 
     /// The matmuls of one activation, op kind, ids and stream.
@@ -89,14 +90,16 @@ class order_builder {
         group_of_.assign(at(view_.node_count), -1);
         std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
         std::vector<std::int32_t> before;                            // per group: the one before
-        for (const auto [i, value] : g_.matmuls()) {
+        for (const auto [i, value, numbers] : g_.matmuls()) {
             const tensor& t = view_.node(i);
-            if (!groups(t)) continue;
+            if (!groups(t, numbers)) continue;
             std::int32_t& known = last[at(value)];
             std::int32_t g = known;
             for (; g >= 0; g = before[at(g)]) {
                 const tensor& f = view_.node(groups_[at(g)].front());
-                if (f.kind == t.kind && f.src[2] == t.src[2] && f.stream == t.stream) break;
+                if (f.kind == t.kind && f.src[2] == t.src[2] && f.stream == t.stream &&
+                    is_number(view_.at(f.src[0]).type) == numbers)
+                    break;
             }
             if (g < 0) {
                 g = static_cast<std::int32_t>(groups_.size());

@@ -50,7 +50,7 @@ struct step {
     double predicted_us = 0;
 };
 
-/// A chain where it was found: a value that is quantized once, and its readers' steps. Node
+/// A chain where it was found: a value that is made or quantized once, and its readers' steps. Node
 /// positions and tensor indices; -1: not part of it.
 struct planned_chain {
     std::int32_t chain = -1;  ///< index into the table's chains
@@ -58,12 +58,12 @@ struct planned_chain {
     std::int32_t add = -1, norm = -1, mul = -1;
     std::int32_t glu = -1, unary = -1;  ///< a gated value: GLU or MUL, and the UNARY of its gate
     std::int32_t activation = no_tensor;
-    std::int32_t made_by = -1;  ///< the step that quantizes it: a row step, or a matvec whose
-                                ///< epilogue does
+    std::int32_t made_by = -1;  ///< the step that makes it: a row step, or a matvec whose epilogue
+                                ///< quantizes it; -1: none, numbers are multiplied with the engine's
     bool f32_written = false;  ///< somebody else reads, or may read, the activation
     bool sum_written = false;  ///< the same of x + residual
     std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts
-    std::int64_t workspace_bytes = 0;                  ///< of all its layouts
+    std::int64_t workspace_bytes = 0;                  ///< of all its layouts; 0: none is quantized
 };
 
 /// Something that stayed with the engine; when no row served it, with the problem that was asked.
@@ -155,6 +155,8 @@ class plan {
     };
     /// matvec_args or matmul_args without the array of members; bands are tiles there.
     struct group_head {
+        const void* x = nullptr;  // null: in the workspace
+        std::int64_t x_bytes = 0;
         const std::int32_t* ids = nullptr;
         std::int64_t ids_nb1 = 0;
         std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;

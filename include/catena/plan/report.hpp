@@ -36,6 +36,7 @@ inline explanation plan::explain() const {
         e.unary = c.unary;
         e.made_by = c.made_by;
         e.from_epilogue =
+            c.made_by >= 0 &&
             steps_[static_cast<std::size_t>(c.made_by)].what.needs.kind != skeleton::row;
         e.activation = c.activation;
         e.f32_written = c.f32_written;

@@ -35,7 +35,8 @@ class slot_map {
         first_.assign(static_cast<std::size_t>(view_.tensor_count), -1);
         all_.reserve(g_.matmuls().size());
         next_.reserve(g_.matmuls().size());
-        for (const matmul_read& m : g_.matmuls()) add(m);
+        for (const matmul_read& m : g_.matmuls())
+            if (!m.numbers) add(m);
         for (candidate& c : all_) {
             c.from = std::min(c.from, earliest(c.value, 6));
             c.until = last_read(c);
@@ -82,7 +83,7 @@ class slot_map {
     }
 
     void add(const matmul_read& m) {
-        const auto [node, value] = m;
+        const std::int32_t node = m.node, value = m.value;
         const tensor& t = view_.node(node);
         const std::int64_t k = view_.at(t.src[1]).ne[0];
         std::int32_t c = find(value, k, t.stream);

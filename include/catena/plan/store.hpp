@@ -63,6 +63,10 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
     out.chains_.reserve(places_.size());
     for (const place& p : places_) {
         const match& m = p.found;
+        if (p.layouts.empty()) {
+            where.push_back(nullptr);
+            continue;
+        }
         where.push_back(&slots.of(m.activation, m.quant_k, m.stream));
         std::int64_t& slot = bytes[at(where.back()->slot)];
         slot = std::max(slot, p.layouts.size() * where.back()->bytes);
@@ -82,10 +86,10 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
         c.glu = m.glu;
         c.unary = m.unary;
         c.activation = m.activation;
-        c.made_by = stored[at(p.made_by)];
+        if (p.made_by >= 0) c.made_by = stored[at(p.made_by)];
         c.f32_written = m.f32_needed;
         c.sum_written = m.sum_needed;
-        std::int64_t offset = bytes[at(where[i]->slot)];
+        std::int64_t offset = where[i] == nullptr ? 0 : bytes[at(where[i]->slot)];
         for (int l = 0; l < layout_count; ++l) {
             if (!p.layouts.has(activation_layouts[l])) continue;
             c.workspace_offset[l] = offset;
@@ -134,6 +138,11 @@ inline plan::group_head plan_builder::store_group(plan& out, const step& s,
     h.columns = static_cast<std::int32_t>(asked.columns);
     h.x_rows = h.columns;
     h.bands = bands_of(asked, s.band_rows);
+    h.x_bytes = q8_1_row_bytes(asked.k);
+    if (asked.needs.activation == format::f32) {
+        h.x = address.of(first.src[1]);
+        h.x_bytes = view_.at(first.src[1]).nb[1];
+    }
     if (asked.expert) {
         const tensor& ids = view_.at(first.src[2]);
         h.ids = reinterpret_cast<const std::int32_t*>(address.of(first.src[2]));

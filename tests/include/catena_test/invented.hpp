@@ -2,6 +2,7 @@
 // expect.
 #pragma once
 
+#include "catena/format/number.hpp"
 #include "catena/pick/row.hpp"
 
 #include <vector>
@@ -63,7 +64,18 @@ inline constexpr format_set q4 = format_set::of(format::q4_K);
 inline constexpr format_set q6 = format_set::of(format::q6_K);
 inline constexpr format_set q8 = format_set::of(format::q8_0);
 
-/// Everything the planner's tests need: {q4_K}, {q4_K, q6_K} and {q8_0} matrices, up to 4 columns.
+inline constexpr format_set numbers = format_set::of(format::f32) | format::f16;
+inline constexpr computation matvec_of_numbers = {
+    .kind = catena::skeleton::matvec, .activation = format::f32, .weights = numbers};
+inline constexpr policy number_matvec = {.threads = 64,
+                                         .rows = 2,
+                                         .columns = 4,
+                                         .piece = 256,
+                                         .stages = 2,
+                                         .product = catena::inner_product::fma};
+
+/// Everything the planner's tests need: {q4_K}, {q4_K, q6_K}, {q8_0} and {f32, f16} matrices, up to
+/// 4 columns.
 inline constexpr catena::row toy_rows[] = {
     row_of(norm_row, kept_row),
     row_of(norm_row, plain_row),
@@ -74,6 +86,7 @@ inline constexpr catena::row toy_rows[] = {
     row_of(matvec_of(q4 | q6), wide_matvec),
     row_of(matvec_of(q8), narrow_matvec),
     row_of(matvec_of(q8), wide_matvec),
+    row_of(matvec_of_numbers, number_matvec),
 };
 inline constexpr int toy_row_count = sizeof(toy_rows) / sizeof(toy_rows[0]);
 
@@ -95,7 +108,8 @@ constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm,
         stage(stage_kind::mul, operand::weight);
         stage(stage_kind::emit, operand::none, format_set::of(format::f32));
     }
-    stage(stage_kind::quantize, operand::none, format_set::of(format::q8_1));
+    if (!catena::has_numbers(matrices))
+        stage(stage_kind::quantize, operand::none, format_set::of(format::q8_1));
     stage(stage_kind::mul_mat, operand::none, matrices);
     stage(stage_kind::mul_mat_id, operand::none, matrices);
     return c;
@@ -105,6 +119,8 @@ inline constexpr catena::lowered_chain toy_chains[] = {
     chain_of("norm.q8", false, true, q8),    chain_of("norm.q4_q6", false, true, q4 | q6),
     chain_of("residual.q8", true, true, q8), chain_of("residual.q4_q6", true, true, q4 | q6),
     chain_of("value.q8", false, false, q8),  chain_of("value.q4_q6", false, false, q4 | q6),
+    chain_of("norm.f32_f16", false, true, numbers), chain_of("residual.f32_f16", true, true, numbers),
+    chain_of("value.f32_f16", false, false, numbers),
 };
 
 inline catena::table toy_table() {

@@ -21,8 +21,8 @@ growth::growth(random_graph& to, graph_builder& g) : to_(to), g_(g) {
         columns_ = 512;
         k_ = 64;
     }
-    const std::vector<format> all{format::q4_K, format::q4_K, format::q6_K,
-                                  format::q8_0, format::q4_0, format::f16};
+    const std::vector<format> all{format::q4_K, format::q4_K, format::q6_K, format::q8_0,
+                                  format::q4_0, format::f16,  format::bf16};
     const int kinds = 1 + below(3);
     for (int i = 0; i < kinds; ++i) palette_.push_back(any(all));
     palette_.push_back(one_in(2) ? format::q8_0 : format::q4_0);  // there is one for every k

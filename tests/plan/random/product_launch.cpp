@@ -98,7 +98,8 @@ class product_launch {
         if constexpr (tiled)
             return std::int64_t{(a_.k + 127) / 128} * a_.x_rows * catena::mmq_bytes;
         else
-            return x_rows() * a_.x_bytes;
+            return (x_rows() - 1) * a_.x_bytes +
+                   catena::activation_row_bytes(row_.computes.activation, a_.k);
     }
 
     void judge() {
@@ -191,6 +192,8 @@ class product_launch {
         if constexpr (tiled)
             scalar::decode(row_.computes.activation, from + row * catena::mmq_bytes,
                            std::ptrdiff_t{a_.x_rows} * catena::mmq_bytes, a_.k, x.data());
+        else if (row_.computes.activation == format::f32)
+            std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
         else
             scalar::decode(format::q8_1, from + row * a_.x_bytes, catena::q8_1_bytes, a_.k,
                            x.data());

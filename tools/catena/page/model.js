@@ -38,14 +38,14 @@ function valueReaders(n, out = []) {
 const chains = page.chains.map((c, i) => ({...c, i, hue: 0, steps: c.steps.map(s => steps[s])}));
 for (const c of chains) {
     for (const s of c.steps) s.of = c;
-    c.maker = steps[c.made_by];
+    c.maker = c.made_by < 0 ? c.steps[0] : steps[c.made_by];  // the engine's f32: its first reader
     c.made = c.activation >= 0 ? nodes[c.activation] : null;
     c.served = c.served.map(n => nodes[n]);
     for (const n of c.served) n.reads = "q8_1";
     const own = new Set([c.maker, ...c.steps].flatMap(s => s.nodes));
     c.plain = c.made ? [...new Set(valueReaders(c.made))].filter(n => !own.has(n)) : [];
     if (!c.made || !own.has(c.made)) continue;
-    c.made.emits = c.f32_written ? "f32 + q8_1" : "q8_1";
+    c.made.emits = !c.served.length ? "f32" : c.f32_written ? "f32 + q8_1" : "q8_1";
     for (const n of c.plain) n.reads = n.reads || "f32";
 }
 

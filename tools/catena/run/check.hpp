@@ -48,6 +48,8 @@ private:
     step_result run_row(int step, const row_args& a);
     step_result run_matvec(int step, const matvec_args& a);
     step_result run_matmul(int step, const matmul_args& a);
+    void seed_activation(const matvec_args& a, std::int64_t rows, std::uint64_t key);
+    std::vector<double> read_f32(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matmul_args& a, format layout) const;
     std::string launch(int step, const std::vector<std::uint32_t>& blocks);

@@ -117,6 +117,9 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     const std::vector<std::int32_t> ids =
         a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
+    const bool numbers = s.what.needs.activation == format::f32;
+    const std::int64_t rows = a.ids == nullptr ? a.columns : a.columns / a.slots * a.x_slots;
+    if (numbers && place.made_by < 0) seed_activation(a, rows, random_bits(key, 2));
     std::vector<piece_data> bands;
     std::vector<std::uint32_t> blocks;
     for (const band& b : sampled_bands(a, random_bits(key, 1), asked_.random_rows)) {
@@ -128,6 +131,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         bands.back().seed(on_, asked_.seed, where_);
     }
     for (piece_data& b : bands) b.keep_residual(on_);
+    if (numbers) activations_[s.chain] = read_f32(a, rows);  // a residual may be the same tensor
 
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
@@ -136,7 +140,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     // The activation as the step read it, and as its maker would have it without quantising.
     const std::vector<double>& exact = activations_.at(s.chain);
-    const std::vector<double> read = read_activation(a, std::ssize(exact) / a.k);
+    const std::vector<double> read =
+        numbers ? exact : read_activation(a, std::ssize(exact) / a.k);
 
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact, quantised, padding;
@@ -181,6 +186,22 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         activations_[plan_.makes(step, member)] =
             rows.completed(on_, random_bits(key, static_cast<std::uint64_t>(2 + member)));
     return result;
+}
+
+/// What the engine would have made, where numbers are multiplied with it.
+void checker::seed_activation(const matvec_args& a, std::int64_t rows, std::uint64_t key) {
+    for (std::int64_t r = 0; r < rows; ++r)
+        write_values(on_, bytes_at(a.x, r * a.x_bytes),
+                     seeded(random_bits(key, static_cast<std::uint64_t>(r)), a.k, 0, 1));
+}
+
+std::vector<double> checker::read_f32(const matvec_args& a, std::int64_t rows) const {
+    std::vector<double> out;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const auto row = read_values(on_, bytes_at(a.x, r * a.x_bytes), a.k);
+        out.insert(out.end(), row.begin(), row.end());
+    }
+    return out;
 }
 
 std::vector<double> checker::read_activation(const matvec_args& a, std::int64_t rows) const {

@@ -7,6 +7,7 @@
 #include "catena/chain/flow.hpp"
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
+#include "catena/format/number.hpp"
 #include "catena/kernel/layout.hpp"
 
 namespace catena::chain {
@@ -35,7 +36,7 @@ struct mul_mat_stage {
         }
     }
 
-    static constexpr work count(const stage&, const sizes& n) {
+    static constexpr work count(const stage& s, const sizes& n) {
         work total;
         const std::int64_t columns = by_expert ? n.columns : n.rows;
         for (const matrix_size& m : n.matrices) {
@@ -45,7 +46,8 @@ struct mul_mat_stage {
             if (m.written) total.written += m.rows * columns * 4;
             total.operations += 2 * n.k * m.rows * columns;
         }
-        if (total.operations != 0) total.read += q8_1_row_bytes(n.k) * n.rows;
+        const format x = has_numbers(s.formats) ? format::f32 : format::q8_1;
+        if (total.operations != 0) total.read += activation_row_bytes(x, n.k) * n.rows;
         return total;
     }
 
@@ -98,8 +100,6 @@ constexpr flow multiplied() {
     static_assert(Before.at < place::multiplied,
                   "catena: a chain ends with one group: put all its readers in one "
                   "group<mul_mat<W>...>");
-    static_assert(Before.at >= place::quantized,
-                  "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
     return Before.to(place::multiplied);
 }
 
@@ -115,8 +115,17 @@ struct mul_mat_op : mul_mat_stage<Kind> {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(info(W).role == format_role::weight,
-                      "catena: mul_mat<W> and mul_mat_id<W> take a weight format, such as q4_K");
+        static_assert(info(W).role == format_role::weight || is_number(W),
+                      "catena: mul_mat<W> and mul_mat_id<W> take a weight format, such as q4_K, or "
+                      "f32, f16 or bf16");
+        static_assert(is_number(W) || Before.at >= place::quantized,
+                      "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
+        static_assert(!is_number(W) || Before.at != place::quantized,
+                      "catena: mul_mat<W> of numbers reads f32: write it in a chain without "
+                      "quantize<F>");
+        static_assert(!is_number(W) || Before.at == place::start ||
+                          Before.emitted.has(format::f32),
+                      "catena: mul_mat<W> of numbers reads f32: put emit<f32> before it");
         return multiplied<Before>();
     }
 };

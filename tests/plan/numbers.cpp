@@ -1,0 +1,156 @@
+// Matmuls of weights that are numbers: they read a value's f32 where it lies, beside quantized ones or
+// alone.
+#include "cases.hpp"
+
+#include "catena/plan/optimize.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// Where step `s` of a plan reads its activation.
+const void* activation_of(const plan& p, int s) {
+    alignas(256) static std::byte workspace[1 << 16];
+    return p.args(s, workspace).matvec.x;
+}
+
+}  // namespace
+
+TEST_CASE("a router reads the f32 that the norm writes beside the activation of the experts",
+          "[plan][numbers]") {
+    norm_case c;
+    const id router = c.g.matmul(format::f32, 8, c.mul);
+    c.g.matmul(format::f16, 1, c.mul);
+    c.g.matmul(format::q4_K, 64, c.mul);
+    const plan p = checked_plan(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 3, 4: 4");
+    CHECK(!p.at(1).elided);
+    CHECK(p.left().size() == 0);
+    CHECK(activation_of(p, 1) == c.g[c.mul].data);
+    CHECK(p.args(1, nullptr).matvec.x_bytes == 2048);
+    CHECK(p.args(1, nullptr).matvec.member[0].weight == c.g[c.g[router].src[0]].data);
+    CHECK(p.chains().size() == 1);
+    CHECK(p.workspace_bytes() > 0);
+}
+
+TEST_CASE("a norm that only numbers are multiplied with is one step, and needs no workspace",
+          "[plan][numbers]") {
+    norm_case c;
+    c.g.matmul(format::f16, 64, c.mul);
+    c.g.matmul(format::f16, 32, c.mul);
+    const plan p = checked_plan(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 3");
+    CHECK(p.workspace_bytes() == 0);
+    CHECK(p.explain().chains[0].name == "norm.f32_f16");
+}
+
+TEST_CASE("numbers are multiplied with a value of the engine's where it lies", "[plan][numbers]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512, 3})});
+    g.matmul(format::f32, 8, x);
+    const id merged = g.reshape(x, {768, 2});
+    g.matmul(format::f16, 8, merged);
+    const plan p = checked_plan(g);
+    CHECK(steps_of(p) == "1: 1, 3: 3");
+    CHECK(p.chains()[0].made_by == -1);
+    CHECK(p.chains()[0].workspace_bytes == 0);
+    CHECK(p.args(1, nullptr).matvec.columns == 2);
+    CHECK(p.args(1, nullptr).matvec.x_bytes == 3072);
+    CHECK(p.explain().chains[0].made_by == -1);
+}
+
+TEST_CASE("a value of the engine's is quantized for those who want that alone", "[plan][numbers]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    g.matmul(format::f32, 8, x);
+    g.other({x});
+    g.matmul(format::q4_K, 8, x);
+    const plan p = checked_plan(g);
+    CHECK(steps_of(p) == "1: 1, 3:, 3: 3");
+    CHECK(p.steps()[1].what.needs.emits == format_set::of(format::q8_1));
+}
+
+TEST_CASE("sums in f32 are what is asked for", "[plan][numbers]") {
+    norm_case c;
+    c.g[c.g.matmul(format::f16, 64, c.mul)].params[0] = 10;
+    c.g[c.g.matmul(format::f16, 64, c.mul)].params[0] = 20;
+    const plan p = checked_plan(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2");
+    CHECK(left_why(p, 3) == reason::precision);
+}
+
+TEST_CASE("a result that lies over the f32 which the step reads is left", "[plan][numbers]") {
+    norm_case c;
+    const id q = c.g.matmul(format::f16, 64, c.mul);
+    const id k = c.g.matmul(format::f16, 64, c.mul);
+    SECTION("of a member that runs later: it stays where it is") {
+        c.g.share(k, c.mul, 256);
+        CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2");
+    }
+    SECTION("of a member behind quantized ones: there is nothing to quantize for it") {
+        c.g.matmul(format::q4_K, 64, c.mul);
+        std::swap(c.g.nodes[3], c.g.nodes[4]);
+        c.g.share(k, c.mul, 256);
+        CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2, 3: 3");
+    }
+    SECTION("of a GLU: it stays the engine's, its matmuls do not") {
+        c.g.share(c.g.glu(q, k), c.mul);
+        CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 3");
+    }
+}
+
+TEST_CASE("a member does not pass a node that overwrites what it reads", "[plan][numbers]") {
+    norm_case c;
+    const id q = c.g.matmul(format::f16, 512, c.mul);
+    c.g.share(c.g.other({q}), c.mul);  // the engine's, over the norm's value
+    c.g.matmul(format::f16, 64, c.g.nodes[3]);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2, 4: 4");
+}
+
+TEST_CASE("f32 that no kernel can load by 16 bytes is left to the engine", "[plan][numbers]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    g.matmul(format::f16, 8, x);
+    g[x].offset += 4;
+    g[x].data = static_cast<std::byte*>(g[x].data) + 4;
+    const plan p = checked_plan(g);
+    CHECK(p.steps().size() == 0);
+    CHECK(left_why(p, 0) == reason::activation_unaligned);
+}
+
+TEST_CASE("products of what the graph makes, and of many matrices, are the engine's",
+          "[plan][numbers]") {
+    graph_builder g;
+    const id q = g.other({g.input(format::f32, {64, 2})});
+    g.mul_mat(g.input(format::f16, {64, 32}), q);  // a cache
+    g.mul_mat(g.weight(format::f16, {64, 32, 2}), g.reshape(q, {64, 1, 2}));
+    const plan p = checked_plan(g);
+    CHECK(p.steps().size() == 0);
+    CHECK(left_why(p, 1) == reason::none);
+    CHECK(left_why(p, 3) == reason::weight_batched);
+}
+
+TEST_CASE("expert matrices of numbers pick the rows that the ids say", "[plan][numbers]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512, 1, 2})});
+    const id ids = g.input(format::i32, {4, 2});
+    g.mul_mat_id(g.weight(format::f16, {512, 64, 8}), x, ids);
+    const plan p = checked_plan(g);
+    CHECK(steps_of(p) == "1: 1");
+    const matvec_args a = p.args(0, nullptr).matvec;
+    CHECK(a.x == g[x].data);
+    CHECK(a.columns == 8);
+    CHECK(a.x_slots == 1);
+}
+
+TEST_CASE("the order that is asked for puts numbers beside numbers", "[plan][numbers]") {
+    norm_case c;
+    c.g.matmul(format::f32, 8, c.mul);
+    c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.other({c.x});
+    c.g.matmul(format::f32, 1, c.mul);
+    c.g.matmul(format::q4_K, 64, c.mul);
+    const ordering o = optimize(c.g.view());
+    CHECK(o.order == std::vector<std::int32_t>{0, 1, 2, 5, 3, 6, 4});
+}
