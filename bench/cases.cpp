@@ -46,12 +46,10 @@ void add(std::vector<row_case>& to, const table& t, int index, const std::string
     dealer deal(arena.data(), arena.bytes());
     std::vector<operands> sets;
     for (int i = 0; i < c.what.sets; ++i) sets.push_back(operands_of(p, band, deal));
-    c.what.launch = [sets, is_row, config = config_of(r, p, a, band), kernel = t.kernels[index],
+    c.what.launch = [sets, config = config_of(r, p, a, band), kernel = t.kernels[index],
                      launch = t.launch](cudaStream_t stream, int set) {
         const operands& o = sets[static_cast<std::size_t>(set)];
-        const void* args = is_row ? static_cast<const void*>(&o.row) : &o.matvec;
-        const std::size_t bytes = is_row ? sizeof o.row : sizeof o.matvec;
-        const status done = launch(kernel, config, args, bytes, stream);
+        const status done = launch(kernel, config, o.args(), o.args_bytes(), stream);
         if (done.ok()) return;
         std::fprintf(stderr, "%s\n", done.message);
         std::exit(1);
@@ -82,26 +80,35 @@ std::vector<format> listed(format_set set) {
     return all;
 }
 
-void add_matvec_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
-                      double l2) {
-    const row& r = t.rows[index];
-    const std::vector<format> formats = listed(r.computes.weights);
-    for (const matvec_shape& shape : matvec_shapes) {
-        problem p;
-        p.needs = r.computes;
-        p.needs.epilogue = {};
-        p.k = shape.k;
-        p.columns = r.numbers.columns;
-        for (const int rows : shape.members) {
-            if (rows == 0) continue;
-            const auto member = static_cast<std::size_t>(p.member_count);
-            p.member[p.member_count++] = {formats[member % formats.size()], rows, 0};
-        }
-        if (static_cast<std::size_t>(p.member_count) < formats.size()) continue;
-        const std::string name = std::string(shape.what) + " k" + std::to_string(shape.k) +
-                                 " columns" + std::to_string(p.columns);
-        add(to, t, index, name, p, arena, l2);
+/// A group of the row's formats in turn, one for each of `sizes`; false: it has fewer than the
+/// formats.
+bool set_members(problem& p, const std::vector<format>& formats, const std::array<int, 3>& sizes) {
+    for (const int rows : sizes) {
+        if (rows == 0) continue;
+        const auto member = static_cast<std::size_t>(p.member_count);
+        p.member[p.member_count++] = {formats[member % formats.size()], rows, 0};
     }
+    return static_cast<std::size_t>(p.member_count) >= formats.size();
+}
+
+void add_product_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
+                       double l2) {
+    const row& r = t.rows[index];
+    const bool is_matmul = r.computes.kind == skeleton::matmul;
+    const std::vector<format> formats = listed(r.computes.weights);
+    for (const matvec_shape& shape : matvec_shapes)
+        for (const int columns :
+             is_matmul ? std::vector{64, 512} : std::vector{r.numbers.columns}) {
+            problem p;
+            p.needs = r.computes;
+            p.needs.epilogue = {};
+            p.k = shape.k;
+            p.columns = columns;
+            if (!set_members(p, formats, shape.members)) continue;
+            const std::string name = std::string(shape.what) + " k" + std::to_string(shape.k) +
+                                     " columns" + std::to_string(columns);
+            add(to, t, index, name, p, arena, l2);
+        }
 }
 
 }  // namespace
@@ -111,8 +118,8 @@ std::vector<row_case> row_cases(const table& rows, const buffer& arena, double l
     for (int i = 0; i < rows.row_count; ++i) {
         if (rows.rows[i].computes.kind == skeleton::row)
             add_row_cases(all, rows, i, arena, l2_bytes);
-        else if (rows.rows[i].computes.kind == skeleton::matvec)
-            add_matvec_cases(all, rows, i, arena, l2_bytes);
+        else
+            add_product_cases(all, rows, i, arena, l2_bytes);
     }
     return all;
 }

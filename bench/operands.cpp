@@ -82,6 +82,13 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is, t
         if (m.up != nullptr) m.up_bias = s.values(is.rows * matrices);
         m.bias_nb1 = 4 * std::int64_t{is.rows};
     }
+    if (is.type == format::fp8_e4m3) {  // a scale for every row
+        m.weight_scale = s.values(is.rows * matrices);
+        if (m.up != nullptr) m.up_scale = s.values(is.rows * matrices);
+        m.scale_rows = m.scale_stride = 1;
+        m.scale_values = static_cast<std::int32_t>(p.k);
+        m.scales = is.rows;
+    }
     const std::int64_t slots = p.expert ? p.columns / p.tokens : 1;
     m.dst_nb1 = m.residual_nb1 = 4 * std::int64_t{is.rows};
     m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * slots;
@@ -89,6 +96,19 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is, t
     if (is.epilogue.has(epilogue_part::quantize))
         m.q8_1 = s.output(p.columns * q8_1_row_bytes(is.rows), format::q8_1);
     if (is.written || m.q8_1 == nullptr) m.dst = s.results(is.rows * p.columns);
+}
+
+/// The members of a group's arguments; how many bands they are.
+template <class Args>
+std::int32_t fill_members(Args& a, const problem& p, std::int32_t band, table_of_stretches s) {
+    std::int32_t bands = 0;
+    for (int i = 0; i < p.member_count; ++i) {
+        matvec_member& m = a.member[a.members++];
+        fill_member(m, p, p.member[i], s);
+        m.first_band = bands;
+        bands += bands_of(p.member[i], band);
+    }
+    return bands;
 }
 
 void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
@@ -107,22 +127,28 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
         a.ids_nb1 = 4 * std::int64_t{a.slots};
         a.ids = reinterpret_cast<const std::int32_t*>(s.input(4 * p.columns, format::i32, least));
     }
-    for (int i = 0; i < p.member_count; ++i) {
-        matvec_member& m = a.member[a.members++];
-        fill_member(m, p, p.member[i], s);
-        m.first_band = a.bands;
-        a.bands += bands_of(p.member[i], band);
-    }
+    a.bands = fill_members(a, p, band, s);
+}
+
+void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
+    matmul_args& a = s.to.matmul;
+    a.x = s.input(q8_1_row_bytes(p.k) * p.columns, p.needs.activation);
+    a.k = static_cast<std::int32_t>(p.k);
+    a.columns = a.x_rows = static_cast<std::int32_t>(p.columns);
+    a.tiles = fill_members(a, p, band, s);
 }
 
 }  // namespace
 
 operands operands_of(const problem& p, std::int32_t band, dealer& deal) {
     operands out;
-    if (p.needs.kind == skeleton::row)
+    out.kind = p.needs.kind;
+    if (out.kind == skeleton::row)
         fill_row(p, {out, deal});
-    else
+    else if (out.kind == skeleton::matvec)
         fill_matvec(p, band, {out, deal});
+    else
+        fill_matmul(p, band, {out, deal});
     return out;
 }
 

@@ -37,12 +37,27 @@ struct stretch {
 };
 
 struct operands {
+    skeleton kind = skeleton::row;
     row_args row;        ///< problems of the row skeleton
     matvec_args matvec;  ///< of the matvec
+    matmul_args matmul;  ///< of the matmul
     std::vector<stretch> inputs, outputs;
+
+    /// What a launch takes.
+    const void* args() const {
+        return kind == skeleton::row      ? static_cast<const void*>(&row)
+               : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
+                                          : &matmul;
+    }
+    std::size_t args_bytes() const {
+        return kind == skeleton::row      ? sizeof row
+               : kind == skeleton::matvec ? sizeof matvec
+                                          : sizeof matmul;
+    }
 };
 
-/// Operands of a problem, contiguous and aligned, every part on that it needs. `band` as the pick says.
+/// Operands of a problem, contiguous and aligned, every part on that it needs; of matmuls those
+/// without experts. `band` as the pick says.
 operands operands_of(const problem& p, std::int32_t band, dealer& deal);
 
 }  // namespace catena::bench

@@ -1,0 +1,94 @@
+// Operands dealt for a problem are all that a kernel reads: one row of every computation of a set,
+// with the formats and the inner product that it has, runs on the host executor without a finding.
+#include "catena_test/catch.hpp"
+
+#include "operands.hpp"
+
+#include "catena/exec/host.hpp"
+#include "catena/instances/on_host.hpp"
+#include "catena/instances/sm_90.hpp"
+#include "catena/pick/config.hpp"
+#include "catena/pick/constraints.hpp"
+#include "catena/pick/name.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+
+using namespace catena;
+using namespace catena::bench;
+
+namespace {
+
+problem small_problem(const row& r) {
+    problem p;
+    p.needs = r.computes;
+    p.needs.epilogue = {};
+    p.k = p.quant_k = 512;
+    if (r.computes.kind == skeleton::row) {
+        p.rows = 2;
+        return p;
+    }
+    p.quant_k = 0;
+    p.columns = r.computes.kind == skeleton::matmul ? 9 : r.numbers.columns;
+    for (int f = 1; f < format_count; ++f)
+        if (r.computes.weights.has(static_cast<format>(f)))
+            p.member[p.member_count++] = {static_cast<format>(f), 64, 0};
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("Operands that are dealt for a problem are all that its kernels read") {
+    const table described = instances::sm_90();
+    const table rows = instances::on_host(described);
+    constexpr std::size_t bytes = std::size_t{8} << 20;
+    struct freed {
+        void operator()(void* p) const { std::free(p); }
+    };
+    const std::unique_ptr<void, freed> room(std::aligned_alloc(256, bytes));
+    std::memset(room.get(), 0, bytes);
+
+    std::set<std::string> ran;
+    for (int i = 0; i < rows.row_count; ++i) {
+        const row& r = rows.rows[i];
+        const problem p = small_problem(r);
+        const arch& a = *rows.target;
+        const int resident = blocks_per_sm(r, p, a);
+        if (rows.kernels[i] == nullptr || constraint(r, p, a).why != limit::none || resident < 1)
+            continue;
+        // One of each kind; policies only differ in how they go through the same operands.
+        const std::string kind = row_name(rows, i).substr(0, row_name(rows, i).rfind('.'));
+        const std::string of =
+            kind.substr(0, kind.rfind('.')) + std::to_string(static_cast<int>(r.numbers.placement));
+        if (!ran.insert(of).second) continue;
+        CAPTURE(row_name(rows, i));
+        const std::int32_t band =
+            r.computes.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
+        dealer deal(static_cast<std::byte*>(room.get()), bytes);
+        const operands o = operands_of(p, band, deal);
+        if (o.kind == skeleton::matmul) CHECK(o.matmul.x_rows == p.columns);
+        // All that a launch has to write is poison before, and a number after.
+        for (const stretch& s : o.outputs)
+            std::memset(s.at, 0xff, static_cast<std::size_t>(s.bytes));
+        exec::host_device device{3};
+        device.add("inputs", room.get(), bytes / 2, exec::memory::constant);
+        device.add("outputs", static_cast<std::byte*>(room.get()) + bytes / 2, bytes / 2,
+                   exec::memory::uninitialised);
+        const status done = rows.launch(rows.kernels[i], config_of(r, p, a, band), o.args(),
+                                        o.args_bytes(), &device);
+        std::string why = done.ok() ? "" : done.message;
+        if (!device.findings().empty()) why = device.findings().back().message;
+        CHECK(why == "");
+        for (const stretch& s : o.outputs)
+            for (std::int64_t at = 0; s.type == format::f32 && at < s.bytes / 4; ++at)
+                if (std::isnan(reinterpret_cast<const float*>(s.at)[at])) {
+                    FAIL_CHECK("value " << at << " of an output was not written");
+                    break;
+                }
+    }
+    CHECK(ran.size() > 50);
+}
