@@ -15,10 +15,10 @@ template <format L, format... F>
 constexpr computation tiles = {.kind = skeleton::matmul,
                                   .activation = L,
                                   .weights = (format_set{} | ... | F),
-                                  .epilogue = without(every_part, epilogue_part::quantize)};
+                                  .epilogue = every_part};
 
 constexpr policy lone_warp = {
-    .threads = 32, .rows = 16, .columns = 8, .piece = 256, .stages = 2, .copy = copy_method::bulk};
+    .threads = 32, .rows = 64, .columns = 8, .piece = 256, .stages = 2, .copy = copy_method::bulk};
 constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};
 constexpr policy wide = {.threads = 128,
                          .rows = 16,

@@ -3,6 +3,7 @@
 #include "sweep.hpp"
 
 #include "catena/kernel/layout.hpp"
+#include "catena/match/pattern.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -134,18 +135,27 @@ constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part);
 std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) {
     const format f = s.formats.back();
     const int half = s.tile / 2;
-    const epilogue_set all = without(every_part, epilogue_part::quantize);
+    const epilogue_set unquantized = without(every_part, epilogue_part::quantize);
     const member_shape plain = {f, 41}, scaled = {f, 12, only(epilogue_part::scale)},
                        biased = {s.formats[0], 7, only(epilogue_part::bias)},
                        gated = {f, half + 5, only(epilogue_part::glu), gate_function::silu},
                        added = {s.formats[0], 70, only(epilogue_part::residual)},
-                       everything = {s.formats[0], 37, all, gate_function::swiglu_oai},
-                       placed = {f, 37, all, gate_function::silu, true, true},
+                       everything = {s.formats[0], 64, every_part, gate_function::swiglu_oai},
+                       placed = {f, 37, unquantized, gate_function::silu, true, true},
+                       requantized = {f, 64, only(epilogue_part::quantize)},
+                       unseen = {.type = f,
+                                 .rows = 96,
+                                 .parts = every_part,
+                                 .function = gate_function::silu,
+                                 .written = false,
+                                 .layouts = format_set::of(matmul_layout(f))},
+                       full = {s.formats[0], s.tile + 32, only(epilogue_part::quantize)},
                        halves = {.type = f,
                                  .rows = numbers.copy == copy_method::plain ? 37 : 64,
                                  .parts = only(epilogue_part::glu),
                                  .halves = true};
-    const std::vector<member_shape> mixed = {plain, scaled, biased, gated, added, everything};
+    const std::vector<member_shape> mixed = {plain, scaled, biased,     gated,
+                                             added, everything, requantized};
     std::vector<matvec_case> cases = {
         {.what = "members with different parts", .k = s.unit, .members = mixed, .columns = 11},
         {.what = "every part, columns beyond a tile",
@@ -157,6 +167,20 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
          .members = {placed,
                      {f, 9, only(epilogue_part::residual), gate_function::relu, true, true}},
          .columns = 10},
+        {.what = "a quantized result that is not written",
+         .k = s.unit,
+         .members = {unseen, plain},
+         .columns = s.columns + 9},
+        {.what = "quantized rows of more than a tile, columns that fill none",
+         .k = s.unit,
+         .members = {full},
+         .columns = 13},
+        {.what = "experts whose results are only quantized",
+         .k = s.unit,
+         .members = {unseen},
+         .experts = 3,
+         .slots = 2,
+         .ids = {0, 1, 2, 1, 0, 3, -1, 2, 1, 1}},
         {.what = "a GLU of one tensor's halves",
          .k = s.ragged,
          .members = {halves, added},
@@ -199,6 +223,7 @@ std::vector<matvec_case> matmul_cases(const computation& computes, const policy&
     for (matvec_case& c : more) {
         for (member_shape& m : c.members) {
             m.parts.bits &= computes.epilogue.bits;
+            m.written = m.written || !m.parts.has(epilogue_part::quantize);
             m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
             m.halves = m.halves && m.parts.has(epilogue_part::glu);
         }

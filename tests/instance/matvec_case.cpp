@@ -11,13 +11,26 @@ namespace {
 /// A launch in the making: the arguments, and where each member writes.
 struct prepared {
     std::vector<matvec_member> members;
-    std::vector<std::size_t> dst_bytes, q8_1_bytes;  ///< per member
-    int bands = 0;                                   ///< of all members; tiles of a matmul
+    std::vector<std::size_t> dst_bytes, quantized_bytes;  ///< per member, of one layout
+    int bands = 0;  ///< of all members; tiles of a matmul
 };
 
+/// A layout in which a member may be quantized, and where its operand is.
+struct quantized_as {
+    format layout;
+    void* matvec_member::*to;
+};
+constexpr quantized_as by_matvec[] = {{format::q8_1, &matvec_member::q8_1}};
+constexpr quantized_as by_matmul[] = {{format::q8_1_mmq_d4, &matvec_member::q8_1_mmq_d4},
+                                      {format::q8_1_mmq_ds4, &matvec_member::q8_1_mmq_ds4}};
+std::span<const quantized_as> layouts_of(const instance& on) {
+    if (on.computes.kind == skeleton::matvec) return by_matvec;
+    return by_matmul;
+}
+
 /// Adds a member whose blocks take `band_rows` weight rows.
-void put_member(machine& on, const matvec_case& c, const member_shape& shape, const member_data& d,
-                int band_rows, prepared& to) {
+void put_member(machine& on, std::span<const quantized_as> layouts, const matvec_case& c,
+                const member_shape& shape, const member_data& d, int band_rows, prepared& to) {
     const std::string which = std::string(" ").append(std::to_string(to.members.size()));
     const bool scaled = shape.parts.has(epilogue_part::scale);
     const auto weights = c.early ? contents::weights : contents::data;
@@ -73,10 +86,11 @@ void put_member(machine& on, const matvec_case& c, const member_shape& shape, co
         m.residual = floats("residual", d.residual);
     if (shape.written && !shape.in_place)
         m.dst = static_cast<float*>(on.blank("dst" + which, to.dst_bytes.back()));
-    const bool quantized = shape.parts.has(epilogue_part::quantize);
-    to.q8_1_bytes.push_back(
-        quantized ? static_cast<std::size_t>(q8_1_row_bytes(shape.rows)) * columns : 0);
-    if (quantized) m.q8_1 = on.blank("q8_1" + which, to.q8_1_bytes.back());
+    to.quantized_bytes.push_back(static_cast<std::size_t>(q8_1_row_bytes(shape.rows)) * columns);
+    if (shape.parts.has(epilogue_part::quantize))
+        for (const auto& [layout, operand] : layouts)
+            if (shape.layouts.empty() || shape.layouts.has(layout))
+                m.*operand = on.blank(name(layout) + which, to.quantized_bytes.back());
     m.first_band = to.bands;
     const int results = m.up != nullptr ? band_rows / 2 : band_rows;
     to.bands += (shape.rows + results - 1) / results;
@@ -166,7 +180,7 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
     const bool matmul = on.computes.kind == skeleton::matmul;
     prepared p;
     for (std::size_t m = 0; m < c.members.size(); ++m)
-        put_member(*machine, c, c.members[m], d.members[m],
+        put_member(*machine, layouts_of(on), c, c.members[m], d.members[m],
                    matmul ? tile_rows(on.numbers) : c.band_rows, p);
     const bytes activation = c.norm ? to_bytes(d.x) : laid_out(on, d);
     REQUIRE((matmul ? launch_matmul : launch_matvec)(*machine, on, c, p, activation) == "");
@@ -177,29 +191,49 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
         if (from.dst != nullptr)
             out[m].f32 = without_gaps(c, c.members[m], machine->read(from.dst, p.dst_bytes[m]),
                                       d.members[m].residual);
-        if (from.q8_1 != nullptr) out[m].q8_1 = machine->read(from.q8_1, p.q8_1_bytes[m]);
+        for (const auto& [layout, operand] : layouts_of(on))
+            if (from.*operand != nullptr)
+                out[m].quantized[layout] = machine->read(from.*operand, p.quantized_bytes[m]);
     }
     return out;
 }
 
 namespace {
 
+/// The row that a column was quantized to, padding included: of a matmul, the column's blocks of all
+/// that lie together.
+bytes quantized_row(const matvec_output& out, format layout, const member_shape& m, int column) {
+    const bytes& all = out.quantized.at(layout);
+    const auto row = static_cast<std::size_t>(q8_1_row_bytes(m.rows));
+    const std::size_t columns = all.size() / row, at = static_cast<std::size_t>(column);
+    const std::size_t piece =
+        layout == format::q8_1 ? row : static_cast<std::size_t>(info(layout).block_bytes);
+    bytes own;
+    for (std::size_t first = at * piece; first < all.size(); first += columns * piece)
+        own.insert(own.end(), all.begin() + static_cast<std::ptrdiff_t>(first),
+                   all.begin() + static_cast<std::ptrdiff_t>(first + piece));
+    return own;
+}
+
 /// What was written of one column, as f32; of a result that is only quantized, decoded.
 std::vector<float> written_column(const matvec_output& out, const member_shape& m, int column) {
     const auto rows = static_cast<std::ptrdiff_t>(m.rows);
     if (m.written) return {out.f32.begin() + column * rows, out.f32.begin() + (column + 1) * rows};
-    const auto stride = static_cast<std::size_t>(q8_1_row_bytes(m.rows));
-    return decode_row<float>(
-        format::q8_1,
-        std::span(out.q8_1).subspan(static_cast<std::size_t>(column) * stride, stride), m.rows);
+    const format layout = out.quantized.begin()->first;
+    auto values = decode_row<float>(layout, quantized_row(out, layout, m, column),
+                                    stored_elements(layout, m.rows));
+    values.resize(static_cast<std::size_t>(m.rows));
+    return values;
 }
 
 /// The requantized column follows the codec to the bit, padding included.
-void check_q8_1(const matvec_output& out, const member_shape& m, int column) {
-    const auto wanted = encode_row(format::q8_1, written_column(out, m, column));
-    const auto got = std::span(out.q8_1).subspan(static_cast<std::size_t>(column) * wanted.size(),
-                                                 wanted.size());
-    CHECK(std::ranges::equal(got, wanted));
+void check_quantized(const matvec_output& out, const member_shape& m, int column) {
+    for (const auto& [layout, all] : out.quantized) {
+        INFO(name(layout));
+        auto padded = written_column(out, m, column);
+        padded.resize(static_cast<std::size_t>(stored_elements(layout, m.rows)));
+        CHECK(quantized_row(out, layout, m, column) == encode_row(layout, padded));
+    }
 }
 
 void check_member(const matvec_case& c, const member_shape& m, const matvec_output& out,
@@ -208,7 +242,7 @@ void check_member(const matvec_case& c, const member_shape& m, const matvec_outp
     std::vector<double> wanted, unquantized;
     for (int column = 0; column < c.out_columns(); ++column) {
         INFO("column " << column);
-        if (m.written && m.parts.has(epilogue_part::quantize)) check_q8_1(out, m, column);
+        if (m.written) check_quantized(out, m, column);
         const std::vector<float> line = written_column(out, m, column);
         if (column_is_nan(c, column)) {
             CHECK(std::ranges::all_of(line, [](float v) { return std::isnan(v); }));

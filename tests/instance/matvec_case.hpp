@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct member_shape {
     bool written = true;    ///< as f32
     bool in_place = false;  ///< the residual lies exactly under the result
     bool halves = false;    ///< a GLU's matrices lie behind each other in one tensor
+    catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere. A matmul's
@@ -67,10 +69,10 @@ struct matvec_case {
 /// What a member wrote, without gaps; empty where it does not write.
 struct matvec_output {
     std::vector<float> f32;  ///< [rows, columns]
-    bytes q8_1;              ///< padded rows, one for each column
+    std::map<catena::format, bytes> quantized;  ///< padded rows, one for each column
 
     bool operator==(const matvec_output& other) const {  // a NaN is equal to itself
-        if (f32.size() != other.f32.size() || q8_1 != other.q8_1) return false;
+        if (f32.size() != other.f32.size() || quantized != other.quantized) return false;
         return f32.empty() ||
                std::memcmp(f32.data(), other.f32.data(), f32.size() * sizeof(float)) == 0;
     }

@@ -17,8 +17,8 @@ matvec_outputs first_column(const instance& on, const matvec_case& c) {
     for (std::size_t m = 0; m < outputs.size(); ++m) {
         const int rows = c.members[m].rows;
         outputs[m].f32.resize(static_cast<std::size_t>(rows));
-        if (!outputs[m].q8_1.empty())
-            outputs[m].q8_1.resize(static_cast<std::size_t>(q8_1_row_bytes(rows)));
+        for (auto& [layout, all] : outputs[m].quantized)
+            all.resize(static_cast<std::size_t>(q8_1_row_bytes(rows)));
     }
     return outputs;
 }
@@ -66,7 +66,7 @@ void same_bits_of_tiles(const std::vector<instance>& rows) {
         matvec_case c{.what = "", .k = 768, .columns = columns};
         for (int f = 1; f < format_count; ++f)
             if (rows.front().computes.weights.has(static_cast<format>(f)))
-                c.members.push_back({static_cast<format>(f), 37, rows.front().computes.epilogue,
+                c.members.push_back({static_cast<format>(f), 96, rows.front().computes.epilogue,
                                      gate_function::gelu_erf});
         const auto wanted = run(rows.front(), c);
         for (const instance& on : rows) {

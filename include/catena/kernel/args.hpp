@@ -75,6 +75,8 @@ struct matvec_member {
     const float* up_bias = nullptr;   ///< the same for `up`; null if bias is
     const float* residual = nullptr;  ///< of the result's shape, rows next to each other
     void* q8_1 = nullptr;             ///< the result in rows of `rows` elements, padded with zeros
+    void* q8_1_mmq_d4 = nullptr;      ///< of a matmul: the same in the layouts that matmuls read,
+    void* q8_1_mmq_ds4 = nullptr;     ///< [block of 128][column]
     std::int64_t weight_bytes = 0;  ///< of the whole tensor: nothing past it is read
     std::int64_t row_bytes = 0;     ///< from one weight row to the next
     std::int64_t expert_bytes = 0;  ///< from one expert to the next
@@ -131,7 +133,7 @@ struct matvec_args {
 /// Skeleton `matmul`: the same as `matvec` for any number of columns. A block computes a tile of
 /// one member's rows (`first_band` counts tiles) and policy.columns columns; of experts, the rows
 /// of one matrix for all columns whose id picks it, tile after tile of columns. The epilogue is
-/// that of a matvec; nothing is quantized.
+/// that of a matvec, but for the layouts in which the result is quantized.
 /// x is [block of 128][row] of a layout that matmul_layout() names, rows padded with zeros; dense:
 /// row i is column i.
 struct matmul_args {

@@ -35,7 +35,7 @@ struct matmul_block {
     int fill = 0, read = 0;  ///< stages that come next
 };
 
-/// One tile from the first step to the written result. All threads of the block.
+/// The products of one tile, where finish_tile reads them. All threads of the block.
 template <policy P, format L, format F, format_set W, class X, class Stream>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
                              matmul_block<Stream>& b) {
@@ -77,10 +77,8 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
         b.read = next(b.read);
     }
     x.sync();
-    auto* finished = reinterpret_cast<float*>(b.ring);
-    share_sums<P>(x, t, sum, finished);
+    share_sums<P>(x, t, sum, reinterpret_cast<float*>(b.ring));
     x.sync();
-    finish_tile<P>(x, a, t, finished);
 }
 
 /// The body. Grid: row tiles of all members times column tiles (dense) or experts; column tiles are
@@ -132,11 +130,11 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
             columns = column_source::of(x, a, matrix, lists);
             continue;
         }
-        if (matrix != no_expert && (dense || expert < t.member->experts))
+        const bool there = matrix != no_expert && (dense || expert < t.member->experts);
+        if (there)
             format_list<W>::visit(t.member->type,
                                   [&]<format F> { multiply_tile<P, L, F, W>(x, a, t, b); });
-        else
-            finish_without(x, a, t);
+        finish_tile<P>(x, a, t, there, reinterpret_cast<float*>(ring));
         if (dense) return;
         t.first_column += P.columns;
         x.sync();

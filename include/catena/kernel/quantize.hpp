@@ -74,6 +74,14 @@ struct block_place {
 
 CATENA_FN block_place place_of_q8_1(std::byte* block) { return {block, block + 4}; }
 
+/// The 32 values from `element` on of row `row`, in a matmul's layout of `rows` rows.
+CATENA_FN block_place place_of_mmq(void* base, std::int64_t rows, int row, int element) {
+    std::byte* block =
+        static_cast<std::byte*>(base) + (element / mmq_values * rows + row) * mmq_bytes;
+    const int part = element % mmq_values / 32;
+    return {block + 4 * part, block + 16 + 32 * part};
+}
+
 /// Stores a thread's share. `scales` is what the block's format wants of d and s.
 template <class X>
 CATENA_FN void store_share(X& x, const block_place& to, unsigned scales, unsigned q) {

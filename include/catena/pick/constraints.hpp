@@ -97,8 +97,14 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
 
 constexpr rejection matmul_fits(const policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
-        const int block = info(p.member[i].type).block_elements;
+        const problem_member& m = p.member[i];
+        const int result = info(format::q8_1).block_elements;
+        const int block = info(m.type).block_elements;
         if (p.k % block != 0) return no(limit::divisibility, p.k, block);
+        if (!m.epilogue.has(epilogue_part::quantize)) continue;
+        const int tile = tile_rows(n) / weight_rows(m);
+        if (m.rows % result != 0) return no(limit::requantized, m.rows, result);
+        if (tile % result != 0) return no(limit::requantized, tile, result);
     }
     const std::int64_t columns = p.expert ? p.tokens : p.columns;
     if (columns < min_matmul_columns) return no(limit::few_columns, columns, min_matmul_columns);

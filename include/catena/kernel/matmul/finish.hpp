@@ -1,10 +1,11 @@
 // What a matmul does with a finished tile: the products meet in shared memory, and each thread
 // finishes and writes results of its own, rows of a column next to each other. The epilogue is that
-// of a matvec (kernel/epilogue.hpp).
+// of a matvec (kernel/epilogue.hpp); what is quantized is so in the layouts that matmuls read.
 #pragma once
 
 #include "catena/kernel/gate.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
+#include "catena/kernel/quantize.hpp"
 
 namespace catena::kernel {
 
@@ -40,10 +41,45 @@ CATENA_FN const float* float_at(const float* base, std::int64_t bytes) {
     return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(base) + bytes);
 }
 
-/// All threads, after a sync.
+CATENA_FN bool is_quantized(const matvec_member& m) {
+    return m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr;
+}
+
+/// Quantizes the finished results of a tile, which are whole blocks of 32; the tile with a column's
+/// last row adds the padding. All threads, after a sync.
 template <policy P, class X>
-CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t,
-                           const float* finished) {
+CATENA_FN void quantize_tile(X& x, const matmul_args& a, const matmul_tile& t,
+                             const float* finished) {
+    const matvec_member& m = *t.member;
+    const bool last = t.first_row + t.rows == m.rows;
+    const auto stored = static_cast<int>(stored_elements(format::q8_1_mmq_d4, m.rows));
+    const int quads = (last ? stored - t.first_row : t.rows) / quad, all = t.columns * quads;
+    CATENA_NO_UNROLL
+    for (int first = 0; first < all; first += x.threads()) {  // whole warps
+        const int i = first + x.thread();
+        const int column_of_tile = i / quads, row = i % quads * quad;
+        word4 word{0, 0, 0, 0};
+        if (i < all && row < t.rows)
+            word = x.load16(finished + column_of_tile * columns_stride<P> + row);
+        const real v[quad] = {from_bits(word.x), from_bits(word.y), from_bits(word.z),
+                              from_bits(word.w)};
+        const quantized_quad z = quantize(x, v);
+        if (i >= all) continue;
+        const int column = column_of(x, t, column_of_tile);
+        const auto store = [&](void* to, unsigned scales) {
+            if (to == nullptr) return;
+            store_share(x, place_of_mmq(to, a.columns, column, t.first_row + row), scales, z.q);
+        };
+        store(m.q8_1_mmq_d4, z.d_bits());
+        store(m.q8_1_mmq_ds4, z.ds);
+    }
+}
+
+/// All threads, after a sync. Where there is no such matrix results are NaN, which is not
+/// overlooked. `finished` is read, and written where results are quantized.
+template <policy P, class X>
+CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, bool there,
+                           float* finished) {
     const matvec_member& m = *t.member;
     const int results = t.pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>;
     const std::int64_t of_expert = t.expert * m.bias_nb1;
@@ -52,31 +88,28 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t,
         const int row_of_tile = i % results, column_of_tile = i / results;
         if (row_of_tile >= t.rows) continue;
         const int row = t.first_row + row_of_tile, column = column_of(x, t, column_of_tile);
-        const float* product = finished + column_of_tile * columns_stride<P> + row_of_tile;
+        float* product = finished + column_of_tile * columns_stride<P> + row_of_tile;
         const std::int64_t to_bias = of_expert + row * std::int64_t{4};
-        real v = x.load(product) * real{m.scale};
-        if (m.bias != nullptr) v = v + x.load(float_at(m.bias, to_bias));
-        if (t.pairs) {
-            real other = x.load(product + results);
-            if (m.up_bias != nullptr) other = other + x.load(float_at(m.up_bias, to_bias));
-            v = gated(m.function, v, other, real{m.alpha}, real{m.limit});
+        real v = from_bits(f32_nan_bits);
+        if (there) {
+            v = x.load(product) * real{m.scale};
+            if (m.bias != nullptr) v = v + x.load(float_at(m.bias, to_bias));
+            if (t.pairs) {
+                real other = x.load(product + results);
+                if (m.up_bias != nullptr) other = other + x.load(float_at(m.up_bias, to_bias));
+                v = gated(m.function, v, other, real{m.alpha}, real{m.limit});
+            }
+            if (m.residual != nullptr)
+                v = v + x.load(float_at(m.residual, result_at(a, column, row, m.residual_nb1,
+                                                              m.residual_nb2)));
         }
-        if (m.residual != nullptr)
-            v = v + x.load(float_at(m.residual,
-                                    result_at(a, column, row, m.residual_nb1, m.residual_nb2)));
-        x.store(float_at(m.dst, result_at(a, column, row, m.dst_nb1, m.dst_nb2)), v);
+        if (m.dst != nullptr)
+            x.store(float_at(m.dst, result_at(a, column, row, m.dst_nb1, m.dst_nb2)), v);
+        if (is_quantized(m)) x.store(product, v);
     }
-}
-
-/// There is no such matrix: a NaN is not overlooked.
-template <class X>
-CATENA_FN void finish_without(X& x, const matmul_args& a, const matmul_tile& t) {
-    const matvec_member& m = *t.member;
-    const real nan = from_bits(f32_nan_bits);
-    for (int i = x.thread(); i < t.columns * t.rows; i += x.threads()) {
-        const int row = t.first_row + i % t.rows, column = column_of(x, t, i / t.rows);
-        x.store(float_at(m.dst, result_at(a, column, row, m.dst_nb1, m.dst_nb2)), nan);
-    }
+    if (!is_quantized(m)) return;
+    x.sync();
+    quantize_tile<P>(x, a, t, finished);
 }
 
 }  // namespace catena::kernel
