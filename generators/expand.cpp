@@ -32,8 +32,6 @@ std::vector<computation> matmul_parts(const lowered_chain& chain) {
         c.kind = skeleton::matmul;
         c.weights = format_set::of(static_cast<format>(f));
         c.activation = matmul_layout(static_cast<format>(f));
-        c.epilogue.bits =
-            static_cast<std::uint8_t>(c.epilogue.bits & ~epilogue_set::of(epilogue_part::quantize).bits);
         if (layouts.has(c.activation)) parts.push_back(c);
     }
     return parts;

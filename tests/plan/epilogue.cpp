@@ -24,8 +24,7 @@ constexpr computation matmul_of(format_set weights, format layout) {
     return {.kind = skeleton::matmul,
             .activation = layout,
             .weights = weights,
-            .epilogue = epilogue_set::of(epilogue_part::glu) | epilogue_part::bias |
-                        epilogue_part::residual};
+            .epilogue = everything};
 }
 
 /// The toy table with gated values, epilogues, and matmuls for any number of columns.
@@ -35,7 +34,7 @@ table full_table() {
                                    .value = value_kind::glu,
                                    .emits = q8_1_and_mmq | format::f32};
         constexpr policy prompt = {
-            .threads = 64, .rows = 16, .columns = 16, .piece = 256, .stages = 2};
+            .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
         std::vector<row> out;
         for (const policy& p : {kept_row, plain_row}) {
             out.push_back(row_of(emitting(norm_row, q8_1_and_mmq | format::f32), p));
@@ -46,7 +45,7 @@ table full_table() {
             for (const policy& p : {narrow_matvec, wide_matvec})
                 out.push_back(row_of(with_epilogue(matvec_of(s)), p));
         out.push_back(row_of(matmul_of(q4, format::q8_1_mmq_ds4), prompt));
-        out.push_back(row_of(matmul_of(q6 | q8, format::q8_1_mmq_d4), prompt));
+        out.push_back(row_of(matmul_of(q6, format::q8_1_mmq_d4), prompt));
         return out;
     }();
     static const std::vector<lowered_chain> chains = [] {
@@ -88,7 +87,11 @@ const problem_member& member(const plan& p, std::size_t step, int index = 0) {
 }
 
 /// norm, MUL, gate, up, GLU, down: nodes 0 to 5.
-struct ffn_case : norm_case {
+struct ffn_case {
+    std::int64_t columns = 1;
+    graph_builder g = {};
+    id x = g.input(format::f32, {512, columns});
+    id mul = g.scaled_norm(x);
     id gate = g.matmul(format::q4_K, 256, mul);
     id up = g.matmul(format::q4_K, 256, mul);
     id value = g.glu(gate, up);
@@ -287,11 +290,11 @@ TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", 
     CHECK(a.columns == 64);
     CHECK(a.x_rows == 64);
     CHECK(a.experts == 0);
-    CHECK(a.tiles == 4 + 2);
-    CHECK(a.member[1].first_band == 4);
-    CHECK(p.steps()[1].config.blocks == 6 * 4);
+    CHECK(a.tiles == 2 + 1);
+    CHECK(a.member[1].first_band == 2);
+    CHECK(p.steps()[1].config.blocks == 3 * 4);
     CHECK(p.steps()[1].config.shared_bytes ==
-          shared_bytes(p.steps()[1].what.needs, {.threads = 64, .rows = 16, .columns = 16,
+          shared_bytes(p.steps()[1].what.needs, {.threads = 64, .rows = 32, .columns = 16,
                                                  .piece = 256, .stages = 2}, 512, 64));
 }
 
@@ -315,10 +318,50 @@ TEST_CASE("the tokens decide how experts are multiplied: each column alone, or g
         CHECK(a.slots == 2);
         CHECK(a.experts == 5);
         CHECK(a.members == 1);
-        CHECK(a.tiles == 64 / 16);
+        CHECK(a.tiles == 64 / 32);
         CHECK(a.member[0].up == g[g[up].src[0]].data);
-        CHECK(s.config.blocks == 5 * 4);
+        CHECK(s.config.blocks == 5 * 2);
     }
+}
+
+TEST_CASE("at prompt sizes a GLU is quantized in the layouts that its readers want",
+          "[epilogue]") {
+    ffn_case c{40};
+    SECTION("one") {
+        const plan p = planned(c.g);
+        CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4, 5: 5");
+        CHECK(p.at(4).elided);  // only the matmul reads it
+        CHECK(p.makes(1, 0) == 1);
+        CHECK(p.chains()[1].layouts == format_set::of(format::q8_1_mmq_d4));
+        alignas(256) static std::byte room[1 << 17];
+        const matvec_member m = p.args(1, room).matmul.member[0];
+        CHECK(m.dst == nullptr);
+        CHECK(m.q8_1 == nullptr);
+        CHECK(m.q8_1_mmq_ds4 == nullptr);
+        CHECK(m.q8_1_mmq_d4 != nullptr);
+        CHECK(m.q8_1_mmq_d4 == p.args(2, room).matmul.x);
+    }
+    SECTION("two, and f32 for somebody else") {
+        c.g.matmul(format::q4_K, 512, c.value);
+        c.g.other({c.value});
+        const plan p = planned(c.g);
+        CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4, 5: 5, 6: 6");
+        alignas(256) static std::byte room[1 << 17];
+        const matvec_member m = p.args(1, room).matmul.member[0];
+        CHECK(m.dst == c.g[c.value].data);
+        CHECK(m.q8_1_mmq_d4 == p.args(2, room).matmul.x);
+        CHECK(m.q8_1_mmq_ds4 == p.args(3, room).matmul.x);
+    }
+}
+
+TEST_CASE("a matmul does not quantize for readers that cut its rows otherwise", "[epilogue]") {
+    graph_builder g;
+    const id x = g.scaled_norm(g.input(format::f32, {512, 16}));
+    const id wide = g.matmul(format::q4_K, 1024, x);
+    g.matmul(format::q4_K, 64, g.reshape(wide, {512, 32}));
+    const plan p = planned(g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2, 4:, 4: 4");
+    CHECK_FALSE(p.at(2).elided);
 }
 
 TEST_CASE("a GLU may lie over the activation that its own gate and up read", "[epilogue]") {

@@ -147,7 +147,8 @@ class activation_room {
             return "its activation is not, or no longer, in the workspace";
         for (int m = 0; m < s.what.member_count; ++m)
             if (const std::int32_t c = plan.makes(index, m); c >= 0)
-                if (std::string d = write(plan, c, format::q8_1); !d.empty()) return d;
+                for (const format f : plan.chains()[static_cast<std::size_t>(c)].layouts)
+                    if (std::string d = write(plan, c, f); !d.empty()) return d;
         return "";
     }
 
@@ -164,11 +165,8 @@ class activation_room {
 
     static part part_of(const plan& plan, std::int32_t chain, format layout) {
         const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
-        const step& maker = plan.steps()[static_cast<std::size_t>(c.made_by)];
-        int layouts = 0;
-        for (const format f : activation_layouts) layouts += maker.what.needs.emits.has(f);
         const std::int64_t first = c.workspace_offset[layout_number(layout)];
-        return {first, first + c.workspace_bytes / std::max(layouts, 1), chain, layout};
+        return {first, first + c.workspace_bytes / std::max(c.layouts.size(), 1), chain, layout};
     }
 
     std::string write(const plan& plan, std::int32_t chain, format layout) {

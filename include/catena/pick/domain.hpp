@@ -86,7 +86,6 @@ void each_group_problem(format_set weights, std::int64_t columns, const Visit& v
         for (const std::int32_t rows : {32, 1024, 28672})
             for (const std::int64_t k : {96, 256, 2048, 5120, 18944, 28672})
                 for (const int alignment : {16, 2}) {
-                    if (!few && parts.has(epilogue_part::quantize)) continue;
                     problem p = group_of(weights, kind, rows, parts);
                     if (!whole_blocks(p, k)) continue;
                     p.k = k;

@@ -362,7 +362,7 @@ class plan_builder {
     inline format_set largest_set() const;
     inline void wait(const pattern& chain, reader* first, reader* end);
     inline bool read_by_matmuls(std::int32_t value) const;
-    inline std::optional<match> quantized(const family& f, const output& o);
+    inline std::optional<match> quantized(const family& f, skeleton maker, const output& o);
     inline void open_step(const family& f, std::int32_t place, std::size_t first);
     inline std::int32_t join(step& s, const output& o, const match* value);
     inline bool open(step& s, const output& o, std::optional<match>& value);

@@ -94,23 +94,30 @@ inline bool plan_builder::read_by_matmuls(std::int32_t value) const {
     });
 }
 
-/// The readers of an output, if it can be quantized for matmuls as well.
-inline std::optional<match> plan_builder::quantized(const family& f, const output& o) {
+/// The readers of an output, if the skeleton that makes it can quantize it for all that are served:
+/// a matvec as q8_1, a matmul for matmuls, whose layouts depend on the rows.
+inline std::optional<match> plan_builder::quantized(const family& f, skeleton maker,
+                                                    const output& o) {
     const tensor& result = view_.at(o.result);
     if (!f.common.epilogue.has(epilogue_part::quantize) || result.ne[0] % 32 != 0 ||
         !read_by_matmuls(o.result))
         return std::nullopt;
     match m = matcher(g_, f.common).at_value(o.result);
     if (!m.found()) return std::nullopt;
+    const bool tiled = maker == skeleton::matmul;
+    const format_set writes =
+        tiled ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4
+              : format_set::of(format::q8_1);
     left_over ignored;
     for (reader& r : m.readers) {
         judge(f.common, m, r, ignored);
-        if (r.servable() && r.layout != format::q8_1) r.left.why = reason::no_row;
+        if (r.servable() && r.numbers()) r.left.why = reason::no_row;  // they read f32
+        if (r.servable() && !writes.has(r.layout)) return std::nullopt;
         m.f32_needed = m.f32_needed || !r.servable();
     }
-    const bool row =
-        m.quant_k == result.ne[0] ||
-        (m.whole_blocks && stored_elements(format::q8_1, result.ne[0]) == result.ne[0]);
+    const bool row = m.quant_k == result.ne[0] ||
+                     (!tiled && m.whole_blocks &&
+                      stored_elements(format::q8_1, result.ne[0]) == result.ne[0]);
     if (!row || m.servable() == 0 || m.stream != view_.node(o.matmul).stream) return std::nullopt;
     return m;
 }
@@ -196,20 +203,20 @@ inline void plan_builder::open_step(const family& f, std::int32_t place, std::si
         if (value)
             values.push_back({static_cast<std::int32_t>(outputs_.size()) - 1, std::move(*value)});
     };
-    std::optional<match> value = quantized(f, lead);
+    std::optional<match> value = quantized(f, r.served_by, lead);
     if (!open(s, lead, value)) {
         leave({lead.matmul, reason::epilogue_apart, lead.matmul});
         if (lead.up >= 0)
             waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
                             follow.plain(lead.up));
         const output bare = follow.plain(lead.matmul);
-        value = quantized(f, bare);
+        value = quantized(f, r.served_by, bare);
         if (!open(s, bare, value)) return;
     }
     joined_with(value);
     for (std::size_t i = first; i < waiting_.size() && s.what.member_count < max_members;) {
         const output& o = waiting_[i];
-        value = quantized(f, o);
+        value = quantized(f, r.served_by, o);
         std::int32_t blocked = join(s, o, value ? &*value : nullptr);
         if (blocked != joined && value) {
             value.reset();

@@ -14,21 +14,20 @@ inline step_args plan::args(int i, void* workspace) const {
     const step& s = steps_[static_cast<std::size_t>(i)];
     const auto index = static_cast<std::size_t>(args_[static_cast<std::size_t>(i)].index);
     const auto activation = [&](std::int32_t chain, format layout) -> void* {
-        const int l = layout_number(layout);
-        if (workspace == nullptr || l < 0) return nullptr;
-        return static_cast<std::byte*>(workspace) +
-               chains_[static_cast<std::size_t>(chain)].workspace_offset[l];
+        const planned_chain& c = chains_[static_cast<std::size_t>(chain)];
+        if (workspace == nullptr || !c.layouts.has(layout)) return nullptr;
+        return static_cast<std::byte*>(workspace) + c.workspace_offset[layout_number(layout)];
+    };
+    const auto quantize_to = [&](auto& a, std::int32_t chain) {
+        a.q8_1 = activation(chain, format::q8_1);
+        a.q8_1_mmq_d4 = activation(chain, format::q8_1_mmq_d4);
+        a.q8_1_mmq_ds4 = activation(chain, format::q8_1_mmq_ds4);
     };
     step_args out;
     out.kind = s.what.needs.kind;
     if (out.kind == skeleton::row) {
         out.row = row_args_[index];
-        const format_set emits = s.what.needs.emits;
-        if (emits.has(format::q8_1)) out.row.q8_1 = activation(s.chain, format::q8_1);
-        if (emits.has(format::q8_1_mmq_d4))
-            out.row.q8_1_mmq_d4 = activation(s.chain, format::q8_1_mmq_d4);
-        if (emits.has(format::q8_1_mmq_ds4))
-            out.row.q8_1_mmq_ds4 = activation(s.chain, format::q8_1_mmq_ds4);
+        quantize_to(out.row, s.chain);
         return out;
     }
     const group_head& head = heads_[index];
@@ -44,7 +43,7 @@ inline step_args plan::args(int i, void* workspace) const {
         for (std::int32_t m = 0; m < head.members; ++m) {
             const stored_member& stored = members_[static_cast<std::size_t>(head.first_member + m)];
             a.member[m] = stored.args;
-            if (stored.makes >= 0) a.member[m].q8_1 = activation(stored.makes, format::q8_1);
+            if (stored.makes >= 0) quantize_to(a.member[m], stored.makes);
         }
     };
     if (out.kind == skeleton::matmul) {

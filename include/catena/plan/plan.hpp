@@ -58,11 +58,12 @@ struct planned_chain {
     std::int32_t add = -1, norm = -1, mul = -1;
     std::int32_t glu = -1, unary = -1;  ///< a gated value: GLU or MUL, and the UNARY of its gate
     std::int32_t activation = no_tensor;
-    std::int32_t made_by = -1;  ///< the step that makes it: a row step, or a matvec whose epilogue
+    std::int32_t made_by = -1;  ///< the step that makes it: a row step, or a group whose epilogue
                                 ///< quantizes it; -1: none, numbers are multiplied with the engine's
     bool f32_written = false;  ///< somebody else reads, or may read, the activation
     bool sum_written = false;  ///< the same of x + residual
-    std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts
+    format_set layouts;        ///< in which it is quantized
+    std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts, of those
     std::int64_t workspace_bytes = 0;                  ///< of all its layouts; 0: none is quantized
 };
 

@@ -89,6 +89,7 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
         if (p.made_by >= 0) c.made_by = stored[at(p.made_by)];
         c.f32_written = m.f32_needed;
         c.sum_written = m.sum_needed;
+        c.layouts = p.layouts;
         std::int64_t offset = where[i] == nullptr ? 0 : bytes[at(where[i]->slot)];
         for (int l = 0; l < layout_count; ++l) {
             if (!p.layouts.has(activation_layouts[l])) continue;

@@ -56,13 +56,26 @@ class product_launch {
             return a_.weights_early;
     }
 
+    struct target {
+        void* to;
+        format layout;
+    };
+    static std::vector<target> quantized(const matvec_member& m) {
+        std::vector<target> out;
+        for (const target& t : {target{m.q8_1, format::q8_1},
+                                {m.q8_1_mmq_d4, format::q8_1_mmq_d4},
+                                {m.q8_1_mmq_ds4, format::q8_1_mmq_ds4}})
+            if (t.to != nullptr) out.push_back(t);
+        return out;
+    }
+
     static catena::epilogue_set parts_of(const matvec_member& m) {
         catena::epilogue_set out;
         if (m.scale != 1) out = out | epilogue_part::scale;
         if (m.bias != nullptr || m.up_bias != nullptr) out = out | epilogue_part::bias;
         if (m.up != nullptr) out = out | epilogue_part::glu;
         if (m.residual != nullptr) out = out | epilogue_part::residual;
-        if (m.q8_1 != nullptr) out = out | epilogue_part::quantize;
+        if (!quantized(m).empty()) out = out | epilogue_part::quantize;
         return out;
     }
 
@@ -145,7 +158,8 @@ class product_launch {
         demand(row_.computes.epilogue.contains(parts_of(m)),
                "an epilogue that the row does not do");
         demand(m.up == nullptr || p.rows % 2 == 0, "a pair of matrices for an odd number of rows");
-        demand(m.dst != nullptr || m.q8_1 != nullptr, "a member whose result goes nowhere");
+        const std::vector<target> targets = quantized(m);
+        demand(m.dst != nullptr || !targets.empty(), "a member whose result goes nowhere");
         demand(m.first_band == band, "bands that are not numbered over the members");
         demand(a_.k % info(m.type).block_elements == 0, "rows that are no whole blocks");
         demand(m.up_bias == nullptr || m.bias != nullptr, "a bias of the second matrix alone");
@@ -156,8 +170,8 @@ class product_launch {
             rows = a_.band_rows;
         const int results = m.up != nullptr ? rows / 2 : rows;
         demand(results > 0 && (m.up == nullptr || rows % 2 == 0), "a band of half a pair");
-        demand(m.q8_1 == nullptr || !tiled, "a matmul that quantizes its result");
-        demand(m.q8_1 == nullptr || results % 32 == 0, "a band that ends inside a quantized block");
+        demand(targets.empty() || (m.rows % 32 == 0 && results % 32 == 0),
+               "a band that ends inside a quantized block");
         if (!machine_.fault.empty()) return;
         band += (m.rows + results - 1) / results;
         const std::int64_t aligned = p.copy == catena::copy_method::plain ? 2 : 16;
@@ -181,9 +195,10 @@ class product_launch {
         if (m.residual != nullptr)
             ops.read(result("residual", m, m.residual, m.residual_nb1, m.residual_nb2));
         if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
-        if (m.q8_1 != nullptr)
-            ops.write(
-                flat("quantized result", m.q8_1, a_.columns * catena::q8_1_row_bytes(m.rows)));
+        for (const target& t : targets) {
+            demand(tiled == (t.layout != format::q8_1), "a layout that its skeleton does not write");
+            ops.write(flat("quantized result", t.to, a_.columns * catena::q8_1_row_bytes(m.rows)));
+        }
     }
 
     std::vector<float> activation(std::int64_t row) const {
@@ -231,10 +246,23 @@ class product_launch {
         if (m.dst != nullptr)
             std::copy(out.begin(), out.end(),
                       offset(m.dst, slot(c) * m.dst_nb1 + token(c) * m.dst_nb2));
-        if (m.q8_1 == nullptr) return;
-        auto* to = static_cast<std::byte*>(m.q8_1) + c * catena::q8_1_row_bytes(m.rows);
-        std::memset(to, 0, static_cast<std::size_t>(catena::q8_1_row_bytes(m.rows)));
-        scalar::quantize(format::q8_1, out.data(), m.rows, to);
+        for (const target& t : quantized(m)) quantize(t, out, c);
+    }
+
+    /// Column c's row, padding included: of a matmul's layout its blocks lie `columns` apart.
+    void quantize(const target& t, const std::vector<float>& values, int c) const {
+        const auto rows = static_cast<std::int64_t>(values.size());
+        std::vector<std::byte> own(static_cast<std::size_t>(catena::q8_1_row_bytes(rows)));
+        scalar::quantize(t.layout, values.data(), static_cast<int>(rows), own.data());
+        auto* to = static_cast<std::byte*>(t.to);
+        if (t.layout == format::q8_1) {
+            std::memcpy(to + c * std::ssize(own), own.data(), own.size());
+            return;
+        }
+        const std::int64_t block = info(t.layout).block_bytes;
+        for (std::int64_t b = 0; b < std::ssize(own) / block; ++b)
+            std::memcpy(to + (b * a_.columns + c) * block, own.data() + b * block,
+                        static_cast<std::size_t>(block));
     }
 };
 
