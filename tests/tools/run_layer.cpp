@@ -157,6 +157,20 @@ TEST_CASE("gated experts agree with the reference", "[run][layer]") {
     CHECK(o.parts.has(epilogue_part::quantize));
 }
 
+TEST_CASE("a prompt's GLU is quantised by the matmul that makes it, as the reference says",
+          "[run][layer]") {
+    for (const format type : {format::q4_K, format::q8_0}) {  // a layout each, of either
+        graph_builder b;
+        const id n = b.scaled_norm(b.input(format::f32, {512, 40}));
+        b.matmul(format::q6_K, 96, b.glu(b.matmul(type, 1280, n), b.matmul(type, 1280, n)));
+        const outcome o = run_all(as_file(b, "prompt"));
+        CHECK(o.results.size() == 3);
+        CHECK(o.failed() == 0);
+        CHECK(o.parts.has(epilogue_part::quantize));
+        CHECK(o.compared.count("q8_1_mmq_d4 of the product") == 1);
+    }
+}
+
 TEST_CASE("what an epilogue quantises wrong is found, and its padding", "[run][layer]") {
     const auto each_q8_1 = [](const std::function<void(std::byte*)>& f) {
         return [f](matvec_args& a) {

@@ -1,4 +1,4 @@
-#include "check.hpp"
+#include "quantized.hpp"
 
 namespace catena::tool {
 
@@ -32,6 +32,15 @@ std::string checker::launch(int step, const std::vector<std::uint32_t>& blocks) 
         result = t.launch(t.kernels[s.row], s.config, a.data(), a.size(), on_.stream());
     }
     return on_.finish(result);
+}
+
+void checker::keep(int step, std::uint64_t key, std::map<int, made_activation>& made,
+                   step_result& to) {
+    for (auto& [member, values] : made) {
+        for (comparison& c : values.comparisons()) to.comparisons.push_back(std::move(c));
+        activations_[plan_.makes(step, member)] =
+            values.completed(on_, random_bits(key, static_cast<std::uint64_t>(2 + member)));
+    }
 }
 
 }  // namespace catena::tool

@@ -37,6 +37,8 @@ struct check_options {
     int random_rows = 64;  ///< of each matrix, besides its first, last and tail band
 };
 
+class made_activation;
+
 class checker {
 public:
     checker(const plan& p, const placement& where, machine& on, const check_options& asked);
@@ -52,6 +54,8 @@ private:
     std::vector<double> read_f32(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matmul_args& a, format layout) const;
+    /// What members of a step quantised: compared, and the activations of the next steps.
+    void keep(int step, std::uint64_t key, std::map<int, made_activation>& made, step_result& to);
     std::string launch(int step, const std::vector<std::uint32_t>& blocks);
 
     const plan& plan_;

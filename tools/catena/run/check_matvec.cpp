@@ -63,50 +63,6 @@ std::vector<column_place> columns_of(const matvec_args& a, const band& b) {
              b.column}};
 }
 
-/// The rows that a member quantises for the next group, in double: those of the sampled bands as
-/// they were computed, and seeded ones that take the place of the others, in memory too.
-class made_activation {
-  public:
-    made_activation(const matvec_args& a, const matvec_member& m)
-        : member_(m),
-          values_(static_cast<std::size_t>(std::int64_t{a.columns} * m.rows)),
-          known_(values_.size() / block_, false) {}
-
-    void set(std::int64_t row, int first, std::span<const double> values) {
-        const std::int64_t at = row * member_.rows + first;
-        std::copy(values.begin(), values.end(), values_.begin() + at);
-        std::fill_n(known_.begin() + at / block_, std::ssize(values) / block_, true);
-        for (const double v : values) power_ += v * v;
-        count_ += static_cast<double>(values.size());
-    }
-
-    std::vector<double> completed(machine& on, std::uint64_t key) {
-        const auto size = static_cast<float>(std::sqrt(power_ / std::max(count_, 1.0)));
-        const std::int64_t blocks = member_.rows / block_, row = q8_1_row_bytes(member_.rows);
-        for (std::size_t i = 0; i < known_.size(); ++i) {
-            if (known_[i]) continue;
-            const auto at = static_cast<std::int64_t>(i);
-            const auto fresh = seeded(random_bits(key, i), block_, 0, size);
-            std::copy(fresh.begin(), fresh.end(), values_.begin() + at * block_);
-            auto bytes = encode_row(format::q8_1, fresh);
-            const bool last =
-                (at + 1) % blocks == 0;  // its row's padding is zeros, as behind it here
-            const std::int64_t padding = row - row_bytes(format::q8_1, member_.rows);
-            bytes.resize(static_cast<std::size_t>(q8_1_bytes + (last ? padding : 0)));
-            on.write(bytes_at(member_.q8_1, at / blocks * row + at % blocks * q8_1_bytes), bytes);
-        }
-        return std::move(values_);
-    }
-
-  private:
-    static constexpr std::int64_t block_ = info(format::q8_1).block_elements;
-
-    const matvec_member& member_;
-    std::vector<double> values_;
-    std::vector<bool> known_;
-    double power_ = 0, count_ = 0;
-};
-
 }  // namespace
 
 step_result checker::run_matvec(int step, const matvec_args& a) {
@@ -144,7 +100,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         numbers ? exact : read_activation(a, std::ssize(exact) / a.k);
 
     std::map<int, made_activation> made;  // by member
-    nmse_sum same, against_exact, quantised, padding;
+    nmse_sum same, against_exact;
     for (const piece_data& b : bands) {
         const matvec_member& m = b.member;
         const auto rows = static_cast<std::size_t>(b.rows());
@@ -160,16 +116,9 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
                     against_exact.add(static_cast<double>(found[r]), exact_product[c * rows + r]);
                 }
             }
-            if (m.q8_1 == nullptr) continue;
-            const bool tail = b.at.end == m.rows;
-            const std::int64_t all =
-                row_bytes(format::q8_1, b.rows()) +
-                (tail ? q8_1_row_bytes(m.rows) - row_bytes(format::q8_1, m.rows) : 0);
-            auto bytes = read_bytes(on_, b.q8_1(column), all);
-            add_padding(format::q8_1, bytes, b.rows(), padding);
-            add_quantized(format::q8_1, std::move(bytes), wanted, quantised);
-            made.try_emplace(b.at.member, a, m)
-                .first->second.set(column.q8_1_row, b.at.first, wanted);
+            if (m.q8_1 != nullptr)
+                made.try_emplace(b.at.member, a.columns, m, same_rule_limit)
+                    .first->second.add(on_, column.made_row, b.at.first, wanted);
         }
         result.computed += static_cast<double>(should.size());
     }
@@ -178,13 +127,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     if (written)
         result.comparisons = {{"product, same activation", same.value(), same_activation_limit},
                               {"product, exact activation", against_exact.value(), exact_limit}};
-    if (!made.empty()) {
-        result.comparisons.push_back({"q8_1 of the product", quantised.value(), same_rule_limit});
-        result.comparisons.push_back({"its padding", padding.value(), 0});
-    }
-    for (auto& [member, rows] : made)
-        activations_[plan_.makes(step, member)] =
-            rows.completed(on_, random_bits(key, static_cast<std::uint64_t>(2 + member)));
+    keep(step, key, made, result);
     return result;
 }
 

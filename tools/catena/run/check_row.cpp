@@ -1,6 +1,5 @@
 // Row steps: every row runs, every output is compared.
-#include "check.hpp"
-#include "data.hpp"
+#include "quantized.hpp"
 
 #include "catena/chain/reference.hpp"
 
@@ -50,47 +49,15 @@ comparison compare_rows(machine& on, const row_args& a, const rounded_output& o,
     return {o.of, sum.value(), o.limit};
 }
 
-/// A quantised output: rows of quant_k values, blocks of one row `next_block` bytes apart.
-struct quantised_output {
-    const char* of;
-    format type;
-    const void* base;
-    std::int64_t row, next_block;  ///< bytes
-};
-
-std::vector<quantised_output> quantised_outputs(const row_args& a) {
-    std::vector<quantised_output> all;
-    const std::int64_t rows = std::int64_t{a.rows} * a.k / a.quant_k;
-    if (a.q8_1 != nullptr) {
-        const std::int64_t block = info(format::q8_1).block_bytes;
-        all.push_back({"q8_1", format::q8_1, a.q8_1, a.quant_blocks * block, block});
-    }
-    const std::int64_t block = info(format::q8_1_mmq_d4).block_bytes;
-    if (a.q8_1_mmq_d4 != nullptr)
-        all.push_back({"q8_1_mmq_d4", format::q8_1_mmq_d4, a.q8_1_mmq_d4, block, rows * block});
-    if (a.q8_1_mmq_ds4 != nullptr)
-        all.push_back({"q8_1_mmq_ds4", format::q8_1_mmq_ds4, a.q8_1_mmq_ds4, block, rows * block});
-    if (a.q8_1_mmq_d2s6 != nullptr)
-        all.push_back(
-            {"q8_1_mmq_d2s6", format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6, block, rows * block});
-    return all;
-}
-
 /// The quantised rows against the format's own rule on the reference, and that their padding is
 /// zero.
 std::vector<comparison> compare_quantized(machine& on, const row_args& a, const quantised_output& o,
                                           const std::vector<double>& expected) {
     nmse_sum sum, padding;
-    const std::int64_t block = info(o.type).block_bytes;
-    const std::int64_t blocks = stored_bytes(o.type, a.quant_k) / block;
+    const std::int64_t blocks = stored_elements(o.type, a.quant_k) / o.block_elements();
     const std::int64_t quant_rows = std::int64_t{a.rows} * a.k / a.quant_k;
     for (std::int64_t r = 0; r < quant_rows; ++r) {
-        std::vector<std::byte> bytes;
-        for (std::int64_t b = 0; b < blocks; ++b) {
-            const auto part = read_bytes(
-                on, static_cast<const std::byte*>(o.base) + r * o.row + b * o.next_block, block);
-            bytes.insert(bytes.end(), part.begin(), part.end());
-        }
+        auto bytes = o.blocks(on, r, 0, blocks);
         const std::span exact(expected.data() + r * a.quant_k, static_cast<std::size_t>(a.quant_k));
         add_padding(o.type, bytes, a.quant_k, padding);
         add_quantized(o.type, std::move(bytes), exact, sum);
@@ -143,7 +110,9 @@ step_result checker::run_row(int step, const row_args& a) {
           rounded_output{"f16", a.f16, a.f16_at, format::f16, f16_limit},
           rounded_output{"bf16", a.bf16, a.bf16_at, format::bf16, bf16_limit}})
         if (o.base != nullptr) result.comparisons.push_back(compare_rows(on_, a, o, out.value));
-    for (const quantised_output& o : quantised_outputs(a))
+    const std::int64_t quant_rows = a.quant_k > 0 ? std::int64_t{a.rows} * a.k / a.quant_k : 0;
+    const std::int64_t q8_1_row = std::int64_t{a.quant_blocks} * q8_1_bytes;
+    for (const quantised_output& o : quantised_outputs(a, quant_rows, q8_1_row))
         for (comparison& c : compare_quantized(on_, a, o, out.value))
             result.comparisons.push_back(std::move(c));
     activations_[s.chain] = out.value;

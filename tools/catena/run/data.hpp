@@ -76,20 +76,22 @@ inline bool other_side_of_a_tie(double found, double rule, double exact) {
     return std::abs(found - exact) <= 1.15 * std::abs(rule - exact);
 }
 
-/// Adds the values of a quantised row, or of its first blocks, to a comparison with what the
-/// format's rule makes of the exact ones.
+/// Adds the values of a quantised row, or of some of its blocks, to a comparison with what the
+/// format's rule makes of the exact ones; these begin `skipped` elements behind the blocks.
 inline void add_quantized(format f, std::vector<std::byte> found, std::span<const double> exact,
-                          nmse_sum& to) {
-    const std::int64_t elements = stored_elements(f, std::ssize(exact));
+                          nmse_sum& to, std::int64_t skipped = 0) {
+    const std::int64_t elements = stored_elements(f, skipped + std::ssize(exact));
     std::vector<float> value(static_cast<std::size_t>(elements), 0.0f);
-    std::transform(exact.begin(), exact.end(), value.begin(),
+    std::transform(exact.begin(), exact.end(), value.begin() + skipped,
                    [](double v) { return static_cast<float>(v); });
     const std::vector<std::byte> rule = encode_row(f, value);
     found.resize(rule.size());
     const auto is = decode_row<double>(f, found, elements);
     const auto should = decode_row<double>(f, rule, elements);
-    for (std::size_t i = 0; i < exact.size(); ++i)
-        to.add(other_side_of_a_tie(is[i], should[i], exact[i]) ? should[i] : is[i], should[i]);
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+        const std::size_t at = i + static_cast<std::size_t>(skipped);
+        to.add(other_side_of_a_tie(is[at], should[at], exact[i]) ? should[at] : is[at], should[at]);
+    }
 }
 
 /// Adds what follows the blocks that `elements` values need: zeros.

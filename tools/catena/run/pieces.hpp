@@ -3,7 +3,7 @@
 #pragma once
 
 #include "check.hpp"
-#include "data.hpp"
+#include "quantized.hpp"
 
 #include "catena/chain/reference.hpp"
 
@@ -20,7 +20,7 @@ inline constexpr double exact_limit = 5e-4;
 /// A column of a piece: the activation row that it reads, and where its results lie.
 struct column_place {
     std::int64_t x_row, dst_offset, residual_offset;
-    std::int64_t q8_1_row;
+    std::int64_t made_row;  ///< of the result, where it is quantised
 };
 
 /// The work of one block, or a part of it.
@@ -57,10 +57,6 @@ class piece_data {
     const std::byte* weight() const { return matrix(member.weight); }
     std::byte* dst(const column_place& c) const {
         return bytes_at(member.dst, c.dst_offset + 4 * at.first);
-    }
-    std::byte* q8_1(const column_place& c) const {
-        return bytes_at(member.q8_1, c.q8_1_row * q8_1_row_bytes(member.rows) +
-                                         row_bytes(format::q8_1, at.first));
     }
 
     /// The results are poison, so that what the launch leaves out is seen; a residual may lie

@@ -1,0 +1,134 @@
+// What steps quantise: where the rows of each layout lie, and their values against the format's own
+// rule.
+#pragma once
+
+#include "check.hpp"
+#include "data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace catena::tool {
+
+/// A quantised output: block b of row r lies at base + r * row + b * next_block.
+struct quantised_output {
+    const char* of;
+    format type;
+    const void* base;
+    std::int64_t row, next_block;  ///< bytes
+
+    std::int64_t block_elements() const { return info(type).block_elements; }
+    std::byte* at(std::int64_t r, std::int64_t block) const {
+        return const_cast<std::byte*>(static_cast<const std::byte*>(base)) + r * row +
+               block * next_block;
+    }
+    /// `count` blocks of a row, next to each other.
+    std::vector<std::byte> blocks(machine& on, std::int64_t r, std::int64_t first,
+                                  std::int64_t count) const {
+        std::vector<std::byte> all;
+        for (std::int64_t b = first; b < first + count; ++b) {
+            const auto part = read_bytes(on, at(r, b), info(type).block_bytes);
+            all.insert(all.end(), part.begin(), part.end());
+        }
+        return all;
+    }
+};
+
+/// Those of `rows` rows, in which q8_1 rows are `q8_1_row` bytes apart.
+template <class Args>
+std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows,
+                                                std::int64_t q8_1_row) {
+    std::vector<quantised_output> all;
+    if (a.q8_1 != nullptr) all.push_back({"q8_1", format::q8_1, a.q8_1, q8_1_row, q8_1_bytes});
+    const auto of_matmul = [&](format type, const void* base) {
+        if (base != nullptr) all.push_back({name(type), type, base, mmq_bytes, rows * mmq_bytes});
+    };
+    of_matmul(format::q8_1_mmq_d4, a.q8_1_mmq_d4);
+    of_matmul(format::q8_1_mmq_ds4, a.q8_1_mmq_ds4);
+    if constexpr (requires { a.q8_1_mmq_d2s6; })
+        of_matmul(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
+    return all;
+}
+
+/// What a member quantises for the next group, in double: the sampled parts as they were computed,
+/// and seeded ones that take the place of the others, in memory too.
+class made_activation {
+  public:
+    made_activation(std::int64_t columns, const matvec_member& m, double limit)
+        : limit_(limit),
+          outputs_(quantised_outputs(m, columns, q8_1_row_bytes(m.rows))),
+          length_(m.rows),
+          values_(static_cast<std::size_t>(columns * m.rows)),
+          known_(values_.size() / 32, false) {}
+
+    /// Takes rows first .. of a column as they should be, and compares what is there.
+    void add(machine& on, std::int64_t column, int first, std::span<const double> should) {
+        const std::int64_t at = column * length_ + first;
+        std::copy(should.begin(), should.end(), values_.begin() + at);
+        std::fill_n(known_.begin() + at / 32, std::ssize(should) / 32, true);
+        for (const double v : should) power_ += v * v;
+        count_ += static_cast<double>(should.size());
+        for (const quantised_output& o : outputs_) {
+            const std::int64_t unit = o.block_elements(), from = first / unit;
+            const std::int64_t values = first + std::ssize(should);
+            const bool tail = values == length_;
+            const std::int64_t stored = stored_elements(o.type, length_) / unit;
+            const std::int64_t end = tail ? stored : (values + unit - 1) / unit;
+            auto bytes = o.blocks(on, column, from, end - from);
+            if (tail) add_padding(o.type, bytes, values - from * unit, padding_);
+            add_quantized(o.type, std::move(bytes), should, same_rule_, first - from * unit);
+        }
+    }
+
+    std::vector<comparison> comparisons() const {
+        const std::string of = outputs_.front().of;
+        return {{of + " of the product", same_rule_.value(), limit_},
+                {of + " padding", padding_.value(), 0}};
+    }
+
+    /// All values, now that the sampled ones are there. Blocks that are known in part are seeded.
+    std::vector<double> completed(machine& on, std::uint64_t key) {
+        const auto size = static_cast<float>(std::sqrt(power_ / std::max(count_, 1.0)));
+        const std::int64_t unit = outputs_.front().block_elements();
+        for (std::int64_t at = 0; at < std::ssize(values_);) {
+            const std::int64_t column = at / length_, first = at % length_;
+            const std::int64_t count = std::min(unit, length_ - first);
+            const auto known = known_.begin() + at / 32;
+            if (!std::all_of(known, known + count / 32, [](bool k) { return k; })) {
+                auto fresh =
+                    seeded(random_bits(key, static_cast<std::uint64_t>(at)), count, 0, size);
+                std::copy(fresh.begin(), fresh.end(), values_.begin() + at);
+                fresh.resize(static_cast<std::size_t>(unit));
+                for (const quantised_output& o : outputs_) write(on, o, column, first, fresh);
+            }
+            at += count;
+        }
+        return std::move(values_);
+    }
+
+  private:
+    double limit_;  ///< of what is compared
+    std::vector<quantised_output> outputs_;
+    std::int64_t length_;
+    std::vector<double> values_;
+    std::vector<bool> known_;  ///< by 32
+    double power_ = 0, count_ = 0;
+    nmse_sum same_rule_, padding_;
+
+    /// A block; behind a row's last one its padding of zeros.
+    void write(machine& on, const quantised_output& o, std::int64_t column, std::int64_t first,
+               const std::vector<float>& values) const {
+        const std::int64_t unit = o.block_elements(), block = first / unit;
+        auto bytes = encode_row(o.type, values);
+        bytes.resize(static_cast<std::size_t>(info(o.type).block_bytes));
+        on.write(o.at(column, block), bytes);
+        if (first + unit < length_) return;
+        const std::vector<std::byte> zeros(bytes.size());
+        for (std::int64_t b = block + 1; b < stored_elements(o.type, length_) / unit; ++b)
+            on.write(o.at(column, b), zeros);
+    }
+};
+
+}  // namespace catena::tool
