@@ -93,9 +93,12 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is, t
     m.dst_nb1 = m.residual_nb1 = 4 * std::int64_t{is.rows};
     m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * slots;
     if (is.epilogue.has(epilogue_part::residual)) m.residual = s.values(is.rows * p.columns);
-    if (is.epilogue.has(epilogue_part::quantize))
+    const bool quantized = is.epilogue.has(epilogue_part::quantize);
+    if (quantized && p.needs.kind == skeleton::matmul)
+        m.q8_1_mmq_d4 = s.output(p.columns * q8_1_row_bytes(is.rows), format::q8_1_mmq_d4);
+    else if (quantized)
         m.q8_1 = s.output(p.columns * q8_1_row_bytes(is.rows), format::q8_1);
-    if (is.written || m.q8_1 == nullptr) m.dst = s.results(is.rows * p.columns);
+    if (is.written || !quantized) m.dst = s.results(is.rows * p.columns);
 }
 
 /// The members of a group's arguments; how many bands they are.
