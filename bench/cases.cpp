@@ -13,7 +13,7 @@ namespace {
 struct row_shape {
     int k, rows;
 };
-constexpr row_shape row_shapes[] = {{2048, 1}, {4096, 1}, {8192, 1}, {4096, 4}, {4096, 512}};
+constexpr row_shape row_shapes[] = {{2048, 1}, {4096, 1}, {8192, 1}, {4096, 4}, {4096, 512}, {8192, 4096}};
 
 struct matvec_shape {
     const char* what;
@@ -57,6 +57,13 @@ void add(std::vector<row_case>& to, const table& t, int index, const std::string
     to.push_back(std::move(c));
 }
 
+/// The first of the wanted formats that is there.
+format_set first_of(format_set there, std::initializer_list<format> wanted) {
+    for (const format f : wanted)
+        if (there.has(f)) return format_set::of(f);
+    return there;
+}
+
 void add_row_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
                    double l2) {
     const computation& computes = t.rows[index].computes;
@@ -64,9 +71,10 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
         problem p;
         p.needs = computes;
         p.needs.residual = p.needs.bias = p.needs.gate = false;
-        p.needs.emits = format_set::of(format::q8_1);
+        p.needs.emits = first_of(computes.emits, {format::q8_1, format::fp8_token, format::f32});
         if (computes.emits.has(format::f32)) p.needs.emits = p.needs.emits | format::f32;
-        p.k = p.quant_k = k;
+        p.k = k;
+        p.quant_k = p.needs.emits.has(format::q8_1) ? k : 0;
         p.rows = rows;
         add(to, t, index, "k" + std::to_string(k) + " rows" + std::to_string(rows), p, arena, l2);
     }

@@ -28,6 +28,7 @@ constexpr const char* method =
     "host's clock, "
     "as the difference of two runs of replays";
 constexpr std::size_t yardstick_bytes = std::size_t{1} << 29;
+constexpr std::size_t yardstick_count = 3;
 constexpr std::size_t ring_bytes = std::size_t{1} << 31;
 
 void require(const status& s, const std::string& of) {
@@ -96,13 +97,23 @@ struct gpu_bench::state {
     std::unique_ptr<buffer> own;  ///< the arena, where ggml has not made it
     std::unique_ptr<buffer> moved;
     std::unique_ptr<buffer> ring;  ///< cuBLASLt's operands
-    std::unique_ptr<replay> empty, read;
-    double read_bytes = 0;
+    std::unique_ptr<replay> empty, read, copy;
+    double read_bytes = 0, copy_bytes = 0;
     std::map<std::string, std::string> missing;
     std::string peer = "ggml-cuda";
 #if defined(CATENA_BENCH_GGML)
     std::unique_ptr<ggml_device> ggml;
 #endif
+
+    /// The first contenders of every contest, and what their times say.
+    std::vector<contender> sticks() const {
+        return {{"empty node", [this] { return empty->by_events(); }},
+                {"read", [this] { return read->by_events(); }},
+                {"copy", [this] { return copy->by_events(); }}};
+    }
+    floor_of_machine floor_of(const std::vector<tune::summary>& times) const {
+        return {times[0].median, read_bytes / times[1].median, copy_bytes / times[2].median};
+    }
 };
 
 gpu_bench::gpu_bench(const table& rows, const gpu_options& asked) : s_(std::make_unique<state>()) {
@@ -158,12 +169,15 @@ gpu_bench::gpu_bench(const table& rows, const gpu_options& asked) : s_(std::make
     };
     s.empty = repeated(sticks[0], 128);
     s.read = repeated(sticks[1], 8);
+    s.copy = repeated(sticks[2], 8);
     s.read_bytes = sticks[1].bytes;
+    s.copy_bytes = sticks[2].bytes;
 }
 
 gpu_bench::~gpu_bench() {
     s_->empty.reset();
     s_->read.reset();
+    s_->copy.reset();
     if (s_->stream != nullptr) cudaStreamDestroy(s_->stream);
 }
 
@@ -183,8 +197,7 @@ class gpu_bench::lineup {
   public:
     lineup(state& s, const chain_case& c, const small_graph& g, measured_case& out)
         : s_(s), case_(c), out_(out), graph_(g), copies_(place_copies(g, out.copies, s.arena)) {
-        contenders_ = {{"empty node", [&s] { return s.empty->by_events(); }},
-                       {"read", [&s] { return s.read->by_events(); }}};
+        contenders_ = s.sticks();
     }
 
     /// ggml first: its results are what Catena's are compared with.
@@ -196,9 +209,8 @@ class gpu_bench::lineup {
 
     void run() {
         const auto times = contest(contenders_, s_.asked.rounds);
-        out_.floor.empty_node_us = times[0].median;
-        out_.floor.read_bytes_per_us = s_.read_bytes / times[1].median;
-        for (std::size_t i = 2; i < contenders_.size(); ++i)
+        out_.floor = s_.floor_of(times);
+        for (std::size_t i = yardstick_count; i < contenders_.size(); ++i)
             out_.times[contenders_[i].name] = times[i];
     }
 
@@ -340,8 +352,7 @@ std::vector<measured_case> gpu_bench::time_instances() {
     bench::fill(arena, 1);
     const std::vector<row_case> cases = row_cases(s.rows, arena, s.gpu.l2CacheSize);
     std::vector<std::unique_ptr<replay>> replays;
-    std::vector<contender> contenders = {{"empty node", [&s] { return s.empty->by_events(); }},
-                                         {"read", [&s] { return s.read->by_events(); }}};
+    std::vector<contender> contenders = s.sticks();
     for (const row_case& c : cases) {
         const int launches = std::max(64, c.what.sets);
         replays.push_back(std::make_unique<replay>(
@@ -362,8 +373,8 @@ std::vector<measured_case> gpu_bench::time_instances() {
         c.bytes = cases[i].what.bytes;
         c.instances = {row_name(s.rows, cases[i].row)};
         c.predicted_us = cases[i].predicted_us;
-        c.floor = {times[0].median, s.read_bytes / times[1].median};
-        c.times["catena"] = times[i + 2];
+        c.floor = s.floor_of(times);
+        c.times["catena"] = times[i + yardstick_count];
         out.push_back(std::move(c));
     }
     return out;

@@ -53,6 +53,24 @@ void fill_row(const problem& p, table_of_stretches s) {
     a.q8_1 = quantized(format::q8_1);
     a.q8_1_mmq_d4 = quantized(format::q8_1_mmq_d4);
     a.q8_1_mmq_ds4 = quantized(format::q8_1_mmq_ds4);
+    a.q8_1_mmq_d2s6 = quantized(format::q8_1_mmq_d2s6);
+    const auto scaled = [&](format f) -> scaled_output {
+        if (!p.needs.emits.has(f)) return {};
+        const std::int64_t scales = p.rows * scale_bytes(f, p.k);
+        return {s.output(p.rows * row_bytes(f, p.k), f),
+                scales > 0 ? s.output(scales, format::unknown) : nullptr};
+    };
+    a.int8_token = scaled(format::int8_token);
+    a.fp8_tensor = scaled(format::fp8_tensor);
+    a.fp8_token = scaled(format::fp8_token);
+    a.fp8_group = scaled(format::fp8_group);
+    a.mxfp8 = scaled(format::mxfp8_rows);
+    a.mxfp4 = scaled(format::mxfp4_rows);
+    a.nvfp4 = scaled(format::nvfp4_rows);
+    if (a.int8_token.data != nullptr)
+        a.int8_sums = reinterpret_cast<std::int32_t*>(s.output(4 * p.rows, format::i32));
+    if (a.fp8_tensor.data != nullptr) a.fp8_scale = s.values(1);
+    if (a.nvfp4.data != nullptr) a.nvfp4_scale = s.values(1);
     const row_strides f32 = {4 * p.k, 4 * values, 4 * values}, half = {2 * p.k, 2 * values, 2 * values};
     a.x_at = a.gate_at = a.residual_at = a.sum_at = a.f32_at = f32;
     a.f16_at = a.bf16_at = half;

@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-from records import OURS, Record, fail, geometric_mean, key, label, ratios, share_of_attainable
+from records import OURS, Record, fail, geometric_mean, key, label, ratios, share_of_attainable, targets
 
 try:
     import plots
@@ -83,6 +83,21 @@ def means(cases, peers):
             "".join(rows) + "</tbody></table>")
 
 
+def target_table(cases):
+    rows = []
+    for what, wanted, found, missed in targets(cases):
+        if found is None:
+            verdict = '<td class="why">not measured</td>'
+        elif missed:
+            more = f", and {len(missed) - 3} more" if len(missed) > 3 else ""
+            verdict = f'<td class="why"><span class=lost>missed</span>: {html.escape("; ".join(missed[:3]) + more)}</td>'
+        else:
+            verdict = '<td class="won">met</td>'
+        rows.append(f"<tr><td>{html.escape(what)}</td><td>{wanted}</td><td>{html.escape(found or '')}</td>{verdict}</tr>")
+    return ('<div class="wide"><table><thead><tr><th>what</th><th>wanted</th><th>found</th><th>verdict</th></tr></thead><tbody>' +
+            "".join(rows) + "</tbody></table></div>")
+
+
 def provenance(record):
     rows = [("record", os.path.basename(record.path)), *record.provenance.items()]
     clocks = record.provenance["clocks_mhz"]
@@ -119,6 +134,7 @@ def main(paths, out):
     parts += [provenance(record) for record in records]
     parts.append("<p>Attainable is an empty graph node for each launch that the case is allowed, and its bytes at the read "
                  "bandwidth that was measured in the same turns. A ratio says how many times as long the peer takes.</p>")
+    parts += ["<h2>Targets</h2>", target_table(cases)]
     if any(c["kind"] == "chain" for c in cases):
         parts += ["<h2>Chains, geometric means</h2>", means(cases, peers)]
     for name, title, svg in drawings:

@@ -35,7 +35,8 @@ nlohmann::json as_json(const measured_case& c) {
                           {"instances", c.instances},
                           {"floor",
                            {{"empty_node_us", c.floor.empty_node_us},
-                            {"read_bytes_per_us", c.floor.read_bytes_per_us}}},
+                            {"read_bytes_per_us", c.floor.read_bytes_per_us},
+                            {"copy_bytes_per_us", c.floor.copy_bytes_per_us}}},
                           {"attainable_us", c.attainable_us()},
                           {"times", times},
                           {"missing", c.missing}};

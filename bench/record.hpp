@@ -23,6 +23,7 @@ struct measured_on {
 struct floor_of_machine {
     double empty_node_us = 0;
     double read_bytes_per_us = 0;
+    double copy_bytes_per_us = 0;  ///< read and written, counted both
 
     double attainable_us(int launches, double bytes) const {
         return launches * empty_node_us + bytes / read_bytes_per_us;

@@ -114,6 +114,19 @@ class Records(unittest.TestCase):
         self.assertIn("install the toolkit&#x27;s libcublas-dev", page)
         self.assertIn("in no side&#x27;s time: FLASH_ATTN_EXT", page.replace("'", "&#x27;"))
 
+    def test_the_page_says_which_targets_are_missed_and_by_what(self):
+        page = self.page(SAMPLE)
+        row = re.search(r"<tr><td>ggml-cuda: every chain</td>.*?</tr>", page).group()
+        self.assertIn("0.96x at least, of 8", row)
+        self.assertIn("missed</span>: Llama-3.1-8B ffn input q8_0 14336x4096,14336x4096, columns 1: 0.96x", row)
+        row = re.search(r"<tr><td>layers, 1 column.*?</tr>", page).group()
+        self.assertIn('<td class="won">met</td>', row)
+        row = re.search(r"<tr><td>ggml-cuda: inputs with three.*?</tr>", page).group()
+        self.assertIn("1.79x, of 1", row)
+        self.assertIn("missed", row)
+        row = re.search(r"<tr><td>row computations.*?</tr>", page).group()
+        self.assertIn("94 % at least, of 1", row)
+
     def test_peers_of_a_second_record_stand_beside(self):
         def change(record):
             for case in record["cases"]:
