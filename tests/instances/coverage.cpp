@@ -35,7 +35,8 @@ bool legal(const picked& best, const row& r, const problem& p, const arch& a) {
         good = good && results > 0 && results * weight_rows(m) == best.band_rows;
         if (m.epilogue.has(epilogue_part::glu)) good = good && r.numbers.rows % 2 == 0;
         if (m.epilogue.has(epilogue_part::quantize))
-            good = good && results % 32 == 0 && results <= max_requantized_rows;
+            good = good && results % 32 == 0 &&
+                   (results <= max_requantized_rows || p.needs.kind == skeleton::matmul);
     }
     return good;
 }
