@@ -1,5 +1,6 @@
 // One test per kind of fault: the message names file, tensor, field and what was expected.
 #include "catena/engine/json.hpp"
+#include "catena/match/index.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"
@@ -159,6 +160,17 @@ TEST_CASE("a cycle is refused and printed", "[json]") {
           "g.json: tensor 3: field 'src': expected a graph without cycles, but tensor 3 depends on "
           "itself: 3 <- 5 <- 4 <- 3");
     CHECK_THAT(said("/tensors/3/src/0", 3), Catch::Contains("tensor 3 depends on itself: 3 <- 3"));
+}
+
+TEST_CASE("a CPY may name itself as its destination, as that of ggml_cast does", "[json]") {
+    nlohmann::json cast = small_graph();
+    nlohmann::json& t = cast["tensors"][8];
+    t["op"] = "CPY";
+    t["src"] = {7, 8};
+    const catena::json::graph read = catena::json::parse(cast.dump(), "g.json");
+    CHECK(read.tensors[8].src[1] == 8);
+    catena::graph_index index;
+    CHECK(index.build(read.view()).ok());
 }
 
 TEST_CASE("a view beyond its source, or elsewhere than it says, is refused", "[json]") {

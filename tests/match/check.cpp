@@ -84,6 +84,13 @@ TEST_CASE("a malformed tensor is named with its field", "[check]") {
     }
 }
 
+TEST_CASE("a CPY may name itself as its destination, as that of ggml_cast does", "[check]") {
+    broken_case c;
+    c.g[c.out].kind = op::cpy;
+    c.g[c.out].src[1] = c.out;
+    CHECK(c.message() == "");
+}
+
 TEST_CASE("an order that cannot be executed is named with its node", "[check]") {
     broken_case c;
     SECTION("a source that runs later") {

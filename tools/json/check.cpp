@@ -142,10 +142,12 @@ struct checker {
     }
 };
 
+/// What tensor `id` waits for.
 template <class F>
-void each_source(const tensor& t, F&& f) {
+void each_source(const graph& g, std::int32_t id, F&& f) {
+    const tensor& t = g.tensors[static_cast<std::size_t>(id)];
     for (const std::int32_t s : t.src)
-        if (s != no_tensor) f(s);
+        if (s != no_tensor && !is_own_destination(t, id, s)) f(s);
     if (t.view_src != no_tensor) f(t.view_src);
 }
 
@@ -154,7 +156,7 @@ void each_source(const tensor& t, F&& f) {
     std::vector<std::int32_t> path{start};
     for (;;) {
         std::int32_t next = no_tensor;
-        each_source(g.tensors[static_cast<std::size_t>(path.back())], [&](std::int32_t s) {
+        each_source(g, path.back(), [&](std::int32_t s) {
             if (waiting[static_cast<std::size_t>(s)] > 0) next = s;
         });
         const auto seen = std::find(path.begin(), path.end(), next);
@@ -175,7 +177,7 @@ void check_cycles(const graph& g) {
     std::vector<int> waiting(g.tensors.size(), 0);
     std::vector<std::vector<std::int32_t>> readers(g.tensors.size());
     for (std::size_t i = 0; i < g.tensors.size(); ++i)
-        each_source(g.tensors[i], [&](std::int32_t s) {
+        each_source(g, static_cast<std::int32_t>(i), [&](std::int32_t s) {
             ++waiting[i];
             readers[static_cast<std::size_t>(s)].push_back(static_cast<std::int32_t>(i));
         });
@@ -212,7 +214,7 @@ void check_order(const graph& g) {
         p = static_cast<std::int64_t>(n);
     }
     for (std::size_t n = 0; n < g.nodes.size(); ++n)
-        each_source(g.tensors[static_cast<std::size_t>(g.nodes[n])], [&](std::int32_t s) {
+        each_source(g, g.nodes[n], [&](std::int32_t s) {
             const std::int64_t p = position[static_cast<std::size_t>(s)];
             if (p > static_cast<std::int64_t>(n))
                 throw error(g.file, g.nodes[n], "nodes",

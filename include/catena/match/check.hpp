@@ -85,7 +85,8 @@ inline status check(const graph_view& view, std::vector<std::int32_t>& position)
     for (int i = 0; i < view.node_count; ++i) {
         const tensor& t = view.node(i);
         for (const std::int32_t s : t.src)
-            if (s != no_tensor && position[static_cast<std::size_t>(s)] >= i)
+            if (s != no_tensor && position[static_cast<std::size_t>(s)] >= i &&
+                !is_own_destination(t, view.nodes[i], s))
                 return wrong(
                     "node %d: a source is node %d; expected sources to run before their readers "
                     "(a cycle, or a wrong order)",
