@@ -181,7 +181,7 @@ ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
     ggml_context* c = nodes_.get();
     const architecture& a = model_.shape();
     ggml_tensor* q = ggml_mul_mat(c, model_.weight(layer + "q"), x);
-    if (a.precise) q->op_params[0] = GGML_PREC_F32;
+    if (a.precise) q->op_params[3] = GGML_PREC_F32;  // as ggml_prec_set_src does
     if (a.absorbed) {
         q = ggml_permute(c, ggml_reshape_3d(c, q, a.head_size, a.heads, tokens_), 0, 2, 1, 3);
         q = ggml_mul_mat(c, model_.weight(layer + "absorb"), q);
@@ -222,7 +222,8 @@ ggml_tensor* graph::attend(ggml_tensor* q, ggml_tensor* keys, ggml_tensor* value
     ggml_tensor* k = by_head(keys);
     ggml_tensor* v = by_head(values);
     if (a.flash) {
-        ggml_tensor* out = ggml_flash_attn_ext(c, q, k, v, mask_, scale, 0.0f, 0.0f);
+        ggml_tensor* mask = ggml_cast(c, mask_, GGML_TYPE_F16);
+        ggml_tensor* out = ggml_flash_attn_ext(c, q, k, v, mask, scale, 0.0f, 0.0f);
         return ggml_reshape_2d(c, out, a.heads * a.head_size, tokens_);
     }
     ggml_tensor* weights = ggml_soft_max_ext(c, ggml_mul_mat(c, k, q), mask_, scale, 0.0f);

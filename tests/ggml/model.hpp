@@ -16,7 +16,7 @@ struct architecture {
     bool flash = false;         ///< attention as one op
     bool head_norms = false;    ///< norms of Q and K, per head
     int lora_rank = 0;          ///< 0: none; else an adapter beside Q
-    bool precise = false;       ///< Q asks for f32 accumulation
+    bool precise = false;       ///< Q's activation may not be quantized
     bool absorbed = false;      ///< Q passes a matrix of each head, as with latent attention
     ggml_type q = GGML_TYPE_Q4_K, k = GGML_TYPE_Q4_K, v = GGML_TYPE_Q6_K, o = GGML_TYPE_Q4_K;
     ggml_type up = GGML_TYPE_Q4_K, down = GGML_TYPE_Q4_K, output = GGML_TYPE_Q6_K;

@@ -66,11 +66,11 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"llama with a LoRA", with_lora},
                                 {"a precise Q, a matrix for each head", latent}};
 
-/// A quantized matmul that a plan takes over: no precision is asked for, no batch of weights.
+/// A quantized matmul that a plan takes over: its activation may be quantized, no batch of weights.
 bool is_served(const ggml_tensor* t) {
     if (t->op != GGML_OP_MUL_MAT && t->op != GGML_OP_MUL_MAT_ID) return false;
     const bool batched = t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] > 1;
-    return ggml_is_quantized(t->src[0]->type) && t->op_params[0] == 0 && !batched;
+    return ggml_is_quantized(t->src[0]->type) && t->op_params[3] == 0 && !batched;
 }
 
 int quantized_matmuls(const graph& g) {

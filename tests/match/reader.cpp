@@ -112,9 +112,27 @@ TEST_CASE("a matmul that asks for something else is left with its reason", "[rea
     const id t = c.g.matmul(format::q4_K, 64, c.mul);
     const id w = c.g[t].src[0];
     CHECK(c.left(t) == reason::none);
-    SECTION("f32 accumulation") {
-        c.g[t].params[0] = 10;
+    SECTION("an accumulator, which is never less than f32") {
+        for (const int rank : {10, 15, 20}) {
+            c.g[t].params[0] = rank;
+            CHECK(c.left(t) == reason::none);
+        }
+        c.g[t].params[0] = 30;  // ggml allows none of 8 bits
         CHECK(c.left(t) == reason::precision);
+    }
+    SECTION("an activation of a rank") {
+        for (const int rank : {30, 40}) {
+            c.g[t].params[3] = rank;
+            CHECK(c.left(t) == reason::none);
+        }
+        for (const int rank : {10, 15, 20}) {
+            c.g[t].params[3] = rank;
+            CHECK(c.left(t) == reason::activation_precision);
+        }
+    }
+    SECTION("what nobody here knows") {
+        c.g[t].params[2] = 1;
+        CHECK(c.left(t) == reason::parameter);
     }
     SECTION("a transform") {
         c.g[t].params[1] = 1;

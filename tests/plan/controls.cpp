@@ -190,7 +190,7 @@ TEST_CASE("a wrong value of a variable is never ignored", "[controls]") {
 TEST_CASE("a plan counts what it serves, what it leaves and why", "[controls]") {
     mixed_case c;
     const id f32 = c.g.matmul(format::f32, 64, c.mul);
-    c.g[c.g.matmul(format::q4_K, 64, c.mul)].params[0] = 10;  // a precision
+    c.g[c.g.matmul(format::q4_K, 64, c.mul)].params[3] = 10;  // f32
     c.g[c.g.matmul(format::q4_K, 64, c.mul)].flags = 0;       // not computed
     const plan p = plan_of(c.g, {});
     CHECK(c.g.position(f32) == 5);
@@ -198,7 +198,7 @@ TEST_CASE("a plan counts what it serves, what it leaves and why", "[controls]") 
     CHECK(n.matmuls == 4);
     CHECK(n.served == 2);
     CHECK(n.left[static_cast<int>(reason::format_not_in_chain)] == 1);
-    CHECK(n.left[static_cast<int>(reason::precision)] == 1);
+    CHECK(n.left[static_cast<int>(reason::activation_precision)] == 1);
     int left = 0;
     for (const std::int32_t l : n.left) left += l;
     CHECK(left == 2);
@@ -209,7 +209,7 @@ TEST_CASE("a plan counts what it serves, what it leaves and why", "[controls]") 
     CHECK(summary(p) ==
           "catena toy: 2 of 4 quantized matmuls in 3 steps; 1 groups, 0 whole, 1 in part; left to "
           "the "
-          "engine: 1 format_not_in_chain, 1 precision");
+          "engine: 1 format_not_in_chain, 1 activation_precision");
 }
 
 TEST_CASE("a group is whole in one launch, partial in two, split in as many as it has members",

@@ -28,8 +28,8 @@ TEST_CASE("f32 is written exactly when somebody else may read it", "[plan]") {
     SECTION("an op of the engine's") { c.g.other({c.mul}); }
     SECTION("an f32 matmul") { c.g.matmul(format::f32, 8, c.mul); }
     SECTION("a matmul of a format without rows") { c.g.matmul(format::mxfp4, 8, c.mul); }
-    SECTION("a matmul that asks for f32 accumulation") {
-        c.g[c.g.matmul(format::q4_K, 8, c.mul)].params[0] = 10;
+    SECTION("a matmul whose activation may not be quantized") {
+        c.g[c.g.matmul(format::q4_K, 8, c.mul)].params[3] = 10;
     }
     SECTION("an op that reads a part of it") { c.g.other({c.g.view(c.mul, {64}, 256)}); }
     SECTION("somebody outside") { c.g.read_outside(c.mul); }

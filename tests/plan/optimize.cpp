@@ -130,7 +130,7 @@ TEST_CASE("matmuls of other ids, kinds, precisions and streams are not moved tog
     const id first = g.matmul(format::q4_K, 64, a);
     g.other({first});
     const id precise = g.matmul(format::q4_K, 64, a);
-    g[precise].params[0] = 10;
+    g[precise].params[3] = 10;
     const id elsewhere = g.matmul(format::q4_K, 64, a);
     g[elsewhere].stream = 1;
     const id skipped = g.matmul(format::q4_K, 64, a);

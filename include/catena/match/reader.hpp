@@ -7,6 +7,7 @@
 #include "catena/match/reason.hpp"
 
 #include <cstdint>
+#include <limits>
 
 namespace catena {
 
@@ -31,9 +32,6 @@ inline reason plain_rows(const tensor& t) {
     if (!t.reachable) return reason::unreachable;
     return t.nb[0] == 4 ? reason::none : reason::not_unit_stride;
 }
-
-/// The precision that ggml asks for where sums must be f32; all that multiply numbers have that.
-inline constexpr std::int32_t precision_f32 = 10;
 
 namespace detail {
 
@@ -62,6 +60,21 @@ inline finding check_columns(const tensor& x) {
         if (x.ne[d] != 1 && x.nb[d] != next) return {-1, reason::activation_strided};
     }
     return {-1, x.nb[1] % 16 == 0 ? reason::none : reason::activation_unaligned};
+}
+
+/// What op_params ask of a matmul, by the ranks of ggml.h (GGML_PREC: 0 anything, 10 f32, 15 bf16,
+/// 20 f16, 30 8 bits, 40 4 bits): at 0 the least accumulator, and every row sums in f32; at 3 the
+/// least that the activation may be converted to: q8_1, but for weights that are numbers, which read
+/// f32; at 1 a transform of the operands.
+inline finding check_params(const tensor& t, bool numbers) {
+    constexpr std::int32_t f16 = 20, eight_bits = 30;
+    const std::int32_t accumulator = t.params[0], activation = t.params[3];
+    if (accumulator < 0 || accumulator > f16) return {-1, reason::precision, accumulator};
+    if (t.params[1] != 0) return {-1, reason::hint, t.params[1]};
+    if (!numbers && activation != 0 && activation < eight_bits)
+        return {-1, reason::activation_precision, activation};
+    if (t.params[2] != 0) return {-1, reason::parameter, 2};  // ggml has no use for it yet
+    return {};
 }
 
 inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) {
@@ -113,9 +126,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
             return f;
         out.weight = w.type;
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
-        if (t.params[0] != 0 && !(out.numbers() && t.params[0] == precision_f32))
-            return {-1, reason::precision, t.params[0]};
-        if (t.params[1] != 0) return {-1, reason::hint, t.params[1]};
+        if (finding f = detail::check_params(t, out.numbers()); f.why != reason::none) return f;
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};
         if (!names_whole(view, t.src[1], value)) return {-1, reason::activation_strided};
         if (const reason r = plain_rows(t); r != reason::none) return {-1, r, t.nb[0], 4};

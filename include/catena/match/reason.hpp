@@ -47,6 +47,9 @@ namespace catena {
     X(weight_strided, "its weight is not contiguous")                                              \
     X(precision, "it asks for a precision (op_params[0] is {have}) that no row promises")          \
     X(hint, "it carries a transform hint (op_params[1] is {have})")                                \
+    X(activation_precision,                                                                        \
+      "its activation may not be quantized to 8 bits (op_params[3] is {have})")                    \
+    X(parameter, "it carries a parameter that is not known (op_params[{have}])")                   \
     X(activation_strided, "it reads the activation through a strided or partial view")             \
     X(activation_unaligned, "it reads an f32 activation that is not 16-byte aligned")              \
     X(row_length, "it reads rows of {have} elements, the first matmul reads rows of {need}")       \

@@ -80,9 +80,8 @@ class order_builder {
 
     /// A matmul that a step may take over, whatever its sizes.
     bool groups(const tensor& t, bool numbers) const {
-        const bool precise = t.params[0] == 0 || (numbers && t.params[0] == precision_f32);
-        return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none && precise &&
-               t.params[1] == 0;
+        return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
+               detail::check_params(t, numbers).why == reason::none;
     }
 
     /// The matmuls of one activation, op kind, ids and stream.

@@ -137,7 +137,7 @@ struct node_run {
         const auto k = static_cast<int>(x.ne[0]);
         out.resize(static_cast<std::size_t>(k));
         for (int i = 0; i < k; ++i) out[static_cast<std::size_t>(i)] = *at(x, i, i1, i2, i3);
-        if (info(w.type).role != catena::format_role::weight || t.params[0] != 0) return;
+        if (info(w.type).role != catena::format_role::weight || t.params[3] != 0) return;
         std::vector<std::byte> blocks(static_cast<std::size_t>(catena::q8_1_row_bytes(k)));
         scalar::quantize(format::q8_1, out.data(), k, blocks.data());
         scalar::decode(format::q8_1, blocks.data(), catena::q8_1_bytes, k, out.data());

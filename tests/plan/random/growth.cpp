@@ -136,7 +136,8 @@ id growth::named(id x) {
 id growth::matmul(id x, std::int64_t rows) {
     const id w = one_in(12) ? leaf(format::f32, {ne(x, 0), rows}) : weight(ne(x, 0), rows);
     const id y = g_.mul_mat(w, named(x));
-    if (one_in(50)) g_[y].params[0] = 10;  // f32 is asked for
+    if (one_in(50)) g_[y].params[0] = 10;  // f32 to sum in, which everybody does
+    if (one_in(50)) g_[y].params[3] = 10;  // f32 as the activation
     if (one_in(50)) g_[y].params[1] = 1;   // a hint; the engine knows what to do about it
     return y;
 }
