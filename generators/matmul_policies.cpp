@@ -5,14 +5,16 @@ namespace catena::generator {
 
 namespace {
 
-/// The shapes of a matmul's tile: 256, 64 and 64 rows. A warp of 32 rows reads a column once for
+/// The shapes of a matmul's tile: 256, 64, 64 and 16 rows. A warp of 32 rows reads a column once for
 /// two mma, which shared memory needs to keep up with the f32 work of a product; where an SM cannot
 /// hold two stages of that, or the grid is small, 16 rows. Launch bounds leave registers for the
-/// sums: 64 of a lane in the first shape, 32 and 16 in the others.
+/// sums: 64 of a lane in the first shape, 32 and 16 in the others. In the last one
+/// four warps share the rows: four times as many blocks for matrices of few rows and columns.
 constexpr policy shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64},
     {.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32},
+    {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
 };
 
 /// Any alignment, little shared memory.

@@ -27,6 +27,17 @@ constexpr policy wide = {.threads = 128,
                          .stages = 4,
                          .copy = copy_method::async};
 
+/// Warps that share rows: all of a block, and two pairs with more slices than a short K has pieces.
+constexpr policy sliced = {.threads = 128,
+                           .rows = 64,
+                           .columns = 16,
+                           .piece = 256,
+                           .stages = 2,
+                           .slices = 4,
+                           .copy = copy_method::bulk};
+constexpr policy sliced_plain = {
+    .threads = 256, .rows = 32, .columns = 32, .piece = 256, .stages = 3, .slices = 4};
+
 template <computation C>
 std::vector<instance> edges() {
     return {made<C, lone_warp>(), made<C, plain>(), made<C, wide>()};
@@ -54,6 +65,16 @@ TEST_CASE("A matmul stands every case, and all its policies give the same bits")
     format_stands_every_case<format::q4_K>();
     format_stands_every_case<format::q6_K>();
     format_stands_every_case<format::q2_K>();
+}
+
+TEST_CASE("Warps that share the rows of a matmul stand every case, and give the same bits") {
+    const auto stands = []<format F> {
+        constexpr computation c = tiles<matmul_layout(F), F>;
+        stands_every_case({made<c, sliced>(), made<c, sliced_plain>()});
+    };
+    stands.operator()<format::q8_0>();
+    stands.operator()<format::q4_K>();
+    stands.operator()<format::q6_K>();
 }
 
 TEST_CASE("A matmul reads the sums that its activation's layout carries, and adds the others") {

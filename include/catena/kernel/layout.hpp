@@ -82,8 +82,16 @@ inline constexpr int mma_rows = 16, mma_columns = 8;
 inline constexpr int mmq_values = info(format::q8_1_mmq_d4).block_elements;
 inline constexpr int mmq_bytes = info(format::q8_1_mmq_d4).block_bytes;
 
-/// Weight rows of a tile: each warp has `rows` of its own, and multiplies them with every column.
-constexpr int tile_rows(const policy& p) { return p.threads / warp_size * p.rows; }
+/// Warps that share rows of a matmul's tile, each with a piece of K of its own at every step.
+constexpr int tile_slices(const policy& p) { return p.slices > 0 ? p.slices : 1; }
+
+/// Weight rows of a tile: a warp has `rows`, and multiplies them with every column.
+constexpr int tile_rows(const policy& p) {
+    return p.threads / warp_size / tile_slices(p) * p.rows;
+}
+
+/// Values of K that a block multiplies at a step.
+constexpr int step_values(const policy& p) { return tile_slices(p) * p.piece; }
 
 /// Room for one weight row in a stage. Sixteen lanes read as many rows at once: rows that are an
 /// odd number of chunks apart start in different banks.
@@ -105,10 +113,10 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
 
 /// What a stage holds: the weights of all warps, then the activation's blocks.
 constexpr int tile_weight_bytes(const policy& p, format_set weights) {
-    return tile_rows(p) * tile_row_bytes(p, weights);
+    return p.threads / warp_size * p.rows * tile_row_bytes(p, weights);
 }
 constexpr int tile_stage_bytes(const policy& p, format_set weights) {
-    return tile_weight_bytes(p, weights) + p.piece / mmq_values * p.columns * mmq_bytes;
+    return tile_weight_bytes(p, weights) + step_values(p) / mmq_values * p.columns * mmq_bytes;
 }
 
 /// Two groups of one weight row, unpacked: 64 int8. A row is 20 words from the next, so that the
@@ -120,13 +128,14 @@ constexpr int unpacked_bytes(const policy& p) {
     return p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
 }
 
-/// Finished products of a tile, column by column; 4 floats between columns keep the lanes of an mma
-/// in different banks. They take the place of the stages.
+/// Finished products of a tile, column by column, of each slice; 4 floats between columns keep the
+/// lanes of an mma in different banks. They take the place of the stages.
 constexpr int finished_stride(const policy& p) { return tile_rows(p) + 4; }
+constexpr int finished_floats(const policy& p) { return p.columns * finished_stride(p); }
 
 constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
     const std::int64_t stages = std::int64_t{p.stages} * tile_stage_bytes(p, weights);
-    const std::int64_t finished = std::int64_t{p.columns} * finished_stride(p) * 4;
+    const std::int64_t finished = std::int64_t{tile_slices(p)} * finished_floats(p) * 4;
     return stages > finished ? stages : finished;
 }
 
@@ -154,11 +163,14 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
 
 /// The accumulation order of an instance. A row's sums depend on how its elements are dealt to
 /// threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a matmul
-/// adds the groups of a row one after the other.
+/// adds the groups of a row one after the other, or those of a slice, then the slices.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
     const auto threads = static_cast<std::uint32_t>(p.threads);
     if (c.kind == skeleton::row) return threads / static_cast<std::uint32_t>(rows_of_block(p));
-    if (c.kind == skeleton::matmul) return 4;
+    if (c.kind == skeleton::matmul) {
+        const auto slices = static_cast<std::uint32_t>(p.slices);
+        return slices < 2 ? 4 : 4 + (slices << 8) + (static_cast<std::uint32_t>(p.piece) << 16);
+    }
     const std::uint32_t product = 1 + static_cast<std::uint32_t>(p.product);
     if (p.placement == norm_placement::producer) return product;
     return product + 16 * static_cast<std::uint32_t>(p.placement) + (threads << 8);

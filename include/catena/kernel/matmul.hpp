@@ -11,8 +11,12 @@
 // Of experts a block computes the rows of one matrix for all columns that picked it, so that every
 // matrix is read once: it counts the ids and goes through the columns tile by tile.
 //
-// A product adds the groups of its row in the sequence of K; which block, warp or lane does so
-// changes nothing: all policies give the same bits.
+// Where a grid has few tiles, warps share rows and take a piece of K each at every step
+// (P.slices); their sums are added up in the sequence of the warps, in shared memory.
+//
+// A product adds the groups of its row, or of its slice, in the sequence of K; which block, warp or
+// lane does so changes nothing: all policies of as many slices and the same piece give the same
+// bits, and without slices all do.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -40,12 +44,14 @@ template <policy P, format L, format F, format_set W, class X, class Stream>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
                              matmul_block<Stream>& b) {
     constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
+    constexpr int columns_bytes = P.piece / mmq_values * P.columns * mmq_bytes;  // of a slice
     const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
-    const int steps = (a.k + P.piece - 1) / P.piece;
+    constexpr int step_values = step_of_tile<P>;
+    const int steps = (a.k + step_values - 1) / step_values;
     const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
     const auto fill = [&](int step) {
         fill_stage<P, F, W>(x, b.stream, a, t, weights, b.ring + b.fill * stage_bytes, b.fill,
-                            step * P.piece);
+                            step * step_values);
         b.fill = next(b.fill);
     };
     tile_sums<P> sum;
@@ -72,12 +78,14 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
         if (step < 0) continue;
         const std::byte* stage = b.ring + b.read * stage_bytes;
         multiply_stage<P, L, F, room>(x, t, weights, stage + x.warp() * P.rows * room,
-                                      stage + weight_bytes<P, W>, step * P.piece, b.unpacked, sum);
+                                      stage + weight_bytes<P, W> + weights.slice * columns_bytes,
+                                      weights.value_of(step * step_values), b.unpacked, sum);
         b.stream.release(b.read);
         b.read = next(b.read);
     }
     x.sync();
-    share_sums<P>(x, t, sum, reinterpret_cast<float*>(b.ring));
+    share_sums<P>(x, t, sum, weights.row,
+                  reinterpret_cast<float*>(b.ring) + weights.slice * finished_of_slice<P>);
     x.sync();
 }
 
@@ -94,7 +102,8 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
         "columns are whole mma, and every warp copies as many");
     static_assert(P.stages >= 2, "one stage is read while another is filled");
     static_assert(P.piece > 0 && P.piece % mmq_values == 0 && 512 % P.piece == 0,
-                  "a step is whole blocks of the activation, and ends within its padding");
+                  "a piece is whole blocks of the activation, and ends within its padding");
+    static_assert(P.threads / warp_size % slices_of_tile<P> == 0, "slices have as many warps");
 
     x.grid_trigger();
     std::byte* ring = x.template shared<std::byte>(ring_bytes<P, W>);

@@ -140,7 +140,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const double per_column = columns_issues + fragments * mma_issues;
     const double block = groups * warps *
                          (tiles * per_tile + whole(columns, mma_columns) * per_column) /
-                         (p.expert ? 1 : tiles);
+                         (p.expert ? 1 : tiles) / tile_slices(n);
     double blocks = static_cast<double>(blocks_of(r, p, band));
     if (p.expert && p.columns < experts_of(p))
         blocks *= static_cast<double>(p.columns) / experts_of(p);

@@ -73,7 +73,10 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     number("_p", p.piece);
     number("_s", p.stages);
     out.append("_").append(name(p.copy));
-    if (kind == skeleton::matmul) return out;
+    if (kind == skeleton::matmul) {
+        if (p.slices != 0) number("_k", p.slices);
+        return out;
+    }
     out.append("_").append(name(p.activation));
     if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
     if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));

@@ -98,12 +98,16 @@ picked walk(const problem& p, const row_index& index, bool measured_only, std::i
 
 inline constexpr auto ignore = [](const rejection&) {};
 
-/// The order that a problem's size-free twin would get: one column, aligned.
+/// Columns of a matmul that leave no SM without a tile.
+inline constexpr std::int64_t many_columns = 4096;
+
+/// The order that a problem's size-free twin would get: aligned, one column or, where a matmul is
+/// asked for, many.
 inline std::int64_t common_order(const problem& p, const row_index& index, const preference& want) {
     if (!want.same_bits) return -1;
     problem one = p;
     one.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;
-    one.columns = one.tokens = 1;
+    one.columns = one.tokens = p.needs.kind == skeleton::matmul ? many_columns : 1;
     one.alignment = 16;
     const picked twin = walk(one, index, want.measured_only, -1, ignore);
     return twin.row < 0 ? -1 : std::int64_t{index.rows().rows[twin.row].order};

@@ -41,6 +41,8 @@ struct policy {
     int columns = 0;     ///< matvec: columns it can serve
     int piece = 0;       ///< matvec: values of each of those rows in a stage, a multiple of 256
     int stages = 0;      ///< matvec: stages of the weight stream of a warp
+    int slices = 0;      ///< matmul: warps that share the same rows, with a piece of K each at a
+                         ///< step; an accumulation order each. 0: one, with all of K
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
@@ -51,7 +53,7 @@ struct policy {
 constexpr bool operator==(const policy& a, const policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
            a.rows == b.rows && a.columns == b.columns && a.piece == b.piece &&
-           a.stages == b.stages && a.copy == b.copy && a.activation == b.activation &&
+           a.stages == b.stages && a.slices == b.slices && a.copy == b.copy && a.activation == b.activation &&
            a.product == b.product && a.placement == b.placement && a.vector == b.vector;
 }
 constexpr bool operator!=(const policy& a, const policy& b) { return !(a == b); }

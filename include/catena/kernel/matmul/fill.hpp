@@ -17,6 +17,7 @@ struct weight_rows_of_warp {
     int first, last;  ///< the tile's first row, and its last that exists
     int half;         ///< rows of `matrix` in the tile: behind them are rows of `up`
     int row;          ///< the warp's first row in the tile
+    int slice;        ///< the warp's piece of a step
     int k;
 
     template <class X>
@@ -33,7 +34,8 @@ struct weight_rows_of_warp {
                 .first = t.first_row,
                 .last = t.first_row + t.rows - 1,
                 .half = t.pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>,
-                .row = x.warp() * P.rows,
+                .row = x.warp() * P.rows % rows_of_tile<P>,
+                .slice = x.warp() * P.rows / rows_of_tile<P>,
                 .k = a.k};
     }
 
@@ -44,8 +46,12 @@ struct weight_rows_of_warp {
         return (of_up ? up : matrix) + (wanted < last ? wanted : last) * row_bytes +
                value / block_elements<F> * block_bytes<F>;
     }
-    CATENA_FN slice piece(int r, int value) const {
+    /// Where the warp's piece of the step at `step` starts; behind K, it has none.
+    CATENA_FN int value_of(int step) const { return step + slice * P.piece; }
+    CATENA_FN kernel::slice piece(int r, int step) const {
+        const int value = value_of(step);
         const int values = k - value < P.piece ? k - value : P.piece;
+        if (slices_of_tile<P> > 1 && values <= 0) return {matrix, 0, 0, 0};
         return slice_at<F, P.copy>(at(r, value), values / block_elements<F> * block_bytes<F>,
                                    row + r >= half ? up_tensor : tensor);
     }
@@ -56,7 +62,7 @@ CATENA_FN int copied_columns(const matmul_tile& t) {
     return (t.columns + mma_columns - 1) / mma_columns * mma_columns;
 }
 
-/// Fills stage `stage` at `to` with what begins at `value`.
+/// Fills stage `stage` at `to` with the step that begins at `value`.
 template <policy P, format F, format_set W, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matmul_tile& t,
                           const weight_rows_of_warp<P, F>& weights, std::byte* to, int stage,
@@ -72,7 +78,8 @@ CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matm
     for (int mask = warp_size / 2; mask > 0; mask /= 2) total += x.shuffle_xor(total, mask);
     const int left = copied_columns(t) - x.warp() * share;
     const int columns = left < 0 ? 0 : left < share ? left : share;
-    const int values = a.k - value < P.piece ? a.k - value : P.piece;
+    constexpr int step = step_of_tile<P>;
+    const int values = a.k - value < step ? a.k - value : step;
     const int blocks = (values + mmq_values - 1) / mmq_values;
 
     stream.begin(stage, total + blocks * columns * mmq_bytes);
@@ -82,7 +89,7 @@ CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matm
     });
     for (int r = x.lane(); r < P.rows; r += warp_size)
         copy_ends(x, own_rows + r * room, weights.piece(r, value));
-    stream.template copy_rows<P.piece / mmq_values * share, mmq_bytes>([&](int i) -> copied_row {
+    stream.template copy_rows<step / mmq_values * share, mmq_bytes>([&](int i) -> copied_row {
         const int block = i / share, column = x.warp() * share + i % share;
         if (block >= blocks || i % share >= columns) return {columns_to, a.x, 0};
         const int row = x_row_of(x, t, column < t.columns ? column : t.columns - 1);

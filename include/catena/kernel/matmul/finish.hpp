@@ -9,10 +9,11 @@
 
 namespace catena::kernel {
 
-/// Puts a warp's sums where `finish_tile` reads them: [column][row of the tile].
+/// Puts a warp's sums where `finish_tile` reads them: [column][row of the tile], of each slice.
 template <policy P, class X>
-CATENA_FN void share_sums(X& x, const matmul_tile& t, const tile_sums<P>& sum, float* to) {
-    const int row = x.warp() * P.rows + x.lane() / 4, column = x.lane() % 4 * 2;
+CATENA_FN void share_sums(X& x, const matmul_tile& t, const tile_sums<P>& sum, int first_row,
+                          float* to) {
+    const int row = first_row + x.lane() / 4, column = x.lane() % 4 * 2;
     CATENA_UNROLL
     for (int n = 0; n < P.columns / mma_columns; ++n) {
         if (n > 0 && n * mma_columns >= t.columns) continue;
@@ -39,6 +40,16 @@ CATENA_FN float* float_at(float* base, std::int64_t bytes) {
 }
 CATENA_FN const float* float_at(const float* base, std::int64_t bytes) {
     return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(base) + bytes);
+}
+
+/// A product, its slices added in their sequence.
+template <policy P, class X>
+CATENA_FN real sum_of_slices(X& x, const float* product) {
+    real sum = x.load(product);
+    CATENA_UNROLL
+    for (int i = 1; i < slices_of_tile<P>; ++i)
+        sum = sum + x.load(product + i * finished_of_slice<P>);
+    return sum;
 }
 
 CATENA_FN bool is_quantized(const matvec_member& m) {
@@ -92,10 +103,10 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, boo
         const std::int64_t to_bias = of_expert + row * std::int64_t{4};
         real v = from_bits(f32_nan_bits);
         if (there) {
-            v = x.load(product) * real{m.scale};
+            v = sum_of_slices<P>(x, product) * real{m.scale};
             if (m.bias != nullptr) v = v + x.load(float_at(m.bias, to_bias));
             if (t.pairs) {
-                real other = x.load(product + results);
+                real other = sum_of_slices<P>(x, product + results);
                 if (m.up_bias != nullptr) other = other + x.load(float_at(m.up_bias, to_bias));
                 v = gated(m.function, v, other, real{m.alpha}, real{m.limit});
             }

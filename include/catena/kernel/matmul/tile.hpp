@@ -15,6 +15,12 @@ namespace catena::kernel {
 template <policy P>
 inline constexpr int rows_of_tile = tile_rows(P);
 template <policy P>
+inline constexpr int slices_of_tile = tile_slices(P);
+template <policy P>
+inline constexpr int step_of_tile = step_values(P);
+template <policy P>
+inline constexpr int finished_of_slice = finished_floats(P);
+template <policy P>
 inline constexpr int columns_stride = finished_stride(P);
 template <policy P>
 inline constexpr int warp_unpacked_bytes = unpacked_bytes(P);

@@ -1,0 +1,117 @@
+// Which tile a matmul gets: warps share rows where the grid would be small, and results that are
+// quantized want whole blocks of them.
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/pick/pick.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+
+#include <vector>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr epilogue_set quantized = epilogue_set::of(epilogue_part::quantize);
+constexpr epilogue_set glu = epilogue_set::of(epilogue_part::glu);
+
+constexpr policy large = {
+    .threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 3};
+constexpr policy small = {
+    .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
+constexpr policy sliced = {
+    .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4};
+
+constexpr row tiles(const policy& p) {
+    row r = row_of({.kind = skeleton::matmul,
+                    .activation = format::q8_1_mmq_ds4,
+                    .weights = q4,
+                    .epilogue = quantized | glu},
+                   p);
+    r.order = order_of(r.computes, p);
+    return r;
+}
+
+problem product(std::int32_t rows, std::int64_t columns, epilogue_set parts = {}) {
+    problem p;
+    p.needs = tiles(large).computes;
+    p.needs.epilogue = parts;
+    p.k = 4096;
+    p.columns = columns;
+    p.member_count = 1;
+    p.member[0] = {.type = format::q4_K, .rows = rows, .epilogue = parts};
+    return p;
+}
+
+/// The policy that an H100 gets.
+policy picked_for(const problem& p, const preference& want = {}) {
+    static const std::vector<row> rows = {tiles(large), tiles(small), tiles(sliced)};
+    table t;
+    t.target = arch_named("sm_90");
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    const picked best = pick(p, t, want);
+    REQUIRE(best.row >= 0);
+    return rows[static_cast<std::size_t>(best.row)].numbers;
+}
+
+}  // namespace
+
+TEST_CASE("warps share rows where few tiles would leave SMs idle", "[tiles]") {
+    for (const std::int32_t rows : {512, 1024, 4096})
+        for (const std::int64_t columns : {9, 16, 32}) {
+            INFO(rows << " rows, " << columns << " columns");
+            CHECK(picked_for(product(rows, columns)) == sliced);
+        }
+    CHECK(picked_for(product(14336, 512)) == large);
+    CHECK(picked_for(product(28672, 64)) == large);
+}
+
+TEST_CASE("four warps that share rows are four times the tiles", "[tiles]") {
+    const arch& a = *arch_named("sm_90");
+    const problem p = product(1000, 40);
+    const auto blocks = [&](const policy& n) {
+        const row r = tiles(n);
+        return blocks_of(r, p, band_rows(r, p, a, 1));
+    };
+    CHECK(blocks(small) == 16 * 2);
+    CHECK(blocks(sliced) == 63 * 2);
+    CHECK(step_values(sliced) == 4 * step_values(small));
+}
+
+TEST_CASE("slices are an order of their own, each number and length of them", "[tiles]") {
+    policy other = sliced;
+    other.piece = 512;
+    CHECK(tiles(large).order == tiles(small).order);
+    CHECK(tiles(sliced).order != tiles(small).order);
+    CHECK(tiles(sliced).order != tiles(other).order);
+    policy wider = sliced;
+    wider.threads = 256;
+    wider.columns = 64;
+    CHECK(tiles(sliced).order == tiles(wider).order);
+}
+
+TEST_CASE("the same bits for every number of columns are those of one order", "[tiles]") {
+    const preference same{.same_bits = true};
+    for (const std::int64_t columns : {9, 32, 512})
+        CHECK(picked_for(product(1024, columns), same).slices == 0);
+}
+
+TEST_CASE("a tile that is quantized holds whole blocks of results", "[tiles]") {
+    const arch& a = *arch_named("sm_90");
+    const auto refuses = [&](const policy& n, const problem& p) {
+        return constraint(tiles(n), p, a).why == limit::requantized;
+    };
+    CHECK_FALSE(refuses(small, product(64, 16, quantized)));
+    CHECK_FALSE(refuses(small, product(64, 16, quantized | glu)));
+    CHECK(refuses(small, product(80, 16, quantized)));
+    CHECK(refuses(sliced, product(64, 16, quantized)));
+    CHECK(picked_for(product(1024, 16, quantized)) == small);
+    CHECK_FALSE(refuses(sliced, product(64, 16, glu)));
+}
+
+TEST_CASE("a name tells how many warps share rows", "[tiles]") {
+    CHECK(row_name(tiles(sliced), "toy") == "mul_mat_tiles.q4_K.t128_r16_c32_p256_s2_plain_k4.toy");
+}
