@@ -13,7 +13,8 @@ namespace {
 struct row_shape {
     int k, rows;
 };
-constexpr row_shape row_shapes[] = {{2048, 1}, {4096, 1}, {8192, 1}, {4096, 4}, {4096, 512}, {8192, 4096}};
+constexpr row_shape row_shapes[] = {{2048, 1}, {4096, 1},   {8192, 1},
+                                    {4096, 4}, {4096, 512}, {8192, 4096}};
 
 struct matvec_shape {
     const char* what;
@@ -121,14 +122,12 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
 
 }  // namespace
 
-std::vector<row_case> row_cases(const table& rows, const buffer& arena, double l2_bytes) {
+std::vector<row_case> row_cases(const table& rows, int row, const buffer& arena, double l2_bytes) {
     std::vector<row_case> all;
-    for (int i = 0; i < rows.row_count; ++i) {
-        if (rows.rows[i].computes.kind == skeleton::row)
-            add_row_cases(all, rows, i, arena, l2_bytes);
-        else
-            add_product_cases(all, rows, i, arena, l2_bytes);
-    }
+    if (rows.rows[row].computes.kind == skeleton::row)
+        add_row_cases(all, rows, row, arena, l2_bytes);
+    else
+        add_product_cases(all, rows, row, arena, l2_bytes);
     return all;
 }
 

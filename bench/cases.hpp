@@ -17,7 +17,7 @@ struct row_case {
     double predicted_us = 0;  ///< by the cost model
 };
 
-/// All shapes that `rows` serve. `l2_bytes` is the cache that rotation has to exceed.
-std::vector<row_case> row_cases(const table& rows, const buffer& arena, double l2_bytes);
+/// All shapes that a row of the table serves. `l2_bytes` is the cache that rotation has to exceed.
+std::vector<row_case> row_cases(const table& rows, int row, const buffer& arena, double l2_bytes);
 
 }  // namespace catena::bench

@@ -28,6 +28,7 @@ constexpr const char* method =
     "host's clock, "
     "as the difference of two runs of replays";
 constexpr std::size_t yardstick_bytes = std::size_t{1} << 29;
+constexpr std::size_t arena_of_instances = std::size_t{2} << 30;
 constexpr std::size_t yardstick_count = 3;
 constexpr std::size_t ring_bytes = std::size_t{1} << 31;
 
@@ -96,7 +97,8 @@ struct gpu_bench::state {
     memory arena;
     std::unique_ptr<buffer> own;  ///< the arena, where ggml has not made it
     std::unique_ptr<buffer> moved;
-    std::unique_ptr<buffer> ring;  ///< cuBLASLt's operands
+    std::unique_ptr<buffer> numbers;  ///< what instances compute on
+    std::unique_ptr<buffer> ring;     ///< cuBLASLt's operands
     std::unique_ptr<replay> empty, read, copy;
     double read_bytes = 0, copy_bytes = 0;
     std::map<std::string, std::string> missing;
@@ -346,11 +348,14 @@ measured_case gpu_bench::time(const std::string& kind, const model& m, const cha
     return out;
 }
 
-std::vector<measured_case> gpu_bench::time_instances() {
+std::vector<measured_case> gpu_bench::time_instance(int row) {
     state& s = *s_;
-    const buffer arena(std::size_t{2} << 30);
-    bench::fill(arena, 1);
-    const std::vector<row_case> cases = row_cases(s.rows, arena, s.gpu.l2CacheSize);
+    if (!s.numbers) {
+        s.numbers = std::make_unique<buffer>(arena_of_instances);
+        bench::fill(*s.numbers, 1);
+    }
+    const std::vector<row_case> cases = row_cases(s.rows, row, *s.numbers, s.gpu.l2CacheSize);
+    if (cases.empty()) return {};
     std::vector<std::unique_ptr<replay>> replays;
     std::vector<contender> contenders = s.sticks();
     for (const row_case& c : cases) {

@@ -31,8 +31,8 @@ class gpu_bench {
     /// A chain or a layer for so many columns.
     measured_case time(const std::string& kind, const model& m, const chain_case& c, int columns);
 
-    /// Every row on its shapes, all in turns.
-    std::vector<measured_case> time_instances();
+    /// A row of the table on its shapes.
+    std::vector<measured_case> time_instance(int row);
 
   private:
     struct state;

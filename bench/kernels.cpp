@@ -3,6 +3,7 @@
 #include "gpu_bench.hpp"
 
 #include "catena/instances/for_device.hpp"
+#include "catena/pick/name.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -81,8 +82,11 @@ class run {
     }
 
     bool instances() {
-        if (record_.has_any("instance")) return true;
-        for (const measured_case& c : gpu_.time_instances()) add(c);
+        for (int row = 0; row < rows_.row_count; ++row) {
+            if (record_.has_instance(row_name(rows_, row))) continue;
+            if (time_is_up()) return false;
+            for (const measured_case& c : gpu_.time_instance(row)) add(c);
+        }
         return true;
     }
 

@@ -77,9 +77,9 @@ bool record::has(const std::string& kind, const std::string& model, const std::s
     return false;
 }
 
-bool record::has_any(const std::string& kind) const {
+bool record::has_instance(const std::string& row) const {
     for (const auto& c : json_["cases"])
-        if (c["kind"] == kind) return true;
+        if (c["kind"] == "instance" && c["instances"][0] == row) return true;
     return false;
 }
 

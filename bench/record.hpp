@@ -60,7 +60,7 @@ class record {
     bool has(const std::string& kind, const std::string& model, const std::string& name,
              int columns) const;
 
-    bool has_any(const std::string& kind) const;
+    bool has_instance(const std::string& row) const;  ///< on any shape
 
     /// Adds it and writes the file, whole or not at all.
     void add(const measured_case& c);

@@ -72,11 +72,17 @@ TEST_CASE("A record goes on where it stopped") {
         record r(s.file(), here);
         r.miss("ggml-cuda", "build ggml with CUDA");
         r.add(some_case());
+        measured_case instance = some_case();
+        instance.kind = "instance";
+        instance.instances = {"row.sm_90"};
+        r.add(instance);
     }
     const record r(s.file(), here);
     CHECK(r.has("chain", "a model", "ffn input", 1));
     CHECK_FALSE(r.has("chain", "a model", "ffn input", 2));
     CHECK_FALSE(r.has("layer", "a model", "ffn input", 1));
+    CHECK(r.has_instance("row.sm_90"));
+    CHECK_FALSE(r.has_instance("another.sm_90"));
 }
 
 TEST_CASE("A record of another machine is refused, with the field") {
