@@ -54,6 +54,20 @@ architecture latent() {
     return a;
 }
 
+/// Weights that are numbers; what the gated product goes on to is quantized.
+architecture llama_f16() {
+    architecture a;
+    a.q = a.k = a.v = a.up = GGML_TYPE_F16;
+    a.o = a.output = GGML_TYPE_BF16;
+    return a;
+}
+
+architecture qwen3_moe_bf16() {
+    architecture a = qwen3_moe();
+    a.up = GGML_TYPE_BF16;
+    return a;
+}
+
 struct subject {
     const char* name;
     architecture (*shape)();
@@ -63,17 +77,26 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"llama q8_0, flash attention", llama_q8_0},
                                 {"qwen3, norms per head", qwen3},
                                 {"qwen3moe", qwen3_moe},
+                                {"llama f16 and bf16", llama_f16},
+                                {"qwen3moe, experts in bf16", qwen3_moe_bf16},
                                 {"llama with a LoRA", with_lora},
                                 {"a precise Q, a matrix for each head", latent}};
 
-/// A quantized matmul that a plan takes over: its activation may be quantized, no batch of weights.
-bool is_served(const ggml_tensor* t) {
-    if (t->op != GGML_OP_MUL_MAT && t->op != GGML_OP_MUL_MAT_ID) return false;
-    const bool batched = t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] > 1;
-    return ggml_is_quantized(t->src[0]->type) && t->op_params[3] == 0 && !batched;
+/// Of a weight of numbers, not of a cache; no row of a table has rows of another length.
+bool of_numbers(const ggml_tensor* t) {
+    const ggml_tensor* w = t->src[0];
+    return !ggml_is_quantized(w->type) && w->op == GGML_OP_NONE && w->ne[0] % 32 == 0;
 }
 
-int quantized_matmuls(const graph& g) {
+/// A matmul that a plan takes over: its activation may be quantized if it must be, no batch of
+/// weights.
+bool is_served(const ggml_tensor* t) {
+    if (t->op != GGML_OP_MUL_MAT && t->op != GGML_OP_MUL_MAT_ID) return false;
+    if (t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] > 1) return false;
+    return of_numbers(t) || (ggml_is_quantized(t->src[0]->type) && t->op_params[3] == 0);
+}
+
+int served_matmuls(const graph& g) {
     int n = 0;
     for (int i = 0; i < g.size(); ++i) n += is_served(g.node(i));
     return n;
@@ -103,13 +126,13 @@ void each_subject(F&& f) {
         }
 }
 
-TEST_CASE("A plan of a whole graph takes over every quantized matmul, and every value is ggml's",
+TEST_CASE("A plan of a whole graph takes over every matmul of weights, and every value is ggml's",
           "[ggml]") {
     each_subject([](const model& m) {
         for (const int tokens : {1, 4, 8}) {
             CAPTURE(tokens);
             const outcome seen = run_and_judge(m, tokens, {});
-            CHECK(seen.matmuls == quantized_matmuls(graph(m, tokens)));
+            CHECK(seen.matmuls == served_matmuls(graph(m, tokens)));
             CHECK(seen.elided > 0);
         }
     });
@@ -167,15 +190,15 @@ TEST_CASE("A graph in slices keeps what a later slice reads", "[ggml]") {
     });
 }
 
-/// Activation and op kind (and ids): the matmuls that one launch could hold.
+/// Activation, op kind (and ids), as it is or quantized: the matmuls that one launch could hold.
 int wanted_launches(const graph& g) {
-    std::set<std::tuple<const ggml_tensor*, int, const ggml_tensor*>> groups;
+    std::set<std::tuple<const ggml_tensor*, int, const ggml_tensor*, bool>> groups;
     for (int i = 0; i < g.size(); ++i) {
         const ggml_tensor* t = g.node(i);
         if (!is_served(t)) continue;
         const ggml_tensor* x = t->src[1];
         while (x->op == GGML_OP_RESHAPE || x->op == GGML_OP_VIEW) x = x->src[0];
-        groups.insert({x, t->op, t->src[2]});
+        groups.insert({x, t->op, t->src[2], of_numbers(t)});
     }
     return static_cast<int>(groups.size());
 }
@@ -190,7 +213,7 @@ TEST_CASE("Ordered before it is allocated, a graph has all its groups whole, in 
             const outcome before = run_and_judge(m, tokens, {});
             const outcome seen = run_and_judge(m, tokens, ordered);
             const graph g(m, tokens);
-            CHECK(seen.matmuls == quantized_matmuls(g));
+            CHECK(seen.matmuls == served_matmuls(g));
             CHECK(seen.launches == wanted_launches(g));
             CHECK(static_cast<double>(seen.memory) <= 1.02 * static_cast<double>(before.memory));
             CHECK(seen.workspace <= seen.workspace_bound);
@@ -212,7 +235,7 @@ TEST_CASE("Two segments, cut at a residual sum, are planned as one graph would b
     REQUIRE(2 * cut.slice >= g.size() / 2);
     const outcome seen = run_and_judge(m, 1, cut);
     CHECK(seen.produced[static_cast<std::size_t>(sum)].size() == ggml_nbytes(g.node(sum)));
-    CHECK(seen.matmuls == quantized_matmuls(g));
+    CHECK(seen.matmuls == served_matmuls(g));
 }
 
 }  // namespace

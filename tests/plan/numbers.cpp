@@ -71,10 +71,11 @@ TEST_CASE("a value of the engine's is quantized for those who want that alone", 
     CHECK(p.steps()[1].what.needs.emits == format_set::of(format::q8_1));
 }
 
-TEST_CASE("sums in f32 are what is asked for", "[plan][numbers]") {
+TEST_CASE("sums and activations in f32 are what may be asked for", "[plan][numbers]") {
     norm_case c;
-    c.g[c.g.matmul(format::f16, 64, c.mul)].params[0] = 10;
-    c.g[c.g.matmul(format::f16, 64, c.mul)].params[0] = 20;
+    const id first = c.g.matmul(format::f16, 64, c.mul);
+    c.g[first].params[0] = c.g[first].params[3] = 10;
+    c.g[c.g.matmul(format::f16, 64, c.mul)].params[0] = 30;
     const plan p = checked_plan(c.g);
     CHECK(steps_of(p) == "1: 0 1, 2: 2");
     CHECK(left_why(p, 3) == reason::precision);

@@ -78,6 +78,18 @@ TEST_CASE("what is left has a reason and a sentence", "[explain]") {
     CHECK(matmul_listed);
 }
 
+TEST_CASE("matmuls of numbers are counted apart from the quantized ones", "[explain]") {
+    auto text = catena_test::small_graph();
+    text["tensors"][2]["type"] = "f16";
+    text["tensors"][2]["nb"] = {2, 1024, 65536, 65536};
+    const auto j = explained(json::parse(text.dump(), "small.json"));
+    CHECK(j["activations"]["matmuls"] == 0);
+    CHECK(j["numbers"] == nlohmann::json{{"matmuls", 1}, {"served", 1}});
+    CHECK(j["steps"][0]["nodes"] == nlohmann::json{0, 1});
+    CHECK(j["steps"][1]["nodes"] == nlohmann::json{3});
+    CHECK(j["workspace_bytes"] == 0);
+}
+
 TEST_CASE("an unknown type is left to the engine and noted", "[explain]") {
     auto text = catena_test::small_graph();
     text["tensors"][2]["type"] = "q9_Z";

@@ -2,6 +2,8 @@
 
 #include "peer.hpp"
 
+#include "catena/format/number.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +13,13 @@ namespace {
 std::int32_t without_reshapes(const graph_view& g, std::int32_t t) {
     while (g.at(t).kind == op::reshape) t = g.at(t).src[0];
     return t;
+}
+
+/// A matmul of a weight of numbers; attention's operands are no leaves.
+bool reads_numbers(const graph_view& g, const tensor& t) {
+    if ((t.kind != op::mul_mat && t.kind != op::mul_mat_id) || !launches(t)) return false;
+    const tensor& w = g.at(t.src[0]);
+    return w.weight && w.kind == op::none && is_number(w.type);
 }
 
 bool is_norm(const tensor& t) { return t.kind == op::rms_norm || t.kind == op::norm; }
@@ -70,6 +79,7 @@ wishes count(const graph_view& g) {
         const tensor& t = g.node(i);
         w.launches_per_node += launches(t);
         w.scaled_norms += scaled_norm(g, t) != no_tensor;
+        if (reads_numbers(g, t)) w.numbers.push_back(i);
         if (!reads_quantized(g, t)) continue;
         ++w.matmuls;
         w.launches_per_node += launches(t);
@@ -122,6 +132,8 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
     std::vector<bool> covered(n, false);
     for (const explained_step& s : e.steps)
         for (const std::int32_t node : s.nodes) covered[static_cast<std::size_t>(node)] = true;
+    for (const std::int32_t node : w.numbers)
+        p.numbers_served += covered[static_cast<std::size_t>(node)];
     p.launches = static_cast<int>(e.steps.size());
     p.launches_engine_fused = p.launches + count_peer(g, covered).launches;
     for (int i = 0; i < g.size(); ++i) {

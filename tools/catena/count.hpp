@@ -25,6 +25,7 @@ struct wishes {
     int scaled_norms = 0;                 ///< norm x weight, whoever reads them
     std::vector<activation> activations;  ///< in the order of their first readers
     int matmuls = 0;                      ///< quantised ones, over all activations
+    std::vector<std::int32_t> numbers;    ///< positions of matmuls of f32, f16 or bf16 weights
     int launches_per_node = 0;            ///< one per launching node and one quantise per such matmul
 };
 
@@ -49,6 +50,7 @@ struct progress {
     tally all;
     std::map<std::string, tally> by_producer;
     group_tally groups;
+    int numbers_served = 0;            ///< of wishes::numbers
     int standalone = 0;                ///< activations quantised by a launch that does nothing else
     int launches = 0;                  ///< Catena's, the engine's nodes, the quantises it still does
     int launches_engine_fused = 0;     ///< the same if the engine fuses its remaining nodes as ggml-cuda

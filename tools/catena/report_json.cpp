@@ -46,6 +46,7 @@ std::string as_json(const report& r, bool verbose) {
                           {"wanted", r.done.norms_wanted},
                           {"emitted", r.done.norms_emitted}};
     root["activations"] = activations_json(r.done);
+    root["numbers"] = {{"matmuls", r.wanted.numbers.size()}, {"served", r.done.numbers_served}};
     const group_tally& groups = r.done.groups;
     root["groups"] = {{"wanted", groups.wanted},
                       {"planned_before_alloc", groups.planned_before_alloc},

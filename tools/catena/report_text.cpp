@@ -72,6 +72,9 @@ void print_activations(buffer& out, const report& r) {
     for (const auto& [producer, t] : d.by_producer)
         line(out, "  {:<40} {:>4} read by {:>4}, {:>4} once", producer, t.wanted, t.matmuls,
              t.quantized_once);
+    if (!r.wanted.numbers.empty())
+        line(out, "numbers        {} matmuls of f32, f16 or bf16 weights, {} served",
+             r.wanted.numbers.size(), d.numbers_served);
     line(out, "groups         {} of two or more matmuls, {} in one launch, {} in part; {} if ordered before "
               "allocation", d.groups.wanted, d.groups.planned_after_alloc, d.groups.partial_after_alloc,
          d.groups.planned_before_alloc);
