@@ -200,7 +200,7 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
 
 namespace {
 
-/// The row that a column was quantized to, padding included: of a matmul, the column's blocks of all
+/// The row that a column was quantized to, padding too: of a matmul, the column's blocks of all
 /// that lie together.
 bytes quantized_row(const matvec_output& out, format layout, const member_shape& m, int column) {
     const bytes& all = out.quantized.at(layout);
