@@ -17,9 +17,13 @@ class cuda_stream;
 
 class cuda {
   public:
+    /// A shuffle's result is known to be equal in the warp: loops and branches on the warp's number then
+    /// do not diverge, and what must not diverge within them needs no second version.
+    __device__ cuda() : warp_(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0)) {}
+
     __device__ int thread() const { return static_cast<int>(threadIdx.x); }
     __device__ int lane() const { return static_cast<int>(threadIdx.x % 32); }
-    __device__ int warp() const { return static_cast<int>(threadIdx.x / 32); }
+    __device__ int warp() const { return warp_; }
     __device__ int threads() const { return static_cast<int>(blockDim.x); }
     __device__ int warps() const { return static_cast<int>(blockDim.x / 32); }
     __device__ int block() const { return static_cast<int>(blockIdx.x); }
@@ -133,20 +137,22 @@ class cuda {
     }
 #endif
 
+    int warp_;
     unsigned shared_used_ = 0;
 };
 
 /// Calls copy(shared, global, bytes) in all lanes with what each of the first `lanes` lanes has.
 template <class Copy>
 __device__ void each_copy(void* shared, const void* global, int bytes, int lanes, Copy copy) {
-    const auto to = reinterpret_cast<unsigned long long>(shared);
-    const auto from = reinterpret_cast<unsigned long long>(global);
+    // Addresses of their spaces, so that what comes of a shuffle is known to lie there.
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    const auto from = static_cast<unsigned long long>(__cvta_generic_to_global(global));
 #pragma unroll 1
     for (int lane = 0; lane < lanes; ++lane) {
         const int n = __shfl_sync(0xffffffffu, bytes, lane);
         const auto at = __shfl_sync(0xffffffffu, to, lane);
         const auto source = __shfl_sync(0xffffffffu, from, lane);
-        if (n > 0) copy(reinterpret_cast<void*>(at), reinterpret_cast<const void*>(source), n);
+        if (n > 0) copy(__cvta_shared_to_generic(at), __cvta_global_to_generic(source), n);
     }
 }
 
@@ -162,11 +168,11 @@ class cuda_stream<copy_method::plain, Stages> {
                           reinterpret_cast<std::uintptr_t>(global) |
                           static_cast<std::uintptr_t>(bytes);
         if (ends % 16 == 0)
-            copy_as<uint4>(shared, global, bytes);
+            copy_as<uint4, 4>(shared, global, bytes);
         else if (ends % 4 == 0)
-            copy_as<unsigned>(shared, global, bytes);
+            copy_as<unsigned, 1>(shared, global, bytes);
         else
-            copy_as<unsigned char>(shared, global, bytes);
+            copy_as<unsigned char, 1>(shared, global, bytes);
     }
     template <int Rows, int Most, class Row>
     __device__ void copy_rows(Row row) {
@@ -194,10 +200,11 @@ class cuda_stream<copy_method::plain, Stages> {
     __device__ void reuse() {}
 
   private:
-    template <class Unit>
+    /// Only whole vectors are in a hurry: `Unroll` of them are on their way.
+    template <class Unit, int Unroll>
     __device__ static void copy_as(void* shared, const void* global, std::int64_t bytes) {
-        const int units = static_cast<int>(bytes / static_cast<int>(sizeof(Unit)));
-#pragma unroll 4
+        const int units = static_cast<int>(static_cast<unsigned>(bytes) / sizeof(Unit));
+#pragma unroll Unroll
         for (int i = static_cast<int>(threadIdx.x % 32); i < units; i += 32)
             static_cast<Unit*>(shared)[i] = static_cast<const Unit*>(global)[i];
     }
@@ -271,8 +278,9 @@ class cuda_stream<copy_method::bulk, Stages> {
   public:
     __device__ explicit cuda_stream(cuda& x)
         : barriers_(x.shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
-        if (x.lane() != 0) return;
-        for (int i = 0; i < Stages; ++i) ::cuda::ptx::mbarrier_init(barriers_ + i, 1);
+        static_assert(Stages <= 32, "a lane makes one barrier");
+        if (x.lane() >= Stages) return;
+        ::cuda::ptx::mbarrier_init(barriers_ + x.lane(), 1);
         // The copies come through another proxy, which must see the barriers too.
         ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
     }

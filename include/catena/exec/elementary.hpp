@@ -69,19 +69,26 @@ CATENA_FN real tanh(real v) {
     return from_bits(bits_of(t) | (bits_of(v) & 0x80000000u));
 }
 
-/// The error function, within 1.1 ulp: a polynomial up to 1, and 1 - e^-q(|v|) beyond.
-CATENA_FN real erf(real v) {
-    const real a = abs(v), square = v * v;
-    if (less(a, real{1})) {
+/// The error function of v is 1 - e^-u, with v's sign, where |v| is 1 or more; below, a polynomial. In
+/// parts, for who needs an exp anyway: erf(v) == erf_of(v, exp(-erf_exponent(v))).
+CATENA_FN real erf_exponent(real v) {
+    const float q[] = {-0x1.b68702p-20f, 0x1.8196d4p-15f, -0x1.386392p-11f,
+                       0x1.379142p-8f,   -0x1.b0968cp-6f, 0x1.c2bd58p-4f,
+                       0x1.43845cp-1f,   0x1.215526p+0f,  -0x1.47cb62p-12f};
+    return polynomial(clamp(abs(v), real{0}, real{3.95f}), q);
+}
+CATENA_FN real erf_of(real v, real exp_of_exponent) {
+    const real square = v * v;
+    if (less(abs(v), real{1})) {
         const float p[] = {0x1.4c2f4cp-14f, -0x1.a5099ep-11f, 0x1.542deep-8f, -0x1.b7fe8ep-6f,
                            0x1.ce2d5p-4f,   -0x1.812740p-2f,  0x1.06eba8p-3f};
         return fma(v, polynomial(square, p), v);
     }
-    const float q[] = {-0x1.b68702p-20f, 0x1.8196d4p-15f, -0x1.386392p-11f,
-                       0x1.379142p-8f,   -0x1.b0968cp-6f, 0x1.c2bd58p-4f,
-                       0x1.43845cp-1f,   0x1.215526p+0f,  -0x1.47cb62p-12f};
-    const real t = real{1} - exp(-polynomial(clamp(a, real{0}, real{3.95f}), q));
+    const real t = real{1} - exp_of_exponent;
     return from_bits(bits_of(t) | (bits_of(v) & 0x80000000u));
 }
+
+/// Within 1.1 ulp.
+CATENA_FN real erf(real v) { return erf_of(v, exp(-erf_exponent(v))); }
 
 }  // namespace catena

@@ -127,7 +127,7 @@ struct codec {};
 CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 ||
                         f == format::q8_1_mmq_ds4 || f == format::q8_1_mmq_d2s6;
-    return padded ? (k + 511) / 512 * 512 : k;
+    return padded ? (k + 511) & ~std::int64_t{511} : k;
 }
 
 /// What is stored of these is data alone; their scales lie in an array or a tensor of their own.

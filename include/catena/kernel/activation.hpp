@@ -15,117 +15,127 @@ static_assert(info(format::q8_1_mmq_ds4).block_bytes == mmq_bytes &&
               "the layouts of a matmul are alike");
 
 /// The activation rows that a norm row is part of, or holds, in those formats of `Emits` that have
-/// an operand.
+/// an operand. Elements from the norm row's end to `end` are the padding of those that end in it.
 template <format_set Emits>
 class activation_rows {
   public:
-    static constexpr bool by_32 = Emits.has(format::q8_1) || Emits.has(format::q8_1_mmq_d4) ||
-                                  Emits.has(format::q8_1_mmq_ds4);
-    static constexpr bool by_64 = Emits.has(format::q8_1_mmq_d2s6);
-
-    CATENA_FN activation_rows(const row_args& a, int norm_row) : a_(a) {
-        const bool merged = a.quant_k > a.k;
-        const int ratio = merged ? a.quant_k / a.k : a.k / a.quant_k;
-        rows_ = merged ? a.rows / ratio : a.rows * ratio;
-        row_ = merged ? norm_row / ratio : norm_row * ratio;
-        first_ = merged ? norm_row % ratio * a.k : 0;
+    CATENA_FN activation_rows(const row_args& a, int norm_row)
+        : a_(a), rows_(a.rows), row_(norm_row) {
+        if (!wanted(a)) return;
+        if (a.quant_k > a.k) {
+            const int ratio = part_of(a.quant_k, a.k);
+            rows_ = part_of(a.rows, ratio);
+            row_ = part_of(norm_row, ratio);
+            first_ = (norm_row - row_ * ratio) * a.k;
+        } else if (a.quant_k < a.k) {
+            const int ratio = part_of(a.k, a.quant_k);
+            rows_ *= ratio;
+            row_ *= ratio;
+            ended_ = ratio;
+        }
+        if (first_ + a.k < a.quant_k) ended_ = 0;
     }
 
     /// Is anything to be stored in these formats?
-    CATENA_FN static bool wanted(const row_args& a) { return any_by_32(a) || any_by_64(a); }
-
-    /// Stores the thread's elements at .. at + 3 of the norm row. Whole warps. A call: a thread has
-    /// several quads, and the code is long.
-    template <class X>
-    CATENA_NO_INLINE static void store(exec::by_call<X> x, activation_rows rows, int at, real_quad v) {
-        rows.store_quad(x, at, v.v);
+    CATENA_FN static bool wanted(const row_args& a) {
+        return operand<0>(a) != nullptr || operand<1>(a) != nullptr || operand<2>(a) != nullptr ||
+               operand<3>(a) != nullptr;
     }
 
-    /// Zeros behind every row that ends in this norm row; `thread` of the `threads` that share it.
+    CATENA_FN int end() const { return a_.k + ended_ * padding(); }
+
+    /// Stores the thread's elements at .. at + 3, zeros from the norm row's end on. Whole warps.
+    /// One layout after the other, in one piece of code.
     template <class X>
-    CATENA_FN void store_padding(X& x, int thread, int threads) const {
-        const int of_q8_1 = a_.quant_blocks * 32;
-        const auto stored = static_cast<int>(stored_elements(format::q8_1_mmq_d4, a_.quant_k));
-        const int end = of_q8_1 > stored ? of_q8_1 : stored;
-        const int ended = (first_ + a_.k) / a_.quant_k;
-        for (int r = 0; r < ended; ++r)
-            for (int at = a_.quant_k + thread * quad; at < end; at += threads * quad) {
-                if (any_by_32(a_)) store_by_32(x, row_ + r, at, {}, at < stored);
-                if (any_by_64(a_) && at < stored) store_by_64(x, row_ + r, at, {});
-            }
+    CATENA_FN void store(X& x, int at, const real (&v)[quad]) const {
+        if (first_of_layout == layouts) return;
+        const bool inside = at < end();
+        real in[quad];  // of a row that is not finite, what lies past it need not be zeros yet
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) in[i] = at < a_.k ? v[i] : real{0};
+        int row = row_, element = first_ + at, length = a_.quant_k, before = 0;
+        if (at >= a_.k) element = at - a_.k, length = padding(), before = a_.quant_k;
+        CATENA_NO_UNROLL
+        for (; inside && element >= length; element -= length) ++row;
+        element += before;
+        quantized_quad z;
+        CATENA_NO_UNROLL
+        for (int layout = first_of_layout; layout < layouts; ++layout) {
+            void* const base = operand(a_, layout);
+            if (layout == first_of_layout || (layout == d2s6 && base != nullptr))
+                z = quantize(x, in, layout == d2s6);
+            if (base == nullptr || !inside || element >= (layout == 0 ? of_q8_1() : stored()))
+                continue;
+            store_share(x, static_cast<std::byte*>(base), layout, row, element, z);
+        }
     }
 
   private:
+    static constexpr int layouts = 4,
+                         d2s6 = 3;  ///< q8_1, then the layouts of a matmul: d4, ds4, d2s6
+    static constexpr int first_of_layout = Emits.has(format::q8_1)            ? 0
+                                           : Emits.has(format::q8_1_mmq_d4)   ? 1
+                                           : Emits.has(format::q8_1_mmq_ds4)  ? 2
+                                           : Emits.has(format::q8_1_mmq_d2s6) ? d2s6
+                                                                              : layouts;
     const row_args& a_;
-    int rows_;   ///< of the tensor
-    int row_;    ///< where the norm row starts
-    int first_;  ///< the same within the row, in elements
+    int rows_;       ///< of the tensor
+    int row_;        ///< where the norm row starts
+    int first_ = 0;  ///< the same within the row, in elements
+    int ended_ = 1;  ///< rows that end in the norm row
 
-    CATENA_FN static bool any_by_32(const row_args& a) {
-        if constexpr (!by_32) return false;
-        return a.q8_1 != nullptr || a.q8_1_mmq_d4 != nullptr || a.q8_1_mmq_ds4 != nullptr;
+    /// Elements of a row with its padding, in q8_1 and in the layouts of a matmul.
+    CATENA_FN int of_q8_1() const { return a_.quant_blocks * 32; }
+    CATENA_FN int stored() const {
+        return static_cast<int>(stored_elements(format::q8_1_mmq_d4, a_.quant_k));
     }
-    CATENA_FN static bool any_by_64(const row_args& a) {
-        return by_64 && a.q8_1_mmq_d2s6 != nullptr;
+    CATENA_FN int padding() const {
+        return (of_q8_1() > stored() ? of_q8_1() : stored()) - a_.quant_k;
     }
 
+    CATENA_FN static int part_of(int n, int by) {
+        return static_cast<int>(static_cast<unsigned>(n) / static_cast<unsigned>(by));
+    }
+
+    template <int Layout>
+    CATENA_FN static void* operand(const row_args& a) {
+        if constexpr (Layout == 0 && Emits.has(format::q8_1)) return a.q8_1;
+        if constexpr (Layout == 1 && Emits.has(format::q8_1_mmq_d4)) return a.q8_1_mmq_d4;
+        if constexpr (Layout == 2 && Emits.has(format::q8_1_mmq_ds4)) return a.q8_1_mmq_ds4;
+        if constexpr (Layout == d2s6 && Emits.has(format::q8_1_mmq_d2s6)) return a.q8_1_mmq_d2s6;
+        return nullptr;
+    }
+    CATENA_FN static void* operand(const row_args& a, int layout) {
+        return layout == 0   ? operand<0>(a)
+               : layout == 1 ? operand<1>(a)
+               : layout == 2 ? operand<2>(a)
+                             : operand<3>(a);
+    }
+
+    /// Four 32-blocks of a row are a block of a matmul; the same blocks of all rows lie next to
+    /// each other.
     template <class X>
-    CATENA_FN void store_quad(X& x, int at, const real (&v)[quad]) const {
-        int row = row_, element = first_ + at;
-        if (element >= a_.quant_k) row += element / a_.quant_k, element %= a_.quant_k;
-        if (any_by_32(a_)) {
-            const quantized_quad z = quantize(x, v);
-            if (at < a_.k) store_by_32(x, row, element, z, true);
-        }
-        if (any_by_64(a_)) {
-            const quantized_quad z = quantize<16, 4>(x, v);
-            if (at < a_.k) store_by_64(x, row, element, z);
+    CATENA_FN void store_share(X& x, std::byte* base, int layout, int row, int element,
+                               const quantized_quad& z) const {
+        const bool for_matmul = layout != 0;
+        const int in = for_matmul ? element % mmq_values : element % 32;
+        const std::int64_t block = for_matmul ? element / mmq_values * std::int64_t{rows_} + row
+                                              : row * std::int64_t{a_.quant_blocks} + element / 32;
+        std::byte* const to = base + block * (for_matmul ? mmq_bytes : q8_1_bytes);
+        x.store(reinterpret_cast<unsigned*>(to + (for_matmul ? 16 : 4) + in), z.q);
+        if (layout != d2s6) {
+            if (in % 32 == 0)
+                x.store(reinterpret_cast<unsigned*>(to + in / 32 * 4),
+                        layout == 1 ? z.d_bits() : z.ds);
+        } else if (in % 16 == 0) {
+            if (in % 64 == 0) store_half(x, to + in / 64 * 2, z.ds & 0xffffu);
+            if (in < 96) store_half(x, to + 4 + in / 16 * 2, z.ds >> 16);
         }
     }
 
-    template <class X>
-    CATENA_FN static void store_word(X& x, std::byte* to, unsigned word) {
-        x.store(reinterpret_cast<unsigned*>(to), word);
-    }
     template <class X>
     CATENA_FN static void store_half(X& x, std::byte* to, unsigned half) {
         x.store(reinterpret_cast<std::uint16_t*>(to), static_cast<std::uint16_t>(half));
-    }
-
-    /// Four 32-blocks of a row are one of 128; the same blocks of all rows lie next to each other.
-    CATENA_FN std::byte* mmq_block(void* base, int row, int element) const {
-        const std::int64_t blocks = element / 128 * std::int64_t{rows_} + row;
-        return static_cast<std::byte*>(base) + blocks * mmq_bytes;
-    }
-
-    /// `for_matmul`: the row reaches to here in the layouts of a matmul.
-    template <class X>
-    CATENA_FN void store_by_32(X& x, int row, int element, const quantized_quad& z,
-                               bool for_matmul) const {
-        const bool first = element % 32 == 0;
-        if (Emits.has(format::q8_1) && a_.q8_1 != nullptr && element < a_.quant_blocks * 32) {
-            const std::int64_t blocks = row * std::int64_t{a_.quant_blocks} + element / 32;
-            std::byte* to = static_cast<std::byte*>(a_.q8_1) + blocks * q8_1_bytes;
-            if (first) store_word(x, to, z.ds);
-            store_word(x, to + 4 + element % 32, z.q);
-        }
-        const auto for_mmq = [&](void* base, unsigned scales) {
-            if (base == nullptr || !for_matmul) return;
-            std::byte* to = mmq_block(base, row, element);
-            if (first) store_word(x, to + element % 128 / 32 * 4, scales);
-            store_word(x, to + 16 + element % 128, z.q);
-        };
-        if constexpr (Emits.has(format::q8_1_mmq_d4)) for_mmq(a_.q8_1_mmq_d4, z.d_bits());
-        if constexpr (Emits.has(format::q8_1_mmq_ds4)) for_mmq(a_.q8_1_mmq_ds4, z.ds);
-    }
-
-    template <class X>
-    CATENA_FN void store_by_64(X& x, int row, int element, const quantized_quad& z) const {
-        std::byte* to = mmq_block(a_.q8_1_mmq_d2s6, row, element);
-        const int in = element % 128;
-        if (in % 64 == 0) store_half(x, to + in / 64 * 2, z.ds & 0xffffu);
-        if (in % 16 == 0 && in < 96) store_half(x, to + 4 + in / 16 * 2, z.ds >> 16);
-        store_word(x, to + 16 + in, z.q);
     }
 };
 

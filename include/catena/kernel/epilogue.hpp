@@ -44,19 +44,25 @@ CATENA_FN T* row_of(T* tensor, std::int64_t bytes, int row) {
 }
 
 /// One result: the product `v` of a row and a column of the band; of a GLU `v` is the gate's, `up`
-/// the value's. Where there is no such expert it is NaN, which is not overlooked.
-template <class X>
+/// the value's. Where there is no such expert it is NaN, which is not overlooked. `Twice`: this
+/// code is there more than once in a kernel.
+template <bool Twice, class X>
 CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row, int column, real v,
                       real up) {
     const matvec_member& m = *b.member;
-    const int expert = expert_of(x, a, b);
-    if (!is_there(a, m, expert)) v = from_bits(f32_nan_bits);
+    int expert = expert_of(x, a, b);
+    if (!is_there(a, m, expert)) v = from_bits(f32_nan_bits), expert = 0;
     v = v * real{m.scale};
-    if (m.bias != nullptr && is_there(a, m, expert)) {
-        v = v + x.load(row_of(m.bias, expert * m.bias_nb1, row));
-        if (m.up_bias != nullptr) up = up + x.load(row_of(m.up_bias, expert * m.bias_nb1, row));
+    if (m.bias != nullptr) {
+        const std::int64_t at = expert * m.bias_nb1;
+        v = v + x.load(row_of(m.bias, at, row));
+        if (m.up_bias != nullptr) up = up + x.load(row_of(m.up_bias, at, row));
     }
-    if (m.up != nullptr) v = gated(m.function, v, up, real{m.alpha}, real{m.limit});
+    if (m.up != nullptr) {
+        const real alpha{m.alpha}, limit{m.limit};
+        v = Twice ? gated_apart(m.function, v, up, alpha, limit)
+                  : gated(m.function, v, up, alpha, limit);
+    }
     const int slot = b.slot + column;
     if (m.residual != nullptr)
         v = v + x.load(row_of(m.residual, slot * m.residual_nb1 + b.token * m.residual_nb2, row));

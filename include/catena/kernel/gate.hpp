@@ -4,11 +4,13 @@
 
 #include "catena/chain/lowered.hpp"
 #include "catena/exec/elementary.hpp"
+#include "catena/kernel/divider.hpp"
 
 namespace catena::kernel {
 
 /// `alpha` and `limit` are swiglu_oai's. A NaN on either side stays one. Most functions are the gate
-/// times a logistic function of something: 1 + tanh(u) is twice that of 2u. So there is one exp.
+/// times a logistic function of something: 1 + tanh(u) is twice that of 2u. So there is one exp, and
+/// erf shares it.
 CATENA_FN real gated(gate_function function, real gate, real value, real alpha, real limit) {
     real u = gate, factor = gate;
     switch (function) {
@@ -18,10 +20,9 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
             return (less(gate, real{0}) ? real{0} : gate) * value;
         case gate_function::relu_squared:
             return (less(gate, real{0}) ? real{0} : gate * gate) * value;
-        case gate_function::gelu_erf: {
-            const real half_gate = real{0.5f} * gate;
-            return half_gate * (real{1} + erf(gate * real{0.70710678118654752440f})) * value;
-        }
+        case gate_function::gelu_erf:
+            u = erf_exponent(gate * real{0.70710678118654752440f});
+            break;
         case gate_function::silu:
             break;
         case gate_function::sigmoid:
@@ -40,7 +41,17 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
             value = real{1} + clamp(value, -limit, limit);
             break;
     }
-    return factor / (real{1} + exp(-u)) * value;
+    const real e = exp(-u);
+    if (function == gate_function::gelu_erf)
+        return real{0.5f} * gate * (real{1} + erf_of(gate * real{0.70710678118654752440f}, e)) * value;
+    return divider(real{1} + e).any(factor) * value;
+}
+
+/// The same as a function of its own: where its many cases want registers that others need, or would
+/// stand in a kernel twice.
+CATENA_NO_INLINE real gated_apart(gate_function function, real gate, real value, real alpha,
+                                  real limit) {
+    return gated(function, gate, value, alpha, limit);
 }
 
 }  // namespace catena::kernel

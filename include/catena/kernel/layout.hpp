@@ -26,7 +26,7 @@ CATENA_FN constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
 
 /// Blocks of a q8_1 row of k elements, its padding included.
 CATENA_FN constexpr std::int64_t q8_1_row_blocks(std::int64_t k) {
-    return stored_elements(format::q8_1, k) / 32;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored_elements(format::q8_1, k)) / 32);
 }
 CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
     return q8_1_row_blocks(k) * q8_1_bytes;

@@ -28,8 +28,7 @@ inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8
 
 /// Copies the columns to shared memory, whole chunks of 16 bytes; padding makes up the last one.
 template <class X>
-CATENA_FN void share_activation(X& x, const matvec_columns& u, int k, std::byte* to) {
-    const int column = static_cast<int>(shared_column_bytes(k));
+CATENA_FN void share_activation(X& x, const matvec_columns& u, int k, std::byte* to, int column) {
     const int chunks = (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes;
     CATENA_NO_UNROLL
     for (int c = 0; c < u.count; ++c)
@@ -39,10 +38,12 @@ CATENA_FN void share_activation(X& x, const matvec_columns& u, int k, std::byte*
                       x.load16(u.x + c * u.x_bytes + i * chunk_bytes));
 }
 
-/// The band of a block, all its rows and columns. `stages` is the warp's.
-template <policy P, format F, int Room, class X, class Stream>
+/// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has
+/// more formats than this one.
+template <policy P, format F, int Room, bool Several, class X, class Stream>
 CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, matvec_columns u,
-                             Stream& stream, std::byte* stages, std::byte* shared_x) {
+                             Stream& stream, std::byte* stages, std::byte* shared_x,
+                             int column_bytes) {
     using walk = matvec_walk<P, F>;
     const matvec_member& m = *b.member;
     const bool pairs = takes_pairs<P> && m.up != nullptr;
@@ -73,8 +74,8 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     walk read = fill;
     const auto after = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
     constexpr bool shared = P.activation == activation_source::shared;
-    const matvec_columns columns{shared ? shared_x : u.x,
-                                 shared ? shared_column_bytes(a.k) : u.x_bytes, u.count};
+    const matvec_columns columns{shared ? shared_x : u.x, shared ? column_bytes : u.x_bytes,
+                                 u.count};
     product<P, F> products;
     int filled = 0, stage = 0, next_stage = 0;
     CATENA_NO_UNROLL
@@ -92,7 +93,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
             if constexpr (P.placement != norm_placement::producer)
                 normalise<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
             else if constexpr (shared)
-                share_activation(x, u, a.k, shared_x);
+                share_activation(x, u, a.k, shared_x, column_bytes);
             if constexpr (shared) x.sync();
             continue;
         }
@@ -122,11 +123,15 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
                         x.load(shared_norm<P>(shared_x, u.count, a.k).factor + column);
                     v = v * factor, up = up * factor;
                 }
-                finish(x, a, b, row, column, v, up);
+                finish<Several>(x, a, b, row, column, v, up);
             });
         read.next();
     }
 }
+
+/// A function of its own: an integer division is twenty instructions, and nobody waits for this
+/// one.
+CATENA_NO_INLINE int quotient(unsigned n, unsigned by) { return static_cast<int>(n / by); }
 
 /// Bytes of a stage that one weight row may take.
 template <policy P, format_set W>
@@ -146,9 +151,10 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     x.grid_trigger();
     std::byte* stages = x.template shared<std::byte>(x.warps() * warp_room) + x.warp() * warp_room;
     std::byte* shared_x = nullptr;
+    const int column_bytes = static_cast<int>(shared_column_bytes(a.k));
     if constexpr (P.activation == activation_source::shared) {
         const int columns = a.ids != nullptr ? 1 : a.columns;
-        std::int64_t bytes = columns * shared_column_bytes(a.k);
+        std::int64_t bytes = columns * column_bytes;
         if constexpr (P.placement != norm_placement::producer) bytes += norm_bytes(P, columns);
         shared_x = x.template shared<std::byte>(static_cast<int>(bytes));
     }
@@ -156,7 +162,10 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     x.sync();
 
     const bool expert = a.ids != nullptr;
-    const int column = expert ? x.block() / a.bands : 0, token = column / a.slots;
+    const int column =
+        expert ? quotient(static_cast<unsigned>(x.block()), static_cast<unsigned>(a.bands)) : 0;
+    const int token =
+        expert ? quotient(static_cast<unsigned>(column), static_cast<unsigned>(a.slots)) : 0;
     const int band = x.block() - column * a.bands;
     int m = 0;
     CATENA_NO_UNROLL
@@ -176,7 +185,8 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     if (member.q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows);
     format_list<W>::visit(member.type, [&]<format F> {
-        multiply_band<P, F, room>(x, a, b, u, stream, stages, shared_x);
+        multiply_band<P, F, room, (W.size() > 1)>(x, a, b, u, stream, stages, shared_x,
+                                                  column_bytes);
     });
     if (member.q8_1 != nullptr) quantize_band(x, a, b);
 }

@@ -4,6 +4,7 @@
 
 #include "catena/exec/real.hpp"
 #include "catena/format/half.hpp"
+#include "catena/kernel/divider.hpp"
 #include "catena/kernel/layout.hpp"
 
 #include <cstddef>
@@ -41,27 +42,34 @@ CATENA_FN unsigned magnitude_of(const real (&v)[quad]) {
 
 inline constexpr unsigned infinite_bits = 0x7f800000u;  ///< a magnitude from here on is not finite
 
-/// Quantizes one quad of each thread; `Scaled` neighbours share a scale, `Summed` a sum. Whole warps.
-/// d = amax / 127, q = v / d rounded half away from zero. A block that holds a NaN or an infinity
-/// gets NaNs for d and the sum, so that it is not lost.
-template <int Scaled = 8, int Summed = 8, class X>
-CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad]) {
+/// Four int8 of v / by, rounded half away from zero.
+CATENA_FN unsigned int8_word(const real (&v)[quad], real by) {
+    const divider quotient(by);
+    unsigned word = 0;
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i)
+        word |= (static_cast<unsigned>(to_int8(quotient(v[i]))) & 0xffu) << (8 * i);
+    return word;
+}
+
+/// Quantizes one quad of each thread. Eight neighbours share a scale and a sum; `d2s6`: sixteen a
+/// scale, four a sum. Whole warps. d = amax / 127, q = v / d rounded half away from zero. A block
+/// that holds a NaN or an infinity gets NaNs for d and the sum, so that it is not lost.
+template <class X>
+CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad], bool d2s6 = false) {
     unsigned largest = magnitude_of(v);
     real sum = ((v[0] + v[1]) + v[2]) + v[3];
     CATENA_UNROLL
-    for (int mask = 1; mask < Scaled; mask *= 2) {
-        const unsigned other = x.shuffle_xor(largest, mask);
-        largest = other > largest ? other : largest;
-        if (mask < Summed) sum = sum + x.shuffle_xor(sum, mask);
+    for (int mask = 1; mask < 16; mask *= 2) {
+        if (mask < 8 || d2s6) {
+            const unsigned other = x.shuffle_xor(largest, mask);
+            largest = other > largest ? other : largest;
+        }
+        if (mask < 4 || (mask < 8 && !d2s6)) sum = sum + x.shuffle_xor(sum, mask);
     }
     const bool finite = largest < infinite_bits;
-    const real d = finite ? from_bits(largest) / real{127} : from_bits(f32_nan_bits);
-    unsigned q = 0;
-    CATENA_UNROLL
-    for (int i = 0; i < quad; ++i) {
-        const int value = finite && largest != 0 ? to_int8(v[i] / d) : 0;
-        q |= (static_cast<unsigned>(value) & 0xffu) << (8 * i);
-    }
+    const real d = finite ? divider(real{127})(from_bits(largest)) : from_bits(f32_nan_bits);
+    const unsigned q = finite ? int8_word(v, d) : 0;
     const unsigned s = finite ? to_half(sum) : f16_nan;
     return {d, to_half(d) | (s << 16), q};
 }

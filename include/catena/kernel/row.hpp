@@ -23,12 +23,6 @@
 
 namespace catena::kernel {
 
-/// A function of its own, for its many cases want registers that the rest of a row needs.
-CATENA_NO_INLINE real gated_apart(gate_function function, real gate, real v, real alpha,
-                                  real limit) {
-    return gated(function, gate, v, alpha, limit);
-}
-
 /// One row's work; see row_body.
 template <class X, policy P, computation C>
 class row_work {
@@ -67,19 +61,31 @@ class row_work {
             }
         }
         const scaled apart(a_, row_, largest);
+        const bool blocks = in_blocks::wanted(a_);
+        const in_blocks in_rows(a_, row_);
+        const int end = blocks ? in_rows.end() : a_.k;
         if constexpr (kept) {
-            write(mine_, v, apart);
+            write(mine_, v);
+            // The quads in turn, so that this long code is there once.
+            CATENA_NO_UNROLL
+            for (int first = 0; first < end; first += stride) {  // whole warps: shuffles
+                write_quantized(first + mine_, v[0], blocks, in_rows, apart);
+                CATENA_UNROLL
+                for (int j = 1; j < held; ++j)
+                    for (int i = 0; i < quad; ++i) v[j - 1][i] = v[j][i];
+            }
         } else {
-            for (int first = 0; first < a_.k; first += stride) {  // whole warps: shuffles
+            CATENA_NO_UNROLL
+            for (int first = 0; first < end; first += stride) {
                 load(first + mine_, v);
                 store_sum(first + mine_, v);
                 finish(first + mine_, v, f);
-                write(first + mine_, v, apart);
+                write(first + mine_, v);
+                write_quantized(first + mine_, v[0], blocks, in_rows, apart);
             }
         }
         if constexpr (C.emits.has(format::int8_token))
             if (a_.int8_sums != nullptr) store_int8_sum(int8_sum_);
-        if (in_blocks::wanted(a_)) in_blocks(a_, row_).store_padding(x_, mine_ / quad, team);
     }
 
     static constexpr int rows = rows_of_block(P);
@@ -266,7 +272,7 @@ class row_work {
     }
 
     /// One format after the other, so that the address of one is held at a time.
-    CATENA_FN void write(int at, const quads& v, const scaled& apart) {
+    CATENA_FN void write(int at, const quads& v) {
         if (C.emits.has(format::f32) && a_.f32 != nullptr) {
             float* to = row_at(a_.f32, a_.f32_at, place_);
             CATENA_UNROLL
@@ -282,18 +288,13 @@ class row_work {
             write_16(a_.f16, a_.f16_at, [](real r) { return to_half(r); });
         if (C.emits.has(format::bf16) && a_.bf16 != nullptr)
             write_16(a_.bf16, a_.bf16_at, [](real r) { return to_bfloat16(r); });
-        if (in_blocks::wanted(a_)) {
-            const in_blocks rows(a_, row_);
-            CATENA_UNROLL
-            for (int j = 0; j < held; ++j)
-                in_blocks::template store<X>(x_, rows, at + j * stride, as_value(v[j]));
-        }
-        if constexpr (!scaled::none) {
-            CATENA_UNROLL
-            for (int j = 0; j < held; ++j)
-                int8_sum_ = scaled::template store<X>(x_, apart, at + j * stride, as_value(v[j]),
-                                                      int8_sum_);
-        }
+    }
+
+    /// What needs neighbours, of one quad.
+    CATENA_FN void write_quantized(int at, const real (&v)[quad], bool blocks,
+                                   const in_blocks& in_rows, const scaled& apart) {
+        if (blocks) in_rows.store(x_, at, v);
+        if constexpr (!scaled::none) int8_sum_ = apart.store(x_, at, v, int8_sum_);
     }
 };
 

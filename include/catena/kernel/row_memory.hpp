@@ -12,7 +12,7 @@
 namespace catena::kernel {
 
 struct row_place {
-    std::int64_t i1, i2, i3;
+    std::int32_t i1, i2, i3;
 };
 
 CATENA_FN row_place place_of(const row_args& a, int row) {

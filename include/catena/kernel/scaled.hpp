@@ -13,11 +13,11 @@
 
 namespace catena::kernel {
 
-/// The largest magnitude of `Threads` neighbours, as bits.
-template <int Threads, class X>
-CATENA_FN unsigned largest_of(X& x, unsigned mine) {
-    CATENA_UNROLL
-    for (int mask = 1; mask < Threads; mask *= 2) {
+/// The largest magnitude of `threads` neighbours, as bits.
+template <class X>
+CATENA_FN unsigned largest_of(X& x, unsigned mine, int threads) {
+    CATENA_NO_UNROLL
+    for (int mask = 1; mask < threads; mask *= 2) {
         const unsigned other = x.shuffle_xor(mine, mask);
         mine = other > mine ? other : mine;
     }
@@ -36,37 +36,22 @@ CATENA_FN bool divides(real scale) {
     return bits != 0 && bits < infinite_bits;
 }
 
-CATENA_FN unsigned int8_quad(const real (&v)[quad], real scale) {
-    unsigned word = 0;
-    if (!divides(scale)) return word;
-    CATENA_UNROLL
-    for (int i = 0; i < quad; ++i)
-        word |= (static_cast<unsigned>(to_int8(v[i] / scale)) & 0xffu) << (8 * i);
-    return word;
-}
-
-CATENA_FN unsigned e4m3_quad(const real (&v)[quad]) {
+/// Four e4m3, or four e2m1 in 16 bits, the first in the lowest bits: e4m3_from_f32_bits and
+/// e2m1_from_f32_bits in one.
+CATENA_FN unsigned minifloat_quad(const real (&v)[quad], bool narrow) {
     unsigned word = 0;
     CATENA_UNROLL
-    for (int i = 0; i < quad; ++i)
-        word |= static_cast<unsigned>(e4m3_from_f32_bits(bits_of(v[i]))) << (8 * i);
+    for (int i = 0; i < quad; ++i) {
+        const unsigned bits = bits_of(v[i]), magnitude = bits & 0x7fffffffu;
+        unsigned small =
+            minifloat_magnitude(magnitude, narrow ? 1 : 3, narrow ? 1 : 7, narrow ? 7 : 0x7e);
+        if (narrow)
+            small |= bits >> 28 & 8u;
+        else
+            small = magnitude >= infinite_bits ? e4m3_nan : small | (bits >> 24 & 0x80u);
+        word |= small << (narrow ? 4 * i : 8 * i);
+    }
     return word;
-}
-
-/// Four e2m1, the first in the lowest bits.
-CATENA_FN unsigned e2m1_quad(const real (&v)[quad]) {
-    unsigned word = 0;
-    CATENA_UNROLL
-    for (int i = 0; i < quad; ++i)
-        word |= static_cast<unsigned>(e2m1_from_f32_bits(bits_of(v[i]))) << (4 * i);
-    return word;
-}
-
-CATENA_FN real_quad divided(const real (&v)[quad], real by) {
-    return {{v[0] / by, v[1] / by, v[2] / by, v[3] / by}};
-}
-CATENA_FN real_quad times(const real (&v)[quad], real by) {
-    return {{v[0] * by, v[1] * by, v[2] * by, v[3] * by}};
 }
 
 /// The row in those formats of `Emits` that have an operand.
@@ -90,81 +75,76 @@ class scaled_row {
     }
 
     /// Stores the thread's elements at .. at + 3, and returns what the thread's int8 of int8_token
-    /// add up to, with those of the `sum` before. Whole warps. A call: a thread has several quads,
-    /// and the code is long.
+    /// add up to, with those of the `sum` before. Whole warps. One format after the other, in one
+    /// piece of code.
     template <class X>
-    CATENA_NO_INLINE static int store(exec::by_call<X> x, scaled_row row, int at, real_quad v, int sum) {
-        return row.store_quad(x, at, v.v, sum);
-    }
-
-  private:
-    const row_args& a_;
-    int row_;
-    unsigned largest_;
-
-    template <class X>
-    CATENA_FN int store_quad(X& x, int at, const real (&v)[quad], int sum) const {
+    CATENA_FN int store(X& x, int at, const real (&v)[quad], int sum) const {
         const bool inside = at < a_.k;
-        const unsigned mine = Emits.has(format::fp8_group) || Emits.has(format::mxfp8_rows) ||
-                                      Emits.has(format::mxfp4_rows) ||
-                                      Emits.has(format::nvfp4_rows)
-                                  ? magnitude_of(v)
-                                  : 0;
-        if (Emits.has(format::int8_token) && a_.int8_token.data != nullptr) {
-            const real scale = scale_for(largest_, 127);
-            const unsigned word = int8_quad(v, scale);
-            sum = x.dp4a(static_cast<int>(word), 0x01010101, sum);
-            if (inside) store_word(x, a_.int8_token, at, word);
-            if (at == 0) store_real(x, a_.int8_token.scales, row_, scale);
-        }
-        if (Emits.has(format::fp8_tensor) && a_.fp8_tensor.data != nullptr) {
-            const unsigned word = e4m3_quad(divided(v, x.load(a_.fp8_scale)).v);
-            if (inside) store_word(x, a_.fp8_tensor, at, word);
-        }
-        if (Emits.has(format::fp8_token) && a_.fp8_token.data != nullptr) {
-            const real scale = scale_for(largest_, e4m3_largest);
-            const unsigned word = fp8_quad(v, scale);
-            if (inside) store_word(x, a_.fp8_token, at, word);
-            if (at == 0) store_real(x, a_.fp8_token.scales, row_, scale);
-        }
-        if (Emits.has(format::fp8_group) && a_.fp8_group.data != nullptr) {
-            const real scale = scale_for(largest_of<32>(x, mine), e4m3_largest);
-            const unsigned word = fp8_quad(v, scale);
-            if (inside) store_word(x, a_.fp8_group, at, word);
-            if (inside && at % 128 == 0)
-                store_real(x, a_.fp8_group.scales, group(at, 128), scale);
-        }
-        if (Emits.has(format::mxfp8_rows) && a_.mxfp8.data != nullptr) {
-            const std::uint8_t scale = e8m0_of_block(largest_of<8>(x, mine), 8);
-            const real inverse = from_bits(f32_bits_of_inverse_e8m0(scale));
-            const unsigned word = scale == e8m0_nan ? 0 : e4m3_quad(times(v, inverse).v);
-            if (inside) store_word(x, a_.mxfp8, at, word);
-            if (inside && at % 32 == 0) store_byte(x, a_.mxfp8.scales, group(at, 32), scale);
-        }
-        if (Emits.has(format::mxfp4_rows) && a_.mxfp4.data != nullptr) {
-            const std::uint8_t scale = e8m0_of_block(largest_of<8>(x, mine), 2);
-            const real inverse = from_bits(f32_bits_of_inverse_e8m0(scale));
-            const unsigned word = scale == e8m0_nan ? 0 : e2m1_quad(times(v, inverse).v);
-            if (inside) store_short(x, a_.mxfp4, at, word);
-            if (inside && at % 32 == 0) store_byte(x, a_.mxfp4.scales, group(at, 32), scale);
-        }
-        if (Emits.has(format::nvfp4_rows) && a_.nvfp4.data != nullptr) {
-            const real tensor_scale = x.load(a_.nvfp4_scale);
-            const real wanted = scale_for(largest_of<4>(x, mine), e2m1_largest) / tensor_scale;
-            const std::uint8_t scale = e4m3_from_f32_bits(bits_of(wanted));
-            const real step = tensor_scale * from_bits(f32_bits_from_e4m3(scale));
-            const unsigned word = divides(step) ? e2m1_quad(divided(v, step).v) : 0;
-            if (inside) store_short(x, a_.nvfp4, at, word);
-            if (inside && at % 16 == 0) store_byte(x, a_.nvfp4.scales, group(at, 16), scale);
+        CATENA_NO_UNROLL
+        for (int i = 0; i < formats; ++i) {
+            const scaled_output to = output(a_, i);
+            if (to.data == nullptr) continue;
+            const int group = i == 3 ? 128 : i == 4 || i == 5 ? 32 : i == 6 ? 16 : 0;
+            const unsigned largest =
+                group == 0 ? largest_ : largest_of(x, magnitude_of(v), group / quad);
+            const bool by_power = i == 4 || i == 5, narrow = i >= 5;
+            real scale{1};
+            std::uint8_t code = 0;
+            if (i == 1) {
+                scale = x.load(a_.fp8_scale);
+            } else if (by_power) {
+                code = e8m0_of_block(largest, narrow ? 2 : 8);
+                scale = from_bits(f32_bits_from_e8m0(code));
+            } else {
+                scale = scale_for(largest, i == 0 ? 127 : i == 6 ? e2m1_largest : e4m3_largest);
+            }
+            real step = scale;
+            if (i == 6) {
+                const real of_tensor = x.load(a_.nvfp4_scale);
+                code = e4m3_from_f32_bits(bits_of(divider(of_tensor).any(scale)));
+                step = of_tensor * from_bits(f32_bits_from_e4m3(code));
+            }
+            unsigned word = 0;
+            if (i == 0) {
+                if (divides(step)) word = int8_word(v, step);
+            } else if (i == 1 || divides(step)) {
+                const divider quotient(step);
+                real q[quad];
+                CATENA_UNROLL
+                for (int n = 0; n < quad; ++n) q[n] = quotient.any(v[n]);
+                word = minifloat_quad(q, narrow);
+            }
+            if (i == 0) sum = x.dp4a(static_cast<int>(word), 0x01010101, sum);
+            if (inside && narrow) store_short(x, to, at, word);
+            if (inside && !narrow) store_word(x, to, at, word);
+            if (i == 1 || !inside || (group == 0 ? at != 0 : at % group != 0)) continue;
+            const std::int64_t index = group == 0 ? row_ : element(at) / group;
+            if (by_power || i == 6)
+                x.store(static_cast<std::uint8_t*>(to.scales) + index, code);
+            else
+                store_real(x, to.scales, index, scale);
         }
         return sum;
     }
 
-    CATENA_FN static unsigned fp8_quad(const real (&v)[quad], real scale) {
-        return divides(scale) ? e4m3_quad(divided(v, scale).v) : 0;
+  private:
+    static constexpr int formats = 7;
+    const row_args& a_;
+    int row_;
+    unsigned largest_;
+
+    /// 0 int8_token, 1 fp8_tensor, 2 fp8_token, 3 fp8_group, 4 mxfp8, 5 mxfp4, 6 nvfp4.
+    CATENA_FN static scaled_output output(const row_args& a, int i) {
+        if (Emits.has(format::int8_token) && i == 0) return a.int8_token;
+        if (Emits.has(format::fp8_tensor) && i == 1) return a.fp8_tensor;
+        if (Emits.has(format::fp8_token) && i == 2) return a.fp8_token;
+        if (Emits.has(format::fp8_group) && i == 3) return a.fp8_group;
+        if (Emits.has(format::mxfp8_rows) && i == 4) return a.mxfp8;
+        if (Emits.has(format::mxfp4_rows) && i == 5) return a.mxfp4;
+        if (Emits.has(format::nvfp4_rows) && i == 6) return a.nvfp4;
+        return {};
     }
     CATENA_FN std::int64_t element(int at) const { return row_ * std::int64_t{a_.k} + at; }
-    CATENA_FN std::int64_t group(int at, int size) const { return element(at) / size; }
 
     template <class X>
     CATENA_FN void store_word(X& x, const scaled_output& to, int at, unsigned word) const {
@@ -174,10 +154,6 @@ class scaled_row {
     CATENA_FN void store_short(X& x, const scaled_output& to, int at, unsigned word) const {
         std::byte* data = static_cast<std::byte*>(to.data) + element(at) / 2;
         x.store(reinterpret_cast<std::uint16_t*>(data), static_cast<std::uint16_t>(word));
-    }
-    template <class X>
-    CATENA_FN void store_byte(X& x, void* scales, std::int64_t index, std::uint8_t scale) const {
-        x.store(static_cast<std::uint8_t*>(scales) + index, scale);
     }
     template <class X>
     CATENA_FN void store_real(X& x, void* scales, std::int64_t index, real scale) const {

@@ -1,0 +1,51 @@
+// Division where it is not the business of a kernel but stands in each: in quantizing and in gates.
+#pragma once
+
+#include "catena/exec/real.hpp"
+
+namespace catena::kernel {
+
+/// Divides by one divisor, from multiplications alone: a division is long code, half of it for what
+/// never happens. The reciprocal comes from a guess out of the divisor's bits, within an eighth,
+/// and four steps of Newton. Its product is off by two ulp at most, one correction leaves half of
+/// one and a rounding, and the next is right (Markstein, "Computation of elementary functions on
+/// the IBM RISC System/6000 processor"). Quotients below 2^-12, which all formats round to 0, may
+/// be off, but not those by 127: no remainder is lost there, and no quotient is halfway. Other
+/// divisors are brought to where none is lost from 2^-12 on.
+class divider {
+  public:
+    CATENA_FN explicit divider(real by) {
+        const unsigned magnitude = bits_of(by) & 0x7fffffffu;
+        zero_ = magnitude == 0;
+        unit_ = real{magnitude < 0x12800000u ? 0x1p60f : magnitude > 0x6c800000u ? 0x1p-60f : 1.0f};
+        by_ = zero_ ? real{0x1p-100f} : by * unit_;
+        inverse_ = from_bits(0x7ef311c7u - bits_of(abs(by_)));
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i)
+            inverse_ = fma(fma(-abs(by_), inverse_, real{1}), inverse_, inverse_);
+        if (magnitude == 0x7f800000u) inverse_ = real{0};
+        inverse_ = from_bits(bits_of(inverse_) | (bits_of(by) & 0x80000000u));
+    }
+
+    /// v / by where that is finite; a zero may lose its sign. By 0: 0 of 0, and of others something
+    /// large.
+    CATENA_FN real operator()(real v) const {
+        const real n = v * unit_, first = n * inverse_;
+        const real second = fma(fma(-first, by_, n), inverse_, first);
+        return fma(fma(-second, by_, n), inverse_, second);
+    }
+
+    /// v / by of any two numbers.
+    CATENA_FN real any(real v) const {
+        const real n = v * unit_, first = n * inverse_;
+        if (zero_) return v * from_bits(0x7f800000u | (bits_of(inverse_) & 0x80000000u));
+        const unsigned rest = bits_of(fma(-first, by_, n)) << 1;  // its sign aside
+        return rest - 1 < 0xff000000u - 1 ? (*this)(v) : first;   // exact, infinite or NaN
+    }
+
+  private:
+    bool zero_;
+    real unit_, by_, inverse_;
+};
+
+}  // namespace catena::kernel
