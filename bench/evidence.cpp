@@ -1,0 +1,121 @@
+#include "evidence.hpp"
+
+#include "catena/pick/config.hpp"
+#include "catena/pick/name.hpp"
+
+#include <algorithm>
+
+namespace catena::bench {
+
+namespace {
+
+using namespace catena::generator;
+
+/// Values of K that a warp multiplies in a pass, of each of its rows: a step of the inner product.
+int values_of_pass(const policy& p) {
+    return p.product == inner_product::mma ? 4 * 32 : warp_values;
+}
+
+dot_stage dot_of(const row& r, const sass_function& f) {
+    dot_stage out;
+    const bool mma = r.numbers.product == inner_product::mma;
+    const sass_kind kind = mma ? sass_kind::mma : sass_kind::dp4a;
+    const sass_loop* longest = nullptr;
+    const std::vector<sass_loop> loops = innermost_loops(f, kind);
+    for (const sass_loop& l : loops)
+        if (longest == nullptr || l.count(f, kind) > longest->count(f, kind)) longest = &l;
+    if (longest == nullptr) return out;
+    const format w = *r.computes.weights.begin();
+    out.instructions = longest->size();
+    out.weight_bytes = static_cast<double>(r.numbers.rows) * values_of_pass(r.numbers) *
+                       info(w).block_bytes / info(w).block_elements;
+    const int integer = longest->count(f, sass_kind::integer) + longest->count(f, sass_kind::dp4a);
+    out.per_byte = out.instructions * 32 / out.weight_bytes;
+    out.integer_per_byte = integer * 32 / out.weight_bytes;
+    return out;
+}
+
+void find_faults(instance_evidence& e, const row& r, const arch& target, const compiled_kernel& k) {
+    const policy& p = r.numbers;
+    const auto unless = [&](bool holds, const std::string& sentence) {
+        if (!holds) e.faults.push_back(sentence);
+    };
+    const auto text = [](auto n) { return std::to_string(n); };
+    unless(k.spilled_bytes == 0, "it spills " + text(k.spilled_bytes) + " bytes");
+    unless(k.stack_bytes == 0, "it keeps " + text(k.stack_bytes) + " bytes in local memory");
+    unless(k.registers * p.threads * p.min_blocks <= target.registers_per_sm,
+           "its registers leave no room for the " + text(p.min_blocks) +
+               " blocks that its policy promises");
+    unless(
+        e.shared_bytes <= target.shared_per_block,
+        "a block asks for more shared memory than it may use: " + text(e.shared_bytes) + " bytes");
+    if (r.computes.kind == skeleton::row) {
+        unless(!p.vector || e.loads16 > 0,
+               "its policy says vector, and it loads no 16 bytes at once");
+        unless(p.vector || e.loads16 == 0,
+               "its policy says no vector, and it loads 16 bytes at once");
+        return;
+    }
+    unless(p.copy != copy_method::bulk || e.bulk_copies > 0,
+           "its policy says bulk, and it has no bulk copy");
+    unless(p.copy != copy_method::async || e.async_copies > 0,
+           "its policy says async, and it has no cp.async");
+    unless(p.copy != copy_method::plain || e.loads16 > 0,
+           "its policy says plain, and it loads no 16 bytes at once");
+    const bool tensor = r.computes.kind == skeleton::matmul || p.product == inner_product::mma;
+    unless(!tensor || e.mma > 0, "its policy says mma, and it has none");
+    unless(tensor || p.product != inner_product::dp4a || e.dp4a > 0,
+           "its policy says dp4a, and it has none");
+    unless(!e.has_dot || e.dot.instructions > 0, "it has no loop with its inner product in it");
+}
+
+}  // namespace
+
+double issued_per_byte(const arch& target) {
+    constexpr double cycles_per_us = 1750;
+    return target.sms * 4 * 32 * cycles_per_us / target.bytes_per_us;
+}
+
+instance_evidence evidence_of(const row& r, const arch& target,
+                              const std::vector<compiled_kernel>& kernels,
+                              const std::vector<sass_function>& code) {
+    instance_evidence e;
+    e.name = row_name(r, target.name);
+    const std::string wanted = symbol(r, target);
+    const auto kernel = std::find_if(kernels.begin(), kernels.end(),
+                                     [&](const compiled_kernel& k) { return k.symbol == wanted; });
+    const auto function = std::find_if(code.begin(), code.end(),
+                                       [&](const sass_function& f) { return f.name == wanted; });
+    if (kernel == kernels.end() || function == code.end()) {
+        e.faults.push_back("it was not compiled");
+        return e;
+    }
+    row compiled = r;
+    compiled.registers = kernel->registers;
+    problem p;
+    p.needs.kind = r.computes.kind;
+    p.needs.weights = r.computes.weights;
+    p.k = evidence_k;
+    p.columns = std::max(1, r.numbers.columns);
+    e.registers = kernel->registers;
+    e.sass_bytes = 16 * static_cast<long long>(function->code.size());
+    e.shared_bytes = shared_bytes(compiled, p);
+    e.blocks = blocks_per_sm(compiled, p, target);
+    e.asked = r.numbers.min_blocks;
+    e.loads16 = function->count(sass_kind::load16);
+    e.async_copies = function->count(sass_kind::async_copy);
+    e.bulk_copies = function->count(sass_kind::bulk_copy);
+    e.mma = function->count(sass_kind::mma);
+    e.dp4a = function->count(sass_kind::dp4a);
+    e.has_dot = r.computes.kind == skeleton::matvec && r.computes.weights.size() == 1 &&
+                r.numbers.product != inner_product::fma;
+    if (e.has_dot) {
+        e.dot = dot_of(r, *function);
+        const double allowed = issued_per_byte(target);
+        e.keeps_up = e.dot.per_byte <= allowed && e.dot.integer_per_byte <= allowed / 2;
+    }
+    find_faults(e, r, target, *kernel);
+    return e;
+}
+
+}  // namespace catena::bench

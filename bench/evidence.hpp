@@ -1,0 +1,46 @@
+// What machine code says about an instance without a GPU: whether it does what its policy says,
+// what it asks of an SM, and whether its inner loop keeps up with memory.
+#pragma once
+
+#include "registers.hpp"
+#include "sass.hpp"
+
+#include <string>
+#include <vector>
+
+namespace catena::bench {
+
+/// Lengths of rows and columns for which shared memory is counted.
+inline constexpr int evidence_k = 4096;
+
+/// The inner loop of a dot stage, of one thread and a byte of weights.
+struct dot_stage {
+    int instructions = 0;     ///< of one pass of the loop; 0: no such loop was found
+    double weight_bytes = 0;  ///< that a warp multiplies in a pass
+    double per_byte = 0, integer_per_byte = 0;  ///< dp4a counts as an integer instruction
+};
+
+struct instance_evidence {
+    std::string name;
+    long long sass_bytes = 0;
+    int registers = 0;
+    int blocks = 0;  ///< that an SM holds, with rows of evidence_k and every column of the policy
+    int asked = 0;   ///< blocks that the launch bounds promise registers for
+    long long shared_bytes = 0;
+    int loads16 = 0, async_copies = 0, bulk_copies = 0, mma = 0, dp4a = 0;
+    bool has_dot = false;  ///< a matvec of one format
+    dot_stage dot;
+    std::vector<std::string> faults;  ///< sentences; a fault is a mistake, whatever the arch
+    bool keeps_up = true;             ///< with memory, by dot against the arch's allowance
+};
+
+/// Thread-instructions that a GPU of this arch can issue while it reads a byte, at 1.75 GHz: four a
+/// cycle and SM, of 32 threads. The integer pipe takes half as many.
+double issued_per_byte(const arch& target);
+
+/// `kernels` and `code`: of the file that the row is compiled in.
+instance_evidence evidence_of(const row& r, const arch& target,
+                              const std::vector<generator::compiled_kernel>& kernels,
+                              const std::vector<generator::sass_function>& code);
+
+}  // namespace catena::bench

@@ -1,0 +1,72 @@
+#include "families.hpp"
+
+#include "tuning.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include <unistd.h>
+
+namespace catena::bench {
+
+namespace {
+
+using namespace catena::generator;
+
+std::vector<compiled_family> families_of(const arch& target, const std::set<std::string>& only) {
+    std::vector<compiled_family> out;
+    const tunings measured = read_tunings(CATENA_SOURCE_DIR);
+    for (const instance_set& set : expand(computations_of(catalogue_chains()), {}, measured)) {
+        if (set.target != &target) continue;
+        for (family_rows& f : families(set.rows))
+            if (only.empty() || only.count(f.name) != 0) out.push_back({std::move(f), {}});
+    }
+    if (!only.empty() && out.size() != only.size())
+        throw std::runtime_error(std::string(target.name) +
+                                 " does not have all of these families: name them as " +
+                                 "the files in instances/" + target.name + ", such as matvec_q4_K");
+    return out;
+}
+
+}  // namespace
+
+std::vector<compiled_family> compile_families(const arch& target, const std::string& nvcc, int jobs,
+                                              const std::set<std::string>& only) {
+    std::vector<compiled_family> files = families_of(target, only);
+    std::atomic<std::size_t> next{0};
+    std::size_t done = 0;
+    std::exception_ptr failed;
+    std::mutex guard;
+    const auto work = [&](int worker) {
+        const std::string scratch =
+            (std::filesystem::temp_directory_path() /
+             ("catena_" + std::to_string(getpid()) + "_" + std::to_string(worker)))
+                .string();
+        for (std::size_t i = next++; i < files.size(); i = next++) {
+            const std::string source =
+                std::string("instances/") + target.name + "/" + files[i].family.name + ".cu";
+            try {
+                files[i].result = compile(nvcc, target, CATENA_SOURCE_DIR, source, scratch);
+            } catch (...) {
+                const std::lock_guard<std::mutex> lock(guard);
+                if (!failed) failed = std::current_exception();
+                next = files.size();
+                return;
+            }
+            const std::lock_guard<std::mutex> lock(guard);
+            std::fprintf(stderr, "[%zu/%zu] %s\n", ++done, files.size(), source.c_str());
+        }
+    };
+    std::vector<std::thread> workers;
+    for (int w = 0; w < jobs; ++w) workers.emplace_back(work, w);
+    for (std::thread& t : workers) t.join();
+    if (failed) std::rethrow_exception(failed);
+    return files;
+}
+
+}  // namespace catena::bench

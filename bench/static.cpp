@@ -1,0 +1,128 @@
+// bench_static: evidence about the speed of an arch's instances that needs no GPU, read off the
+// machine code that nvcc makes of them. Exit code 1: an instance does not do what its policy says.
+#include "evidence.hpp"
+#include "families.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+
+namespace {
+
+using namespace catena;
+using namespace catena::generator;
+using bench::instance_evidence;
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    char text[16];
+    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+    return text;
+}
+
+void print(const std::vector<instance_evidence>& all, const arch& target) {
+    std::printf("%s, nvcc " CATENA_CUDA_VERSION
+                ": compiled, not measured. Blocks an SM holds of those asked for, at %d "
+                "values and the policy's columns.\nInstructions of a thread for a byte of weights; "
+                "%s can issue %.1f, "
+                "half of them integer.\n\n",
+                target.name, bench::evidence_k, target.gpu, bench::issued_per_byte(target));
+    std::printf("%9s %9s %7s %7s %5s %5s %5s %8s %8s  %s\n", "registers", "blocks", "load16",
+                "cp.async", "bulk", "mma", "dp4a", "per byte", "integer", "instance");
+    for (const instance_evidence& e : all) {
+        std::printf("%9d %4d of %2d %7d %7d %5d %5d %5d ", e.registers, e.blocks, e.asked,
+                    e.loads16, e.async_copies, e.bulk_copies, e.mma, e.dp4a);
+        if (e.has_dot)
+            std::printf("%8.1f %8.1f%c", e.dot.per_byte, e.dot.integer_per_byte,
+                        e.keeps_up ? ' ' : '!');
+        else
+            std::printf("%8s %8s ", "", "");
+        std::printf(" %s\n", e.name.c_str());
+        for (const std::string& fault : e.faults) std::printf("    fault: %s\n", fault.c_str());
+    }
+    int slow = 0, faults = 0, fewer = 0;
+    for (const instance_evidence& e : all)
+        slow += !e.keeps_up, faults += static_cast<int>(e.faults.size()),
+            fewer += e.blocks < e.asked;
+    std::printf(
+        "\n%zu instances: %d with an inner loop that cannot keep up with memory (!), %d whose "
+        "shared memory "
+        "leaves fewer blocks than asked for, %d faults\n",
+        all.size(), slow, fewer, faults);
+}
+
+nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const arch& target) {
+    nlohmann::ordered_json root{
+        {"arch", target.name},         {"evidence", "compiled, not measured"},
+        {"cuda", CATENA_CUDA_VERSION}, {"date", today()},
+        {"gpu", target.gpu},           {"issued_per_byte", bench::issued_per_byte(target)},
+        {"k", bench::evidence_k},      {"instances", nlohmann::ordered_json::array()}};
+    for (const instance_evidence& e : all) {
+        nlohmann::ordered_json one{{"name", e.name},
+                                   {"sass_bytes", e.sass_bytes},
+                                   {"registers", e.registers},
+                                   {"shared_bytes", e.shared_bytes},
+                                   {"blocks", e.blocks},
+                                   {"asked", e.asked},
+                                   {"load16", e.loads16},
+                                   {"cp_async", e.async_copies},
+                                   {"bulk", e.bulk_copies},
+                                   {"mma", e.mma},
+                                   {"dp4a", e.dp4a}};
+        if (e.has_dot)
+            one["dot"] = {{"instructions", e.dot.instructions},
+                          {"weight_bytes", e.dot.weight_bytes},
+                          {"per_byte", e.dot.per_byte},
+                          {"integer_per_byte", e.dot.integer_per_byte},
+                          {"keeps_up", e.keeps_up}};
+        if (!e.faults.empty()) one["faults"] = e.faults;
+        root["instances"].push_back(std::move(one));
+    }
+    return root;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    CLI::App app{
+        "What the machine code of an arch's instances says: copies, mma, registers, spills, and "
+        "the "
+        "instructions of the inner loops. Exit code 1: an instance does not do what its policy "
+        "says."};
+    std::string arch_name = "sm_90", nvcc = CATENA_NVCC, json_file;
+    std::vector<std::string> only;
+    int jobs = 2;
+    app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
+    app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
+    app.add_option("--jobs", jobs, "Compilations at a time")->capture_default_str();
+    app.add_option("--json", json_file, "Also write the figures here");
+    app.add_option("FAMILY", only,
+                   "Files of the set, such as matvec_q4_K; all where none is named");
+    CLI11_PARSE(app, argc, argv);
+    const arch* target = arch_named(arch_name.c_str());
+    if (target == nullptr || target->compute_capability == 0)
+        throw std::runtime_error(arch_name + " has no CUDA kernels: name a set such as sm_90");
+
+    std::vector<instance_evidence> all;
+    bool sound = true;
+    for (const bench::compiled_family& f :
+         bench::compile_families(*target, nvcc, jobs, {only.begin(), only.end()})) {
+        const std::vector<compiled_kernel> kernels = parse_ptxas(f.result.said);
+        const std::vector<sass_function> code = read_sass(f.result.cubin, *target);
+        for (const row& r : f.family.rows) {
+            all.push_back(bench::evidence_of(r, *target, kernels, code));
+            sound = sound && all.back().faults.empty();
+        }
+    }
+    print(all, *target);
+    if (!json_file.empty()) std::ofstream(json_file) << as_json(all, *target).dump(1) << "\n";
+    return sound ? 0 : 1;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_static: %s\n", error.what());
+    return 2;
+}

@@ -1,0 +1,60 @@
+// The machine code of a cubin, as far as Catena asks about it: how many instructions of which kind,
+// and which loops. No tool of the toolkit but nvcc is needed.
+#pragma once
+
+#include "catena/arch/arch.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace catena::generator {
+
+/// What an instruction is to a kernel that streams weights.
+enum class sass_kind : std::uint8_t {
+    integer,   ///< on the integer pipe, which issues every other cycle
+    multiply,  ///< floats, integer multiplications, moves made of them
+    dp4a,
+    mma,
+    memory,      ///< loads, stores, shuffles, barriers in memory
+    load16,      ///< 16 bytes of a thread, from global memory
+    async_copy,  ///< cp.async
+    bulk_copy,   ///< cp.async.bulk
+    convert,     ///< conversions and reciprocals, at a quarter of the rate or less
+    uniform,     ///< once for a warp
+    control,
+};
+
+struct sass_instruction {
+    std::uint32_t at;      ///< byte of its function
+    std::uint32_t target;  ///< of a branch; else 0
+    sass_kind kind;
+    bool branch;
+};
+
+struct sass_function {
+    std::string name;
+    std::vector<sass_instruction> code;
+
+    int count(sass_kind kind) const;
+};
+
+/// A loop: the instructions from the target of a backward branch to it.
+struct sass_loop {
+    std::uint32_t first, last;  ///< bytes of the function, of its first and its last instruction
+
+    int size() const { return static_cast<int>((last - first) / 16 + 1); }
+    int count(const sass_function& f, sass_kind kind) const;
+};
+
+/// Functions in the order of the file. Throws, naming function, byte and opcode, on an instruction
+/// that it does not know.
+std::vector<sass_function> read_sass(const std::string& cubin, const arch& target);
+
+/// Bytes of machine code of all kernels and functions.
+std::int64_t sass_bytes(const std::string& cubin);
+
+/// The innermost loops that hold an instruction of this kind, in the order of the code.
+std::vector<sass_loop> innermost_loops(const sass_function& f, sass_kind kind);
+
+}  // namespace catena::generator
