@@ -1,13 +1,20 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 831c88be90ce1cd2.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash db0c4db1a242f4b9.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_iq1_m_0.cpp
+  host/other_matmul_iq1_m_1.cpp
   host/other_matmul_iq1_s_0.cpp
+  host/other_matmul_iq1_s_1.cpp
   host/other_matmul_iq2_s_0.cpp
+  host/other_matmul_iq2_s_1.cpp
   host/other_matmul_iq2_xs_0.cpp
+  host/other_matmul_iq2_xs_1.cpp
   host/other_matmul_iq2_xxs_0.cpp
+  host/other_matmul_iq2_xxs_1.cpp
   host/other_matmul_iq3_s_0.cpp
+  host/other_matmul_iq3_s_1.cpp
   host/other_matmul_iq3_xxs_0.cpp
+  host/other_matmul_iq3_xxs_1.cpp
   host/other_matmul_iq4_nl_0.cpp
   host/other_matmul_iq4_nl_1.cpp
   host/other_matmul_iq4_xs_0.cpp
@@ -20,7 +27,9 @@ set(catena_host_other_sources
   host/other_matmul_q2_0_0.cpp
   host/other_matmul_q2_0_1.cpp
   host/other_matmul_q2_K_0.cpp
+  host/other_matmul_q2_K_1.cpp
   host/other_matmul_q3_K_0.cpp
+  host/other_matmul_q3_K_1.cpp
   host/other_matmul_q4_0_0.cpp
   host/other_matmul_q4_0_1.cpp
   host/other_matmul_q4_1_0.cpp
@@ -32,8 +41,14 @@ set(catena_host_other_sources
   host/other_matmul_q5_K_0.cpp
   host/other_matmul_q6_K_0.cpp
   host/other_matmul_q8_0_0.cpp
+  host/other_matmul_q8_0_1.cpp
   host/other_matmul_tq1_0_0.cpp
+  host/other_matmul_tq1_0_1.cpp
   host/other_matmul_tq2_0_0.cpp
+  host/other_matmul_tq2_0_1.cpp
+  host/other_matvec_bf16_0.cpp
+  host/other_matvec_f16_0.cpp
+  host/other_matvec_f32_0.cpp
   host/other_matvec_iq1_m_0.cpp
   host/other_matvec_iq1_s_0.cpp
   host/other_matvec_iq2_s_0.cpp
@@ -91,6 +106,9 @@ set(catena_host_sources
   host/matmul_q8_0_0.cpp
   host/matmul_tq1_0_0.cpp
   host/matmul_tq2_0_0.cpp
+  host/matvec_bf16_0.cpp
+  host/matvec_f16_0.cpp
+  host/matvec_f32_0.cpp
   host/matvec_iq1_m_0.cpp
   host/matvec_iq1_s_0.cpp
   host/matvec_iq2_s_0.cpp
@@ -158,6 +176,9 @@ set(catena_sm_100_kernels
   sm_100/matmul_q8_0.cu
   sm_100/matmul_tq1_0.cu
   sm_100/matmul_tq2_0.cu
+  sm_100/matvec_bf16.cu
+  sm_100/matvec_f16.cu
+  sm_100/matvec_f32.cu
   sm_100/matvec_iq1_m.cu
   sm_100/matvec_iq1_s.cu
   sm_100/matvec_iq2_s.cu
@@ -225,6 +246,9 @@ set(catena_sm_120_kernels
   sm_120/matmul_q8_0.cu
   sm_120/matmul_tq1_0.cu
   sm_120/matmul_tq2_0.cu
+  sm_120/matvec_bf16.cu
+  sm_120/matvec_f16.cu
+  sm_120/matvec_f32.cu
   sm_120/matvec_iq1_m.cu
   sm_120/matvec_iq1_s.cu
   sm_120/matvec_iq2_s.cu
@@ -292,6 +316,9 @@ set(catena_sm_75_kernels
   sm_75/matmul_q8_0.cu
   sm_75/matmul_tq1_0.cu
   sm_75/matmul_tq2_0.cu
+  sm_75/matvec_bf16.cu
+  sm_75/matvec_f16.cu
+  sm_75/matvec_f32.cu
   sm_75/matvec_iq1_m.cu
   sm_75/matvec_iq1_s.cu
   sm_75/matvec_iq2_s.cu
@@ -359,6 +386,9 @@ set(catena_sm_80_kernels
   sm_80/matmul_q8_0.cu
   sm_80/matmul_tq1_0.cu
   sm_80/matmul_tq2_0.cu
+  sm_80/matvec_bf16.cu
+  sm_80/matvec_f16.cu
+  sm_80/matvec_f32.cu
   sm_80/matvec_iq1_m.cu
   sm_80/matvec_iq1_s.cu
   sm_80/matvec_iq2_s.cu
@@ -426,6 +456,9 @@ set(catena_sm_86_kernels
   sm_86/matmul_q8_0.cu
   sm_86/matmul_tq1_0.cu
   sm_86/matmul_tq2_0.cu
+  sm_86/matvec_bf16.cu
+  sm_86/matvec_f16.cu
+  sm_86/matvec_f32.cu
   sm_86/matvec_iq1_m.cu
   sm_86/matvec_iq1_s.cu
   sm_86/matvec_iq2_s.cu
@@ -493,6 +526,9 @@ set(catena_sm_89_kernels
   sm_89/matmul_q8_0.cu
   sm_89/matmul_tq1_0.cu
   sm_89/matmul_tq2_0.cu
+  sm_89/matvec_bf16.cu
+  sm_89/matvec_f16.cu
+  sm_89/matvec_f32.cu
   sm_89/matvec_iq1_m.cu
   sm_89/matvec_iq1_s.cu
   sm_89/matvec_iq2_s.cu
@@ -560,6 +596,9 @@ set(catena_sm_90_kernels
   sm_90/matmul_q8_0.cu
   sm_90/matmul_tq1_0.cu
   sm_90/matmul_tq2_0.cu
+  sm_90/matvec_bf16.cu
+  sm_90/matvec_f16.cu
+  sm_90/matvec_f32.cu
   sm_90/matvec_iq1_m.cu
   sm_90/matvec_iq1_s.cu
   sm_90/matvec_iq2_s.cu

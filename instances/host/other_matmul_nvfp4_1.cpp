@@ -1,14 +1,18 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4eb545ae2ac94695.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ac16b9e15ed6dd6a.
 // Host kernels: other_matmul_nvfp4_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_nvfp4_1 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::nvfp4), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::nvfp4), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[1];
-const host_instance kernels[1] = {
+extern const host_instance kernels[5];
+const host_instance kernels[5] = {
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 128, .stages = 2, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .copy = copy_method::bulk}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
 };
 
 }  // namespace catena::instances::host_other_matmul_nvfp4_1

@@ -1,16 +1,20 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8dfd1220167db93c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0d9d3583d7dd46b1.
 // Host kernels: other_matmul_q1_0_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_q1_0_1 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::q1_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::q1_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[3];
-const host_instance kernels[3] = {
+extern const host_instance kernels[7];
+const host_instance kernels[7] = {
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 128, .stages = 3, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 128, .stages = 3, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::async}>(),
     host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 64, .piece = 128, .stages = 3, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 128, .stages = 3, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 128, .stages = 3, .copy = copy_method::bulk}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
 };
 
 }  // namespace catena::instances::host_other_matmul_q1_0_1

@@ -1,14 +1,18 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6b97394df9b700c4.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 186b7e4b67fafd75.
 // Host kernels: other_matmul_q4_1_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_q4_1_1 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::q4_1), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::q4_1), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[1];
-const host_instance kernels[1] = {
+extern const host_instance kernels[5];
+const host_instance kernels[5] = {
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 128, .stages = 2, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .copy = copy_method::bulk}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
 };
 
 }  // namespace catena::instances::host_other_matmul_q4_1_1

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash cdba098620b7727a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4a02efae54ad582f.
 // Host kernels: row_l2_norm_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -6,13 +6,11 @@ namespace catena::instances::host_row_l2_norm_0 {
 
 constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::l2_norm, .emits = format_set::of(format::f32)};
 
-extern const host_instance kernels[7];
-const host_instance kernels[7] = {
+extern const host_instance kernels[5];
+const host_instance kernels[5] = {
     host_instance_of<c0, policy{.threads = 128, .values = 8, .rows = 4, .vector = true}>(),
-    host_instance_of<c0, policy{.threads = 256, .values = 8, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
-    host_instance_of<c0, policy{.threads = 1024, .values = 16, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 1024, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 256}>(),
 };

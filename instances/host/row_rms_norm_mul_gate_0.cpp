@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a1960aacdc5bdbbd.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8ee005ea8bf2cda8.
 // Host kernels: row_rms_norm_mul_gate_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -6,13 +6,11 @@ namespace catena::instances::host_row_rms_norm_mul_gate_0 {
 
 constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .scale = true, .gate = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6};
 
-extern const host_instance kernels[7];
-const host_instance kernels[7] = {
+extern const host_instance kernels[5];
+const host_instance kernels[5] = {
     host_instance_of<c0, policy{.threads = 128, .values = 8, .rows = 4, .vector = true}>(),
-    host_instance_of<c0, policy{.threads = 256, .values = 8, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
-    host_instance_of<c0, policy{.threads = 1024, .values = 16, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 1024, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 256}>(),
 };

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 97735c4d38d1127f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash db88a37cae06e22f.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -22,75 +22,78 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_100_row_add_layer_norm_mul_bias { extern const void* const kernels[11]; }
+namespace sm_100_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
 namespace sm_100_row_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_100_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
 namespace sm_100_row_glu { extern const void* const kernels[8]; }
-namespace sm_100_row_l2_norm { extern const void* const kernels[7]; }
+namespace sm_100_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_100_row_quantize { extern const void* const kernels[8]; }
-namespace sm_100_row_rms_norm_mul_gate { extern const void* const kernels[7]; }
+namespace sm_100_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_100_matvec_q8_0 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q8_0 { extern const void* const kernels[4]; }
+namespace sm_100_matmul_q8_0 { extern const void* const kernels[5]; }
 namespace sm_100_matvec_q4_0 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q4_0 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q4_1 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q4_1 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q5_0 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q5_0 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q5_1 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q5_1 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q2_K { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q2_K { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q3_K { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q3_K { extern const void* const kernels[4]; }
+namespace sm_100_matmul_q4_0 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q4_1 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q4_1 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q5_0 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q5_0 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q5_1 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q5_1 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q2_K { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q2_K { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q3_K { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q3_K { extern const void* const kernels[5]; }
 namespace sm_100_matvec_q4_K { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q4_K { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q5_K { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q5_K { extern const void* const kernels[4]; }
+namespace sm_100_matmul_q4_K { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q5_K { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q5_K { extern const void* const kernels[5]; }
 namespace sm_100_matvec_q6_K { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q6_K { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq4_nl { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq4_nl { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq4_xs { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq4_xs { extern const void* const kernels[4]; }
+namespace sm_100_matmul_q6_K { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq4_nl { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq4_nl { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq4_xs { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq4_xs { extern const void* const kernels[5]; }
 namespace sm_100_matvec_mxfp4 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_mxfp4 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_nvfp4 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_nvfp4 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq2_xxs { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq2_xxs { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq2_xs { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq2_xs { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq2_s { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq2_s { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq3_xxs { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq3_xxs { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq3_s { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq3_s { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq1_s { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq1_s { extern const void* const kernels[4]; }
-namespace sm_100_matvec_iq1_m { extern const void* const kernels[4]; }
-namespace sm_100_matmul_iq1_m { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q1_0 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q1_0 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q2_0 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q2_0 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_tq1_0 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_tq1_0 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_tq2_0 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_tq2_0 { extern const void* const kernels[4]; }
+namespace sm_100_matmul_mxfp4 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_nvfp4 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_nvfp4 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq2_xxs { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq2_xxs { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq2_xs { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq2_xs { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq2_s { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq2_s { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq3_xxs { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq3_xxs { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq3_s { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq3_s { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq1_s { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq1_s { extern const void* const kernels[5]; }
+namespace sm_100_matvec_iq1_m { extern const void* const kernels[3]; }
+namespace sm_100_matmul_iq1_m { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q1_0 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q1_0 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_q2_0 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_q2_0 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_tq1_0 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_tq1_0 { extern const void* const kernels[5]; }
+namespace sm_100_matvec_tq2_0 { extern const void* const kernels[3]; }
+namespace sm_100_matmul_tq2_0 { extern const void* const kernels[5]; }
 namespace sm_100_matvec_q4_K_q6_K { extern const void* const kernels[3]; }
 namespace sm_100_matvec_q4_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_100_matvec_q6_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_100_matvec_q3_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_100_matvec_q8_0_q5_0 { extern const void* const kernels[3]; }
+namespace sm_100_matvec_f16 { extern const void* const kernels[4]; }
+namespace sm_100_matvec_bf16 { extern const void* const kernels[4]; }
+namespace sm_100_matvec_f32 { extern const void* const kernels[4]; }
 #endif
 
 table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 267;
+    t.row_count = 278;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -156,7 +159,10 @@ table sm_100() {
         sm_100_matvec_q4_K_q5_K::kernels,
         sm_100_matvec_q6_K_q5_K::kernels,
         sm_100_matvec_q3_K_q5_K::kernels,
-        sm_100_matvec_q8_0_q5_0::kernels);
+        sm_100_matvec_q8_0_q5_0::kernels,
+        sm_100_matvec_f16::kernels,
+        sm_100_matvec_bf16::kernels,
+        sm_100_matvec_f32::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 115b21efb61fe5b2.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 49c92d5f33d5f7e7.
 // sm_75: matmul_q4_1.
 #include "catena/instances/device_instance.cuh"
 
@@ -18,10 +18,17 @@ catena_mul_mat_tiles_q4_1_t128_m2_r16_c32_p128_s2_plain_sm_75(const __grid_const
     run_on_device<format::q8_1_mmq_ds4, weights, p1>(args);
 }
 
-extern const void* const kernels[2];
-const void* const kernels[2] = {
+constexpr policy p2 = {.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4};
+extern "C" __global__ __launch_bounds__(p2.threads, p2.min_blocks) void
+catena_mul_mat_tiles_q4_1_t128_r16_c32_p128_s2_plain_k4_sm_75(const __grid_constant__ matmul_args args) {
+    run_on_device<format::q8_1_mmq_ds4, weights, p2>(args);
+}
+
+extern const void* const kernels[3];
+const void* const kernels[3] = {
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q4_1_t128_r16_c64_p128_s2_plain_sm_75),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q4_1_t128_m2_r16_c32_p128_s2_plain_sm_75),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_q4_1_t128_r16_c32_p128_s2_plain_k4_sm_75),
 };
 
 }  // namespace catena::instances::sm_75_matmul_q4_1

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 68e3765e6095bd25.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 844173f7af165d23.
 // sm_89: matmul_q5_1.
 #include "catena/instances/device_instance.cuh"
 
@@ -18,16 +18,23 @@ catena_mul_mat_tiles_q5_1_t128_m3_r16_c32_p128_s2_async_sm_89(const __grid_const
     run_on_device<format::q8_1_mmq_ds4, weights, p1>(args);
 }
 
-constexpr policy p2 = {.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2};
+constexpr policy p2 = {.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::async};
 extern "C" __global__ __launch_bounds__(p2.threads, p2.min_blocks) void
-catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_plain_sm_89(const __grid_constant__ matmul_args args) {
+catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_async_k4_sm_89(const __grid_constant__ matmul_args args) {
     run_on_device<format::q8_1_mmq_ds4, weights, p2>(args);
 }
 
-extern const void* const kernels[3];
-const void* const kernels[3] = {
+constexpr policy p3 = {.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2};
+extern "C" __global__ __launch_bounds__(p3.threads, p3.min_blocks) void
+catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_plain_sm_89(const __grid_constant__ matmul_args args) {
+    run_on_device<format::q8_1_mmq_ds4, weights, p3>(args);
+}
+
+extern const void* const kernels[4];
+const void* const kernels[4] = {
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_m2_r16_c64_p128_s2_async_sm_89),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_m3_r16_c32_p128_s2_async_sm_89),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_async_k4_sm_89),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_plain_sm_89),
 };
 

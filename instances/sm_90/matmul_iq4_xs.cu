@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1bae24446bb9bfc9.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 17d32b8401c8b2be.
 // sm_90: matmul_iq4_xs.
 #include "catena/instances/device_instance.cuh"
 
@@ -24,17 +24,24 @@ catena_mul_mat_tiles_iq4_xs_t128_m3_r16_c32_p256_s3_bulk_sm_90(const __grid_cons
     run_on_device<format::q8_1_mmq_d4, weights, p2>(args);
 }
 
-constexpr policy p3 = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2};
+constexpr policy p3 = {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4, .copy = copy_method::bulk};
 extern "C" __global__ __launch_bounds__(p3.threads, p3.min_blocks) void
-catena_mul_mat_tiles_iq4_xs_t128_r16_c32_p256_s2_plain_sm_90(const __grid_constant__ matmul_args args) {
+catena_mul_mat_tiles_iq4_xs_t128_m2_r16_c32_p256_s2_bulk_k4_sm_90(const __grid_constant__ matmul_args args) {
     run_on_device<format::q8_1_mmq_d4, weights, p3>(args);
 }
 
-extern const void* const kernels[4];
-const void* const kernels[4] = {
+constexpr policy p4 = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2};
+extern "C" __global__ __launch_bounds__(p4.threads, p4.min_blocks) void
+catena_mul_mat_tiles_iq4_xs_t128_r16_c32_p256_s2_plain_sm_90(const __grid_constant__ matmul_args args) {
+    run_on_device<format::q8_1_mmq_d4, weights, p4>(args);
+}
+
+extern const void* const kernels[5];
+const void* const kernels[5] = {
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t256_r32_c64_p256_s3_bulk_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_m2_r16_c64_p256_s3_bulk_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_m3_r16_c32_p256_s3_bulk_sm_90),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_m2_r16_c32_p256_s2_bulk_k4_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_r16_c32_p256_s2_plain_sm_90),
 };
 

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 602896acdb0b6850.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c09598db2037320e.
 // sm_90: matmul_q5_1.
 #include "catena/instances/device_instance.cuh"
 
@@ -24,17 +24,24 @@ catena_mul_mat_tiles_q5_1_t128_m3_r16_c32_p128_s4_bulk_sm_90(const __grid_consta
     run_on_device<format::q8_1_mmq_ds4, weights, p2>(args);
 }
 
-constexpr policy p3 = {.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2};
+constexpr policy p3 = {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 128, .stages = 4, .slices = 4, .copy = copy_method::bulk};
 extern "C" __global__ __launch_bounds__(p3.threads, p3.min_blocks) void
-catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_plain_sm_90(const __grid_constant__ matmul_args args) {
+catena_mul_mat_tiles_q5_1_t128_m2_r16_c32_p128_s4_bulk_k4_sm_90(const __grid_constant__ matmul_args args) {
     run_on_device<format::q8_1_mmq_ds4, weights, p3>(args);
 }
 
-extern const void* const kernels[4];
-const void* const kernels[4] = {
+constexpr policy p4 = {.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2};
+extern "C" __global__ __launch_bounds__(p4.threads, p4.min_blocks) void
+catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_plain_sm_90(const __grid_constant__ matmul_args args) {
+    run_on_device<format::q8_1_mmq_ds4, weights, p4>(args);
+}
+
+extern const void* const kernels[5];
+const void* const kernels[5] = {
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t256_r32_c64_p128_s4_bulk_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_m2_r16_c64_p128_s4_bulk_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_m3_r16_c32_p128_s4_bulk_sm_90),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_m2_r16_c32_p128_s4_bulk_k4_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q5_1_t128_r16_c32_p128_s2_plain_sm_90),
 };
 

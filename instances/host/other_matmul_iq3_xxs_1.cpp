@@ -1,0 +1,15 @@
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash fca5334d4a6a8881.
+// Host kernels: other_matmul_iq3_xxs_1.
+#include "catena/instances/host_instance.hpp"
+
+namespace catena::instances::host_other_matmul_iq3_xxs_1 {
+
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::iq3_xxs), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+
+extern const host_instance kernels[2];
+const host_instance kernels[2] = {
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .copy = copy_method::bulk}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
+};
+
+}  // namespace catena::instances::host_other_matmul_iq3_xxs_1
