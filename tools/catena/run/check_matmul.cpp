@@ -75,6 +75,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
     result.fault = launch(step, blocks);
+    if (result.fault.empty() && activations_.count(s.chain) == 0)
+        result.fault = "the step that makes its activation failed";
     if (!result.fault.empty()) return result;
 
     const std::vector<double>& exact = activations_.at(s.chain);
@@ -130,8 +132,8 @@ std::vector<double> checker::read_activation(const matmul_args& a, format layout
             const auto part = read_bytes(on_, at, block);
             row.insert(row.end(), part.begin(), part.end());
         }
-        const auto values = decode_row<double>(layout, row, a.k);
-        out.insert(out.end(), values.begin(), values.end());
+        const auto values = decode_row<double>(layout, row, stored_elements(layout, a.k));
+        out.insert(out.end(), values.begin(), values.begin() + a.k);
     }
     return out;
 }

@@ -92,6 +92,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
     result.fault = launch(step, blocks);
+    if (result.fault.empty() && activations_.count(s.chain) == 0)
+        result.fault = "the step that makes its activation failed";
     if (!result.fault.empty()) return result;
 
     // The activation as the step read it, and as its maker would have it without quantising.

@@ -8,6 +8,17 @@
 
 namespace catena::tool {
 
+namespace {
+
+bool names_a_weight(const json::graph& g, const tensor& t) {
+    const tensor* named = &t;
+    while (named_by(*named) != no_tensor)
+        named = &g.tensors[static_cast<std::size_t>(named_by(*named))];
+    return named->weight;
+}
+
+}  // namespace
+
 placement::placement(const json::graph& g, machine& on) : graph_(g) {
     struct need {
         std::uint64_t bytes = 0;
@@ -23,7 +34,7 @@ placement::placement(const json::graph& g, machine& on) : graph_(g) {
         const auto b = static_cast<std::size_t>(t.buffer);
         if (b >= needs.size()) needs.resize(b + 1);
         needs[b].bytes = std::max(needs[b].bytes, t.offset + static_cast<std::uint64_t>(extent_bytes(t)));
-        needs[b].weights_only = needs[b].weights_only && t.weight;
+        needs[b].weights_only = needs[b].weights_only && names_a_weight(g, t);
     }
     for (std::size_t b = 0; b < needs.size(); ++b) {
         if (needs[b].bytes == 0) {
