@@ -19,6 +19,9 @@ catena::plan planned(const model& m, const table& rows) {
     return p;
 }
 
+/// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's.
+bool of_numbers(const step& s) { return s.what.needs.activation == format::f32; }
+
 /// A chain of the plan, and what names it.
 struct found {
     positions nodes;
@@ -43,7 +46,7 @@ found look_at(const model& m, const catena::plan& p, std::size_t chain) {
     positions products;
     std::map<std::string, std::string> matrices;  // by format
     for (const step& s : p.steps()) {
-        if (s.chain != static_cast<std::int32_t>(chain)) continue;
+        if (s.chain != static_cast<std::int32_t>(chain) || of_numbers(s)) continue;
         for (const std::int32_t at : p.covered(s)) {
             f.nodes.insert(at);
             const tensor& t = g.node(at);
@@ -127,9 +130,11 @@ layer_case layer_of(const model& m, const table& rows) {
     const std::size_t middle = begins.size() / 2;
     const std::int32_t first = begins[middle], last = begins[middle + 1];
     positions nodes;
-    for (const step& s : p.steps())
+    for (const step& s : p.steps()) {
+        if (of_numbers(s)) continue;
         for (const std::int32_t at : p.covered(s))
             if (at >= first && at < last) nodes.insert(at);
+    }
     for (const planned_chain& c : p.chains()) values += c.mul >= first && c.mul < last;
 
     const std::vector<std::int32_t> kept = served(m, rows, nodes);

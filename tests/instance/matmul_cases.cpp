@@ -223,6 +223,7 @@ std::vector<matvec_case> matmul_cases(const computation& computes, const policy&
     for (matvec_case& c : more) {
         for (member_shape& m : c.members) {
             m.parts.bits &= computes.epilogue.bits;
+            m.parts = parts_of_tile(numbers, m.parts);
             m.written = m.written || !m.parts.has(epilogue_part::quantize);
             m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
             m.halves = m.halves && m.parts.has(epilogue_part::glu);

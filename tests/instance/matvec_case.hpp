@@ -4,6 +4,7 @@
 #include "machine.hpp"
 
 #include "catena/format/format.hpp"
+#include "catena/kernel/layout.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -20,6 +21,14 @@ inline constexpr catena::epilogue_set every_part =
 constexpr catena::epilogue_set without(catena::epilogue_set set, catena::epilogue_part part) {
     set.bits = static_cast<std::uint8_t>(set.bits & ~catena::epilogue_set::of(part).bits);
     return set;
+}
+
+/// Those of `parts` that a tile of a matmul can do: it quantizes whole blocks of 32 results.
+constexpr catena::epilogue_set parts_of_tile(const catena::policy& numbers,
+                                             catena::epilogue_set parts) {
+    const int pair = parts.has(catena::epilogue_part::glu) ? 2 : 1;
+    const bool whole = catena::tile_rows(numbers) / pair % 32 == 0;
+    return whole ? parts : without(parts, catena::epilogue_part::quantize);
 }
 
 /// One matrix of a group, or two with a GLU, and what its epilogue does.
