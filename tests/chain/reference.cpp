@@ -200,6 +200,18 @@ TEST_CASE("From a quantized activation the reference multiplies and does nothing
           Approx(dot(&in.matrices[0].values[64], &activation[64], 64)).epsilon(1e-12));
 }
 
+TEST_CASE("The reference of a chain of numbers multiplies the value as it is") {
+    constexpr lowered_chain numbers = lower("", emit<f32> | group<mul_mat<f32>>);
+    inputs in;
+    in.k = 64;
+    in.rows = 1;
+    in.matrices = {{.type = f32, .rows = 2, .experts = 0, .values = random_values(128, 9)}};
+    const std::vector<double> value = random_values(64, 10);
+    const outputs out = reference_from_activation(numbers, in, value);
+    CHECK(out.products[0][1] ==
+          Approx(dot(&in.matrices[0].values[64], value.data(), 64)).epsilon(1e-12));
+}
+
 TEST_CASE("Experts with an activation row of their own read it") {
     inputs in = example();
     in.x_slots = 2;

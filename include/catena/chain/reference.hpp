@@ -35,8 +35,10 @@ inline outputs reference_from_activation(const lowered_chain& chain, const input
                                          const std::vector<double>& activation) {
     expect_elements("the activation", activation, in.k * in.rows);
     int first = 0;
-    while (first < chain.count && chain.stages[first].kind != stage_kind::quantize) ++first;
-    return detail::run_stages(chain, first + 1, {.in = in, .value = activation});
+    while (first < chain.count && chain.stages[first].kind != stage_kind::mul_mat &&
+           chain.stages[first].kind != stage_kind::mul_mat_id)
+        ++first;
+    return detail::run_stages(chain, first, {.in = in, .value = activation});
 }
 
 }  // namespace catena::chain

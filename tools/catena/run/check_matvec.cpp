@@ -75,7 +75,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
     const bool numbers = s.what.needs.activation == format::f32;
     const std::int64_t rows = a.ids == nullptr ? a.columns : a.columns / a.slots * a.x_slots;
-    if (numbers && place.made_by < 0) seed_activation(a, rows, random_bits(key, 2));
+    if (numbers && place.kind == value_kind::plain) seed_activation(a, rows, random_bits(key, 2));
     std::vector<piece_data> bands;
     std::vector<std::uint32_t> blocks;
     for (const band& b : sampled_bands(a, random_bits(key, 1), asked_.random_rows)) {
@@ -87,17 +87,18 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         bands.back().seed(on_, asked_.seed, where_);
     }
     for (piece_data& b : bands) b.keep_residual(on_);
-    if (numbers) activations_[s.chain] = read_f32(a, rows);  // a residual may be the same tensor
+    const auto multiplied =  // before the launch: a residual may be the same tensor
+        numbers ? read_f32(a, rows) : std::vector<double>{};
 
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
     result.fault = launch(step, blocks);
-    if (result.fault.empty() && activations_.count(s.chain) == 0)
+    if (result.fault.empty() && !numbers && activations_.count(s.chain) == 0)
         result.fault = "the step that makes its activation failed";
     if (!result.fault.empty()) return result;
 
     // The activation as the step read it, and as its maker would have it without quantising.
-    const std::vector<double>& exact = activations_.at(s.chain);
+    const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);
     const std::vector<double> read =
         numbers ? exact : read_activation(a, std::ssize(exact) / a.k);
 
@@ -133,7 +134,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     return result;
 }
 
-/// What the engine would have made, where numbers are multiplied with it.
+/// What the engine or all of an epilogue would have made, where numbers are multiplied with it.
 void checker::seed_activation(const matvec_args& a, std::int64_t rows, std::uint64_t key) {
     for (std::int64_t r = 0; r < rows; ++r)
         write_values(on_, bytes_at(a.x, r * a.x_bytes),
