@@ -89,6 +89,8 @@ TEST_CASE("a CPY may name itself as its destination, as that of ggml_cast does",
     c.g[c.out].kind = op::cpy;
     c.g[c.out].src[1] = c.out;
     CHECK(c.message() == "");
+    c.g[c.out].src[0] = c.out;  // what it copies is another matter
+    CHECK_THAT(c.message(), Contains("node 2: a source is node 2"));
 }
 
 TEST_CASE("an order that cannot be executed is named with its node", "[check]") {

@@ -91,7 +91,7 @@ constexpr std::int32_t named_by(const tensor& t) {
 /// Does source `s` of tensor `index` name the place that it writes to? ggml_cast gives its CPY itself
 /// as source 1, which makes it wait for nothing.
 constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int32_t s) {
-    return t.kind == op::cpy && s == index;
+    return t.kind == op::cpy && s == index && t.src[0] != index;
 }
 
 /// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no elements.
