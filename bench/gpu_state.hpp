@@ -2,12 +2,11 @@
 #pragma once
 
 #include "record.hpp"
+#include "today.hpp"
 
 #include <cuda_runtime_api.h>
 
-#include <array>
 #include <cstdio>
-#include <ctime>
 #include <string>
 
 namespace catena::bench {
@@ -17,13 +16,6 @@ inline std::string cuda_version(cudaError_t (*ask)(int*)) {
     int number = 0;
     if (ask(&number) != cudaSuccess) return "unknown";
     return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-}
-
-inline std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::array<char, 11> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%d", std::gmtime(&now));
-    return text.data();
 }
 
 /// Asks nvidia-smi, which only reads, for driver and clocks; without it the driver is known by its

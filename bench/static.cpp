@@ -2,12 +2,12 @@
 // machine code that nvcc makes of them. Exit code 1: an instance does not do what its policy says.
 #include "evidence.hpp"
 #include "families.hpp"
+#include "today.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <ctime>
 #include <exception>
 #include <fstream>
 #include <stdexcept>
@@ -17,13 +17,6 @@ namespace {
 using namespace catena;
 using namespace catena::generator;
 using bench::instance_evidence;
-
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    char text[16];
-    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
-    return text;
-}
 
 void print(const std::vector<instance_evidence>& all, const arch& target) {
     std::printf("%s, nvcc " CATENA_CUDA_VERSION
@@ -59,7 +52,7 @@ void print(const std::vector<instance_evidence>& all, const arch& target) {
 nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const arch& target) {
     nlohmann::ordered_json root{
         {"arch", target.name},         {"evidence", "compiled, not measured"},
-        {"cuda", CATENA_CUDA_VERSION}, {"date", today()},
+        {"cuda", CATENA_CUDA_VERSION}, {"date", bench::today()},
         {"gpu", target.gpu},           {"issued_per_byte", bench::issued_per_byte(target)},
         {"k", bench::evidence_k},      {"instances", nlohmann::ordered_json::array()}};
     for (const instance_evidence& e : all) {
