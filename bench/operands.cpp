@@ -135,8 +135,10 @@ std::int32_t fill_members(Args& a, const problem& p, std::int32_t band, table_of
 void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     matvec_args& a = s.to.matvec;
     const std::int64_t rows = p.expert ? p.tokens : p.columns;
-    a.x_bytes = activation_row_bytes(p.needs.activation, p.k);
-    a.x = s.input(a.x_bytes * rows, p.needs.activation);
+    const format x = makes_norm(p) ? format::f32 : p.needs.activation;
+    a.x_bytes = activation_row_bytes(x, p.k);
+    a.x = s.input(a.x_bytes * rows, x);
+    if (makes_norm(p)) a.norm_weight = s.values(p.k), a.eps = 1e-6f;
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.band_rows = band;

@@ -50,6 +50,9 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
         if (chain::has_part(c, skeleton::row)) wanted.push_back(chain::row_part(c));
         if (chain::matvec_part(c).activation != format::unknown)
             wanted.push_back(chain::matvec_part(c));
+        if (const computation m = chain::normed_matvec_part(c);
+            m.kind == skeleton::matvec && norm_inside(m.weights))
+            wanted.push_back(m);
         for (const computation& m : matmul_parts(c)) wanted.push_back(m);
     }
     std::vector<computation> kept;

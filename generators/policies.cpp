@@ -4,6 +4,8 @@
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/name.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace catena::generator {
@@ -61,6 +63,24 @@ constexpr policy two_rows = {
 /// By the cost model, two rows take 2 % longer in the median of the steps of one column for which one
 /// row would be taken, and 9 % of the smallest: so one row is there for what most files hold.
 constexpr format common[] = {format::q8_0, format::q4_0, format::q4_K, format::q6_K, format::mxfp4};
+
+/// The norm inside: every block reads all of x and of the norm's weight, so blocks are few and large.
+/// 512 threads have 4096 values on their way at once; where their stages exceed shared memory, half
+/// as many threads. Two rows a warp, for pairs. Deferred: a pass less than a prologue, and no wait
+/// between two.
+constexpr policy norm_first = {.threads = 512,
+                               .rows = 2,
+                               .columns = 1,
+                               .piece = 1024,
+                               .placement = norm_placement::deferred};
+
+/// Rows of such a norm that any arch should hold.
+constexpr std::int64_t most_normed = 8192;
+
+/// A kernel is 27 to 46 KB, half as much again as without the norm: so there is one for what feeds on
+/// norms in the files that most people run.
+constexpr format_set norms_inside[] = {format_set::of(format::q4_K), format_set::of(format::q8_0),
+                                       format_set::of(format::q4_K) | format::q6_K};
 
 /// More columns: an mma has 16 rows, and eight columns at the price of two or three by dp4a. Two
 /// warps to a block keep its band at 32 rows, with 29 KB of q4_K in flight in three stages.
@@ -145,6 +165,12 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
             return {std::begin(rarer_norm_policies), std::end(rarer_norm_policies)};
         return {std::begin(norm_policies), std::end(norm_policies)};
     }
+    if (is_norm(computes.value)) {
+        policy p = streamed(choice, norm_first);
+        while (shared_bytes(computes, p, most_normed, 1, computes.epilogue) > target.shared_per_block)
+            p.threads /= 2;
+        return {p};
+    }
     std::vector<policy> all;
     if (computes.activation == format::f32) {
         for (policy p : number_policies) {
@@ -164,6 +190,11 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
 }
 
 }  // namespace
+
+bool norm_inside(format_set weights) {
+    return std::find(std::begin(norms_inside), std::end(norms_inside), weights) !=
+           std::end(norms_inside);
+}
 
 std::string objection(const arch& target, const row& r) {
     const auto text = [](auto n) { return std::to_string(n); };
@@ -189,6 +220,11 @@ std::string objection(const arch& target, const row& r) {
         return "f32 activations stay in global memory";
     if (!matmul && p.product == inner_product::dp4a && p.piece % warp_values != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
+    const bool inside = p.placement != norm_placement::producer;
+    if (inside != (!matmul && is_norm(r.computes.value)))
+        return "a norm is made inside a matvec by a prologue or deferred, and by no other placement";
+    if (inside && p.activation != activation_source::shared)
+        return "a norm that is made inside a matvec lies in shared memory";
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);
     if (shared > target.shared_per_block)
         return sentence(

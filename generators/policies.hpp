@@ -11,6 +11,9 @@ namespace catena::generator {
 /// The rows of one computation on one arch. Registers are left at 0.
 std::vector<row> rows_for(const arch& target, const computation& computes);
 
+/// Do matvecs of these formats come with the norm of their activation inside, too?
+bool norm_inside(format_set weights);
+
 /// The policies of a matmul on an arch that copies so: shapes that its shared memory holds.
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,
                                     const computation& computes);

@@ -141,10 +141,8 @@ class activation_room {
             return "";
         }
         if (s.what.needs.activation == format::f32) return "";
-        const part wanted = part_of(plan, s.chain, s.what.needs.activation);
-        const auto there = parts_.find(wanted.first);
-        if (there == parts_.end() || !(there->second == wanted))
-            return "its activation is not, or no longer, in the workspace";
+        if (!makes_norm(s.what))
+            if (std::string d = there_for(plan, s); !d.empty()) return d;
         for (int m = 0; m < s.what.member_count; ++m)
             if (const std::int32_t c = plan.makes(index, m); c >= 0)
                 for (const format f : plan.chains()[static_cast<std::size_t>(c)].layouts)
@@ -162,6 +160,14 @@ class activation_room {
         }
     };
     std::map<std::int64_t, part> parts_;
+
+    std::string there_for(const plan& plan, const step& s) const {
+        const part wanted = part_of(plan, s.chain, s.what.needs.activation);
+        const auto there = parts_.find(wanted.first);
+        if (there == parts_.end() || !(there->second == wanted))
+            return "its activation is not, or no longer, in the workspace";
+        return "";
+    }
 
     static part part_of(const plan& plan, std::int32_t chain, format layout) {
         const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];

@@ -63,6 +63,13 @@ std::string as_json(const report& r, bool verbose) {
     root["workspace_bytes"] = r.plan.workspace_bytes;
     root["steps"] = value::array();
     for (const explained_step& s : r.plan.steps) root["steps"].push_back(step_json(r, s, verbose));
+    root["norms"] = value::array();
+    for (const explained_chain& c : r.plan.chains) {
+        if (!is_norm(c.kind)) continue;
+        value v{{"node", c.norm}, {"placement", name(c.placement)}};
+        if (!c.norm_apart.empty()) v["apart"] = c.norm_apart;
+        root["norms"].push_back(std::move(v));
+    }
     root["not_fused"] = value::array();
     for (const left_node& left : r.done.not_fused)
         root["not_fused"].push_back(

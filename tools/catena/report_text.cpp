@@ -133,6 +133,16 @@ std::string as_text(const report& r, bool verbose) {
         steps.add(fmt::format("{}: {}", s.instance, work(s.what)), s.launch_at);
     steps.print(out);
 
+    line(out, "\nnorms, by the launch that makes them");
+    folded norms;
+    for (const explained_chain& c : r.plan.chains)
+        if (is_norm(c.kind))
+            norms.add(c.norm_apart.empty()
+                          ? fmt::format("that of their readers, {}", name(c.placement))
+                          : fmt::format("their own: {}", c.norm_apart),
+                      c.norm);
+    norms.print(out);
+
     line(out, "\nnot fused, or not as far");
     folded left;
     for (const left_node& l : r.done.not_fused)

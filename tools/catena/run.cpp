@@ -31,8 +31,8 @@ int steps_of_layers(const plan& p, int layers) {
     const int all = static_cast<int>(steps.size());
     if (layers == 0) return all;
     const auto begins = [](const step& s, bool norms_only) {
-        return s.what.needs.kind == skeleton::row &&
-               (!norms_only || is_norm(s.what.needs.value));
+        return is_norm(s.what.needs.value) ||
+               (s.what.needs.kind == skeleton::row && !norms_only);
     };
     int norms = 0;
     for (const step& s : steps) norms += begins(s, true);

@@ -68,4 +68,18 @@ constexpr computation matvec_part(const lowered_chain& chain) {
     return part;
 }
 
+/// The matvec part that also makes the norm before it; of kind row when there is none that it could
+/// make: rms_norm(x) * weight of an x that is there.
+constexpr computation normed_matvec_part(const lowered_chain& chain) {
+    const computation row = row_part(chain);
+    computation part = matvec_part(chain);
+    const bool alone = !row.residual && !row.bias && !row.gate;
+    if (row.value != value_kind::rms_norm || !row.scale || !alone ||
+        part.activation != format::q8_1)
+        return {};
+    part.value = row.value;
+    part.scale = true;
+    return part;
+}
+
 }  // namespace catena::chain

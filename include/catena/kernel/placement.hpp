@@ -37,7 +37,22 @@ template <policy P, class X>
 CATENA_FN void normalise(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
                          const norm_share& share) {
     constexpr int stride = P.threads * quad;
-    const auto quantize_quad = [&](std::byte* row, int at, const real(&v)[quad]) {
+    constexpr bool deferred = P.placement == norm_placement::deferred;
+    const auto each_quad = [&](const float* row, auto&& take) {
+        CATENA_NO_UNROLL
+        for (int first = 0; first < a.k; first += norm_quads_ahead * stride) {  // whole warps: they
+            const int at = first + x.thread() * quad;                            // shuffle
+            real v[norm_quads_ahead][quad], w[norm_quads_ahead][quad];
+            CATENA_UNROLL
+            for (int i = 0; i < norm_quads_ahead; ++i) {
+                load_quad<true>(x, row, at + i * stride, a.k, v[i]);
+                load_quad<true>(x, a.norm_weight, at + i * stride, a.k, w[i]);
+            }
+            CATENA_UNROLL
+            for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v[i], w[i]);
+        }
+    };
+    const auto write = [&](std::byte* row, int at, const real(&v)[quad]) {
         const quantized_quad z = quantize(x, v);
         if (at < a.k) store_share(x, place_of_q8_1(row + at / 32 * q8_1_bytes), z.d_bits(), z.q);
     };
@@ -45,34 +60,25 @@ CATENA_FN void normalise(X& x, const matvec_args& a, const matvec_columns& u, st
     for (int c = 0; c < u.count; ++c) {
         const auto* row = reinterpret_cast<const float*>(u.x + c * u.x_bytes);
         std::byte* out = to + c * shared_column_bytes(a.k);
-        real squares{0}, v[quad], w[quad];
-        CATENA_NO_UNROLL
-        for (int first = 0; first < a.k; first += stride) {  // whole warps: quantizing shuffles
-            const int at = first + x.thread() * quad;
-            load_quad<true>(x, row, at, a.k, v);
+        real squares{0};
+        each_quad(row, [&](int at, real(&v)[quad], const real(&w)[quad]) {
             CATENA_UNROLL
-            for (int i = 0; i < quad; ++i) squares = fma(v[i], v[i], squares);
-            if constexpr (P.placement == norm_placement::deferred) {
-                load_quad<true>(x, a.norm_weight, at, a.k, w);
-                CATENA_UNROLL
-                for (int i = 0; i < quad; ++i) v[i] = v[i] * w[i];
-                quantize_quad(out, at, v);
+            for (int i = 0; i < quad; ++i) {
+                squares = fma(v[i], v[i], squares);
+                v[i] = v[i] * w[i];
             }
-        }
+            if constexpr (deferred) write(out, at, v);
+        });
         squares = block_sum<P>(x, squares, share.partial);
         const real scale = real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
-        if constexpr (P.placement == norm_placement::deferred) {
+        if constexpr (deferred) {
             if (x.thread() == 0) x.store(share.factor + c, scale);
         } else {
-            CATENA_NO_UNROLL
-            for (int first = 0; first < a.k; first += stride) {
-                const int at = first + x.thread() * quad;
-                load_quad<true>(x, row, at, a.k, v);
-                load_quad<true>(x, a.norm_weight, at, a.k, w);
+            each_quad(row, [&](int at, real(&v)[quad], const real(&w)[quad]) {
                 CATENA_UNROLL
                 for (int i = 0; i < quad; ++i) v[i] = v[i] * scale * w[i];
-                quantize_quad(out, at, v);
-            }
+                write(out, at, v);
+            });
         }
         x.sync();  // the next column's sum takes the same place
     }

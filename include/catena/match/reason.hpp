@@ -64,6 +64,12 @@ namespace catena {
       "it is launched apart from its group: node {have} between them shares its memory")           \
     X(epilogue_apart,                                                                              \
       "what follows it stays with the engine: node {have} shares its memory, or no row does it")   \
+    X(norm_shared, "others than the matrices of one launch read the norm")                         \
+    X(no_norm_inside, "no row makes this norm inside a launch of its readers")                     \
+    X(norm_split, "it and its readers cannot be one launch: what follows them or memory forbids it") \
+    X(norm_slower, "making the norm inside its readers' launch should take {have} ns, apart {need} ns") \
+    X(norm_unmeasured, "the norm apart from its readers was measured, inside their launch not")    \
+    X(same_bits, "the same bits for all column counts need the norm in a launch of its own")       \
     X(taken, "another step already covers the node")
 
 enum class reason : std::uint8_t {

@@ -65,6 +65,20 @@ constexpr double issues_of(inner_product product, double columns) {
     return 0;
 }
 
+/// What a block does before it multiplies, where it makes the norm itself: it goes over x and the
+/// weight once, in a prologue twice, and sums over its warps.
+constexpr int norm_passes(norm_placement placement) {
+    return placement == norm_placement::producer ? 0 : placement == norm_placement::deferred ? 1 : 2;
+}
+constexpr double norm_us(const policy& n, const problem& p) {
+    if (n.placement == norm_placement::producer) return 0;
+    const std::int64_t at_once = std::int64_t{n.threads} * 4 * norm_quads_ahead;
+    const double turns = static_cast<double>((p.k + at_once - 1) / at_once);
+    const double turn = memory_latency_us + 4 * norm_quads_ahead * vector_value_us;
+    return static_cast<double>(p.columns) *
+           (norm_passes(n.placement) * turns * turn + warp_sum_us * (n.threads / warp_size));
+}
+
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
     const policy& n = r.numbers;
@@ -99,8 +113,9 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
 
     const double columns = static_cast<double>(block_columns(p));
     const double issues = issues_of(n.product, columns);
-    const double activation =
-        columns * static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
+    const double row = static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
+    const double normed = norm_passes(n.placement) * 8 * static_cast<double>(p.k);
+    const double activation = columns * (normed > 0 ? normed : row);
     const bool shared = n.activation == activation_source::shared;
     const double reads =
         shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1
@@ -109,7 +124,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double issue = longest * a.sms * issues * bytes_per_issue / a.bytes_per_us;
     const double spare = (n.columns > columns ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
-    return memory_latency_us + (memory > issue ? memory : issue) * (1 + spare_share * spare);
+    return memory_latency_us + norm_us(n, p) +
+           (memory > issue ? memory : issue) * (1 + spare_share * spare);
 }
 
 // Instructions of a warp for one group of 32 values: to unpack and load 16 rows, and for each mma

@@ -54,6 +54,11 @@ constexpr bool operator==(const problem& a, const problem& b) {
 }
 constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b); }
 
+/// Does a group make the norm of its activation itself?
+constexpr bool makes_norm(const problem& p) {
+    return p.needs.kind == skeleton::matvec && is_norm(p.needs.value);
+}
+
 /// Bytes that a launch must move at least: every operand once. Of experts, as many matrices as
 /// there are columns, for nobody knows the ids.
 constexpr std::int64_t bytes_of(const problem& p) {
@@ -70,8 +75,9 @@ constexpr std::int64_t bytes_of(const problem& p) {
         }
         return bytes;
     }
-    std::int64_t bytes =
-        (p.expert ? p.tokens : p.columns) * activation_row_bytes(p.needs.activation, p.k);
+    std::int64_t bytes = (p.expert ? p.tokens : p.columns) *
+                         activation_row_bytes(makes_norm(p) ? format::f32 : p.needs.activation, p.k);
+    if (makes_norm(p)) bytes += 4 * p.k;  // its weight
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         std::int64_t matrices = 1;

@@ -70,6 +70,7 @@ class plan_builder {
     memo<problem, picked> picks_;
     memo<lone_matmul, served> lone_;
     memo<read_set, std::int32_t> chains_;
+    memo<problem, finding> norms_;  // of groups that would make their norm: why not
     schedule schedule_;
     std::vector<step> steps_;                 // parallel to schedule_.steps()
     std::vector<std::int32_t> first_output_;  // the same: of a group, into outputs_
@@ -181,6 +182,8 @@ class plan_builder {
             group(f, add_place(f, std::move(m), -1));
             return {};
         }
+        const finding apart = fuse_norm(f, m);
+        if (is_norm(m.kind) && apart.why == reason::none) return {};
         step row;
         row.chain = static_cast<std::int32_t>(places_.size());
         row.what = row_problem(view_, m, layouts);
@@ -191,7 +194,9 @@ class plan_builder {
         if (const std::int32_t v = find_position(); v >= 0)
             return {{m.node(), reason::overlap, v}, {}};
 
-        group(f, add_place(f, std::move(m), accept(row)));
+        const std::int32_t made = add_place(f, std::move(m), accept(row));
+        places_[at(made)].norm_apart = apart;
+        group(f, made);
         return {};
     }
 
@@ -351,9 +356,14 @@ class plan_builder {
         const std::int32_t chain =
             chains_.of(by, [&] { return chain_for(f, by.dense, by.expert); });
         const format_set layouts = layouts_of(m);
-        places_.push_back({chain, std::move(m), made_by, layouts});
+        places_.push_back({chain, std::move(m), made_by, layouts, {}});
         return static_cast<std::int32_t>(places_.size()) - 1;
     }
+
+    // Norms in the launch of their readers: plan/norm.hpp.
+    inline finding fuse_norm(const family& f, match& m);
+    inline finding norm_fits(const match& m) const;
+    inline finding judge_norm(const match& m, const problem& inside);
 
     // Groups: plan/group.hpp.
     static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
@@ -363,7 +373,10 @@ class plan_builder {
     inline void wait(const pattern& chain, reader* first, reader* end);
     inline bool read_by_matmuls(std::int32_t value) const;
     inline std::optional<match> quantized(const family& f, skeleton maker, const output& o);
+    inline step group_step(std::int32_t place, std::int32_t matmul) const;
     inline void open_step(const family& f, std::int32_t place, std::size_t first);
+    inline bool fill_step(const family& f, step& s, std::size_t first, std::vector<made_value>& values);
+    inline void close_step(const family& f, const step& s, std::vector<made_value>& values);
     inline std::int32_t join(step& s, const output& o, const match* value);
     inline bool open(step& s, const output& o, std::optional<match>& value);
 
@@ -379,4 +392,5 @@ class plan_builder {
 }  // namespace catena
 
 #include "catena/plan/group.hpp"
+#include "catena/plan/norm.hpp"
 #include "catena/plan/store.hpp"

@@ -14,12 +14,19 @@ struct place {
     match found;
     std::int32_t made_by = -1;  ///< step; -1: the engine's
     format_set layouts;         ///< in which it is quantized
+    finding norm_apart;         ///< why a step of its own makes its norm, not its readers'
 };
 
 /// One output of a group's step.
 struct drafted_output {
     output what;
     std::int32_t makes = -1;  ///< the place whose value it is, quantized by the epilogue
+};
+
+/// A value that an output of the step being tried quantizes, and its readers.
+struct made_value {
+    std::int32_t output;
+    match value;
 };
 
 }  // namespace catena

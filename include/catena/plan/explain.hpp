@@ -27,6 +27,10 @@ struct explained_chain {
                                       ///< none, it is the engine's f32
     std::vector<std::int32_t> steps;  ///< its row step, if it has one, and those that read it
 
+    norm_placement placement = norm_placement::producer;  ///< of a norm
+    std::string norm_apart;  ///< why its readers' launch does not make it; empty: it does, or there
+                             ///< is no norm
+
     /// Quantized by a step that does nothing else.
     bool standalone() const { return kind == value_kind::plain && !from_epilogue; }
     bool from_epilogue = false;  ///< the step that makes it is another place's group

@@ -38,7 +38,7 @@ inline format_set plan_builder::largest_set() const {
     std::ptrdiff_t most = 0;
     for (const row_run& run : known_.rows.groups_of(first.weight)) {
         const computation& c = run.computes;
-        if (c.kind != first.served_by || c.activation != first.layout) continue;
+        if (c.kind != first.served_by || c.activation != first.layout || is_norm(c.value)) continue;
         const std::ptrdiff_t n = std::count_if(mates_.begin(), mates_.end(), [&c](const reader* r) {
             return c.weights.has(r->weight);
         });
@@ -145,7 +145,8 @@ inline std::int32_t plan_builder::join(step& s, const output& o, const match* va
         }
         trial_.nodes.push_back(c);
     }
-    if (const std::int32_t v = schedule_.blocker(trial_, before); v >= 0) {
+    const std::size_t unproved = s.what.member_count == 0 ? 0 : before;
+    if (const std::int32_t v = schedule_.blocker(trial_, unproved); v >= 0) {
         trial_.nodes.resize(before);
         return v;
     }
@@ -180,43 +181,53 @@ inline bool plan_builder::open(step& s, const output& o, std::optional<match>& v
     return false;
 }
 
+/// A step of a place's readers, without outputs yet, for the matmul at a node and others like it.
+inline step plan_builder::group_step(std::int32_t place, std::int32_t matmul) const {
+    const std::vector<reader>& all = places_[at(place)].found.readers;
+    const reader& r = *std::find_if(all.begin(), all.end(),
+                                    [matmul](const reader& o) { return o.node == matmul; });
+    step s;
+    s.chain = place;
+    start_group(view_, s.what, r.served_by, r.layout, r.node);
+    return s;
+}
+
 /// One launch: the output that waits at `first`, and every other behind it that may join it where
 /// it stands.
 inline void plan_builder::open_step(const family& f, std::int32_t place, std::size_t first) {
+    step s = group_step(place, waiting_[first].matmul);
+    begin_trial(false);
+    std::vector<made_value> values;
+    if (fill_step(f, s, first, values)) close_step(f, s, values);
+}
+
+/// Gives the step that is tried its outputs; `values`: those that it quantizes. False: the first
+/// can be nowhere.
+inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
+                                    std::vector<made_value>& values) {
     const epilogue_matcher follow(g_, f.common.epilogue);
     const auto place_in_line = waiting_.begin() + static_cast<std::ptrdiff_t>(first);
     const output lead = *place_in_line;
     waiting_.erase(place_in_line);
-    const reader& r = *std::find_if(places_[at(place)].found.readers.begin(),
-                                    places_[at(place)].found.readers.end(),
-                                    [&lead](const reader& o) { return o.node == lead.matmul; });
-    step s;
-    s.chain = place;
-    start_group(view_, s.what, r.served_by, r.layout, r.node);
-    begin_trial(false);
-    struct made {
-        std::int32_t output;
-        match value;
-    };
-    std::vector<made> values;
+    const skeleton kind = s.what.needs.kind;
     const auto joined_with = [&](std::optional<match>& value) {
         if (value)
             values.push_back({static_cast<std::int32_t>(outputs_.size()) - 1, std::move(*value)});
     };
-    std::optional<match> value = quantized(f, r.served_by, lead);
+    std::optional<match> value = quantized(f, kind, lead);
     if (!open(s, lead, value)) {
         leave({lead.matmul, reason::epilogue_apart, lead.matmul});
         if (lead.up >= 0)
             waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
                             follow.plain(lead.up));
         const output bare = follow.plain(lead.matmul);
-        value = quantized(f, r.served_by, bare);
-        if (!open(s, bare, value)) return;
+        value = quantized(f, kind, bare);
+        if (!open(s, bare, value)) return false;
     }
     joined_with(value);
     for (std::size_t i = first; i < waiting_.size() && s.what.member_count < max_members;) {
         const output& o = waiting_[i];
-        value = quantized(f, r.served_by, o);
+        value = quantized(f, kind, o);
         std::int32_t blocked = join(s, o, value ? &*value : nullptr);
         if (blocked != joined && value) {
             value.reset();
@@ -235,8 +246,14 @@ inline void plan_builder::open_step(const family& f, std::int32_t place, std::si
         joined_with(value);
         waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     }
+    return true;
+}
+
+/// Accepts the step that is tried, and groups the readers of what it quantizes.
+inline void plan_builder::close_step(const family& f, const step& s,
+                                     std::vector<made_value>& values) {
     const std::int32_t index = accept(s);
-    for (made& m : values) {
+    for (made_value& m : values) {
         const std::int32_t p = add_place(f, std::move(m.value), index);
         outputs_[at(m.output)].makes = p;
         group(f, p);

@@ -55,6 +55,8 @@ inline step_args plan::args(int i, void* workspace) const {
     }
     fill(out.matvec);
     out.matvec.x_bytes = head.x_bytes;
+    out.matvec.norm_weight = head.norm_weight;
+    out.matvec.eps = head.eps;
     out.matvec.band_rows = s.band_rows;
     out.matvec.bands = head.bands;
     out.matvec.weights_early = true;  // only leaves flagged as weights become members

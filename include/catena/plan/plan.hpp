@@ -58,13 +58,16 @@ struct planned_chain {
     std::int32_t add = -1, norm = -1, mul = -1;
     std::int32_t glu = -1, unary = -1;  ///< a gated value: GLU or MUL, and the UNARY of its gate
     std::int32_t activation = no_tensor;
-    std::int32_t made_by = -1;  ///< the step that makes it: a row step, or a group whose epilogue
-                                ///< quantizes it; -1: none, numbers are multiplied with the engine's
+    std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
+                                ///< quantizes it, or its readers', which makes the norm too; -1:
+                                ///< none, numbers are multiplied with the engine's
     bool f32_written = false;  ///< somebody else reads, or may read, the activation
     bool sum_written = false;  ///< the same of x + residual
     format_set layouts;        ///< in which it is quantized
     std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts, of those
     std::int64_t workspace_bytes = 0;                  ///< of all its layouts; 0: none is quantized
+    finding norm_apart;  ///< of a norm: why its readers' launch does not make it; reason::none: it
+                         ///< does, and made_by is that step
 };
 
 /// Something that stayed with the engine; when no row served it, with the problem that was asked.
@@ -158,6 +161,8 @@ class plan {
     struct group_head {
         const void* x = nullptr;  // null: in the workspace
         std::int64_t x_bytes = 0;
+        const float* norm_weight = nullptr;  // null: no norm is made
+        float eps = 0;
         const std::int32_t* ids = nullptr;
         std::int64_t ids_nb1 = 0;
         std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;

@@ -6,6 +6,7 @@
 #include "catena/plan/families.hpp"
 #include "catena/plan/options.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace catena {
@@ -14,8 +15,17 @@ struct premises {
     row_index rows;
     options asked;
     std::vector<family> families;
+    format_set norms_inside;  ///< weights of the matvecs that make the norm of their activation
+    int norm_columns = 0;     ///< the most columns of theirs
 
-    premises(const table& t, const options& o) : rows(t), asked(o), families(families_of(t, o)) {}
+    premises(const table& t, const options& o) : rows(t), asked(o), families(families_of(t, o)) {
+        for (int i = 0; t.rows != nullptr && i < t.row_count; ++i) {
+            const row& r = t.rows[i];
+            if (r.numbers.placement == norm_placement::producer) continue;
+            norms_inside = norms_inside | r.computes.weights;
+            norm_columns = std::max(norm_columns, r.numbers.columns);
+        }
+    }
 };
 
 }  // namespace catena

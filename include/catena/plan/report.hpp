@@ -35,9 +35,13 @@ inline explanation plan::explain() const {
         e.glu = c.glu;
         e.unary = c.unary;
         e.made_by = c.made_by;
-        e.from_epilogue =
-            c.made_by >= 0 &&
-            steps_[static_cast<std::size_t>(c.made_by)].what.needs.kind != skeleton::row;
+        if (c.made_by >= 0) {
+            const step& maker = steps_[static_cast<std::size_t>(c.made_by)];
+            const bool by_group = maker.what.needs.kind != skeleton::row;
+            e.from_epilogue = by_group && !is_norm(c.kind);
+            if (is_norm(c.kind)) e.placement = table_.rows[maker.row].numbers.placement;
+        }
+        if (c.norm_apart.why != reason::none) e.norm_apart = sentence(c.norm_apart);
         e.activation = c.activation;
         e.f32_written = c.f32_written;
         e.sum_written = c.sum_written;

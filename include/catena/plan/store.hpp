@@ -90,6 +90,7 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
         c.f32_written = m.f32_needed;
         c.sum_written = m.sum_needed;
         c.layouts = p.layouts;
+        c.norm_apart = p.norm_apart;
         std::int64_t offset = where[i] == nullptr ? 0 : bytes[at(where[i]->slot)];
         for (int l = 0; l < layout_count; ++l) {
             if (!p.layouts.has(activation_layouts[l])) continue;
@@ -143,6 +144,13 @@ inline plan::group_head plan_builder::store_group(plan& out, const step& s,
     if (asked.needs.activation == format::f32) {
         h.x = address.of(first.src[1]);
         h.x_bytes = view_.at(first.src[1]).nb[1];
+    }
+    if (makes_norm(asked)) {
+        const match& m = places_[at(s.chain)].found;
+        h.x = address.of(m.x.tensor);
+        h.x_bytes = m.x.at.nb1;
+        h.norm_weight = address.floats(m.weight);
+        h.eps = m.eps;
     }
     if (asked.expert) {
         const tensor& ids = view_.at(first.src[2]);

@@ -130,6 +130,7 @@ class planned_run {
     void look_at(const catena::graph_view& view, const catena::plan& plan, int first) {
         for (const catena::step& s : plan.steps()) {
             ++met_.steps;
+            met_.norms += makes_norm(s.what);
             if (plan.covered(s).size() > 1 && s.what.needs.kind != catena::skeleton::row)
                 met_.members += static_cast<int>(plan.covered(s).size());
             for (const std::int32_t n : plan.covered(s)) {

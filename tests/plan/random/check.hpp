@@ -17,6 +17,7 @@ struct tally {
     int members = 0;   ///< matrices in launches of two or more
     int elided = 0;    ///< nodes whose result was never written
     int moved = 0;     ///< nodes done at another position than their own
+    int norms = 0;     ///< made by a launch of their readers
     int given_up = 0;  ///< plans that lacked an address
 };
 

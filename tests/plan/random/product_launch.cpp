@@ -107,12 +107,16 @@ class product_launch {
         else
             return expert() ? a_.columns : 1;
     }
+    bool makes_norm() const { return !tiled && is_norm(row_.computes.value); }
+    format activation_format() const {
+        return makes_norm() ? format::f32 : row_.computes.activation;
+    }
     std::int64_t activation_bytes() const {
         if constexpr (tiled)
             return std::int64_t{(a_.k + 127) / 128} * a_.x_rows * catena::mmq_bytes;
         else
             return (x_rows() - 1) * a_.x_bytes +
-                   catena::activation_row_bytes(row_.computes.activation, a_.k);
+                   catena::activation_row_bytes(activation_format(), a_.k);
     }
 
     void judge() {
@@ -128,11 +132,18 @@ class product_launch {
             demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
             demand(a_.x_bytes % 16 == 0, "a misaligned activation");
+            demand(makes_norm() == (a_.norm_weight != nullptr), "a norm that its row does not make");
+            demand(!makes_norm() || !expert(), "a norm for experts");
+            demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
+                   "a misaligned weight of the norm");
         }
         demand(a_.members > 0 && a_.members <= catena::max_members, "a launch of no members");
         demand(reinterpret_cast<std::uintptr_t>(a_.x) % 16 == 0, "a misaligned activation");
         operands ops(machine_);
         ops.read(flat("activation", a_.x, activation_bytes()));
+        if constexpr (!tiled)
+            if (a_.norm_weight != nullptr)
+                ops.read(flat("weight of the norm", a_.norm_weight, std::int64_t{a_.k} * 4), early());
         if (expert())
             ops.read({"ids",
                       reinterpret_cast<const std::byte*>(a_.ids),
@@ -207,11 +218,24 @@ class product_launch {
         if constexpr (tiled)
             scalar::decode(row_.computes.activation, from + row * catena::mmq_bytes,
                            std::ptrdiff_t{a_.x_rows} * catena::mmq_bytes, a_.k, x.data());
-        else if (row_.computes.activation == format::f32)
+        else if (activation_format() == format::f32) {
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
-        else
+            if (makes_norm()) return normed(x);
+        } else
             scalar::decode(format::q8_1, from + row * a_.x_bytes, catena::q8_1_bytes, a_.k,
                            x.data());
+        return x;
+    }
+
+    /// What a row step and a matvec behind it would read.
+    std::vector<float> normed(std::vector<float> x) const {
+        if constexpr (!tiled) {
+            const float s = scalar::norm_scale(x.data(), a_.k, a_.eps);
+            for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] * s * a_.norm_weight[i];
+            std::vector<std::byte> blocks(static_cast<std::size_t>(catena::q8_1_row_bytes(a_.k)));
+            scalar::quantize(format::q8_1, x.data(), a_.k, blocks.data());
+            scalar::decode(format::q8_1, blocks.data(), catena::q8_1_bytes, a_.k, x.data());
+        }
         return x;
     }
 

@@ -73,9 +73,13 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     const std::vector<std::int32_t> ids =
         a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
-    const bool numbers = s.what.needs.activation == format::f32;
+    const bool norm = makes_norm(s.what), numbers = s.what.needs.activation == format::f32;
     const std::int64_t rows = a.ids == nullptr ? a.columns : a.columns / a.slots * a.x_slots;
-    if (numbers && place.kind == value_kind::plain) seed_activation(a, rows, random_bits(key, 2));
+    if (norm || (numbers && place.kind == value_kind::plain))
+        seed_activation(a, rows, random_bits(key, 2));
+    if (norm)
+        write_values(on_, const_cast<float*>(a.norm_weight),
+                     seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
     std::vector<piece_data> bands;
     std::vector<std::uint32_t> blocks;
     for (const band& b : sampled_bands(a, random_bits(key, 1), asked_.random_rows)) {
@@ -88,19 +92,22 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     }
     for (piece_data& b : bands) b.keep_residual(on_);
     const auto multiplied =  // before the launch: a residual may be the same tensor
-        numbers ? read_f32(a, rows) : std::vector<double>{};
+        numbers ? read_f32(a, rows)
+        : norm  ? normed(chain, a, read_f32(a, rows))
+                : std::vector<double>{};
 
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
     result.fault = launch(step, blocks);
-    if (result.fault.empty() && !numbers && activations_.count(s.chain) == 0)
+    if (result.fault.empty() && !numbers && !norm && activations_.count(s.chain) == 0)
         result.fault = "the step that makes its activation failed";
     if (!result.fault.empty()) return result;
 
     // The activation as the step read it, and as its maker would have it without quantising.
-    const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);
-    const std::vector<double> read =
-        numbers ? exact : read_activation(a, std::ssize(exact) / a.k);
+    const std::vector<double>& exact = numbers || norm ? multiplied : activations_.at(s.chain);
+    const std::vector<double> read = numbers ? exact
+                                     : norm  ? quantised_inside(exact)
+                                             : read_activation(a, std::ssize(exact) / a.k);
 
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact;
@@ -139,6 +146,19 @@ void checker::seed_activation(const matvec_args& a, std::int64_t rows, std::uint
     for (std::int64_t r = 0; r < rows; ++r)
         write_values(on_, bytes_at(a.x, r * a.x_bytes),
                      seeded(random_bits(key, static_cast<std::uint64_t>(r)), a.k, 0, 1));
+}
+
+/// The norm that a matvec makes of these rows.
+std::vector<double> checker::normed(const lowered_chain& chain, const matvec_args& a,
+                                    std::vector<double> rows) const {
+    chain::inputs in;
+    in.k = a.k;
+    in.rows = std::ssize(rows) / a.k;
+    in.eps = static_cast<double>(a.eps);
+    in.x = std::move(rows);
+    const auto weight = read_values(on_, a.norm_weight, a.k);
+    in.weight.assign(weight.begin(), weight.end());
+    return chain::reference(chain, in).value;
 }
 
 std::vector<double> checker::read_f32(const matvec_args& a, std::int64_t rows) const {

@@ -52,6 +52,18 @@ std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows
     return all;
 }
 
+/// As a matvec quantises a norm that it makes itself, where nobody sees it: q8_1 with a d of full
+/// precision, which its place (before or after 1 / rms) does not change.
+inline std::vector<double> quantised_inside(std::vector<double> values) {
+    for (std::size_t first = 0; first < values.size(); first += 32) {
+        const std::span block = std::span(values).subspan(first, 32);
+        double most = 0;
+        for (const double v : block) most = std::max(most, std::abs(v));
+        for (double& v : block) v = most == 0 ? 0 : std::round(v * 127 / most) * most / 127;
+    }
+    return values;
+}
+
 /// What a member quantises for the next group, in double: the sampled parts as they were computed,
 /// and seeded ones that take the place of the others, in memory too.
 class made_activation {
