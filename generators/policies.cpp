@@ -64,10 +64,10 @@ constexpr policy two_rows = {
 /// row would be taken, and 9 % of the smallest: so one row is there for what most files hold.
 constexpr format common[] = {format::q8_0, format::q4_0, format::q4_K, format::q6_K, format::mxfp4};
 
-/// The norm inside: every block reads all of x and of the norm's weight, so blocks are few and large.
-/// 512 threads have 4096 values on their way at once; where their stages exceed shared memory, half
-/// as many threads. Two rows a warp, for pairs. Deferred: a pass less than a prologue, and no wait
-/// between two.
+/// The norm inside: every block reads all of x and of the norm's weight, so blocks are few and
+/// large. 512 threads have 4096 values on their way at once; where their stages exceed shared
+/// memory, half as many threads. Two rows a warp, for pairs. Deferred: a pass less than a prologue,
+/// and no wait between two.
 constexpr policy norm_first = {.threads = 512,
                                .rows = 2,
                                .columns = 1,
@@ -77,7 +77,7 @@ constexpr policy norm_first = {.threads = 512,
 /// Rows of such a norm that any arch should hold.
 constexpr std::int64_t most_normed = 8192;
 
-/// A kernel is 27 to 46 KB, half as much again as without the norm: so there is one for what feeds on
+/// A kernel is 27 to 46 KB, half as much again as without the norm: so there is one for what reads
 /// norms in the files that most people run.
 constexpr format_set norms_inside[] = {format_set::of(format::q4_K), format_set::of(format::q8_0),
                                        format_set::of(format::q4_K) | format::q6_K};
@@ -167,8 +167,8 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     }
     if (is_norm(computes.value)) {
         policy p = streamed(choice, norm_first);
-        while (shared_bytes(computes, p, most_normed, 1, computes.epilogue) > target.shared_per_block)
-            p.threads /= 2;
+        const auto shared = [&] { return shared_bytes(computes, p, most_normed, 1, computes.epilogue); };
+        while (shared() > target.shared_per_block) p.threads /= 2;
         return {p};
     }
     std::vector<policy> all;
@@ -222,7 +222,7 @@ std::string objection(const arch& target, const row& r) {
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     const bool inside = p.placement != norm_placement::producer;
     if (inside != (!matmul && is_norm(r.computes.value)))
-        return "a norm is made inside a matvec by a prologue or deferred, and by no other placement";
+        return "a prologue or a deferred norm is for a matvec that makes its norm, and for no other";
     if (inside && p.activation != activation_source::shared)
         return "a norm that is made inside a matvec lies in shared memory";
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);

@@ -41,6 +41,13 @@ bool legal(const picked& best, const row& r, const problem& p, const arch& a) {
     return good;
 }
 
+/// The same where the launch makes the norm of its activation, too: an option that a table may have.
+problem with_norm(problem p) {
+    p.needs.value = value_kind::rms_norm;
+    p.needs.scale = true;
+    return p;
+}
+
 }  // namespace
 
 TEST_CASE("Every problem of the domain that no absence is declared for has a row, and every row of a "
@@ -56,6 +63,11 @@ TEST_CASE("Every problem of the domain that no absence is declared for has a row
                 each_group_problem(formats, n, [&](const problem& p) {
                     const picked best = pick(p, t);
                     used.insert(best.row);
+                    if (!p.expert && n == 1)
+                        if (const picked inside = pick(with_norm(p), t); inside.row >= 0) {
+                            used.insert(inside.row);
+                            CHECK(legal(inside, t.rows[inside.row], p, a));
+                        }
                     if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
                     INFO(formats_part(formats)
                          << ": k " << p.k << ", rows " << p.member[0].rows << ", columns "

@@ -1,5 +1,6 @@
 // What is tuned: problems that a planner asks for in real graphs.
 #include "shapes.hpp"
+#include "space.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -37,6 +38,25 @@ TEST_CASE("Shapes are those of the graph, with the places that they stand for", 
     CHECK(std::any_of(all.begin(), all.end(), [](const shape& s) {
         return s.what.needs.kind == skeleton::matvec && s.what.columns == 4;
     }));
+}
+
+TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[tune]") {
+    const std::vector<shape> all = shapes_of({qwen.front()}, listed(), {});
+    int inside = 0;
+    for (const shape& s : all) {
+        if (!makes_norm(s.what)) continue;
+        inside += s.places;
+        problem apart = s.what;
+        apart.needs.value = value_kind::plain;
+        apart.needs.scale = false;
+        CHECK(std::any_of(all.begin(), all.end(),
+                          [&](const shape& o) { return o.what == apart; }));
+        const auto space = space_of(*arch_named("sm_90"), s.computes);
+        for (const auto p : {norm_placement::prologue, norm_placement::deferred})
+            CHECK(std::any_of(space.begin(), space.end(),
+                              [p](const row& r) { return r.numbers.placement == p; }));
+    }
+    CHECK(inside == 35);  // the ffn of all layers but the first: its residual is a leaf's
 }
 
 TEST_CASE("A class has one shape, and each shape its own class", "[tune]") {

@@ -166,7 +166,10 @@ value chain_json(const graph_view& g, const explained_chain& c, tensor_names& na
             {"made_by", c.made_by},
             {"steps", c.steps},
             {"f32_written", c.f32_written},
-            {"sum_written", c.sum_written}};
+            {"sum_written", c.sum_written},
+            {"norm", !is_norm(c.kind)        ? ""
+                     : c.norm_apart.empty() ? "by the launch of its readers"
+                                            : "apart: " + c.norm_apart}};
 }
 
 value cost_json(const char* what, const traffic& t, const arch& a) {

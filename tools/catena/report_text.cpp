@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include "catena/pick/name.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <tuple>
@@ -96,12 +97,9 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     const table t = set.rows();
     check_names(wanted, t);
     std::vector<shape> distinct;
-    for (const std::string& file : graphs) {
-        const json::graph g = json::read(file);
-        const plan planned = planner{t}.plan(g.view());
-        if (!planned.state().ok())
-            throw std::runtime_error(file + ": cannot be planned: " + planned.state().message);
+    const auto take = [&](const plan& planned, bool norms_inside) {
         for (const step& s : planned.steps()) {
+            if (makes_norm(s.what) != norms_inside) continue;
             const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
             const bool chosen =
                 wanted.chains.empty() ||
@@ -111,8 +109,28 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
             auto at = std::find_if(distinct.begin(), distinct.end(),
                                    [&](const shape& k) { return k.what == s.what; });
             if (at == distinct.end())
-                at = distinct.insert(distinct.end(), {t.rows[s.row].computes, s.what, 0});
+                at = distinct.insert(distinct.end(), {planned.rows().rows[s.row].computes, s.what, 0});
             ++at->places;
+        }
+    };
+    // What a norm takes apart from its readers, and what inside their launch: a plan has one of them.
+    std::vector<row> without;
+    std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without), [](const row& r) {
+        return r.numbers.placement == norm_placement::producer;
+    });
+    table apart = t, inside = t;
+    apart.rows = without.data();
+    apart.row_count = static_cast<int>(without.size());
+    arch dear = *t.target;
+    dear.node_us = 1e6;  // a norm never has a launch of its own where it need not
+    inside.device = &dear;
+    for (const std::string& file : graphs) {
+        const json::graph g = json::read(file);
+        for (const table& rows : {apart, inside}) {
+            const plan planned = planner{rows}.plan(g.view());
+            if (!planned.state().ok())
+                throw std::runtime_error(file + ": cannot be planned: " + planned.state().message);
+            take(planned, rows.device != nullptr);
         }
     }
     std::stable_sort(distinct.begin(), distinct.end(),

@@ -67,6 +67,19 @@ std::vector<policy> matvec_policies() {
     return all;
 }
 
+/// Where every block makes the norm itself, blocks are few and large.
+std::vector<policy> norm_policies() {
+    std::vector<policy> all;
+    for (const policy& p : matvec_policies())
+        for (const auto placement : {norm_placement::deferred, norm_placement::prologue}) {
+            if (p.threads != 256 || p.min_blocks > 2) continue;
+            all.push_back(p);
+            all.back().threads = p.min_blocks == 1 ? 512 : 256;
+            all.back().placement = placement;
+        }
+    return all;
+}
+
 row row_of(const computation& c, const policy& numbers) {
     return {.computes = c, .numbers = numbers, .order = order_of(c, numbers), .evidence = {}};
 }
@@ -79,7 +92,7 @@ bool holds(const std::vector<row>& rows, const policy& numbers) {
 bool same_kind(const policy& a, const policy& b) {
     return a.copy == b.copy && a.activation == b.activation && a.rows == b.rows &&
            a.columns == b.columns && a.product == b.product && a.vector == b.vector &&
-           a.values == b.values;
+           a.values == b.values && a.placement == b.placement;
 }
 
 }  // namespace
@@ -89,7 +102,7 @@ std::vector<row> space_of(const arch& target, const computation& c) {
     std::vector<row> all = by_hand;
     std::vector<policy> numbers;
     if (c.kind == skeleton::row) numbers = row_policies();
-    if (c.kind == skeleton::matvec) numbers = matvec_policies();
+    if (c.kind == skeleton::matvec) numbers = is_norm(c.value) ? norm_policies() : matvec_policies();
     for (const policy& p : numbers) {
         const row r = row_of(c, p);
         if (generator::objection(target, r).empty() && !holds(by_hand, p)) all.push_back(r);

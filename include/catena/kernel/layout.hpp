@@ -70,8 +70,8 @@ CATENA_FN constexpr std::int64_t norm_bytes(const policy& p, std::int64_t column
     return round_up(p.threads / warp_size * 4, 16) + round_up(columns * 4, 16);
 }
 
-/// Quads of x and of the weight that a thread has on their way at once, where a matvec makes its norm
-/// itself: the block does nothing else meanwhile.
+/// Quads of x and of the weight that a thread has on their way at once, where a matvec makes its
+/// norm itself: the block does nothing else meanwhile.
 inline constexpr int norm_quads_ahead = 2;
 
 /// Results of one column that a block quantizes in its epilogue, at most: they meet in shared

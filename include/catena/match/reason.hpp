@@ -66,8 +66,9 @@ namespace catena {
       "what follows it stays with the engine: node {have} shares its memory, or no row does it")   \
     X(norm_shared, "others than the matrices of one launch read the norm")                         \
     X(no_norm_inside, "no row makes this norm inside a launch of its readers")                     \
-    X(norm_split, "it and its readers cannot be one launch: what follows them or memory forbids it") \
-    X(norm_slower, "making the norm inside its readers' launch should take {have} ns, apart {need} ns") \
+    X(norm_split, "it and its readers cannot be one launch: memory or what follows them forbids")  \
+    X(norm_slower,                                                                                 \
+      "its readers' launch with it should take {have} ns, the two launches {need} ns")             \
     X(norm_unmeasured, "the norm apart from its readers was measured, inside their launch not")    \
     X(same_bits, "the same bits for all column counts need the norm in a launch of its own")       \
     X(taken, "another step already covers the node")

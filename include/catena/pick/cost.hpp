@@ -68,7 +68,9 @@ constexpr double issues_of(inner_product product, double columns) {
 /// What a block does before it multiplies, where it makes the norm itself: it goes over x and the
 /// weight once, in a prologue twice, and sums over its warps.
 constexpr int norm_passes(norm_placement placement) {
-    return placement == norm_placement::producer ? 0 : placement == norm_placement::deferred ? 1 : 2;
+    return placement == norm_placement::producer   ? 0
+           : placement == norm_placement::deferred ? 1
+                                                   : 2;
 }
 constexpr double norm_us(const policy& n, const problem& p) {
     if (n.placement == norm_placement::producer) return 0;

@@ -375,7 +375,8 @@ class plan_builder {
     inline std::optional<match> quantized(const family& f, skeleton maker, const output& o);
     inline step group_step(std::int32_t place, std::int32_t matmul) const;
     inline void open_step(const family& f, std::int32_t place, std::size_t first);
-    inline bool fill_step(const family& f, step& s, std::size_t first, std::vector<made_value>& values);
+    inline bool fill_step(const family& f, step& s, std::size_t first,
+                          std::vector<made_value>& values);
     inline void close_step(const family& f, const step& s, std::vector<made_value>& values);
     inline std::int32_t join(step& s, const output& o, const match* value);
     inline bool open(step& s, const output& o, std::optional<match>& value);

@@ -132,7 +132,7 @@ class product_launch {
             demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
             demand(a_.x_bytes % 16 == 0, "a misaligned activation");
-            demand(makes_norm() == (a_.norm_weight != nullptr), "a norm that its row does not make");
+            demand(makes_norm() == (a_.norm_weight != nullptr), "a norm its row does not make");
             demand(!makes_norm() || !expert(), "a norm for experts");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
                    "a misaligned weight of the norm");
@@ -143,7 +143,7 @@ class product_launch {
         ops.read(flat("activation", a_.x, activation_bytes()));
         if constexpr (!tiled)
             if (a_.norm_weight != nullptr)
-                ops.read(flat("weight of the norm", a_.norm_weight, std::int64_t{a_.k} * 4), early());
+                ops.read(flat("norm_weight", a_.norm_weight, std::int64_t{a_.k} * 4), early());
         if (expert())
             ops.read({"ids",
                       reinterpret_cast<const std::byte*>(a_.ids),

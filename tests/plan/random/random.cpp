@@ -58,7 +58,7 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.elided > 4 * met.graphs);
 }
 
-TEST_CASE("Plans that make norms in the launch of their readers do, on random graphs, what the engine does",
+TEST_CASE("Plans that make norms in their readers' launch do, on random graphs, what the engine does",
           "[random]") {
     const tally met = check_seeds(norm_inside_table(), 3000);
     if (met.graphs < 1000) return;

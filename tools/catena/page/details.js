@@ -165,7 +165,7 @@ function chainPart(c, s) {
     return [
         h("h3", {}, c === s.of ? "Chain" : "Its epilogue quantises"), pairs([
             ["steps", launched.map(o => h("div", {}, o === s ? o.instance : stepLink(o)))],
-            ["q8_1 for", nodeLinks(c.served)],
+            ["norm made", c.norm], ["q8_1 for", nodeLinks(c.served)],
             ["f32 for", makes && !c.f32_written ? "nobody: it is not written" : nodeLinks(c.plain)]
         ])
     ];
