@@ -59,6 +59,22 @@ double min_of([[maybe_unused]] const Scales& s, [[maybe_unused]] int half) {
         return 0;
 }
 
+/// Of words with an excess, one by one and all at once, what they are without.
+template <format F>
+void check_raw_words(reader& x, int group, const int (&all)[group_words]) {
+    if constexpr (excess_of<F> != 0) {
+        int raw[group_words];
+        raw_words<F>(x, x.block, group, 0, raw);
+        for (int w = 0; w < group_words; ++w) {
+            int one[1];
+            raw_words<F>(x, x.block, group, w, one);
+            CHECK(one[0] == raw[w]);
+            for (int i = 0; i < 4; ++i)
+                CHECK(value_of(raw[w], i) == value_of(all[w], i) + excess_of<F>);
+        }
+    }
+}
+
 /// The block's values by `unpack`, its words one by one and all at once.
 template <format F>
 std::vector<double> taken_apart(reader& x) {
@@ -67,6 +83,7 @@ std::vector<double> taken_apart(reader& x) {
         const auto scales = unpack<F>::scales_of(x, x.block, group);
         int all[group_words];
         unpack<F>::template words<group_words>(x, x.block, group, 0, all);
+        check_raw_words<F>(x, group, all);
         for (int w = 0; w < group_words; ++w) {
             int one[1];
             unpack<F>::template words<1>(x, x.block, group, w, one);

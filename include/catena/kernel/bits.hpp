@@ -12,11 +12,45 @@ CATENA_FN constexpr unsigned spread_bits(unsigned bits, int at) {
     return (bits & 15u) * (0x204081u << at);
 }
 
-/// Bit i of eight becomes bit 2 of nibble i; bits around it are 0. Even and odd bits apart: of
+/// The same of nibble `i` of a word, `at` 4 or above; where i is known when compiled, since N words
+/// are made at a time, with a shift for two of them.
+template <int N>
+CATENA_FN constexpr unsigned spread_nth(unsigned word, int i, int at) {
+    const int upper = N > 1 ? i % 2 * 4 : 0;
+    return (word >> (4 * i - upper) & (15u << upper)) * (0x204081u << (at - upper));
+}
+
+/// Any function of three bits, of all bits of three words at once; bit 4a + 2b + c of `Table` is its
+/// result. Written so that the compiler does not make two functions of it.
+template <unsigned Table>
+CATENA_FN unsigned bitwise(unsigned a, unsigned b, unsigned c) {
+    unsigned out = 0;
+#if defined(__CUDA_ARCH__)
+    asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(out) : "r"(a), "r"(b), "r"(c), "n"(Table));
+#else
+    for (unsigned i = 0; i < 8; ++i)
+        if ((Table >> i & 1u) != 0)
+            out |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
+#endif
+    return out;
+}
+
+/// Bit i of eight becomes bit 2 of nibble i of `onto`, which has none there. Even and odd bits apart: of
 /// four copies six bits apart, none then carries into a bit that is wanted.
-CATENA_FN constexpr unsigned spread_eight(unsigned bits) {
-    return ((bits & 0x55u) * 0x00104104u & 0x04040404u) |
-           ((bits & 0xaau) * 0x00820820u & 0x40404040u);
+CATENA_FN constexpr unsigned with_spread_eight(unsigned bits, unsigned onto) {
+    onto |= (bits & 0x55u) * 0x00104104u & 0x04040404u;
+    return onto | ((bits & 0xaau) * 0x00820820u & 0x40404040u);
+}
+
+/// Eight signs from the low seven bits of a word: of eight, an even number is set. Bits above these
+/// are anything.
+CATENA_FN unsigned eighth_sign(unsigned seven) {
+#if defined(__CUDA_ARCH__)
+    const auto set = static_cast<unsigned>(__popc(seven & 0xffu));
+#else
+    const auto set = static_cast<unsigned>(__builtin_popcount(seven & 0xffu));
+#endif
+    return seven ^ set << 7;
 }
 
 /// `word` with bit `from` of every byte at bit `to`; the others rotate along.
@@ -26,8 +60,11 @@ CATENA_FN unsigned move_bit(X& x, unsigned word, int from, int to) {
 }
 
 /// One less in every byte of 0 to 127.
-CATENA_FN constexpr unsigned minus_one_each(unsigned bytes) {
-    return (bytes + 0x7f7f7f7fu) ^ 0x80808080u;
+template <int N>
+CATENA_FN void minus_one_each(int (&bytes)[N]) {
+    CATENA_UNROLL
+    for (int i = 0; i < N; ++i)
+        bytes[i] = static_cast<int>((static_cast<unsigned>(bytes[i]) + 0x7f7f7f7fu) ^ 0x80808080u);
 }
 
 }  // namespace catena::kernel

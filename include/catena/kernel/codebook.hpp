@@ -81,21 +81,21 @@ struct chosen_levels {
     unsigned nibbles, levels[2];
 };
 
-/// Words first .. first + N - 1 of a group of which `eight(i)` gives values 8i .. 8i + 7.
-template <int N, class X, class Eight>
-CATENA_FN void words_of_eights(X& x, int first, int (&q)[N], Eight eight) {
-    static_assert(N == 1 || N == group_words, "one word of a group, or all");
-    if constexpr (N == 1) {
-        const chosen_levels c = eight(first / 2);
-        q[0] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles >> (first % 2 * 16)));
-    } else {
-        CATENA_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            const chosen_levels c = eight(i);
-            q[2 * i] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles));
-            q[2 * i + 1] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles >> 16));
-        }
-    }
+template <class X>
+CATENA_FN void choose(X& x, const chosen_levels& c, int (&q)[2]) {
+    q[0] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles));
+    q[1] = static_cast<int>(x.permute(c.levels[0], c.levels[1], c.nibbles >> 16));
 }
+
+/// The eights of a codebook, and words made of them.
+template <format F>
+struct unpack_eights {
+    CATENA_FN static constexpr int word_of_eight(int i, int word) { return 2 * i + word; }
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        words_of_eights<F>(x, block, group, first, q);
+    }
+};
 
 }  // namespace catena::kernel

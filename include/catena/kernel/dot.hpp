@@ -97,8 +97,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
         group_scales<parts, form::mins> scales[P.rows];
         CATENA_UNROLL
         for (int r = 0; r < P.rows; ++r) {
-            form::words(x, row[r], group, 0, w[r]);
-            scales[r] = form::scales_of(x, row[r], group);
+            raw_words<F>(x, row[r], group, 0, w[r]);
+            scales[r] = weights_of<F>(x, row[r], group);
         }
         CATENA_UNROLL
         for (int c = 0; c < P.columns; ++c) {
@@ -110,14 +110,16 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             for (int i = 0; i < group_words; ++i) {
                 q[i] = static_cast<int>(load_as<unsigned>(x, block + 4 + 4 * i));
                 int& t = total[i / words_of_part];
-                if constexpr (form::mins) t = x.dp4a(0x01010101, q[i], t);
+                if constexpr (form::mins || excess_of<F> != 0) t = x.dp4a(0x01010101, q[i], t);
             }
             real of_ones[parts];
             CATENA_UNROLL
             for (int p = 0; p < parts; ++p) of_ones[p] = from_int(total[p]);
             CATENA_UNROLL
             for (int r = 0; r < P.rows; ++r) {
-                int dot[parts] = {};
+                int dot[parts];
+                CATENA_UNROLL
+                for (int p = 0; p < parts; ++p) dot[p] = -excess_of<F> * total[p];
                 CATENA_UNROLL
                 for (int i = 0; i < group_words; ++i) {
                     int& t = dot[i / words_of_part];

@@ -39,7 +39,7 @@ struct product<P, F, inner_product::mma> {
             scales of_row[2];
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h)
-                of_row[h] = form::scales_of(x, block_of(row[h], own), group_of(first, own));
+                of_row[h] = weights_of<F>(x, block_of(row[h], own), group_of(first, own));
             CATENA_UNROLL
             for (int j = 0; j < quad; ++j) {
                 if (!whole_steps && j > 0 && j >= left) continue;
@@ -77,6 +77,40 @@ struct product<P, F, inner_product::mma> {
             return step + quad / block_groups<F> * block_bytes<F>;
     }
 
+    /// Which two words of a group lane t of a quad brings: each word in one lane, of two scales one of
+    /// each half. A sum of integers does not depend on who brings what.
+    CATENA_FN static int word_of_lane(int t, int i) {
+        if constexpr (!has_eights<F>)
+            return t + 4 * i;
+        else if constexpr (form::scales == 1)
+            return form::word_of_eight(t, i);
+        else
+            return form::word_of_eight(t % 2 + 2 * i, t / 2);
+    }
+
+    /// Eights are taken apart once in a quad; of two scales lanes t and t + 2 then exchange a word.
+    template <class X>
+    CATENA_FN static void words_of_lane(X& x, const std::byte* block, int group, int (&word)[2]) {
+        const int t = x.lane() & 3;
+        if constexpr (!has_eights<F>) {
+            CATENA_UNROLL
+            for (int i = 0; i < 2; ++i) {
+                int one[1];
+                raw_words<F>(x, block, group, t + 4 * i, one);
+                word[i] = one[0];
+            }
+        } else {
+            form::eight(x, block, group, t, word);
+            if constexpr (form::scales == 2) {
+                const bool upper = t >= 2;
+                const int kept = word[upper ? 1 : 0], given = word[upper ? 0 : 1];
+                const int other = x.shuffle_xor(given, 2);
+                word[0] = upper ? other : kept;
+                word[1] = upper ? kept : other;
+            }
+        }
+    }
+
     /// Group j of the step: one mma, and another with ones where the column's sums are wanted.
     template <class X>
     CATENA_FN void add_group(X& x, const std::byte* const (&row)[2], const std::byte* q8_1,
@@ -84,21 +118,23 @@ struct product<P, F, inner_product::mma> {
         const int t = x.lane() & 3, from = x.lane() - t + j;
         unsigned a[4];
         CATENA_UNROLL
-        for (int i = 0; i < 4; ++i) {  // rows g and g + 8 of words t, then of words t + 4
-            int word[1];
-            form::words(x, block_of(row[i % 2], j), group_of(first, j), t + i / 2 * 4, word);
-            a[i] = static_cast<unsigned>(word[0]);
+        for (int h = 0; h < 2; ++h) {  // rows g and g + 8
+            int word[2];
+            words_of_lane(x, block_of(row[h], j), group_of(first, j), word);
+            a[h] = static_cast<unsigned>(word[0]), a[2 + h] = static_cast<unsigned>(word[1]);
         }
-        const unsigned b[2] = {load_as<unsigned>(x, q8_1 + 4 + 4 * t),
-                               load_as<unsigned>(x, q8_1 + 20 + 4 * t)};
+        const unsigned b[2] = {load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 0)),
+                               load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 1))};
         int dot[form::scales][4] = {}, total[form::scales][4] = {};
-        constexpr unsigned ones = 0x01010101u;
+        constexpr unsigned ones = 0x01010101u, less = -excess_of<F> & 0xff, each = less * ones;
         if constexpr (form::scales == 1) {
+            if constexpr (each != 0) x.mma(dot[0], {each, each, each, each}, b);
             x.mma(dot[0], a, b);
             if constexpr (form::mins) x.mma(total[0], {ones, ones, ones, ones}, b);
         } else {
             CATENA_UNROLL
             for (int p = 0; p < 2; ++p) {
+                if constexpr (each != 0) x.mma(dot[p], {each, each}, b[p]);
                 x.mma(dot[p], {a[2 * p], a[2 * p + 1]}, b[p]);
                 if constexpr (form::mins) x.mma(total[p], {ones, ones}, b[p]);
             }

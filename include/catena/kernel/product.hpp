@@ -64,16 +64,26 @@ CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
 template <policy P, format F, inner_product Kind = P.product>
 struct product;
 
+/// A group's scales with its mins negated: before lanes share them, so that each is negated once.
+template <format F, class X>
+CATENA_FN auto weights_of(X& x, const std::byte* block, int group) {
+    auto w = unpack<F>::scales_of(x, block, group);
+    if constexpr (unpack<F>::mins)
+        for (real& min : w.min) min = -min;
+    return w;
+}
+
 /// What a group adds to a row's sum, but for the activation's scale: its products and, of a format
-/// with mins, the sums of the activation, one for each scale. Part of every accumulation order.
+/// with mins, the sums of the activation, one for each scale. Mins come negated. Part of every
+/// accumulation order.
 template <int Scales, bool Mins>
 CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const int (&product)[Scales],
                        [[maybe_unused]] const real (&sum)[Scales]) {
     real v = w.scale[0] * from_int(product[0]);
     if constexpr (Scales == 2) v = fma(w.scale[1], from_int(product[1]), v);
     if constexpr (Mins) {
-        v = fma(-w.min[0], sum[0], v);
-        if constexpr (Scales == 2) v = fma(-w.min[1], sum[1], v);
+        v = fma(w.min[0], sum[0], v);
+        if constexpr (Scales == 2) v = fma(w.min[1], sum[1], v);
     }
     return v;
 }

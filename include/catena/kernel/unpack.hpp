@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace catena::kernel {
 
@@ -32,6 +33,20 @@ inline constexpr int group_words = 8;
 /// Where q has bits to spare, its value may stand in the upper ones (16 times a nibble) if the
 /// scale makes up for it by a power of two: that often saves the shift and always the subtraction.
 /// Scales and mins are exact products of what the block holds.
+///
+/// Where the subtraction of a zero point costs much, a format may also have words without it, which an
+/// inner product makes up for by the sum of the activation: every q is too large by `excess`.
+///
+///     static constexpr int excess;
+///     template <int N, class X>
+///     static void raw_words(X& x, const std::byte* block, int group, int first, int (&q)[N]);
+///
+/// And where eight values come at the price of four, it may say so: two words of a group at a time, i
+/// = 0 .. 3, and which ones. Of two scales, eights 0 and 1 belong to the first.
+///
+///     template <class X>
+///     static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]);
+///     static constexpr int word_of_eight(int i, int word);
 template <format F>
 struct unpack {
     static_assert(F != F,
@@ -49,6 +64,45 @@ template <int Scales>
 struct group_scales<Scales, false> {
     real scale[Scales];
 };
+
+template <format F>
+inline constexpr int excess_of = [] {
+    if constexpr (requires { unpack<F>::excess; })
+        return unpack<F>::excess;
+    else
+        return 0;
+}();
+
+/// Words as `unpack<F>::words` gives them, each byte too large by excess_of<F>.
+template <format F, int N, class X>
+CATENA_FN void raw_words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    if constexpr (excess_of<F> != 0)
+        unpack<F>::raw_words(x, block, group, first, q);
+    else
+        unpack<F>::words(x, block, group, first, q);
+}
+
+template <format F>
+inline constexpr bool has_eights = requires { unpack<F>::word_of_eight(0, 0); };
+
+/// Words first .. first + N - 1 of a format that has eights.
+template <format F, int N, class X>
+CATENA_FN void words_of_eights(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    static_assert(N == 1 || N == group_words, "one word of a group, or all");
+    CATENA_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        int eight[2];
+        unpack<F>::eight(x, block, group, i, eight);
+        CATENA_UNROLL
+        for (int word = 0; word < 2; ++word) {
+            const int at = unpack<F>::word_of_eight(i, word);
+            if constexpr (N > 1)
+                q[at] = eight[word];
+            else if (at == first)
+                q[0] = eight[word];
+        }
+    }
+}
 
 /// The registry's sizes as constants that a body may use on any executor.
 template <format F>
@@ -75,10 +129,18 @@ CATENA_FN real load_half(X& x, const std::byte* p) {
     return from_half(load_as<std::uint16_t>(x, p));
 }
 
+/// Byte `i` of a word as a number, less a constant: a float of 2^23 and the byte, less 2^23 and that.
+template <class X>
+CATENA_FN real byte_less(X& x, unsigned word, unsigned i, int less) {
+    return from_bits(x.permute(word, 0x4b000000u, 0x7440u | i)) -
+           real{static_cast<float>(0x800000 + less)};
+}
+
 /// N words of a block, from byte `at` on. With a `shift` every bit moves down by so many places, up
 /// if it is negative (the byte before is then read too): right for bits that stay in their byte.
 /// Blocks that are not aligned to words are read as aligned words and shifted, so that the shift
-/// comes free; the last word read is the one that holds the last byte, whole chunks are vectors.
+/// comes free, or one or two words in their parts; the last word read is the one that holds the last
+/// byte, whole chunks are vectors.
 template <format F, int N, class X>
 CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)[N],
                           int shift = 0) {
@@ -96,13 +158,26 @@ CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)
         }
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) word[i] = shift < 0 ? word[i] << -shift : word[i] >> shift;
+    } else if constexpr (N <= 2) {
+        using part = std::conditional_t<block_alignment<F> == 2, std::uint16_t, std::uint8_t>;
+        constexpr int size = sizeof(part);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i) {
+            unsigned whole = 0;
+            CATENA_UNROLL
+            for (int p = 0; p < 4; p += size)
+                whole |= unsigned{load_as<part>(x, block + at + 4 * i + p)} << 8 * p;
+            word[i] = x.funnel(whole, whole, static_cast<unsigned>(shift));
+        }
     } else {
         const int first = at + (shift >> 3);  // of the bytes that hold the bits
         const unsigned address = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(block));
         const unsigned past = (address + static_cast<unsigned>(first)) & 3u;
         const std::byte* aligned = block + first - past;
         const int end = past == 0 && shift >= 0 ? 4 * N - 4 : 4 * N;
-        unsigned low = load_as<unsigned>(x, aligned);
+        // Of bits that move up from a block's beginning, nothing is wanted of the word before it.
+        const int begin = at == 0 && shift < 0 && past == 3 ? 4 : 0;
+        unsigned low = load_as<unsigned>(x, aligned + begin);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned high = load_as<unsigned>(x, aligned + (i + 1 < N ? 4 * (i + 1) : end));

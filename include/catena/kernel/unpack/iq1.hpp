@@ -13,18 +13,16 @@ CATENA_FN constexpr chosen_levels moved_point(unsigned point, bool down) {
 }
 
 template <>
-struct unpack<format::iq1_s> {
+struct unpack<format::iq1_s> : unpack_eights<format::iq1_s> {
     static constexpr int scales = 1;
     static constexpr bool mins = false;
 
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
-        words_of_eights(x, first, q, [&](int i) {
-            const unsigned low = load_as<std::uint8_t>(x, block + 2 + 4 * group + i);
-            const unsigned point = low | (high >> 3 * i & 7u) << 8;
-            return moved_point(point_of<format::iq1_s>(point), (high & 0x8000u) != 0);
-        });
+        const unsigned low = load_as<std::uint8_t>(x, block + 2 + 4 * group + i);
+        const unsigned point = low | (high >> 3 * i & 7u) << 8;
+        choose(x, moved_point(point_of<format::iq1_s>(point), (high & 0x8000u) != 0), q);
     }
 
     template <class X>
@@ -36,19 +34,16 @@ struct unpack<format::iq1_s> {
 };
 
 template <>
-struct unpack<format::iq1_m> {
+struct unpack<format::iq1_m> : unpack_eights<format::iq1_m> {
     static constexpr int scales = 2;
     static constexpr bool mins = false;
 
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 32 + 2 * group);
-        words_of_eights(x, first, q, [&](int i) {
-            const unsigned low = load_as<std::uint8_t>(x, block + 4 * group + i);
-            const unsigned nibble = high >> 4 * i;
-            return moved_point(point_of<format::iq1_s>(low | (nibble & 7u) << 8),
-                               (nibble & 8u) != 0);
-        });
+        const unsigned low = load_as<std::uint8_t>(x, block + 4 * group + i);
+        const unsigned nibble = high >> 4 * i, point = low | (nibble & 7u) << 8;
+        choose(x, moved_point(point_of<format::iq1_s>(point), (nibble & 8u) != 0), q);
     }
 
     /// d lies in the top nibbles of the four words of scales.

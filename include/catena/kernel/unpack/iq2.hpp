@@ -10,7 +10,7 @@
 namespace catena::kernel {
 
 CATENA_FN constexpr chosen_levels signed_point(unsigned point, unsigned signs) {
-    return {point | spread_eight(signs), {0x002b1908u, 0x00d5e7f8u}};  // 8, 25, 43 and below 0
+    return {with_spread_eight(signs, point), {0x002b1908u, 0x00d5e7f8u}};  // 8, 25, 43 and below 0
 }
 
 /// d / 8, and 2s + 1 for each of two nibbles.
@@ -22,19 +22,17 @@ CATENA_FN group_scales<2, false> scales_of_iq2(X& x, const std::byte* block, uns
 }
 
 template <>
-struct unpack<format::iq2_xxs> {
+struct unpack<format::iq2_xxs> : unpack_eights<format::iq2_xxs> {
     static constexpr int scales = 1;
     static constexpr bool mins = false;
 
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const std::byte* points = block + 2 + 8 * group;
         unsigned signs[1];
         load_words<format::iq2_xxs>(x, points, 4, signs);
-        words_of_eights(x, first, q, [&](int i) {
-            const unsigned point = point_of<format::iq2_xxs>(load_as<std::uint8_t>(x, points + i));
-            return signed_point(point, eight_signs(signs[0] >> 7 * i & 127u));
-        });
+        const unsigned point = point_of<format::iq2_xxs>(load_as<std::uint8_t>(x, points + i));
+        choose(x, signed_point(point, eighth_sign(signs[0] >> 7 * i)), q);
     }
 
     template <class X>
@@ -46,16 +44,14 @@ struct unpack<format::iq2_xxs> {
 };
 
 template <>
-struct unpack<format::iq2_xs> {
+struct unpack<format::iq2_xs> : unpack_eights<format::iq2_xs> {
     static constexpr int scales = 2;
     static constexpr bool mins = false;
 
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        words_of_eights(x, first, q, [&](int i) {
-            const unsigned both = load_as<std::uint16_t>(x, block + 2 + 8 * group + 2 * i);
-            return signed_point(point_of<format::iq2_xs>(both & 511u), eight_signs(both >> 9));
-        });
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+        const unsigned both = load_as<std::uint16_t>(x, block + 2 + 8 * group + 2 * i);
+        choose(x, signed_point(point_of<format::iq2_xs>(both & 511u), eighth_sign(both >> 9)), q);
     }
 
     template <class X>
@@ -65,18 +61,16 @@ struct unpack<format::iq2_xs> {
 };
 
 template <>
-struct unpack<format::iq2_s> {
+struct unpack<format::iq2_s> : unpack_eights<format::iq2_s> {
     static constexpr int scales = 2;
     static constexpr bool mins = false;
 
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned pairs = load_as<std::uint8_t>(x, block + 66 + group);
-        words_of_eights(x, first, q, [&](int i) {
-            const std::byte* low = block + 2 + 4 * group + i;
-            const unsigned point = load_as<std::uint8_t>(x, low) | (pairs << (8 - 2 * i) & 0x300u);
-            return signed_point(point_of<format::iq2_s>(point), load_as<std::uint8_t>(x, low + 32));
-        });
+        const std::byte* low = block + 2 + 4 * group + i;
+        const unsigned point = load_as<std::uint8_t>(x, low) | (pairs << (8 - 2 * i) & 0x300u);
+        choose(x, signed_point(point_of<format::iq2_s>(point), load_as<std::uint8_t>(x, low + 32)), q);
     }
 
     template <class X>

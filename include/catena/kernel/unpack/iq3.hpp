@@ -8,29 +8,28 @@
 
 namespace catena::kernel {
 
-/// Bytes of 1 to 127, those negated whose bit of the low four of `signs` is set. No byte carries.
+/// Bytes of 1 to 127, negated where the top bit of `signs` is set. No byte carries.
 template <class X>
 CATENA_FN int negate_each(X& x, unsigned magnitudes, unsigned signs) {
-    const unsigned negative = x.permute(spread_bits(signs, 7), 0, 0xba98u);
+    const unsigned negative = x.permute(signs, 0, 0xba98u);
     return static_cast<int>((magnitudes ^ negative) + (negative & 0x01010101u));
 }
 
 template <>
-struct unpack<format::iq3_xxs> {
+struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs> {
     static constexpr int scales = 1;
     static constexpr bool mins = false;
 
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         unsigned signs[1];
         load_words<format::iq3_xxs>(x, block, 66 + 4 * group, signs);
+        const unsigned eight = eighth_sign(signs[0] >> 7 * i);
         CATENA_UNROLL
-        for (int i = 0; i < N; ++i) {
-            const int word = first + i;
-            const std::byte* point = block + 2 + 8 * group + word;
-            const unsigned eight = eight_signs(signs[0] >> (word / 2 * 7) & 127u);
-            q[i] = negate_each(x, point_of<format::iq3_xxs>(load_as<std::uint8_t>(x, point)),
-                               eight >> (word % 2 * 4));
+        for (int j = 0; j < 2; ++j) {
+            const std::byte* point = block + 2 + 8 * group + 2 * i + j;
+            q[j] = negate_each(x, point_of<format::iq3_xxs>(load_as<std::uint8_t>(x, point)),
+                               spread_nth<2>(eight, j, 7));
         }
     }
 
@@ -43,20 +42,20 @@ struct unpack<format::iq3_xxs> {
 };
 
 template <>
-struct unpack<format::iq3_s> {
+struct unpack<format::iq3_s> : unpack_eights<format::iq3_s> {
     static constexpr int scales = 1;
     static constexpr bool mins = false;
 
-    template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned ninth = load_as<std::uint8_t>(x, block + 66 + group);
+        const unsigned eight = load_as<std::uint8_t>(x, block + 74 + 4 * group + i);
         CATENA_UNROLL
-        for (int i = 0; i < N; ++i) {
-            const int word = first + i;
+        for (int j = 0; j < 2; ++j) {
+            const int word = 2 * i + j;
             const unsigned low = load_as<std::uint8_t>(x, block + 2 + 8 * group + word);
-            const unsigned eight = load_as<std::uint8_t>(x, block + 74 + 4 * group + word / 2);
-            q[i] = negate_each(x, point_of<format::iq3_s>(low | (ninth << (8 - word) & 0x100u)),
-                               eight >> (word % 2 * 4));
+            q[j] = negate_each(x, point_of<format::iq3_s>(low | (ninth << (8 - word) & 0x100u)),
+                               spread_nth<2>(eight, j, 7));
         }
     }
 

@@ -33,21 +33,18 @@ struct unpack<format::nvfp4> {
     static constexpr int scales = 2;
     static constexpr bool mins = false;
 
+    CATENA_FN static constexpr int word_of_eight(int i, int word) { return i / 2 * 4 + i % 2 + 2 * word; }
+
+    template <class X>
+    CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
+        const auto nibbles = load_as<unsigned>(x, block + 4 + 16 * group + 4 * i);
+        const looked_up both = look_up<e2m1_table>(x, nibbles);
+        q[0] = static_cast<int>(both.low), q[1] = static_cast<int>(both.high);
+    }
+
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        const std::byte* nibbles = block + 4 + 16 * group;
-        if constexpr (N == 1) {
-            const auto both = look_up<e2m1_table>(
-                x, load_as<unsigned>(x, nibbles + first / 4 * 8 + first % 2 * 4));
-            q[0] = static_cast<int>(first % 4 < 2 ? both.low : both.high);
-        } else {
-            CATENA_UNROLL
-            for (int i = 0; i < 4; ++i) {
-                const auto both = look_up<e2m1_table>(x, load_as<unsigned>(x, nibbles + 4 * i));
-                q[i / 2 * 4 + i % 2] = static_cast<int>(both.low);
-                q[i / 2 * 4 + i % 2 + 2] = static_cast<int>(both.high);
-            }
-        }
+        words_of_eights<format::nvfp4>(x, block, group, first, q);
     }
 
     template <class X>

@@ -19,8 +19,8 @@ struct unpack<format::q1_0> {
         load_words<format::q1_0>(x, block, 2 + 4 * group, bits);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
-            const unsigned negative = ~spread_bits(bits[0] >> (4 * (first + i)), 7) & 0x80808080u;
-            q[i] = static_cast<int>(negative | 0x40404040u);
+            const unsigned at_top = spread_nth<N>(bits[0], first + i, 7);
+            q[i] = static_cast<int>(bitwise<0xae>(at_top, 0x80808080u, 0x40404040u));  // ~top & .. | ..
         }
     }
 

@@ -17,13 +17,12 @@ struct unpack<format::q3_K> {
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
         unsigned low[N], high[N];
-        load_words<format::q3_K>(x, block, 32 + group / 4 * 32 + 4 * first, low);
-        load_words<format::q3_K>(x, block, 4 * first, high);
+        load_words<format::q3_K>(x, block, 32 + group / 4 * 32 + 4 * first, low, group % 4 * 2 - 5);
+        load_words<format::q3_K>(x, block, 4 * first, high, group - 7);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
-            const unsigned pairs = move_bit(x, low[i], group % 4 * 2, 5) & 0x60606060u;
-            const unsigned third = ~move_bit(x, high[i], group, 7) & 0x80808080u;
-            q[i] = static_cast<int>(pairs | third);
+            const unsigned third = bitwise<0x0c>(high[i], 0x80808080u, 0);  // ~high & ..
+            q[i] = static_cast<int>((low[i] & 0x60606060u) | third);
         }
     }
 
@@ -36,8 +35,7 @@ struct unpack<format::q3_K> {
         const unsigned both = ((nibbles >> (group / 4 * 4)) & 0x0f0fu) |
                               (((pairs >> (group / 2 * 2)) & 0x0303u) << 4);
         const real d = load_half(x, block + 108) * real{1.0f / 32};
-        return {{d * from_int(static_cast<int>(both & 0xffu) - 32),
-                 d * from_int(static_cast<int>(both >> 8) - 32)}};
+        return {{d * byte_less(x, both, 0, 32), d * byte_less(x, both, 1, 32)}};
     }
 };
 

@@ -21,7 +21,7 @@ struct unpack<format::q5_0> {
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned low = (nibble[i] << 3) & 0x78787878u;
-            const unsigned high = ~spread_bits(fifth[0] >> (4 * (first + i)), 7) & 0x80808080u;
+            const unsigned high = ~spread_nth<N>(fifth[0], first + i, 7) & 0x80808080u;
             q[i] = static_cast<int>(low | high);
         }
     }
@@ -44,7 +44,7 @@ struct unpack<format::q5_1> {
         load_nibbles<format::q5_1>(x, block, 8, first, nibble);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
-            const unsigned high = spread_bits(fifth >> (4 * (first + i)), 4) & 0x10101010u;
+            const unsigned high = spread_nth<N>(fifth, first + i, 4) & 0x10101010u;
             q[i] = static_cast<int>((nibble[i] & 0x0f0f0f0fu) | high);
         }
     }

@@ -12,9 +12,11 @@ template <>
 struct unpack<format::tq1_0> {
     static constexpr int scales = 1;
     static constexpr bool mins = false;
+    static constexpr int excess = 1;
 
     template <int N, class X>
-    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+    CATENA_FN static void raw_words(X& x, const std::byte* block, int group, int first,
+                                    int (&q)[N]) {
         static_assert(N == 1 || N == group_words, "one word of a group, or all");
         CATENA_UNROLL
         for (int i = 0; i < N; i += 4) {
@@ -23,16 +25,24 @@ struct unpack<format::tq1_0> {
                 const int j = first % 4;
                 unsigned bytes[1];
                 load_words<format::tq1_0>(x, block, at.byte + 4 * chosen(at.last, 3, j), bytes);
-                q[0] = digits(x, bytes[0], power_of_3(x, chosen(at.last, j, at.digit)));
+                q[0] = digits(x, bytes[0], powers_of_3(x, chosen(at.last, j, at.digit)) & 0xffu);
             } else {
                 unsigned bytes[4];
                 load_words<format::tq1_0>(x, block, at.byte, bytes);
+                const int wanted = chosen(at.last, 0x3210, at.digit * 0x1111);  // powers
+                const unsigned powers = powers_of_3(x, wanted);
                 CATENA_UNROLL
                 for (int j = 0; j < 4; ++j)
                     q[i + j] = digits(x, chosen(at.last, bytes[3], bytes[j]),
-                                      power_of_3(x, chosen(at.last, j, at.digit)));
+                                      x.permute(powers, 0, 0x4440u + static_cast<unsigned>(j)));
             }
         }
+    }
+
+    template <int N, class X>
+    CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
+        raw_words(x, block, group, first, q);
+        minus_one_each(q);
     }
 
     template <class X>
@@ -62,17 +72,18 @@ struct unpack<format::tq1_0> {
         }
     };
 
+    /// A byte for each nibble of `exponents`.
     template <class X>
-    CATENA_FN static unsigned power_of_3(X& x, int exponent) {
-        return x.permute(0x1b090301u, 0x51u, static_cast<unsigned>(exponent)) & 0xffu;
+    CATENA_FN static unsigned powers_of_3(X& x, int exponents) {
+        return x.permute(0x1b090301u, 0x51u, static_cast<unsigned>(exponents));
     }
 
-    /// Of each byte the digit that `power` brings to the front, less one.
+    /// Of each byte the digit that `power` brings to the front.
     template <class X>
     CATENA_FN static int digits(X& x, unsigned bytes, unsigned power) {
         const unsigned even = (bytes & 0x00ff00ffu) * power & 0x00ff00ffu;
         const unsigned odd = x.permute(bytes, 0, 0x4341u) * power & 0x00ff00ffu;
-        return static_cast<int>(minus_one_each(x.permute(even * 3, odd * 3, 0x7351u)));
+        return static_cast<int>(x.permute(even * 3, odd * 3, 0x7351u));
     }
 };
 
@@ -80,14 +91,22 @@ template <>
 struct unpack<format::tq2_0> {
     static constexpr int scales = 1;
     static constexpr bool mins = false;
+    static constexpr int excess = 1;
+
+    template <int N, class X>
+    CATENA_FN static void raw_words(X& x, const std::byte* block, int group, int first,
+                                    int (&q)[N]) {
+        unsigned word[N];
+        load_words<format::tq2_0>(x, block, group / 4 * 32 + 4 * first, word, group % 4 * 2);
+        CATENA_UNROLL
+        for (int i = 0; i < N; ++i)
+            q[i] = static_cast<int>(word[i] & 0x03030303u);
+    }
 
     template <int N, class X>
     CATENA_FN static void words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
-        unsigned word[N];
-        load_words<format::tq2_0>(x, block, group / 4 * 32 + 4 * first, word);
-        CATENA_UNROLL
-        for (int i = 0; i < N; ++i)
-            q[i] = static_cast<int>(minus_one_each((word[i] >> (group % 4 * 2)) & 0x03030303u));
+        raw_words(x, block, group, first, q);
+        minus_one_each(q);
     }
 
     template <class X>
