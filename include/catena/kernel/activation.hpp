@@ -1,10 +1,11 @@
-// Where the quantized blocks of a row go, in ggml's layouts. A norm row may be part of an activation
-// row, or hold several. Every format stores scales and int8; they differ in where.
+// Where the quantized blocks of a row go, in ggml's layouts. A norm row may be part of an
+// activation row, or hold several. Every format stores scales and int8; they differ in where.
 #pragma once
 
 #include "catena/exec/executor.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/quantize.hpp"
+#include "catena/kernel/row_memory.hpp"
 
 #include <cstdint>
 
@@ -23,12 +24,12 @@ class activation_rows {
         : a_(a), rows_(a.rows), row_(norm_row) {
         if (!wanted(a)) return;
         if (a.quant_k > a.k) {
-            const int ratio = part_of(a.quant_k, a.k);
-            rows_ = part_of(a.rows, ratio);
-            row_ = part_of(norm_row, ratio);
+            const int ratio = quotient(a.quant_k, a.k);
+            rows_ = quotient(a.rows, ratio);
+            row_ = quotient(norm_row, ratio);
             first_ = (norm_row - row_ * ratio) * a.k;
         } else if (a.quant_k < a.k) {
-            const int ratio = part_of(a.k, a.quant_k);
+            const int ratio = quotient(a.k, a.quant_k);
             rows_ *= ratio;
             row_ *= ratio;
             ended_ = ratio;
@@ -91,10 +92,6 @@ class activation_rows {
     }
     CATENA_FN int padding() const {
         return (of_q8_1() > stored() ? of_q8_1() : stored()) - a_.quant_k;
-    }
-
-    CATENA_FN static int part_of(int n, int by) {
-        return static_cast<int>(static_cast<unsigned>(n) / static_cast<unsigned>(by));
     }
 
     template <int Layout>

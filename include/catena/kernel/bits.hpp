@@ -20,8 +20,8 @@ CATENA_FN constexpr unsigned spread_nth(unsigned word, int i, int at) {
     return (word >> (4 * i - upper) & (15u << upper)) * (0x204081u << (at - upper));
 }
 
-/// Any function of three bits, of all bits of three words at once; bit 4a + 2b + c of `Table` is its
-/// result. Written so that the compiler does not make two functions of it.
+/// Any function of three bits, of all bits of three words at once; bit 4a + 2b + c of `Table` is
+/// its result. Written so that the compiler does not make two functions of it.
 template <unsigned Table>
 CATENA_FN unsigned bitwise(unsigned a, unsigned b, unsigned c) {
     unsigned out = 0;
@@ -35,15 +35,15 @@ CATENA_FN unsigned bitwise(unsigned a, unsigned b, unsigned c) {
     return out;
 }
 
-/// Bit i of eight becomes bit 2 of nibble i of `onto`, which has none there. Even and odd bits apart: of
-/// four copies six bits apart, none then carries into a bit that is wanted.
+/// Bit i of eight becomes bit 2 of nibble i of `onto`, which has none there. Even and odd bits
+/// apart: of four copies six bits apart, none then carries into a bit that is wanted.
 CATENA_FN constexpr unsigned with_spread_eight(unsigned bits, unsigned onto) {
     onto |= (bits & 0x55u) * 0x00104104u & 0x04040404u;
     return onto | ((bits & 0xaau) * 0x00820820u & 0x40404040u);
 }
 
-/// Eight signs from the low seven bits of a word: of eight, an even number is set. Bits above these
-/// are anything.
+/// Eight signs from the low seven bits of a word: of eight, an even number is set. What bit 7 was is
+/// counted too, and so disappears; bits above are anything.
 CATENA_FN unsigned eighth_sign(unsigned seven) {
 #if defined(__CUDA_ARCH__)
     const auto set = static_cast<unsigned>(__popc(seven & 0xffu));

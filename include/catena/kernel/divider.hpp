@@ -5,6 +5,12 @@
 
 namespace catena::kernel {
 
+/// Of two numbers that are not negative. A function of its own: an integer division is twenty
+/// instructions, and nobody waits for these.
+CATENA_NO_INLINE int quotient(int n, int by) {
+    return static_cast<int>(static_cast<unsigned>(n) / static_cast<unsigned>(by));
+}
+
 /// Divides by one divisor, from multiplications alone: a division is long code, half of it for what
 /// never happens. The reciprocal comes from a guess out of the divisor's bits, within an eighth,
 /// and four steps of Newton. Its product is off by two ulp at most, one correction leaves half of
@@ -14,18 +20,14 @@ namespace catena::kernel {
 /// divisors are brought to where none is lost from 2^-12 on.
 class divider {
   public:
-    CATENA_FN explicit divider(real by) {
-        const unsigned magnitude = bits_of(by) & 0x7fffffffu;
-        zero_ = magnitude == 0;
-        unit_ = real{magnitude < 0x12800000u ? 0x1p60f : magnitude > 0x6c800000u ? 0x1p-60f : 1.0f};
-        by_ = zero_ ? real{0x1p-100f} : by * unit_;
-        inverse_ = from_bits(0x7ef311c7u - bits_of(abs(by_)));
-        CATENA_UNROLL
-        for (int i = 0; i < 4; ++i)
-            inverse_ = fma(fma(-abs(by_), inverse_, real{1}), inverse_, inverse_);
-        if (magnitude == 0x7f800000u) inverse_ = real{0};
-        inverse_ = from_bits(bits_of(inverse_) | (bits_of(by) & 0x80000000u));
-    }
+    CATENA_FN explicit divider(real by)
+        : divider(by, bits_of(abs(by)) == 0, bits_of(abs(by)) < 0x12800000u) {}
+
+    /// The same of what is 1 or more, or a NaN: it is neither zero nor small.
+    CATENA_FN static divider from_one_on(real by) { return {by, false, false}; }
+
+    /// What the constructor makes of 127.
+    CATENA_FN static divider by_127() { return {real{127}, real{0x1.020408p-7f}}; }
 
     /// v / by where that is finite; a zero may lose its sign. By 0: 0 of 0, and of others something
     /// large.
@@ -46,6 +48,20 @@ class divider {
   private:
     bool zero_;
     real unit_, by_, inverse_;
+
+    CATENA_FN divider(real by, bool zero, bool small) : zero_(zero) {
+        const unsigned magnitude = bits_of(abs(by));
+        unit_ = real{small ? 0x1p60f : magnitude > 0x6c800000u ? 0x1p-60f : 1.0f};
+        by_ = zero_ ? real{0x1p-100f} : by * unit_;
+        inverse_ = from_bits(0x7ef311c7u - bits_of(abs(by_)));
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i)
+            inverse_ = fma(fma(-abs(by_), inverse_, real{1}), inverse_, inverse_);
+        if (magnitude == 0x7f800000u) inverse_ = real{0};
+        inverse_ = from_bits(bits_of(inverse_) | (bits_of(by) & 0x80000000u));
+    }
+    CATENA_FN divider(real by, real inverse)
+        : zero_(false), unit_(real{1}), by_(by), inverse_(inverse) {}
 };
 
 }  // namespace catena::kernel

@@ -8,8 +8,8 @@
 namespace catena::kernel {
 
 /// The lanes' sums of N values each, N a power of two: value i ends up in the lanes whose number
-/// begins with i, that is in lane i * (32 / N) and those behind it. Every value is added in the same
-/// tree, whatever N is: lanes that differ in bit 4 first.
+/// begins with i, that is in lane i * (32 / N) and those behind it. Every value is added in the
+/// same tree, whatever N is: lanes that differ in bit 4 first.
 template <int Mask = warp_size / 2, int N, class X>
 CATENA_FN real sum_of_lanes(X& x, const real (&v)[N]) {
     if constexpr (Mask == 0) {

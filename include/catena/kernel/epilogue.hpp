@@ -78,21 +78,19 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     const matvec_member& m = *b.member;
     const int rows = b.end_row - b.first_row;
     const std::int64_t column_bytes = q8_1_row_bytes(m.rows);
-    std::byte* to =
-        static_cast<std::byte*>(m.q8_1) + (b.token * a.slots + b.slot) * column_bytes;
+    std::byte* to = static_cast<std::byte*>(m.q8_1) + (b.token * a.slots + b.slot) * column_bytes;
     const int padding = static_cast<int>(column_bytes) - m.rows / 32 * q8_1_bytes;
     x.sync();
     CATENA_NO_UNROLL
     for (int c = 0; c < b.columns; ++c, to += column_bytes) {
         CATENA_NO_UNROLL
-        for (int first = 0; first < rows; first += x.threads() * quad) {  // whole warps
-            const int at = first + x.thread() * quad;
-            const auto word = x.load16(b.finished + c * rows + (at < rows ? at : 0));
-            const real v[quad] = {from_bits(word.x), from_bits(word.y), from_bits(word.z),
-                                  from_bits(word.w)};
-            const quantized_quad z = quantize(x, v);
-            std::byte* block = to + (b.first_row + at) / 32 * q8_1_bytes;
-            if (at < rows) store_share(x, place_of_q8_1(block), z.ds, z.q);
+        for (int first = x.warp() * warp_size; first < rows; first += x.threads()) {
+            const quantized_quad z =
+                quantize(x, real{x.load(b.finished + c * rows + first + x.lane())});
+            const block_place place = place_of_q8_1(to + (b.first_row + first) / 32 * q8_1_bytes);
+            if (x.lane() == 0) x.store(reinterpret_cast<unsigned*>(place.scales), z.ds);
+            x.store(reinterpret_cast<std::uint8_t*>(place.values + x.lane()),
+                    static_cast<std::uint8_t>(z.q));
         }
         if (b.end_row != m.rows) continue;
         CATENA_NO_UNROLL

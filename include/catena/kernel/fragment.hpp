@@ -77,8 +77,8 @@ struct product<P, F, inner_product::mma> {
             return step + quad / block_groups<F> * block_bytes<F>;
     }
 
-    /// Which two words of a group lane t of a quad brings: each word in one lane, of two scales one of
-    /// each half. A sum of integers does not depend on who brings what.
+    /// Which two words of a group lane t of a quad brings: each word in one lane, of two scales one
+    /// of each half. A sum of integers does not depend on who brings what.
     CATENA_FN static int word_of_lane(int t, int i) {
         if constexpr (!has_eights<F>)
             return t + 4 * i;

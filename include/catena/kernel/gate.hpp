@@ -8,9 +8,9 @@
 
 namespace catena::kernel {
 
-/// `alpha` and `limit` are swiglu_oai's. A NaN on either side stays one. Most functions are the gate
-/// times a logistic function of something: 1 + tanh(u) is twice that of 2u. So there is one exp, and
-/// erf shares it.
+/// `alpha` and `limit` are swiglu_oai's. A NaN on either side stays one. Most functions are the
+/// gate times a logistic function of something: 1 + tanh(u) is twice that of 2u. So there is one
+/// exp, and erf shares it.
 CATENA_FN real gated(gate_function function, real gate, real value, real alpha, real limit) {
     real u = gate, factor = gate;
     switch (function) {
@@ -43,12 +43,13 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
     }
     const real e = exp(-u);
     if (function == gate_function::gelu_erf)
-        return real{0.5f} * gate * (real{1} + erf_of(gate * real{0.70710678118654752440f}, e)) * value;
-    return divider(real{1} + e).any(factor) * value;
+        return real{0.5f} * gate * (real{1} + erf_of(gate * real{0.70710678118654752440f}, e)) *
+               value;
+    return divider::from_one_on(real{1} + e).any(factor) * value;
 }
 
-/// The same as a function of its own: where its many cases want registers that others need, or would
-/// stand in a kernel twice.
+/// The same as a function of its own: where its many cases want registers that others need, or
+/// would stand in a kernel twice.
 CATENA_NO_INLINE real gated_apart(gate_function function, real gate, real value, real alpha,
                                   real limit) {
     return gated(function, gate, value, alpha, limit);

@@ -129,10 +129,6 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     }
 }
 
-/// A function of its own: an integer division is twenty instructions, and nobody waits for this
-/// one.
-CATENA_NO_INLINE int quotient(unsigned n, unsigned by) { return static_cast<int>(n / by); }
-
 /// Bytes of a stage that one weight row may take.
 template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
@@ -162,10 +158,8 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     x.sync();
 
     const bool expert = a.ids != nullptr;
-    const int column =
-        expert ? quotient(static_cast<unsigned>(x.block()), static_cast<unsigned>(a.bands)) : 0;
-    const int token =
-        expert ? quotient(static_cast<unsigned>(column), static_cast<unsigned>(a.slots)) : 0;
+    const int column = expert ? quotient(x.block(), a.bands) : 0;
+    const int token = expert ? quotient(column, a.slots) : 0;
     const int band = x.block() - column * a.bands;
     int m = 0;
     CATENA_NO_UNROLL

@@ -1,6 +1,6 @@
 // What the inner products of a matvec have in common. One header for each in this folder: dot.hpp
-// (dp4a), fragment.hpp (integer mma), numbers.hpp (weights that are numbers). The skeleton knows nothing else
-// about how values are multiplied.
+// (dp4a), fragment.hpp (integer mma), numbers.hpp (weights that are numbers). The skeleton knows
+// nothing else about how values are multiplied.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -18,8 +18,8 @@ struct matvec_columns {
     int count;
 };
 
-/// The d of an activation block: where the block was made by the matvec itself it is an f32, in place
-/// of q8_1's d and s.
+/// The d of an activation block: where the block was made by the matvec itself it is an f32, in
+/// place of q8_1's d and s.
 template <policy P, class X>
 CATENA_FN real load_scale(X& x, const std::byte* block) {
     if constexpr (P.placement == norm_placement::producer)

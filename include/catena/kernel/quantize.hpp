@@ -52,6 +52,14 @@ CATENA_FN unsigned int8_word(const real (&v)[quad], real by) {
     return word;
 }
 
+/// What a block's largest magnitude and its sum come to.
+CATENA_FN quantized_quad scaled_by(unsigned largest, real sum) {
+    const bool finite = largest < infinite_bits;
+    const real d = finite ? divider::by_127()(from_bits(largest)) : from_bits(f32_nan_bits);
+    const unsigned s = finite ? to_half(sum) : f16_nan;
+    return {d, to_half(d) | (s << 16), 0};
+}
+
 /// Quantizes one quad of each thread. Eight neighbours share a scale and a sum; `d2s6`: sixteen a
 /// scale, four a sum. Whole warps. d = amax / 127, q = v / d rounded half away from zero. A block
 /// that holds a NaN or an infinity gets NaNs for d and the sum, so that it is not lost.
@@ -67,11 +75,29 @@ CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad], bool d2s6 = false
         }
         if (mask < 4 || (mask < 8 && !d2s6)) sum = sum + x.shuffle_xor(sum, mask);
     }
-    const bool finite = largest < infinite_bits;
-    const real d = finite ? divider(real{127})(from_bits(largest)) : from_bits(f32_nan_bits);
-    const unsigned q = finite ? int8_word(v, d) : 0;
-    const unsigned s = finite ? to_half(sum) : f16_nan;
-    return {d, to_half(d) | (s << 16), q};
+    const quantized_quad z = scaled_by(largest, sum);
+    return {z.d, z.ds, largest < infinite_bits ? int8_word(v, z.d) : 0};
+}
+
+/// One value of each lane of a warp, which share a block; the same bytes as by quads. q has one
+/// int8.
+template <class X>
+CATENA_FN quantized_quad quantize(X& x, real v) {
+    unsigned largest = bits_of(v) & 0x7fffffffu;
+    CATENA_UNROLL
+    for (int mask = 1; mask < warp_size; mask *= 2) {
+        const unsigned other = x.shuffle_xor(largest, mask);
+        largest = other > largest ? other : largest;
+    }
+    const int first = x.lane() & -quad;
+    real sum = x.shuffle(v, first);
+    CATENA_UNROLL
+    for (int i = 1; i < quad; ++i) sum = sum + x.shuffle(v, first + i);
+    CATENA_UNROLL
+    for (int mask = quad; mask < warp_size; mask *= 2) sum = sum + x.shuffle_xor(sum, mask);
+    const quantized_quad z = scaled_by(largest, sum);
+    const int q = largest < infinite_bits ? to_int8(divider(z.d)(v)) : 0;
+    return {z.d, z.ds, static_cast<unsigned>(q) & 0xffu};
 }
 
 /// Where a block lies: its word of scales, and its 32 int8.

@@ -34,15 +34,15 @@ inline constexpr int group_words = 8;
 /// scale makes up for it by a power of two: that often saves the shift and always the subtraction.
 /// Scales and mins are exact products of what the block holds.
 ///
-/// Where the subtraction of a zero point costs much, a format may also have words without it, which an
-/// inner product makes up for by the sum of the activation: every q is too large by `excess`.
+/// Where the subtraction of a zero point costs much, a format may also have words without it, which
+/// an inner product makes up for by the sum of the activation: every q is too large by `excess`.
 ///
 ///     static constexpr int excess;
 ///     template <int N, class X>
 ///     static void raw_words(X& x, const std::byte* block, int group, int first, int (&q)[N]);
 ///
-/// And where eight values come at the price of four, it may say so: two words of a group at a time, i
-/// = 0 .. 3, and which ones. Of two scales, eights 0 and 1 belong to the first.
+/// And where eight values come at the price of four, it may say so: two words of a group at a time,
+/// i = 0 .. 3, and which ones. Of two scales, eights 0 and 1 belong to the first.
 ///
 ///     template <class X>
 ///     static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]);
@@ -129,7 +129,8 @@ CATENA_FN real load_half(X& x, const std::byte* p) {
     return from_half(load_as<std::uint16_t>(x, p));
 }
 
-/// Byte `i` of a word as a number, less a constant: a float of 2^23 and the byte, less 2^23 and that.
+/// Byte `i` of a word as a number, less a constant: a float of 2^23 and the byte, less 2^23 and
+/// that.
 template <class X>
 CATENA_FN real byte_less(X& x, unsigned word, unsigned i, int less) {
     return from_bits(x.permute(word, 0x4b000000u, 0x7440u | i)) -
@@ -139,8 +140,8 @@ CATENA_FN real byte_less(X& x, unsigned word, unsigned i, int less) {
 /// N words of a block, from byte `at` on. With a `shift` every bit moves down by so many places, up
 /// if it is negative (the byte before is then read too): right for bits that stay in their byte.
 /// Blocks that are not aligned to words are read as aligned words and shifted, so that the shift
-/// comes free, or one or two words in their parts; the last word read is the one that holds the last
-/// byte, whole chunks are vectors.
+/// comes free, or one or two words in their parts; the last word read is the one that holds the
+/// last byte, whole chunks are vectors.
 template <format F, int N, class X>
 CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)[N],
                           int shift = 0) {

@@ -70,7 +70,8 @@ struct unpack<format::iq2_s> : unpack_eights<format::iq2_s> {
         const unsigned pairs = load_as<std::uint8_t>(x, block + 66 + group);
         const std::byte* low = block + 2 + 4 * group + i;
         const unsigned point = load_as<std::uint8_t>(x, low) | (pairs << (8 - 2 * i) & 0x300u);
-        choose(x, signed_point(point_of<format::iq2_s>(point), load_as<std::uint8_t>(x, low + 32)), q);
+        choose(x, signed_point(point_of<format::iq2_s>(point), load_as<std::uint8_t>(x, low + 32)),
+               q);
     }
 
     template <class X>

@@ -33,7 +33,9 @@ struct unpack<format::nvfp4> {
     static constexpr int scales = 2;
     static constexpr bool mins = false;
 
-    CATENA_FN static constexpr int word_of_eight(int i, int word) { return i / 2 * 4 + i % 2 + 2 * word; }
+    CATENA_FN static constexpr int word_of_eight(int i, int word) {
+        return i / 2 * 4 + i % 2 + 2 * word;
+    }
 
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {

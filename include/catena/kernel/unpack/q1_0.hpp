@@ -20,7 +20,8 @@ struct unpack<format::q1_0> {
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned at_top = spread_nth<N>(bits[0], first + i, 7);
-            q[i] = static_cast<int>(bitwise<0xae>(at_top, 0x80808080u, 0x40404040u));  // ~top & .. | ..
+            q[i] = static_cast<int>(
+                bitwise<0xae>(at_top, 0x80808080u, 0x40404040u));  // ~top & .. | ..
         }
     }
 

@@ -99,8 +99,7 @@ struct unpack<format::tq2_0> {
         unsigned word[N];
         load_words<format::tq2_0>(x, block, group / 4 * 32 + 4 * first, word, group % 4 * 2);
         CATENA_UNROLL
-        for (int i = 0; i < N; ++i)
-            q[i] = static_cast<int>(word[i] & 0x03030303u);
+        for (int i = 0; i < N; ++i) q[i] = static_cast<int>(word[i] & 0x03030303u);
     }
 
     template <int N, class X>
