@@ -15,6 +15,8 @@ struct product<P, F, inner_product::mma> {
     using scales = group_scales<form::scales, form::mins>;
     static constexpr int quad = 4;  ///< lanes, and the groups of a step
     static constexpr bool whole_steps = block_groups<F> % quad == 0;
+    /// A policy for what no other takes: its code is to be small, and may be slower.
+    static constexpr bool small = P.activation == activation_source::global;
 
     real sum[2][2];  ///< [rows g, g + 8][columns 2t, 2t + 1]
 
@@ -40,10 +42,17 @@ struct product<P, F, inner_product::mma> {
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h)
                 of_row[h] = weights_of<F>(x, block_of(row[h], own), group_of(first, own));
-            CATENA_UNROLL
-            for (int j = 0; j < quad; ++j) {
-                if (!whole_steps && j > 0 && j >= left) continue;
+            const auto add = [&](int j) {
                 add_group(x, row, q8_1 + j * q8_1_bytes, first, j, of_row, d);
+            };
+            if constexpr (small) {
+                const int count = whole_steps || left > quad ? quad : left;
+                CATENA_NO_UNROLL
+                for (int j = 0; j < count; ++j) add(j);
+            } else {
+                CATENA_UNROLL
+                for (int j = 0; j < quad; ++j)
+                    if (whole_steps || j == 0 || j < left) add(j);
             }
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h) row[h] = next_step(row[h], first);
@@ -103,7 +112,7 @@ struct product<P, F, inner_product::mma> {
             form::eight(x, block, group, t, word);
             if constexpr (form::scales == 2) {
                 const bool upper = t >= 2;
-                const int kept = word[upper ? 1 : 0], given = word[upper ? 0 : 1];
+                const int kept = upper ? word[1] : word[0], given = upper ? word[0] : word[1];
                 const int other = x.shuffle_xor(given, 2);
                 word[0] = upper ? other : kept;
                 word[1] = upper ? kept : other;
