@@ -28,7 +28,7 @@ constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
     return shared_bytes(r.computes, r.numbers, p.k, block_columns(p), p.needs.epilogue);
 }
 
-/// Blocks of a row that an SM holds at once; 0: not even one.
+/// Blocks of a row that an SM holds at once, and is given; 0: not even one.
 constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
     const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
     int blocks = a.max_blocks_per_sm;
@@ -38,6 +38,8 @@ constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
     at_most(a.max_threads_per_sm / r.numbers.threads);
     at_most(a.registers_per_sm / (registers_of(r, a) * r.numbers.threads));
     at_most(quotient(a.shared_per_sm, shared_bytes(r, p) + reserved));
+    if (r.numbers.placement != norm_placement::producer)
+        at_most(r.numbers.min_blocks);  // each makes the whole norm: no more than are asked for
     return blocks;
 }
 

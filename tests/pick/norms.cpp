@@ -1,0 +1,79 @@
+// Matvecs that make the norm of their activation: which problems they serve, and at what price.
+#include "catena/pick/pick.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr policy deferred = {.threads = 64,
+                             .rows = 2,
+                             .columns = 2,
+                             .piece = 1024,
+                             .stages = 2,
+                             .activation = activation_source::shared,
+                             .placement = norm_placement::deferred};
+
+row normed(policy p) {
+    row r = row_of(matvec_of(q4), p);
+    r.computes.value = value_kind::rms_norm;
+    r.computes.scale = true;
+    return r;
+}
+
+problem with_norm(problem p) {
+    p.needs.value = value_kind::rms_norm;
+    p.needs.scale = true;
+    return p;
+}
+
+double us(const row& r, const problem& p) {
+    const int resident = blocks_per_sm(r, p, toy_arch);
+    return predicted_us(r, p, toy_arch, band_rows(r, p, toy_arch, resident), resident);
+}
+
+}  // namespace
+
+TEST_CASE("a norm is made inside by the rows that say so, and by no others", "[norms]") {
+    const problem apart = matvec_problem(512, {{format::q4_K, 64}});
+    policy plain = deferred;
+    plain.placement = norm_placement::producer;
+    const row behind = row_of(matvec_of(q4), plain);
+    CHECK(constraint(normed(deferred), with_norm(apart), toy_arch).why == limit::none);
+    CHECK(constraint(normed(deferred), apart, toy_arch).why == limit::computes);
+    CHECK(constraint(behind, with_norm(apart), toy_arch).why == limit::computes);
+    CHECK(bytes_of(with_norm(apart)) - bytes_of(apart) == 2 * 4 * 512 - q8_1_row_bytes(512));
+}
+
+TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks for", "[norms]") {
+    const problem p = with_norm(matvec_problem(512, {{format::q4_K, 4096}}));
+    policy two = deferred;
+    two.min_blocks = 2;
+    CHECK(blocks_per_sm(normed(deferred), p, toy_arch) == 1);
+    CHECK(blocks_per_sm(normed(two), p, toy_arch) == 2);
+    CHECK(band_rows(normed(deferred), p, toy_arch, 1) == 4096 / toy_arch.sms);
+}
+
+TEST_CASE("a norm inside costs turns of the block that makes it, a prologue twice", "[norms]") {
+    const auto norm = [](const policy& p, std::int64_t k, std::int64_t columns = 1) {
+        return detail::norm_us(p, with_norm(matvec_problem(k, {{format::q4_K, 64}}, columns)));
+    };
+    policy prologue = deferred, large = deferred, producer = deferred;
+    prologue.placement = norm_placement::prologue;
+    producer.placement = norm_placement::producer;
+    large.threads = 128;
+    CHECK(norm(producer, 512) == 0);
+    CHECK(norm(deferred, 512) >= detail::memory_latency_us);  // 64 threads, 8 values each: one turn
+    CHECK(norm(deferred, 768) >= 2 * detail::memory_latency_us);
+    CHECK(norm(deferred, 768) == norm(deferred, 1024));
+    CHECK(norm(large, 1024) < norm(deferred, 1024));
+    CHECK(norm(prologue, 512) - norm(deferred, 512) >= detail::memory_latency_us);
+    CHECK(norm(deferred, 512, 2) == 2 * norm(deferred, 512));
+
+    const problem p = with_norm(matvec_problem(1024, {{format::q4_K, 64}}));
+    CHECK(us(normed(deferred), p) < us(normed(prologue), p));
+}
