@@ -94,6 +94,13 @@ constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int3
     return t.kind == op::cpy && s == index && t.src[0] != index;
 }
 
+/// Does it have a source that is not among the first `count`?
+constexpr bool has_more_sources(const tensor& t, int count) {
+    std::int32_t none = no_tensor;
+    for (int s = count; s < max_src; ++s) none &= t.src[s];
+    return none != no_tensor;
+}
+
 /// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no elements.
 /// Of an unknown type: the largest extent that its strides allow.
 constexpr std::int64_t extent_bytes(const tensor& t) {
@@ -110,7 +117,7 @@ constexpr std::int64_t extent_bytes(const tensor& t) {
         for (int d = 0; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
         return bytes;
     }
-    bytes = t.ne[0] * t.nb[0] / f.block_elements;
+    bytes = quotient(t.ne[0] * t.nb[0], f.block_elements);
     for (int d = 1; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
     return bytes;
 }
@@ -119,8 +126,8 @@ constexpr std::int64_t extent_bytes(const tensor& t) {
 constexpr bool contiguous(const tensor& t) {
     const format_info& f = info(t.type);
     if (f.block_elements == 0) return false;
-    std::int64_t next = t.ne[0] / f.block_elements * f.block_bytes;
     if (t.nb[0] != f.block_bytes) return false;
+    std::int64_t next = row_bytes(t.type, t.ne[0]);
     for (int d = 1; d < 4; ++d) {
         if (t.ne[d] != 1 && t.nb[d] != next) return false;
         next *= t.ne[d];

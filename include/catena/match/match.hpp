@@ -250,7 +250,7 @@ class matcher {
         const bool whole = stored_elements(format::q8_1, length) == length;
         const bool first = m.quant_k == 0;
         const bool together = first || length == m.quant_k || (whole && m.whole_blocks);
-        if (!together || (length % k != 0 && k % length != 0)) {
+        if (!together || (length != k && length % k != 0 && k % length != 0)) {
             r.left = {r.node, reason::row_length, length, first ? k : m.quant_k};
         } else if (judge_stream(m, r) && first) {
             m.quant_k = length;

@@ -79,7 +79,7 @@ inline finding check_params(const tensor& t, bool numbers) {
 
 inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) {
     if (x.ne[0] != w.ne[0] || dst.ne[0] != w.ne[1] ||
-        elements(dst) != elements(x) / x.ne[0] * w.ne[1])
+        elements(dst) != quotient(elements(x), x.ne[0]) * w.ne[1])
         return {-1, reason::matmul_shape};
     std::int64_t next = dst.nb[1];
     for (int d = 2; d < 4; ++d) {  // columns are numbered through all dimensions
@@ -115,8 +115,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         const int sources = out.expert ? 3 : 2;
         for (int s = 0; s < sources; ++s)
             if (t.src[s] == no_tensor) return {-1, reason::missing_source};
-        for (int s = sources; s < max_src; ++s)
-            if (t.src[s] != no_tensor) return {-1, reason::extra_source};
+        if (has_more_sources(t, sources)) return {-1, reason::extra_source};
         if (edge.slot != 1 || !chain.has_group()) return {-1, reason::not_activation};
         const tensor& w = view.at(t.src[0]);
         const tensor& x = view.at(t.src[1]);

@@ -34,8 +34,7 @@ inline finding node_fits(const graph_index& g, std::int32_t position, int source
     const tensor& t = g.view.node(position);
     for (int s = 0; s < sources; ++s)
         if (t.src[s] == no_tensor) return {position, reason::missing_source};
-    for (int s = sources; s < max_src; ++s)
-        if (t.src[s] != no_tensor) return {position, reason::extra_source};
+    if (has_more_sources(t, sources)) return {position, reason::extra_source};
     if ((t.flags & flag_compute) == 0) return {position, reason::not_computed};
     if (elements(t) == 0) return {position, reason::no_elements};
     if (t.type != format::f32) return {position, reason::not_f32};

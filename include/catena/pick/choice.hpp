@@ -70,6 +70,7 @@ struct picked {
     std::int32_t row = -1;  ///< -1: none serves
     launch_config config;
     std::int32_t band_rows = 0;  ///< matvec
+    std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
     bool measured = false;  ///< predicted_us is a median of this row on this problem
     rejection nearest;  ///< none serves: the rejection that came closest

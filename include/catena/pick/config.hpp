@@ -28,8 +28,9 @@ constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
     return shared_bytes(r.computes, r.numbers, p.k, block_columns(p), p.needs.epilogue);
 }
 
-/// Blocks of a row that an SM holds at once, and is given; 0: not even one.
-constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
+/// Blocks of a row that an SM holds at once, each with `shared` bytes, and is given; 0: not even
+/// one.
+constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
     int blocks = a.max_blocks_per_sm;
     const auto at_most = [&blocks](std::int64_t n) {
@@ -37,10 +38,13 @@ constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
     };
     at_most(a.max_threads_per_sm / r.numbers.threads);
     at_most(a.registers_per_sm / (registers_of(r, a) * r.numbers.threads));
-    at_most(quotient(a.shared_per_sm, shared_bytes(r, p) + reserved));
+    at_most(quotient(a.shared_per_sm, shared + reserved));
     if (r.numbers.placement != norm_placement::producer)
         at_most(r.numbers.min_blocks);  // each makes the whole norm: no more than are asked for
     return blocks;
+}
+constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
+    return blocks_per_sm(r, a, shared_bytes(r, p));
 }
 
 /// What the weight rows of a band are a multiple of, and how many they are at most.
@@ -105,12 +109,12 @@ constexpr std::int32_t experts_of(const problem& p) {
 constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t band) {
     if (p.needs.kind == skeleton::row) {
         const int rows = rows_of_block(r.numbers);
-        return (p.rows + rows - 1) / rows;
+        return quotient(p.rows + rows - 1, rows);
     }
     const std::int64_t bands = bands_of(p, band);
     if (p.needs.kind == skeleton::matvec) return bands * (p.expert ? p.columns : 1);
     const int tile = r.numbers.columns;
-    return bands * (p.expert ? experts_of(p) : (p.columns + tile - 1) / tile);
+    return bands * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
 inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {

@@ -115,8 +115,9 @@ constexpr rejection matmul_fits(const policy& n, const problem& p) {
 
 }  // namespace detail
 
-/// The first hard limit that forbids the row, or limit::none.
-constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
+/// The first hard limit that forbids the row, or limit::none. A block takes `shared` bytes.
+constexpr rejection constraint(const row& r, const problem& p, const arch& a,
+                               std::int64_t shared) {
     if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
     if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
     const skeleton kind = p.needs.kind;
@@ -124,10 +125,12 @@ constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
                             : kind == skeleton::matvec ? detail::matvec_fits(r.numbers, p)
                                                        : detail::matmul_fits(r.numbers, p);
     if (shape.why != limit::none) return shape;
-    const std::int64_t shared = shared_bytes(r, p);
     if (shared > a.shared_per_block)
         return detail::no(limit::shared_memory, shared, a.shared_per_block);
     return {};
+}
+constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
+    return constraint(r, p, a, shared_bytes(r, p));
 }
 
 }  // namespace catena

@@ -38,8 +38,8 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     const int rows = rows_of_block(n), team = n.threads / rows;
     const std::int64_t resident = std::int64_t{a.sms} * per_sm * rows;
     const std::int64_t at_once = p.rows < resident ? p.rows : resident;
-    const std::int64_t waves = (p.rows + resident - 1) / resident;
-    const double per_thread = static_cast<double>((p.k + team - 1) / team);
+    const std::int64_t waves = quotient(p.rows + resident - 1, resident);
+    const double per_thread = static_cast<double>(quotient(p.k + team - 1, team));
     const double passes = n.values == 0 ? row_passes(p.needs) : 1;
     const double block = passes * per_thread * (n.vector ? vector_value_us : row_value_us) +
                          warp_sum_us * (team / warp_size) + passes * memory_latency_us;
@@ -107,7 +107,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double bandwidth = a.bytes_per_us * share_in_flight(at_once * in_flight, a);
 
     // Bands that do not divide evenly: the launch takes as long as the SM with the most of them.
-    const std::int64_t most = (blocks + a.sms - 1) / a.sms;
+    const std::int64_t most = quotient(blocks + a.sms - 1, a.sms);
     const double longest = weights / static_cast<double>(blocks) * static_cast<double>(most);
     const double streams = static_cast<double>(most < per_sm ? most : per_sm);
     const double alone = longest * memory_latency_us / (streams * in_flight);

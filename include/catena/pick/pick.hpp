@@ -42,6 +42,45 @@ constexpr rejection worse(int row, const expectation& e) {
             static_cast<std::int64_t>(e.us * 1000), 0};
 }
 
+/// A row that was held against the limits.
+struct contender {
+    rejection barred;           ///< why it cannot be, or limit::none
+    std::int32_t resident = 0;  ///< its blocks that an SM holds
+    double median_us = -1;      ///< negative: not measured
+};
+
+/// Holds each row that computes what is needed against the limits and tells `f`, in the table's
+/// order, until that says false.
+template <class F>
+void each_contender(const problem& p, const row_index& index, bool measured_only,
+                    std::int64_t order, F&& f) {
+    const table& t = index.rows();
+    const arch& a = t.limits();
+    const measured_rows medians(t, p);
+    const auto judge = [&](std::int32_t i, const row& r) {
+        const std::int64_t shared = shared_bytes(r, p);
+        contender c;
+        c.barred = constraint(r, p, a, shared);
+        c.barred.row = i;
+        if (c.barred.why != limit::none) return c;
+        c.median_us = medians.median_us(i);
+        c.resident = blocks_per_sm(r, a, shared);
+        if (measured_only && c.median_us < 0 && r.evidence.kind != provenance_kind::measured)
+            c.barred.why = limit::switched_off;
+        else if (c.resident < 1)
+            c.barred = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.numbers.threads,
+                        a.registers_per_sm};
+        else if (order >= 0 && r.order != order)
+            c.barred = {i, limit::order, r.order, order};
+        return c;
+    };
+    for (const row_run& run : index.candidates(p)) {
+        if (!serves(run.computes, p.needs)) continue;
+        for (std::int32_t i = run.first; i < run.last; ++i)
+            if (!f(i, judge(i, t.rows[i]))) return;
+    }
+}
+
 /// Walks the rows that compute what is needed. Each of them that is not picked goes to `reject`; of
 /// equals the first wins.
 template <class Reject>
@@ -50,47 +89,34 @@ picked walk(const problem& p, const row_index& index, bool measured_only, std::i
     picked best;
     const table& t = index.rows();
     const arch& a = t.limits();
-    const measured_rows medians(t, p);
     if (t.row_count > 0) best.nearest = {0, limit::computes};
-    for (const row_run& run : index.candidates(p)) {
-        if (!serves(run.computes, p.needs)) continue;
-        for (std::int32_t i = run.first; i < run.last; ++i) {
-            const row& r = t.rows[i];
-            rejection no = constraint(r, p, a);
-            const double median_us = medians.median_us(i);
-            const bool known = median_us >= 0 || r.evidence.kind == provenance_kind::measured;
-            if (no.why == limit::none && measured_only && !known) no.why = limit::switched_off;
-            const int resident = no.why == limit::none ? blocks_per_sm(r, p, a) : 0;
-            if (no.why == limit::none && resident < 1)
-                no = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.numbers.threads,
-                      a.registers_per_sm};
-            if (no.why == limit::none && order >= 0 && r.order != order)
-                no = {i, limit::order, r.order, order};
-            no.row = i;
-            if (no.why != limit::none) {
-                if (closer(no, best.nearest)) best.nearest = no;
-                reject(no);
-                continue;
-            }
-            const std::int32_t band =
-                p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
-            const expectation is =
-                median_us >= 0 ? expectation{true, median_us}
-                               : expectation{false, predicted_us(r, p, a, band, resident)};
-            const expectation of_best = {best.measured, best.predicted_us};
-            if (best.row >= 0 && !better(is, of_best)) {
-                reject(worse(i, is));
-                continue;
-            }
-            if (best.row >= 0) reject(worse(best.row, of_best));
-            best.row = i;
-            best.band_rows = band;
-            best.predicted_us = is.us;
-            best.measured = is.measured;
+    each_contender(p, index, measured_only, order, [&](std::int32_t i, const contender& c) {
+        const row& r = t.rows[i];
+        if (c.barred.why != limit::none) {
+            if (closer(c.barred, best.nearest)) best.nearest = c.barred;
+            reject(c.barred);
+            return true;
         }
-    }
+        const std::int32_t band =
+            p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, c.resident);
+        const expectation is = c.median_us >= 0
+                                   ? expectation{true, c.median_us}
+                                   : expectation{false, predicted_us(r, p, a, band, c.resident)};
+        const expectation of_best = {best.measured, best.predicted_us};
+        if (best.row >= 0 && !better(is, of_best)) {
+            reject(worse(i, is));
+            return true;
+        }
+        if (best.row >= 0) reject(worse(best.row, of_best));
+        best.row = i;
+        best.band_rows = band;
+        best.predicted_us = is.us;
+        best.measured = is.measured;
+        return true;
+    });
     if (best.row >= 0) {
         best.config = config_of(t.rows[best.row], p, a, best.band_rows);
+        best.bytes = bytes_of(p);
         best.nearest = {};
     }
     return best;
@@ -122,6 +148,18 @@ inline picked pick(const problem& p, const row_index& index, const preference& w
 }
 inline picked pick(const problem& p, const table& t, const preference& want = {}) {
     return pick(p, row_index(t), want);
+}
+
+/// Does any row serve the problem? limit::none, or the nearest rejection.
+inline rejection served(const problem& p, const row_index& index, const preference& want = {}) {
+    rejection nearest{0, limit::computes};
+    detail::each_contender(p, index, want.measured_only, detail::common_order(p, index, want),
+                           [&nearest](std::int32_t, const detail::contender& c) {
+                               const bool serves = c.barred.why == limit::none;
+                               if (serves || detail::closer(c.barred, nearest)) nearest = c.barred;
+                               return !serves;
+                           });
+    return nearest;
 }
 
 /// The same with every rejection.

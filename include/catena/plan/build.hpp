@@ -57,18 +57,18 @@ class plan_builder {
     }
 
   private:
-    /// How a matmul runs on its own, if a row serves it.
-    struct served {
-        picked pick;
+    /// How a matmul runs on its own, if a row serves it: `nearest` says why not.
+    struct lone {
         skeleton kind = skeleton::matvec;
         format layout = format::unknown;
+        rejection nearest;
     };
 
     const graph_index& g_;
     const graph_view& view_;
     const premises& known_;
     memo<problem, picked> picks_;
-    memo<lone_matmul, served> lone_;
+    memo<lone_matmul, lone> lone_;
     memo<read_set, std::int32_t> chains_;
     memo<problem, finding> norms_;  // of groups that would make their norm: why not
     schedule schedule_;
@@ -184,17 +184,21 @@ class plan_builder {
         }
         const finding apart = fuse_norm(f, m);
         if (is_norm(m.kind) && apart.why == reason::none) return {};
-        step row;
+        step& row = begin_trial(true);
         row.chain = static_cast<std::int32_t>(places_.size());
         row.what = row_problem(view_, m, layouts);
         const picked& found = pick(row.what);
-        if (found.row < 0) return {{m.node(), reason::no_row}, found.nearest};
+        if (found.row < 0) {
+            abandon();
+            return {{m.node(), reason::no_row}, found.nearest};
+        }
         run_by(row, found);
         try_row(m);
-        if (const std::int32_t v = find_position(); v >= 0)
+        if (const std::int32_t v = find_position(); v >= 0) {
+            abandon();
             return {{m.node(), reason::overlap, v}, {}};
-
-        const std::int32_t made = add_place(f, std::move(m), accept(row));
+        }
+        const std::int32_t made = add_place(f, std::move(m), accept());
         places_[at(made)].norm_apart = apart;
         group(f, made);
         return {};
@@ -204,22 +208,29 @@ class plan_builder {
         return picks_.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
     }
 
-    /// The best row for the matmul at a node alone, in one of these layouts.
-    const served& alone(std::int32_t node, format_set layouts) {
+    /// The way to run the matmul at a node alone, in one of these layouts; of several the quickest.
+    const lone& alone(std::int32_t node, format_set layouts) {
         return lone_.of({view_, view_.node(node), layouts}, [&] {
-            served best;
             const output plain = epilogue_matcher(g_, {}).plain(node);
-            const auto ask = [&](skeleton kind, format layout) {
-                if (!layouts.has(layout)) return;
+            const auto asked = [&](skeleton kind, format layout) {
                 problem p;
                 start_group(view_, p, kind, layout, node);
                 add_member(view_, p, plain, false, true);
-                const picked& found = pick(p);
-                const bool better =
-                    found.row < 0
-                        ? best.pick.row < 0 && best.pick.nearest.why <= found.nearest.why
-                        : best.pick.row < 0 || found.predicted_us < best.pick.predicted_us;
-                if (better) best = {found, kind, layout};
+                return p;
+            };
+            lone best;
+            const auto ask = [&](skeleton kind, format layout) {
+                if (!layouts.has(layout)) return;
+                const lone way{kind, layout,
+                               served(asked(kind, layout), known_.rows, known_.asked.pick)};
+                const auto us = [&](const lone& l) {
+                    return pick(asked(l.kind, l.layout)).predicted_us;
+                };
+                const limit now = best.nearest.why, then = way.nearest.why;
+                const bool first = best.layout == format::unknown;
+                if (first || (now != limit::none ? then == limit::none || then >= now
+                                                 : then == limit::none && us(way) < us(best)))
+                    best = way;
             };
             ask(skeleton::matvec, format::f32);
             ask(skeleton::matvec, format::q8_1);
@@ -243,12 +254,12 @@ class plan_builder {
             layouts.bits &= format_set::of(format::q8_1).bits;
         else
             layouts.bits &= ~format_set::of(format::f32).bits;
-        const served& how = alone(r.node, layouts);
+        const lone& how = alone(r.node, layouts);
         r.served_by = how.kind;
         r.layout = how.layout;
-        if (how.pick.row < 0) {
+        if (how.nearest.why != limit::none) {
             r.left.why = reason::no_row;
-            last = {r.left, how.pick.nearest};
+            last = {r.left, how.nearest};
         } else if (r.numbers() && base_alignment(view_.at(t.src[1])) < 16) {
             r.left.why = reason::activation_unaligned;
             last = {r.left, {}};
@@ -269,7 +280,6 @@ class plan_builder {
 
     /// Makes the row step of a match the one that is tried.
     void try_row(const match& m) {
-        begin_trial(true);
         const auto node = [this](std::int32_t position, bool elided, unsigned internal) {
             trial_.nodes.push_back({position, elided, internal, ~0u});
         };
@@ -299,19 +309,22 @@ class plan_builder {
         }
     }
 
-    void begin_trial(bool row) {
+    /// The step that is tried is the last of steps_, and trial_ what it moves.
+    step& begin_trial(bool row) {
         trial_.launch_at = -1;
         trial_.row = row;
         trial_.also_reads = no_tensor;
         trial_.nodes.clear();
+        return steps_.emplace_back();
     }
+
+    void abandon() { steps_.pop_back(); }
 
     /// The sources of `node` that are the result of `maker`, as bits.
     unsigned fed_by(std::int32_t node, std::int32_t maker) const {
         unsigned bits = 0;
-        const tensor& t = view_.node(node);
-        for (int s = 0; s < max_src; ++s)
-            if (t.src[s] != no_tensor && g_.root(t.src[s]) == view_.nodes[maker]) bits |= 1u << s;
+        for (const read_edge& r : g_.reads(node))
+            if (g_.root(r.tensor) == view_.nodes[maker]) bits |= 1u << r.slot;
         return bits;
     }
 
@@ -333,15 +346,16 @@ class plan_builder {
         s.row = p.row;
         s.config = p.config;
         s.band_rows = p.band_rows;
+        s.bytes = p.bytes;
         s.predicted_us = p.predicted_us;
     }
 
     /// Accepts the step that is tried; its outputs are the last ones.
-    std::int32_t accept(const step& s) {
+    std::int32_t accept() {
+        step& s = steps_.back();
         first_output_.push_back(static_cast<std::int32_t>(outputs_.size()) - s.what.member_count);
-        steps_.push_back(s);
-        steps_.back().launch_at = trial_.launch_at;
-        steps_.back().node_count = static_cast<std::int32_t>(trial_.nodes.size());
+        s.launch_at = trial_.launch_at;
+        s.node_count = static_cast<std::int32_t>(trial_.nodes.size());
         return schedule_.accept(trial_);
     }
 
@@ -373,11 +387,11 @@ class plan_builder {
     inline void wait(const pattern& chain, reader* first, reader* end);
     inline bool read_by_matmuls(std::int32_t value) const;
     inline std::optional<match> quantized(const family& f, skeleton maker, const output& o);
-    inline step group_step(std::int32_t place, std::int32_t matmul) const;
+    inline step& begin_group(std::int32_t place, std::int32_t matmul);
     inline void open_step(const family& f, std::int32_t place, std::size_t first);
     inline bool fill_step(const family& f, step& s, std::size_t first,
                           std::vector<made_value>& values);
-    inline void close_step(const family& f, const step& s, std::vector<made_value>& values);
+    inline void close_step(const family& f, std::vector<made_value>& values);
     inline std::int32_t join(step& s, const output& o, const match* value);
     inline bool open(step& s, const output& o, std::optional<match>& value);
 

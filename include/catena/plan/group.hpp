@@ -181,12 +181,13 @@ inline bool plan_builder::open(step& s, const output& o, std::optional<match>& v
     return false;
 }
 
-/// A step of a place's readers, without outputs yet, for the matmul at a node and others like it.
-inline step plan_builder::group_step(std::int32_t place, std::int32_t matmul) const {
+/// Tries a step of a place's readers, without outputs yet, for the matmul at a node and others like
+/// it.
+inline step& plan_builder::begin_group(std::int32_t place, std::int32_t matmul) {
     const std::vector<reader>& all = places_[at(place)].found.readers;
     const reader& r = *std::find_if(all.begin(), all.end(),
                                     [matmul](const reader& o) { return o.node == matmul; });
-    step s;
+    step& s = begin_trial(false);
     s.chain = place;
     start_group(view_, s.what, r.served_by, r.layout, r.node);
     return s;
@@ -195,10 +196,12 @@ inline step plan_builder::group_step(std::int32_t place, std::int32_t matmul) co
 /// One launch: the output that waits at `first`, and every other behind it that may join it where
 /// it stands.
 inline void plan_builder::open_step(const family& f, std::int32_t place, std::size_t first) {
-    step s = group_step(place, waiting_[first].matmul);
-    begin_trial(false);
+    step& s = begin_group(place, waiting_[first].matmul);
     std::vector<made_value> values;
-    if (fill_step(f, s, first, values)) close_step(f, s, values);
+    if (fill_step(f, s, first, values))
+        close_step(f, values);
+    else
+        abandon();
 }
 
 /// Gives the step that is tried its outputs; `values`: those that it quantizes. False: the first
@@ -250,9 +253,8 @@ inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
 }
 
 /// Accepts the step that is tried, and groups the readers of what it quantizes.
-inline void plan_builder::close_step(const family& f, const step& s,
-                                     std::vector<made_value>& values) {
-    const std::int32_t index = accept(s);
+inline void plan_builder::close_step(const family& f, std::vector<made_value>& values) {
+    const std::int32_t index = accept();
     for (made_value& m : values) {
         const std::int32_t p = add_place(f, std::move(m.value), index);
         outputs_[at(m.output)].makes = p;

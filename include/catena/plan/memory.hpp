@@ -8,14 +8,12 @@
 
 namespace catena {
 
-/// May tensors a and b share a byte? Exact for allocated tensors,
-/// by buffer and offset or by address. Before allocation two values
-/// whose lifetimes overlap cannot share; all others might.
-inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
+namespace detail {
+
+/// The same of tensors of which one has no buffer: by address, or by lifetime.
+inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, std::int32_t b) {
     const extent& x = g.bytes(a);
     const extent& y = g.bytes(b);
-    if (x.buffer != no_buffer && y.buffer != no_buffer)
-        return x.buffer == y.buffer && x.begin < y.end && y.begin < x.end;
     if (x.begin == x.end || y.begin == y.end) return false;
     const auto address = [&g](std::int32_t t) {
         return reinterpret_cast<std::uintptr_t>(g.view.at(t).data);
@@ -29,6 +27,17 @@ inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
     if (g.constant(first) || g.constant(second)) return false;
     return !(g.live_from(first) < g.live_until(second) &&
              g.live_from(second) < g.live_until(first));
+}
+
+}  // namespace detail
+
+/// May tensors a and b share a byte? Exact for allocated tensors, by buffer and offset or by address.
+/// Before allocation two values whose lifetimes overlap cannot share; all others might.
+inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
+    const extent& x = g.bytes(a);
+    const extent& y = g.bytes(b);
+    if (x.buffer == no_buffer || y.buffer == no_buffer) return detail::may_meet_unplaced(g, a, b);
+    return x.buffer == y.buffer && x.begin < y.end && y.begin < x.end;
 }
 
 /// Do a and b put every element at the same address? Then a thread that reads it before it writes

@@ -16,7 +16,7 @@ inline finding plan_builder::norm_fits(const match& m) const {
     const bool plain = m.kind == value_kind::rms_norm && m.weight != no_tensor && m.add < 0 &&
                        m.bias == no_tensor && m.gate.tensor == no_tensor;
     const tensor& x = view_.at(m.x.tensor);
-    if (!plain || elements(x) / x.ne[0] > known_.norm_columns) return no(reason::no_norm_inside);
+    if (!plain || quotient(elements(x), x.ne[0]) > known_.norm_columns) return no(reason::no_norm_inside);
     if (known_.asked.pick.same_bits) return no(reason::same_bits);
     if (m.f32_needed) return no(reason::norm_shared);
     for (const reader& r : m.readers) {
@@ -71,10 +71,9 @@ inline finding plan_builder::fuse_norm(const family& f, match& m) {
     const std::int32_t place = add_place(f, std::move(m), -1);
     match& found = places_[at(place)].found;
     wait(f.common, found.readers.data(), found.readers.data() + found.readers.size());
-    step s = group_step(place, waiting_[first].matmul);
+    step& s = begin_group(place, waiting_[first].matmul);
     with_norm(s.what);
     try_row(found);
-    trial_.row = false;
     std::vector<made_value> values;
     const bool whole =
         std::all_of(found.readers.begin(), found.readers.end(),
@@ -82,6 +81,7 @@ inline finding plan_builder::fuse_norm(const family& f, match& m) {
         fill_step(f, s, first, values) && waiting_.size() == first && left_.size() == left;
     why = whole ? judge_norm(found, s.what) : finding{found.norm, reason::norm_split};
     if (why.why != reason::none) {
+        abandon();
         for (reader& r : found.readers) r.dealt = false;
         m = std::move(found);
         places_.pop_back();
@@ -91,8 +91,8 @@ inline finding plan_builder::fuse_norm(const family& f, match& m) {
         return why;
     }
     places_[at(place)].layouts = {};
-    places_[at(place)].made_by = static_cast<std::int32_t>(steps_.size());
-    close_step(f, s, values);
+    places_[at(place)].made_by = static_cast<std::int32_t>(steps_.size()) - 1;
+    close_step(f, values);
     return {};
 }
 

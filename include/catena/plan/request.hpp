@@ -27,7 +27,7 @@ inline row_shape shape_of(const graph_view& view, const match& m) {
         return o.tensor == no_tensor || (o.offset == 0 && contiguous(view.at(o.tensor)));
     };
     if (whole(m.x) && whole(m.gate) && contiguous(value))
-        out = {{m.quant_k, elements(value) / m.quant_k, 1, 1}, true};
+        out = {{m.quant_k, quotient(elements(value), m.quant_k), 1, 1}, true};
     return out;
 }
 
@@ -87,7 +87,7 @@ inline void start_group(const graph_view& view, problem& p, skeleton kind, forma
     p.tokens = 0;
     p.expert = t.kind == op::mul_mat_id;
     p.k = x.ne[0];
-    p.columns = elements(x) / x.ne[0];
+    p.columns = quotient(elements(x), x.ne[0]);
     if (p.expert) {
         const tensor& ids = view.at(t.src[2]);
         p.tokens = ids.ne[1];

@@ -176,10 +176,9 @@ class schedule {
     /// Does `writer` write what `other` reads?
     bool feeds(const covered_node& writer, const covered_node& other) const {
         if (writer.elided) return false;
+        const std::int32_t written = g_.view.nodes[writer.node];
         for (const read_edge& r : g_.reads(other.node))
-            if ((other.internal >> r.slot & 1u) == 0 &&
-                may_meet(g_, g_.view.nodes[writer.node], r.tensor))
-                return true;
+            if ((other.internal >> r.slot & 1u) == 0 && may_meet(g_, written, r.tensor)) return true;
         return false;
     }
 

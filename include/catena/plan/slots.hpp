@@ -94,7 +94,7 @@ class slot_map {
             fresh.k = k;
             fresh.stream = t.stream;
             fresh.from = node;
-            const std::int64_t rows = k > 0 ? elements(view_.at(value)) / k : 0;
+            const std::int64_t rows = k > 0 ? quotient(elements(view_.at(value)), k) : 0;
             fresh.bytes = round_up(rows * q8_1_row_bytes(k),
                                    static_cast<std::int64_t>(workspace_alignment));
             all_.push_back(fresh);

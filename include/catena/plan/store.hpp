@@ -44,13 +44,21 @@ inline std::vector<std::int32_t> plan_builder::store_steps(plan& out) {
     for (const step& s : steps_) stored.push_back(next[at(s.launch_at)]++);
 
     out.steps_ = std::move(steps_);
-    std::vector<std::int32_t> to = stored;
-    for (std::size_t i = 0; i < to.size(); ++i)
-        while (at(to[i]) != i) {
-            const std::size_t j = at(to[i]);
-            std::swap(out.steps_[i], out.steps_[j]);
-            std::swap(to[i], to[j]);
+    std::vector<std::int32_t> from(stored.size());
+    for (std::size_t i = 0; i < stored.size(); ++i)
+        from[at(stored[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        if (at(from[i]) == i) continue;
+        const step first = out.steps_[i];
+        std::size_t gap = i;  // goes round the cycle: the step that belongs there moves up
+        for (std::size_t next = at(from[gap]); next != i; next = at(from[gap])) {
+            out.steps_[gap] = out.steps_[next];
+            from[gap] = static_cast<std::int32_t>(gap);
+            gap = next;
         }
+        out.steps_[gap] = first;
+        from[gap] = static_cast<std::int32_t>(gap);
+    }
     return stored;
 }
 
@@ -107,7 +115,6 @@ inline void plan_builder::store_launch(plan& out, std::int32_t stored,
                                        std::int32_t accepted) const {
     step& s = out.steps_[at(stored)];
     s.first_node = static_cast<std::int32_t>(out.covered_.size());
-    s.bytes = bytes_of(s.what);
     for (const covered_node& c : schedule_.nodes(schedule_.steps()[at(accepted)])) {
         out.covered_.push_back(c.node);
         out.nodes_[at(c.node)] = {role::covered, stored, c.elided};
