@@ -183,9 +183,9 @@ TEST_CASE("the same bits for every batch: one order, whatever would be faster", 
     arch fast = toy_arch;
     fast.bytes_per_us = 1e6;
     const std::vector<row> rows = {
-        row_of(norm_row, {.threads = 512, .values = 8, .vector = true}),
+        row_of(norm_row, {.threads = 256, .values = 8, .vector = true}),
         row_of(norm_row, {.threads = 64, .values = 32, .vector = true}),
-        row_of(norm_row, {.threads = 512}),
+        row_of(norm_row, {.threads = 256}),
     };
     const table t = table_of(rows, fast);
     const preference same{.same_bits = true};
@@ -231,6 +231,18 @@ TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decis
     const std::int32_t expert_band = band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
     CHECK(expert_band == 24);
     CHECK(config_of(r, p, toy_arch, expert_band).blocks == 3 * 6);
+}
+
+TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
+    const row r = row_of(norm_row, {.threads = 256, .values = 8, .vector = true});
+    arch quick = toy_arch;  // a row waits for memory, not for bandwidth
+    quick.bytes_per_us = 100e3;
+    problem p = norm_problem(2048);
+    p.needs.residual = false;
+    const double alone = predicted_us(r, p, quick, 0, 2);
+    p.needs.residual = true;
+    CHECK(predicted_us(r, p, quick, 0, 2) == alone);
+    CHECK(predicted_us(r, norm_problem(2048, 4096), quick, 0, 2) > 2 * alone);
 }
 
 TEST_CASE("bytes are those of every operand once, experts one matrix for each column",

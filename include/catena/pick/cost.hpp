@@ -43,10 +43,16 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     const double passes = n.values == 0 ? row_passes(p.needs) : 1;
     const double block = passes * per_thread * (n.vector ? vector_value_us : row_value_us) +
                          warp_sum_us * (team / warp_size) + passes * memory_latency_us;
-    const double bytes =
-        static_cast<double>(bytes_of(p)) + (passes - 1) * 4 * static_cast<double>(p.rows * p.k);
-    const double memory =
-        bytes / (a.bytes_per_us * share_in_flight(4 * static_cast<double>(at_once * p.k), a));
+    // All operands of a row are on their way at once; nobody waits for what is written.
+    const bool gated = p.needs.value == value_kind::glu || p.needs.gate;
+    const int operands = 1 + (p.needs.residual ? 1 : 0) + (gated ? 1 : 0);
+    const double operand = 4 * static_cast<double>(p.rows * p.k);
+    const double in_flight = 4 * static_cast<double>(at_once * p.k) * operands;
+    const double again = (passes - 1) * operand;
+    const double read =
+        (operands * operand + again) / (a.bytes_per_us * share_in_flight(in_flight, a));
+    const double moved = (static_cast<double>(bytes_of(p)) + again) / a.bytes_per_us;
+    const double memory = read > moved ? read : moved;
     const double blocks = static_cast<double>(waves) * block;
     return memory > blocks ? memory : blocks;
 }
