@@ -101,8 +101,8 @@ constexpr policy plain_matvec = {.threads = 64,
                                  .product = inner_product::mma};
 
 /// Weights that are numbers, of f32 activations that stay in global memory: as one_row and two_rows,
-/// then 8 columns, then any alignment. A piece is 1 or 2 KB of a row: 16 to 64 KB on their way to a
-/// block; a router's 128 rows are one to a warp.
+/// then 8 columns, then any alignment. A piece is 1 KB of a row, 2 KB of few rows, so that all of a
+/// router's row of 2048 is on its way at once: 16 to 64 KB to a block.
 constexpr policy number_policies[] = {
     {.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma},
     {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma},
@@ -175,6 +175,7 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     if (computes.activation == format::f32) {
         for (policy p : number_policies) {
             p.piece = computes.weights.has(format::f32) ? 256 : 512;
+            if (p.rows == 1) p.piece *= 2;
             const bool any = p.stages != 0;
             if (!any) p.copy = choice.copy, p.stages = choice.stages;
             all.push_back(p);
