@@ -14,11 +14,14 @@ std::string family_namespace(const instance_set& set, const family_rows& f) {
 std::string kernel_code(const row& r, const instance_set& set, int index,
                         const std::string& computes) {
     const std::string number = std::to_string(index);
-    const std::string args = std::string(name(r.computes.kind)) + "_args";
-    return "constexpr policy p" + number + " = " + code(r.numbers) + ";\n" +
-           "extern \"C\" __global__ __launch_bounds__(p" + number + ".threads, p" + number +
-           ".min_blocks) void\n" + symbol(r, *set.target) + "(const __grid_constant__ " + args +
-           " args) {\n" + "    run_on_device<" + computes + ", p" + number + ">(args);\n}\n\n";
+    const std::string args = std::string(name(r.computes.kind)) + "_args", p = "p" + number;
+    // A block of a matvec may have the warps of as many as the policy promises (block_width).
+    const bool wide = r.computes.kind == skeleton::matvec;
+    const std::string bounds = p + ".threads" + (wide ? " * " : ", ") + p + ".min_blocks";
+    return "constexpr policy " + p + " = " + code(r.numbers) + ";\n" +
+           "extern \"C\" __global__ __launch_bounds__(" + bounds + ") void\n" +
+           symbol(r, *set.target) + "(const __grid_constant__ " + args + " args) {\n" +
+           "    run_on_device<" + computes + ", " + p + ">(args);\n}\n\n";
 }
 
 rendered_file kernels_cu(const instance_set& set, const family_rows& f) {

@@ -128,11 +128,13 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     a.bands = p.bands;
     a.weights_early = c.early;
     const int shared_columns = c.experts == 0 ? c.columns : 1;
+    policy wide = on.numbers;
+    wide.threads *= c.width;
     const launch_config config{
         .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? 1 : a.columns)),
-        .threads = static_cast<std::uint32_t>(on.numbers.threads),
+        .threads = static_cast<std::uint32_t>(wide.threads),
         .shared_bytes = static_cast<std::uint32_t>(
-            shared_bytes(on.computes, on.numbers, c.k, shared_columns, c.parts())),
+            shared_bytes(on.computes, wide, c.k, shared_columns, c.parts())),
         .dependent = on.dependent};
     return machine.launch(on.kernel, config, &a, sizeof a);
 }

@@ -125,6 +125,31 @@ TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet"
     CHECK(band_of(finishing(odd), finished(1024, {member(64, quantized)})) == 64);
 }
 
+TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps of several",
+          "[epilogues]") {
+    row r = finishing(with_rows(2));
+    const problem few = finished(1024, {member(64, quantized)}), many = finished(1024, {member(64)});
+    const auto threads = [&](const problem& p) {
+        return config_of(r, p, toy_arch, band_of(r, p)).threads;
+    };
+    arch quick = toy_arch;  // what is on its way is what counts
+    quick.bytes_per_us = 100e3;
+    const auto us = [&](const problem& p) {
+        return predicted_us(r, p, quick, band_of(r, p), blocks_per_sm(r, p, quick));
+    };
+    REQUIRE(r.numbers.min_blocks == 1);
+    CHECK(threads(few) == 128);
+    const double narrow = us(few);
+    r.numbers.min_blocks = 3;  // 2 blocks on 4 SMs, of 4 warps that take 8 rows at once
+    CHECK(threads(few) == 3 * 128);
+    CHECK(us(few) < narrow);
+    CHECK(config_of(r, few, toy_arch, band_of(r, few)).shared_bytes > shared_bytes(r, few));
+    CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
+    CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more blocks than SMs
+    r.numbers.placement = norm_placement::prologue;  // whose threads are counted on
+    CHECK(threads(few) == 128);
+}
+
 TEST_CASE("a gated launch costs what its two products cost", "[epilogues]") {
     const row r = finishing(with_rows(2));
     const problem gated = finished(4096, {member(4096, glu)}),

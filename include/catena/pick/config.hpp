@@ -117,11 +117,30 @@ constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t ba
     return bands * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
+/// How many times its policy's warps a block has. Where the bands of a matvec leave SMs without a
+/// block, as results do that are quantized by 32, one block has the warps of all that its SM could
+/// hold, for bytes in flight are what counts. Rows are summed by a warp each: the bits are the same.
+constexpr int block_width(const row& r, const problem& p, const arch& a, std::int32_t band,
+                          int resident) {
+    const policy& n = r.numbers;
+    if (p.needs.kind != skeleton::matvec || n.placement != norm_placement::producer ||
+        blocks_of(r, p, band) > a.sms)
+        return 1;
+    int width = resident < n.min_blocks ? resident : n.min_blocks;  // the launch bounds hold these
+    const int turns = band / (n.threads / warp_size * n.rows);
+    if (turns < width) width = turns;
+    if (a.max_threads_per_block / n.threads < width) width = a.max_threads_per_block / n.threads;
+    return width > 1 ? width : 1;
+}
+
 inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
+    policy wide = r.numbers;
+    wide.threads *= block_width(r, p, a, band, blocks_per_sm(r, p, a));
     launch_config out;
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band));
-    out.threads = static_cast<std::uint32_t>(r.numbers.threads);
-    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p));
+    out.threads = static_cast<std::uint32_t>(wide.threads);
+    out.shared_bytes = static_cast<std::uint32_t>(
+        shared_bytes(r.computes, wide, p.k, block_columns(p), p.needs.epilogue));
     out.dependent = a.dependent_launch;
     return out;
 }

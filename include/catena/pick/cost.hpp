@@ -93,7 +93,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const std::int64_t blocks = blocks_of(r, p, band);
     const std::int64_t resident = std::int64_t{a.sms} * per_sm;
     const auto at_once = static_cast<double>(blocks < resident ? blocks : resident);
-    const int warps = n.threads / warp_size;
+    const int warps = n.threads / warp_size * block_width(r, p, a, band, per_sm);
 
     // Every band is paid in full, also one that its matrix does not fill.
     double weights = 0;
