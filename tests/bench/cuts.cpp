@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string>
 
 using namespace catena;
 using namespace catena::bench;
@@ -105,8 +107,12 @@ TEST_CASE("A layer names what is in no side's time, and Catena takes over the re
     CHECK(l.excluded == "FLASH_ATTN_EXT, ROPE x2, SET_ROWS x2");
     const planned_copies planned({cut(m, l.what.nodes, 1)}, rows);
     CHECK(planned.left() == "");
-    CHECK(planned.launches_of_one() == 7);
-    CHECK(planned.instances().size() == 7);
+    const auto names = planned.instances();
+    const auto inside = std::count_if(names.begin(), names.end(), [](const std::string& instance) {
+        return instance.find("rms_norm_mul_mul_mat") == 0;  // two launches in one
+    });
+    CHECK(planned.launches_of_one() + inside == 7);
+    CHECK(std::ssize(names) == planned.launches_of_one());
 }
 
 TEST_CASE("Planned node by node, every matmul quantizes for itself") {
