@@ -155,7 +155,8 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
 
 void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
     matmul_args& a = s.to.matmul;
-    a.x = s.input(activation_row_bytes(p.needs.activation, p.k) * p.columns, p.needs.activation);
+    a.x_bytes = activation_row_bytes(p.needs.activation, p.k);
+    a.x = s.input(a.x_bytes * p.columns, p.needs.activation);
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = a.x_rows = static_cast<std::int32_t>(p.columns);
     a.tiles = fill_members(a, p, band, s);

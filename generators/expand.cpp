@@ -22,7 +22,7 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
 }
 
 /// The matmuls of a chain: for every weight format one, if the chain quantizes in the layout that
-/// it reads. At so many columns it costs nothing that a group of two formats is two launches.
+/// it reads, or if it reads numbers. At so many columns it costs nothing that a group of two formats is two launches.
 std::vector<computation> matmul_parts(const lowered_chain& chain) {
     std::vector<computation> parts;
     const format_set layouts = chain::row_part(chain).emits;
@@ -32,7 +32,7 @@ std::vector<computation> matmul_parts(const lowered_chain& chain) {
         c.kind = skeleton::matmul;
         c.weights = format_set::of(static_cast<format>(f));
         c.activation = matmul_layout(static_cast<format>(f));
-        if (layouts.has(c.activation)) parts.push_back(c);
+        if (layouts.has(c.activation) || is_number(static_cast<format>(f))) parts.push_back(c);
     }
     return parts;
 }

@@ -1,5 +1,8 @@
 #include "catena/kernel/layout.hpp"
+#include "catena/pick/constraints.hpp"
 #include "policies.hpp"
+
+#include <span>
 
 namespace catena::generator {
 
@@ -21,10 +24,20 @@ constexpr policy shapes[] = {
 constexpr policy plain_shape = {
     .threads = 128, .min_blocks = 1, .rows = 16, .columns = 32, .stages = 2};
 
+/// The same of numbers: 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is f32, so
+/// what a tile reads again counts most: a warp of the first has 128 sums of a lane, and reads 128
+/// columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short.
+constexpr policy number_shapes[] = {
+    {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
+    {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
+    {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
+};
+
 constexpr int most_stages = 4;
 
 /// Steps of 128 values keep stages small where blocks are.
 int piece_of(format_set weights) {
+    if (has_numbers(weights)) return weights.has(format::f32) ? 32 : 64;
     for (int f = 1; f < format_count; ++f)
         if (weights.has(static_cast<format>(f)) &&
             info(static_cast<format>(f)).block_elements > 128)
@@ -43,13 +56,21 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         return bytes <= target.shared_per_block &&
                p.min_blocks * (bytes + reserved) <= target.shared_per_sm;
     };
-    for (policy p : shapes) {
-        p.piece = piece_of(computes.weights);
-        p.copy = copy;
+    for (const format f : computes.weights)
+        if (target.compute_capability != 0 && target.compute_capability < mma_since(f)) return {};
+    const bool numbers = has_numbers(computes.weights);
+    const auto shrink = [&](policy& p) {
         p.stages = most_stages;
         while (!fits(p) && p.stages > 2) --p.stages;
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
-        if (fits(p)) all.push_back(p);
+        return fits(p);
+    };
+    for (policy p : numbers ? std::span<const policy>(number_shapes) : shapes) {
+        p.piece = piece_of(computes.weights);
+        p.copy = copy;
+        bool served = shrink(p);
+        if (!served && numbers) p.piece /= 2, served = shrink(p);
+        if (served) all.push_back(p);
     }
     policy plain = plain_shape;
     plain.piece = piece_of(computes.weights);

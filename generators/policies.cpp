@@ -207,15 +207,15 @@ std::string objection(const arch& target, const row& r) {
     if (r.computes.kind == skeleton::row)
         return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
     const bool matmul = r.computes.kind == skeleton::matmul;
-    const int piece_unit = matmul ? mmq_values : catena::piece_unit;
+    const bool numbers = r.computes.activation == format::f32;
+    const int piece_unit = !matmul ? catena::piece_unit : numbers ? 16 : mmq_values;
     if (p.piece <= 0 || p.piece % piece_unit != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
-    const bool numbers = r.computes.activation == format::f32;
-    if (numbers != (p.product == inner_product::fma))
+    if (!matmul && numbers != (p.product == inner_product::fma))
         return "fma is for weights that are numbers, and no other product is";
     if (numbers && p.activation == activation_source::shared)
         return "f32 activations stay in global memory";

@@ -45,12 +45,13 @@ TEST_CASE("on a GPU every row stands its cases", "[sanitize]") {
     }
 }
 
-TEST_CASE("every row writes the same bytes on a GPU and on the host executor") {
+TEST_CASE("every row whose bits are not the device's writes the same bytes on a GPU and on the host") {
     if (!device_is_there()) return;
     const table t = instances::sm_90();
     const table host = instances::on_host(t);
     for (int i = 0; i < t.row_count; ++i) {
         INFO(row_name(t, i));
+        if (bits_of_device(t.rows[i].computes)) continue;  // held to the reference above
         const instance peer{t.rows[i].computes, t.rows[i].numbers, host.kernels[i], make_host};
         sweep(on_device(t, i), &peer);
     }

@@ -1,4 +1,4 @@
-// Integer mma: where every element of a fragment lies, what comes out, and what happens when a warp
+// Integer mma (numbers: mma_numbers.cpp): where every element of a fragment lies, what comes out, and what happens when a warp
 // does not come whole.
 #include "launch.hpp"
 

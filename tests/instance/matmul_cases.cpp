@@ -16,7 +16,7 @@ namespace {
 
 struct shapes {
     std::vector<format> formats;
-    int unit = 0;    ///< elements of the largest block
+    int unit = 32;   ///< elements of the largest block, or 32 numbers
     int ragged = 0;  ///< a K that ends inside a step
     int tile = 0, columns = 0;
 
@@ -45,7 +45,7 @@ std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
     std::vector<matvec_case> cases;
     for (const format f : s.formats)
         cases.push_back({.what = "one row of one block, one column",
-                         .k = info(f).block_elements,
+                         .k = std::max(32, info(f).block_elements),
                          .members = {{f, 1}}});
     for (const int n : {9, 17, 33, 64, 100})
         cases.push_back({.what = std::to_string(n) + " columns",
@@ -148,7 +148,8 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
                                  .parts = every_part,
                                  .function = gate_function::silu,
                                  .written = false,
-                                 .layouts = format_set::of(matmul_layout(f))},
+                                 .layouts = format_set::of(is_number(f) ? format::q8_1_mmq_d4
+                                                                        : matmul_layout(f))},
                        full = {s.formats[0], s.tile + 32, only(epilogue_part::quantize)},
                        halves = {.type = f,
                                  .rows = numbers.copy == copy_method::plain ? 37 : 64,
@@ -230,6 +231,9 @@ std::vector<matvec_case> matmul_cases(const computation& computes, const policy&
         }
         cases.push_back(std::move(c));
     }
+    // Quantized, an infinity is a NaN; as a number it stays one.
+    if (has_numbers(computes.weights))
+        std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
     return cases;
 }
 

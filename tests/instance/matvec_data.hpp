@@ -4,6 +4,7 @@
 #include "matvec_case.hpp"
 
 #include "catena/chain/reference.hpp"
+#include "catena/exec/real.hpp"
 #include "catena/format/codec.hpp"
 #include "catena/format/random.hpp"
 #include "catena/kernel/args.hpp"
@@ -18,7 +19,8 @@ namespace {
 
 using namespace catena;
 
-constexpr int dst_gap = 3;  ///< floats between columns of dst
+constexpr int dst_gap = 3;      ///< floats between columns of dst
+constexpr int column_gap = 16;  ///< bytes between the f32 columns that a matmul reads
 
 constexpr float norm_eps = 1e-6f;
 constexpr float product_scale = 0.75f;
@@ -205,9 +207,25 @@ lowered_chain chain_of(const matvec_case& c) {
     return chain;
 }
 
+/// Does the launch round its activation to the type of its weights?
+bool rounds(const instance& on) {
+    return on.computes.kind == skeleton::matmul && on.computes.activation == format::f32;
+}
+
+double rounded(format weights, double v) {
+    const real x{static_cast<float>(v)};
+    if (weights == format::f16) return double{f32_from_f16(to_half(x))};
+    if (weights == format::bf16) return double{f32_from_bf16(to_bfloat16(x))};
+    return double{from_bits(to_tf32(x)).v};
+}
+
 std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
                                        const matvec_data& d) {
     std::vector<double> out;
+    if (rounds(on)) {
+        for (const float v : d.x) out.push_back(rounded(*on.computes.weights.begin(), double{v}));
+        return out;
+    }
     for (const bytes& row : d.rows) {
         const format f = on.computes.activation;
         const auto values = decode_row<double>(f, row, stored_elements(f, c.k));
@@ -218,15 +236,17 @@ std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
 
 /// The rows as a skeleton reads them: one after the other, or the same block of all rows together.
 bytes laid_out(const instance& on, const matvec_data& d) {
-    const bool rows = on.computes.kind == skeleton::matvec;
+    const bool rows = on.computes.kind == skeleton::matvec || rounds(on);
     const std::size_t bytes_of_row = d.rows.front().size();
     const std::size_t piece =
         rows ? bytes_of_row : static_cast<std::size_t>(info(on.computes.activation).block_bytes);
     bytes out;
     for (std::size_t at = 0; at < bytes_of_row; at += piece)
-        for (const bytes& row : d.rows)
+        for (const bytes& row : d.rows) {
             out.insert(out.end(), row.begin() + static_cast<std::ptrdiff_t>(at),
                        row.begin() + static_cast<std::ptrdiff_t>(at + piece));
+            if (rounds(on)) out.resize(out.size() + column_gap, untouched);
+        }
     return out;
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("Every problem of the domain that no absence is declared for has a row
         for (const format_set formats : listed_sets(t))
             for (const std::int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 512, 4096}) {
                 if (n > max_matvec_columns && formats.size() > 1) continue;  // a launch for each
-                if (absence_of(*formats.begin(), n) != nullptr) continue;
+                if (absence_of(*formats.begin(), n, a) != nullptr) continue;
                 each_group_problem(formats, n, [&](const problem& p) {
                     const picked best = pick(p, t);
                     used.insert(best.row);

@@ -15,6 +15,40 @@ const void* activation_of(const plan& p, int s) {
     return p.args(s, workspace).matvec.x;
 }
 
+/// The toy table with matmuls of f32 and of f16, a format each.
+table table_of_tiles() {
+    static const std::vector<row> rows = [] {
+        std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
+        for (const format f : {format::f32, format::f16})
+            out.push_back(row_of({.kind = skeleton::matmul,
+                                  .activation = format::f32,
+                                  .weights = format_set::of(f)},
+                                 {.threads = 64, .rows = 32, .columns = 16, .piece = 32, .stages = 2}));
+        return out;
+    }();
+    table t = toy_table();
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    return t;
+}
+
+plan plan_of_tiles(graph_builder& g) {
+    const graph_view view = g.view();
+    plan p = planner(table_of_tiles()).plan(view);
+    CHECK(p.state().ok());
+    CHECK(inconsistency(view, p) == "");
+    CHECK(difference(view, p) == "");
+    return p;
+}
+
+/// x of so many columns -> norm -> MUL, as nodes 0 and 1.
+struct prompt_case {
+    graph_builder g;
+    id x, mul;
+    explicit prompt_case(std::int64_t columns)
+        : x(g.input(format::f32, {512, columns})), mul(g.scaled_norm(x)) {}
+};
+
 }  // namespace
 
 TEST_CASE("a router reads the f32 that the norm writes beside the activation of the experts",
@@ -154,4 +188,67 @@ TEST_CASE("the order that is asked for puts numbers beside numbers", "[plan][num
     c.g.matmul(format::q4_K, 64, c.mul);
     const ordering o = optimize(c.g.view());
     CHECK(o.order == std::vector<std::int32_t>{0, 1, 2, 5, 3, 6, 4});
+}
+
+TEST_CASE("from 9 columns on numbers are multiplied in tiles, a launch for each type",
+          "[plan][numbers]") {
+    for (const std::int64_t columns : {4, 9}) {
+        prompt_case c(columns);
+        c.g.matmul(format::f16, 64, c.mul);
+        c.g.matmul(format::f32, 8, c.mul);
+        c.g.matmul(format::f16, 40, c.mul);
+        const plan p = plan_of_tiles(c.g);
+        CHECK(p.left().size() == 0);
+        CHECK(p.workspace_bytes() == 0);
+        if (columns == 4) {
+            CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4");
+            continue;
+        }
+        CHECK(steps_of(p) == "1: 0 1, 2: 2 4, 3: 3");
+        const step_args args = p.args(1, nullptr);
+        REQUIRE(args.kind == skeleton::matmul);
+        const matmul_args& a = args.matmul;
+        CHECK(a.x == c.g[c.mul].data);
+        CHECK(a.x_bytes == 2048);
+        CHECK(a.x_rows == 9);
+        CHECK(a.members == 2);
+        CHECK(a.tiles == 1 + 1);
+    }
+}
+
+TEST_CASE("many tokens multiply expert matrices of numbers in tiles", "[plan][numbers]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512, 1, 9})});
+    const id ids = g.input(format::i32, {4, 9});
+    g.mul_mat_id(g.weight(format::f16, {512, 64, 8}), x, ids);
+    const plan p = plan_of_tiles(g);
+    REQUIRE(steps_of(p) == "1: 1");
+    const step_args args = p.args(0, nullptr);
+    REQUIRE(args.kind == skeleton::matmul);
+    CHECK(args.matmul.x_rows == 9);
+    CHECK(args.matmul.columns == 36);
+    CHECK(args.matmul.experts == 8);
+    CHECK(args.matmul.x_bytes == 2048);
+}
+
+TEST_CASE("who asks for f32 gets no activation that is rounded to the type of the weights",
+          "[plan][numbers]") {
+    prompt_case c(9);
+    const auto asks = [&c](format type, int accumulator, int activation) {
+        const id m = c.g.matmul(type, 64, c.mul);
+        c.g[m].params[0] = accumulator;
+        c.g[m].params[3] = activation;
+    };
+    asks(format::f16, 10, 0);   // sums in f32
+    asks(format::f16, 20, 20);  // at least f16
+    asks(format::f16, 0, 15);   // at least bf16
+    asks(format::f32, 0, 15);
+    asks(format::f32, 0, 10);
+    const plan p = plan_of_tiles(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 3: 3, 5: 5");
+    for (const int left : {2, 4, 6}) CHECK(left_why(p, left) == reason::activation_rounded);
+    CHECK(!p.at(1).elided);
+    norm_case one;
+    one.g[one.g.matmul(format::f16, 64, one.mul)].params[0] = 10;  // of few columns nothing is rounded
+    CHECK(plan_of_tiles(one.g).left().size() == 0);
 }

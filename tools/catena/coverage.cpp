@@ -45,7 +45,7 @@ std::string problem_text(const problem& p) {
 cell cell_of(const table& t, format weights, std::int64_t columns) {
     cell out;
     out.columns = columns;
-    if (const char* why = absence_of(weights, columns)) out.absent = why;
+    if (const char* why = absence_of(weights, columns, *t.target)) out.absent = why;
     each_group_problem(format_set::of(weights), columns, [&](const problem& p) {
         const picked best = pick(p, t);
         ++out.problems;

@@ -110,6 +110,39 @@ class cuda {
     }
 #endif
 
+    template <format F>
+    __device__ void mma(real (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+        static_assert(F == format::f16, "before sm_80 tensor cores multiply halves alone");
+        CATENA_UNROLL
+        for (int i = 0; i < 2; ++i)
+            asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+                "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                : "+f"(d[0].v), "+f"(d[1].v), "+f"(d[2].v), "+f"(d[3].v)
+                : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
+#else
+#define CATENA_MMA(shape_and_types)                                                     \
+    asm("mma.sync.aligned." shape_and_types                                             \
+        " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"              \
+        : "+f"(d[0].v), "+f"(d[1].v), "+f"(d[2].v), "+f"(d[3].v)                        \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+        if constexpr (F == format::f16) CATENA_MMA("m16n8k16.row.col.f32.f16.f16.f32");
+        if constexpr (F == format::bf16) CATENA_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
+        if constexpr (F == format::f32) CATENA_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
+        if constexpr (F == format::fp8_e4m3) CATENA_MMA("m16n8k32.row.col.f32.e4m3.e4m3.f32");
+#undef CATENA_MMA
+#endif
+    }
+
+    template <class Row>
+    __device__ void load_matrices(unsigned (&v)[4], Row row) const {
+        const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row(lane())));
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                     : "r"(at)
+                     : "memory");
+    }
+
     /// Waits until the kernels before this one have completed, wherever their trigger stood.
     __device__ void grid_wait() const {
 #if __CUDA_ARCH__ >= 900

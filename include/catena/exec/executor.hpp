@@ -59,12 +59,22 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 ///     d[0], d[1]: row g, columns 2t and 2t + 1   d[2], d[3]: row g + 8
 /// as the PTX ISA lays out mma.m16n8k32 and m16n8k16.
 ///
+/// mma<F>(d, a, b) is the same of numbers, with sums in f32. F: f16, bf16, f32 (as tf32: the last 13
+/// bits do not count) or fp8_e4m3; a word holds as many as fit, so K is 16, 16, 8 or 32, and every
+/// fragment lies as above. Hardware adds in an order and with a precision of its own; the host's model:
+/// products are exact, their sum in the sequence of K is one in double, and that plus d is rounded
+/// once to f32.
+///
+/// load_matrices(v, row) is ldmatrix: row(lane), equal in all lanes, says where row lane % 8 of matrix
+/// lane / 8 lies, 16 aligned bytes; v[i] becomes word t of row g of matrix i.
+///
 /// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n; with
 /// its bit 3 set, the sign of that byte fills byte n.
 template <class X>
 concept executor = requires(X x, int i, unsigned u, real r, float* f, const float* cf,
                             std::uint16_t* h, const word4* cw, word4* w, word4 v, int (&d)[4],
-                            const unsigned (&a4)[4], const unsigned (&a2)[2]) {
+                            const unsigned (&a4)[4], const unsigned (&a2)[2], real (&r4)[4],
+                            unsigned (&u4)[4], const void* (*row)(int)) {
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
     x.sync(), x.sync_warp();
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
@@ -77,6 +87,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     u = x.funnel(u, u, u);                       // (hi:lo) >> (bits % 32), low word
     u = x.permute(u, u, u);                      // prmt, below
     x.mma(d, a4, a2), x.mma(d, a2, u);           // below
+    x.template mma<format::f16>(r4, a4, a2), x.load_matrices(u4, row);
     x.grid_wait(), x.grid_trigger();
     requires weight_stream<decltype(x.template stream<copy_method::plain, 2>())>;
 };

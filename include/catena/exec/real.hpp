@@ -288,4 +288,35 @@ CATENA_FN real from_bfloat16(std::uint16_t h) {
     return from_bits(static_cast<std::uint32_t>(h) << 16);
 }
 
+/// Two halves, or two bfloat16, in a word, the first in its lower bits.
+CATENA_FN std::uint32_t to_half_pair(real low, real high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    std::uint32_t word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high.v), "f"(low.v));
+    return word;
+#else
+    return to_half(low) | static_cast<std::uint32_t>(to_half(high)) << 16;
+#endif
+}
+CATENA_FN std::uint32_t to_bfloat16_pair(real low, real high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    std::uint32_t word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high.v), "f"(low.v));
+    return word;
+#else
+    return to_bfloat16(low) | static_cast<std::uint32_t>(to_bfloat16(high)) << 16;
+#endif
+}
+
+/// The bits of the nearest tf32, an f32 whose last 13 bits are zeros; ties away from zero.
+CATENA_FN std::uint32_t to_tf32(real a) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    std::uint32_t word;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(word) : "f"(a.v));
+    return word;
+#else
+    return is_nan(a) ? 0x7fffffffu : (bits_of(a) + 0x1000u) & 0xffffe000u;
+#endif
+}
+
 }  // namespace catena

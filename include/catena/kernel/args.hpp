@@ -134,11 +134,12 @@ struct matvec_args {
 /// one member's rows (`first_band` counts tiles) and policy.columns columns; of experts, the rows
 /// of one matrix for all columns whose id picks it, tile after tile of columns. The epilogue is
 /// that of a matvec, but for the layouts in which the result is quantized.
-/// x is [block of 128][row] of a layout that matmul_layout() names, rows padded with zeros; dense:
-/// row i is column i.
+/// x is [block of 128][row] of a layout that matmul_layout() names, rows padded with zeros; of numbers
+/// rows of k f32, k a multiple of 32. Dense: row i is column i.
 struct matmul_args {
-    const void* x = nullptr;  ///< 16-byte aligned
+    const void* x = nullptr;  ///< 16-byte aligned, and so is x_bytes
     const std::int32_t* ids = nullptr;
+    std::int64_t x_bytes = 0;  ///< of numbers: from one activation row to the next
     std::int64_t ids_nb1 = 0;  ///< token to token
     std::int32_t k = 0;
     std::int32_t x_rows = 0;   ///< activation rows: dense: columns; expert: tokens * x_slots

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/config.hpp"
+#include "catena/format/number.hpp"
 #include "catena/pick/policy.hpp"
 
 #include <cstdint>
@@ -115,21 +116,32 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
     return widest;
 }
 
+/// What a stage holds of a column is blocks of so many values: those of the activation's layout; of
+/// numbers a piece, as f32, an odd number of 16 bytes from the next.
+constexpr int tile_block_values(const policy& p, format_set weights) {
+    return has_numbers(weights) ? p.piece : mmq_values;
+}
+constexpr int tile_block_bytes(const policy& p, format_set weights) {
+    return has_numbers(weights) ? 4 * p.piece + 16 : mmq_bytes;
+}
+
 /// What a stage holds: the weights of all warps, then the activation's blocks.
 constexpr int tile_weight_bytes(const policy& p, format_set weights) {
     return p.threads / warp_size * p.rows * tile_row_bytes(p, weights);
 }
 constexpr int tile_stage_bytes(const policy& p, format_set weights) {
-    return tile_weight_bytes(p, weights) + step_values(p) / mmq_values * p.columns * mmq_bytes;
+    return tile_weight_bytes(p, weights) + step_values(p) / tile_block_values(p, weights) *
+                                               p.columns * tile_block_bytes(p, weights);
 }
 
 /// Two groups of one weight row, unpacked: 64 int8. A row is 20 words from the next, so that the
 /// eight rows of a fragment lie in different banks. Then their scales and mins, a vector a group.
+/// Numbers are multiplied as they lie.
 inline constexpr int unpacked_groups = 2;
 inline constexpr int unpacked_row_bytes = unpacked_groups * 32 + 16;
 inline constexpr int unpacked_scale_bytes = unpacked_groups * 16;
-constexpr int unpacked_bytes(const policy& p) {
-    return p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
+constexpr int unpacked_bytes(const policy& p, format_set weights) {
+    return has_numbers(weights) ? 0 : p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
 }
 
 /// Finished products of a tile, column by column, of each slice; 4 floats between columns keep the
@@ -146,7 +158,7 @@ constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
 constexpr std::int64_t matmul_shared_bytes(const policy& p, format_set weights) {
     const std::int64_t warps = p.threads / warp_size, barrier = 8;
     const std::int64_t lists = 2 * round_up(p.columns * 4, 16) + round_up(warps * 4, 16);
-    return round_up(tile_ring_bytes(p, weights), 16) + warps * unpacked_bytes(p) + lists +
+    return round_up(tile_ring_bytes(p, weights), 16) + warps * unpacked_bytes(p, weights) + lists +
            round_up(warps * p.stages * barrier, 16);
 }
 
@@ -178,6 +190,13 @@ constexpr std::uint32_t order_of(const computation& c, const policy& p) {
     const std::uint32_t product = 1 + static_cast<std::uint32_t>(p.product);
     if (p.placement == norm_placement::producer) return product;
     return product + 16 * static_cast<std::uint32_t>(p.placement) + (threads << 8);
+}
+
+/// Are a row's bits those of a GPU's tensor cores? They add floating-point products in an order and
+/// with a precision that no standard states, each generation its own: such rows give the same bits run
+/// after run, and agree with the host executor to a tolerance.
+constexpr bool bits_of_device(const computation& c) {
+    return c.kind == skeleton::matmul && c.activation == format::f32;
 }
 
 }  // namespace catena

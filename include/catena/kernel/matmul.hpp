@@ -25,6 +25,7 @@
 #include "catena/kernel/matmul/fill.hpp"
 #include "catena/kernel/matmul/finish.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
+#include "catena/kernel/matmul/numbers.hpp"
 #include "catena/kernel/matmul/tile.hpp"
 #include "catena/kernel/unpack/all.hpp"
 
@@ -43,15 +44,17 @@ struct matmul_block {
 template <policy P, format L, format F, format_set W, class X, class Stream>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
                              matmul_block<Stream>& b) {
+    using product = stage_product<P, L, F, W>;
     constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
-    constexpr int columns_bytes = P.piece / mmq_values * P.columns * mmq_bytes;  // of a slice
+    constexpr int columns_bytes = P.piece / column_block_values<P, W> * P.columns *
+                                  column_block_bytes<P, W>;  // of a slice
     const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
     constexpr int step_values = step_of_tile<P>;
     const int steps = (a.k + step_values - 1) / step_values;
     const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
     const auto fill = [&](int step) {
-        fill_stage<P, F, W>(x, b.stream, a, t, weights, b.ring + b.fill * stage_bytes, b.fill,
-                            step * step_values);
+        fill_stage<P, L, F, W>(x, b.stream, a, t, weights, b.ring + b.fill * stage_bytes,
+                               b.fill, step * step_values);
         b.fill = next(b.fill);
     };
     tile_sums<P> sum;
@@ -70,16 +73,18 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
     b.stream.reuse();
     CATENA_NO_UNROLL
     for (int step = -ahead; step < steps; ++step) {
+        std::byte* stage = b.ring + b.read * stage_bytes;
+        std::byte* columns = stage + weight_bytes<P, W>;
         if (step >= 0) {
             b.stream.wait(b.read);
+            product::arrived(x, b.stream, t, columns, a.k - step * step_values);
             x.sync();
         }
         if (step + ahead < steps) fill(step + ahead);
         if (step < 0) continue;
-        const std::byte* stage = b.ring + b.read * stage_bytes;
-        multiply_stage<P, L, F, room>(x, t, weights, stage + x.warp() * P.rows * room,
-                                      stage + weight_bytes<P, W> + weights.slice * columns_bytes,
-                                      weights.value_of(step * step_values), b.unpacked, sum);
+        product::add(x, t, weights, stage + x.warp() * P.rows * room,
+                     columns + weights.slice * columns_bytes,
+                     weights.value_of(step * step_values), b.unpacked, sum);
         b.stream.release(b.read);
         b.read = next(b.read);
     }
@@ -92,7 +97,7 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
 /// The body. Grid: row tiles of all members times column tiles (dense) or experts; column tiles are
 /// the faster, so that blocks that read the same weights run together. Shared memory as
 /// kernel/layout.hpp says. `a` follows args.hpp; x is in layout L, every member's format in W, k a
-/// multiple of every member's block.
+/// multiple of every member's block, of numbers of 32.
 template <class X, policy P, format L, format_set W>
 CATENA_FN void matmul_body(X& x, const matmul_args& a) {
     static_assert(P.threads % warp_size == 0 && P.rows % mma_rows == 0 && P.rows > 0,
@@ -101,14 +106,15 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
         P.columns % mma_columns == 0 && P.columns * warp_size % P.threads == 0 && P.columns > 0,
         "columns are whole mma, and every warp copies as many");
     static_assert(P.stages >= 2, "one stage is read while another is filled");
-    static_assert(P.piece > 0 && P.piece % mmq_values == 0 && 512 % P.piece == 0,
+    static_assert(P.piece > 0 && P.piece % column_block_values<P, W> == 0 && 512 % P.piece == 0,
                   "a piece is whole blocks of the activation, and ends within its padding");
+    static_assert(P.columns % columns_together<L> == 0, "columns are multiplied by so many");
     static_assert(P.threads / warp_size % slices_of_tile<P> == 0, "slices have as many warps");
 
     x.grid_trigger();
     std::byte* ring = x.template shared<std::byte>(ring_bytes<P, W>);
-    std::byte* unpacked = x.template shared<std::byte>(x.warps() * warp_unpacked_bytes<P>) +
-                          x.warp() * warp_unpacked_bytes<P>;
+    std::byte* unpacked = x.template shared<std::byte>(x.warps() * warp_unpacked_bytes<P, W>) +
+                          x.warp() * warp_unpacked_bytes<P, W>;
     column_lists lists{.column = x.template shared<int>(P.columns),
                        .x_row = x.template shared<int>(P.columns),
                        .warp_total = x.template shared<int>(x.warps())};

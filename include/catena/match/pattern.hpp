@@ -19,10 +19,11 @@ constexpr int layout_number(format f) {
 }
 
 /// The layout in which a matmul reads the activation of weights of this format: ds4 where a minimum
-/// is multiplied with the sum of 32 values; unknown: no matmul takes it. q2_K, which has a minimum
-/// for each 16, reads d4 as well: its sums are added on the way, exactly.
+/// is multiplied with the sum of 32 values; f32 of numbers; unknown: no matmul takes it. q2_K, which
+/// has a minimum for each 16, reads d4 as well: its sums are added on the way, exactly.
 constexpr format matmul_layout(format weight) {
-    if (info(weight).role != format_role::weight) return format::unknown;  // numbers, not integers
+    if (is_number(weight)) return format::f32;
+    if (info(weight).role != format_role::weight) return format::unknown;
     switch (weight) {
         case format::q4_0:
         case format::q4_1:

@@ -77,6 +77,16 @@ inline finding check_params(const tensor& t, bool numbers) {
     return {};
 }
 
+/// May a matmul of numbers round its activation to the type of its weights, of f32 to tf32? Not if the
+/// engine asks for sums in f32: it does so where values may leave the range of f16 too.
+inline finding check_rounding(const tensor& t, format weight) {
+    constexpr std::int32_t f32 = 10, bf16 = 15, f16 = 20;
+    const std::int32_t least = weight == format::f16 ? f16 : bf16, asked = t.params[3];
+    if (t.params[0] == f32 || (asked != 0 && asked < least))
+        return {-1, reason::activation_rounded, t.params[0], asked};
+    return {};
+}
+
 inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) {
     if (x.ne[0] != w.ne[0] || dst.ne[0] != w.ne[1] ||
         elements(dst) != quotient(elements(x), x.ne[0]) * w.ne[1])

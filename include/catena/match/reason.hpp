@@ -49,6 +49,9 @@ namespace catena {
     X(hint, "it carries a transform hint (op_params[1] is {have})")                                \
     X(activation_precision,                                                                        \
       "its activation may not be quantized to 8 bits (op_params[3] is {have})")                    \
+    X(activation_rounded,                                                                          \
+      "so many columns are multiplied in the type of the weights, and it asks for more "           \
+      "(op_params[0] is {have}, op_params[3] is {need})")                                          \
     X(parameter, "it carries a parameter that is not known (op_params[{have}])")                   \
     X(activation_strided, "it reads the activation through a strided or partial view")             \
     X(activation_unaligned, "it reads an f32 activation that is not 16-byte aligned")              \

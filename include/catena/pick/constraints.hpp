@@ -16,6 +16,13 @@ inline constexpr std::int64_t max_expert_tokens = 8;
 /// one copy.
 inline constexpr std::int64_t min_matmul_columns = 9;
 
+/// The compute capability from which tensor cores multiply weights of this format: f32 as tf32,
+/// integers as int8.
+constexpr int mma_since(format weights) {
+    if (weights == format::fp8_e4m3) return 89;
+    return weights == format::f32 || weights == format::bf16 ? 80 : 75;
+}
+
 /// Does the row compute at least what is needed?
 constexpr bool serves(const computation& row, const computation& needs) {
     if (row.kind != needs.kind || row.activation != needs.activation) return false;
@@ -45,6 +52,9 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
         return no(limit::registers, r.registers, a.max_registers_per_thread);
     if (r.registers * p.threads * p.min_blocks > a.registers_per_sm)
         return no(limit::registers, r.registers * p.threads * p.min_blocks, a.registers_per_sm);
+    if (r.computes.kind == skeleton::matmul && a.compute_capability != 0)  // the host has all
+        for (const format f : r.computes.weights)
+            if (a.compute_capability < mma_since(f)) return no(limit::product, 0, mma_since(f));
     if (p.copy == copy_method::async && !a.async_copy) return no(limit::copy_method, 0, 80);
     if (p.copy == copy_method::bulk && !a.bulk_copy) return no(limit::copy_method, 0, 90);
     return {};
@@ -80,7 +90,7 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
-        const int block = info(m.type).block_elements > 1 ? info(m.type).block_elements : 32;
+        const int block = is_number(m.type) ? 32 : info(m.type).block_elements;
         if (quotient(p.k, block) * block != p.k) return no(limit::divisibility, p.k, block);
         if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
             return no(limit::requantized, m.rows, result);
@@ -99,7 +109,7 @@ constexpr rejection matmul_fits(const policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
-        const int block = info(m.type).block_elements;
+        const int block = is_number(m.type) ? 32 : info(m.type).block_elements;
         if (p.k % block != 0) return no(limit::divisibility, p.k, block);
         if (!m.epilogue.has(epilogue_part::quantize)) continue;
         const int tile = tile_rows(n) / weight_rows(m);

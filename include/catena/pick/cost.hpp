@@ -136,9 +136,19 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
            (memory > issue ? memory : issue) * (1 + spare_share * spare);
 }
 
-// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, and for each mma
-// with its columns' scales (kernel/matmul.hpp, counted in PTX).
-inline constexpr double rows_issues = 34, columns_issues = 4, mma_issues = 17;
+/// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, to load 8 columns,
+/// and for each mma with its columns' scales (kernel/matmul.hpp, counted in PTX).
+struct group_issues {
+    double rows, columns, mma;
+};
+inline constexpr group_issues integer_issues = {34, 4, 17};
+
+/// Of numbers, with two mma of f16 or four of tf32 in a group, for each of which an SM's tensor cores
+/// take the time of eight issues.
+constexpr group_issues number_issues(format weights) {
+    const int mma = weights == format::f32 ? 4 : 2;
+    return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
+}
 inline constexpr double issues_per_us = 4000;  ///< of an SM's warps: four a cycle, at best
 
 /// Columns that a tensor's matrix meets: of experts, if the ids spread evenly.
@@ -160,8 +170,10 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const int warps = n.threads / warp_size, fragments = n.rows / mma_rows;
 
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
-    const double per_tile = fragments * rows_issues;
-    const double per_column = columns_issues + fragments * mma_issues;
+    const group_issues of = p.needs.activation == format::f32 ? number_issues(*p.needs.weights.begin())
+                                                              : integer_issues;
+    const double per_tile = fragments * of.rows;
+    const double per_column = of.columns + fragments * of.mma;
     const double block = groups * warps *
                          (tiles * per_tile + whole(columns, mma_columns) * per_column) /
                          (p.expert ? 1 : tiles) / tile_slices(n);
@@ -178,7 +190,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
         again += (tiles - 1) * weight_rows(p.member[i]) * p.member[i].rows *
                  static_cast<double>(row_bytes(p.member[i].type, p.k));
     again += static_cast<double>(bands_of(p, band)) * columns *
-             static_cast<double>(q8_1_row_bytes(p.k));
+             static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const double memory = static_cast<double>(bytes_of(p)) / a.bytes_per_us +
                           again / (a.bytes_per_us * l2_speedup);
     return memory_latency_us + (memory > issue ? memory : issue);

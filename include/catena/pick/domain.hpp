@@ -23,20 +23,24 @@ inline constexpr std::int64_t max_matvec_columns = 8;
 struct absence {
     format_set weights;
     std::int64_t from_columns;
+    int before;  ///< on GPUs of a compute capability below this; 0: everywhere
     const char* why;
 };
 
 inline constexpr absence declared_absences[] = {
-    {format_set::of(format::fp8_e4m3), 1,
+    {format_set::of(format::fp8_e4m3), 1, 0,
      "no op of an engine's graph names the tensor that its scales lie in"},
-    {format_set::of(format::f32) | format::f16 | format::bf16, min_matmul_columns,
-     "a matmul of numbers is left to the engine: no row does one on tensor cores yet"},
+    {format_set::of(format::f32) | format::bf16, min_matmul_columns, mma_since(format::bf16),
+     "before sm_80 tensor cores multiply neither bf16 nor tf32: left to the engine"},
 };
 
-/// Why no row serves this format at so many columns, or null: one should.
-constexpr const char* absence_of(format weights, std::int64_t columns) {
+/// Why no row of the arch serves this format at so many columns, or null: one should.
+constexpr const char* absence_of(format weights, std::int64_t columns, const arch& on) {
+    const int cc = on.compute_capability;
     for (const absence& a : declared_absences)
-        if (a.weights.has(weights) && columns >= a.from_columns) return a.why;
+        if (a.weights.has(weights) && columns >= a.from_columns &&
+            (a.before == 0 || (cc != 0 && cc < a.before)))
+            return a.why;
     return nullptr;
 }
 
@@ -59,9 +63,8 @@ inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, ep
                 .type = static_cast<format>(f), .rows = rows, .epilogue = parts};
     p.member[p.member_count] = {.type = p.member[0].type, .rows = 7};
     ++p.member_count;
-    p.needs.activation = kind != skeleton::matvec ? matmul_layout(p.member[0].type)
-                         : has_numbers(weights)   ? format::f32
-                                                  : format::q8_1;
+    const bool few = kind == skeleton::matvec && !has_numbers(weights);
+    p.needs.activation = few ? format::q8_1 : matmul_layout(p.member[0].type);
     return p;
 }
 

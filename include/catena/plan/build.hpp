@@ -260,6 +260,10 @@ class plan_builder {
         if (how.nearest.why != limit::none) {
             r.left.why = reason::no_row;
             last = {r.left, how.nearest};
+        } else if (const finding f = detail::check_rounding(t, r.weight);
+                   r.numbers() && how.kind == skeleton::matmul && f.why != reason::none) {
+            r.left = {r.node, f.why, f.have, f.need};
+            last = {r.left, {}};
         } else if (r.numbers() && base_alignment(view_.at(t.src[1])) < 16) {
             r.left.why = reason::activation_unaligned;
             last = {r.left, {}};

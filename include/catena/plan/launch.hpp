@@ -33,6 +33,7 @@ inline step_args plan::args(int i, void* workspace) const {
     const group_head& head = heads_[index];
     const auto fill = [&](auto& a) {
         a.x = head.x != nullptr ? head.x : activation(s.chain, s.what.needs.activation);
+        a.x_bytes = head.x_bytes;
         a.ids = head.ids;
         a.ids_nb1 = head.ids_nb1;
         a.k = head.k;
@@ -54,7 +55,6 @@ inline step_args plan::args(int i, void* workspace) const {
         return out;
     }
     fill(out.matvec);
-    out.matvec.x_bytes = head.x_bytes;
     out.matvec.norm_weight = head.norm_weight;
     out.matvec.eps = head.eps;
     out.matvec.band_rows = s.band_rows;

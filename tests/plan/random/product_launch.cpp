@@ -96,6 +96,8 @@ class product_launch {
                 static_cast<int>(&m - a_.member)};
     }
 
+    bool numbers() const { return row_.computes.activation == format::f32; }
+
     int x_rows() const {
         if constexpr (tiled) return a_.x_rows;
         return expert() ? tokens() * a_.x_slots : a_.columns;
@@ -112,11 +114,10 @@ class product_launch {
         return makes_norm() ? format::f32 : row_.computes.activation;
     }
     std::int64_t activation_bytes() const {
-        if constexpr (tiled)
-            return std::int64_t{(a_.k + 127) / 128} * a_.x_rows * catena::mmq_bytes;
-        else
-            return (x_rows() - 1) * a_.x_bytes +
-                   catena::activation_row_bytes(activation_format(), a_.k);
+        if (tiled && !numbers())
+            return std::int64_t{(a_.k + 127) / 128} * x_rows() * catena::mmq_bytes;
+        return (x_rows() - 1) * a_.x_bytes +
+               catena::activation_row_bytes(activation_format(), a_.k);
     }
 
     void judge() {
@@ -131,12 +132,12 @@ class product_launch {
                    "a matvec step on another skeleton");
             demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
-            demand(a_.x_bytes % 16 == 0, "a misaligned activation");
             demand(makes_norm() == (a_.norm_weight != nullptr), "a norm its row does not make");
             demand(!makes_norm() || !expert(), "a norm for experts");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
                    "a misaligned weight of the norm");
         }
+        demand((tiled && !numbers()) || a_.x_bytes % 16 == 0, "a misaligned activation");
         demand(a_.members > 0 && a_.members <= catena::max_members, "a launch of no members");
         demand(reinterpret_cast<std::uintptr_t>(a_.x) % 16 == 0, "a misaligned activation");
         operands ops(machine_);
@@ -172,7 +173,8 @@ class product_launch {
         const std::vector<target> targets = quantized(m);
         demand(m.dst != nullptr || !targets.empty(), "a member whose result goes nowhere");
         demand(m.first_band == band, "bands that are not numbered over the members");
-        demand(a_.k % info(m.type).block_elements == 0, "rows that are no whole blocks");
+        demand(a_.k % (numbers() ? 32 : info(m.type).block_elements) == 0,
+               "rows that are no whole blocks");
         demand(m.up_bias == nullptr || m.bias != nullptr, "a bias of the second matrix alone");
         int rows = 0;  // of weights, a band
         if constexpr (tiled)
@@ -215,12 +217,14 @@ class product_launch {
     std::vector<float> activation(std::int64_t row) const {
         std::vector<float> x(static_cast<std::size_t>(a_.k));
         const auto* from = static_cast<const std::byte*>(a_.x);
-        if constexpr (tiled)
+        if (numbers())
+            std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
+        else if constexpr (tiled)
             scalar::decode(row_.computes.activation, from + row * catena::mmq_bytes,
                            std::ptrdiff_t{a_.x_rows} * catena::mmq_bytes, a_.k, x.data());
-        else if (activation_format() == format::f32) {
+        else if (makes_norm()) {
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
-            if (makes_norm()) return normed(x);
+            return normed(x);
         } else
             scalar::decode(format::q8_1, from + row * a_.x_bytes, catena::q8_1_bytes, a_.k,
                            x.data());

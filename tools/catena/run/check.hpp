@@ -50,10 +50,12 @@ private:
     step_result run_row(int step, const row_args& a);
     step_result run_matvec(int step, const matvec_args& a);
     step_result run_matmul(int step, const matmul_args& a);
-    void seed_activation(const matvec_args& a, std::int64_t rows, std::uint64_t key);
+    template <class Args>
+    void seed_activation(const Args& a, std::int64_t rows, std::uint64_t key);
+    template <class Args>
+    std::vector<double> read_f32(const Args& a, std::int64_t rows) const;
     std::vector<double> normed(const lowered_chain& chain, const matvec_args& a,
                                std::vector<double> rows) const;
-    std::vector<double> read_f32(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matmul_args& a, format layout) const;
     /// What members of a step quantised: compared, and the activations of the next steps.

@@ -62,6 +62,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
 
     const std::vector<std::int32_t> ids =
         a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
+    const bool numbers = s.what.needs.activation == format::f32;
+    if (numbers && place.kind == value_kind::plain) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
     for (piece_of_product& p : sampled_pieces(a, picked.numbers, ids, random_bits(key, 1))) {
@@ -71,17 +73,21 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         pieces.back().seed(on_, asked_.seed, where_);
     }
     for (piece_data& p : pieces) p.keep_residual(on_);
+    const auto multiplied =  // before the launch: a residual may be the same tensor
+        numbers ? read_f32(a, a.x_rows) : std::vector<double>{};
 
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
     result.fault = launch(step, blocks);
-    if (result.fault.empty() && activations_.count(s.chain) == 0)
+    if (result.fault.empty() && !numbers && activations_.count(s.chain) == 0)
         result.fault = "the step that makes its activation failed";
     if (!result.fault.empty()) return result;
 
-    const std::vector<double>& exact = activations_.at(s.chain);
-    const std::vector<double> read = read_activation(a, picked.computes.activation);
-    // The sums of a ds4 are those of the exact values, which the quantized ones do not give again.
+    const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);
+    const std::vector<double> read =
+        numbers ? exact : read_activation(a, picked.computes.activation);
+    // The sums of a ds4 are those of the exact values, which the quantized ones do not give again; of
+    // numbers the activation is rounded inside.
     const bool same_sums = picked.computes.activation == format::q8_1_mmq_d4;
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact;

@@ -141,13 +141,6 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     return result;
 }
 
-/// What the engine or all of an epilogue would have made, where numbers are multiplied with it.
-void checker::seed_activation(const matvec_args& a, std::int64_t rows, std::uint64_t key) {
-    for (std::int64_t r = 0; r < rows; ++r)
-        write_values(on_, bytes_at(a.x, r * a.x_bytes),
-                     seeded(random_bits(key, static_cast<std::uint64_t>(r)), a.k, 0, 1));
-}
-
 /// The norm that a matvec makes of these rows.
 std::vector<double> checker::normed(const lowered_chain& chain, const matvec_args& a,
                                     std::vector<double> rows) const {
@@ -159,15 +152,6 @@ std::vector<double> checker::normed(const lowered_chain& chain, const matvec_arg
     const auto weight = read_values(on_, a.norm_weight, a.k);
     in.weight.assign(weight.begin(), weight.end());
     return chain::reference(chain, in).value;
-}
-
-std::vector<double> checker::read_f32(const matvec_args& a, std::int64_t rows) const {
-    std::vector<double> out;
-    for (std::int64_t r = 0; r < rows; ++r) {
-        const auto row = read_values(on_, bytes_at(a.x, r * a.x_bytes), a.k);
-        out.insert(out.end(), row.begin(), row.end());
-    }
-    return out;
 }
 
 std::vector<double> checker::read_activation(const matvec_args& a, std::int64_t rows) const {

@@ -170,4 +170,22 @@ std::vector<std::int32_t> seed_ids(machine& on, const Args& a, std::uint64_t key
     return ids;
 }
 
+/// What the engine or all of an epilogue would have made, where numbers are multiplied with it.
+template <class Args>
+void checker::seed_activation(const Args& a, std::int64_t rows, std::uint64_t key) {
+    for (std::int64_t r = 0; r < rows; ++r)
+        write_values(on_, bytes_at(a.x, r * a.x_bytes),
+                     seeded(random_bits(key, static_cast<std::uint64_t>(r)), a.k, 0, 1));
+}
+
+template <class Args>
+std::vector<double> checker::read_f32(const Args& a, std::int64_t rows) const {
+    std::vector<double> out;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const auto row = read_values(on_, bytes_at(a.x, r * a.x_bytes), a.k);
+        out.insert(out.end(), row.begin(), row.end());
+    }
+    return out;
+}
+
 }  // namespace catena::tool

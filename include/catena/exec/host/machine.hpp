@@ -138,6 +138,19 @@ class machine {
         operands.add_product<Steps>(lane, d);
     }
 
+    /// The same of numbers: 32 bytes of K.
+    template <format F>
+    void mma_of(thread& t, real (&d)[4], const unsigned* a, const unsigned* b, site at) {
+        const int detail = mma_detail(F);
+        check_meeting(t, meeting::mma, detail, at);
+        auto& warp = scheduler_.warp_of(t);
+        auto& operands = warp.operands[warp.round & 1];
+        const int lane = t.id % scheduler::warp_lanes;
+        operands.put<2>(lane, a, b);
+        scheduler_.meet_warp(t, meeting::mma, detail, at);
+        operands.add_product_of<F>(lane, d);
+    }
+
     void grid_wait(thread& t) { grid_waited_ = t.past_grid_wait = true; }
 
     // ---- memory ----

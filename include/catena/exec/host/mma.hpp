@@ -1,11 +1,35 @@
-// Integer mma of the host executor: the operands of a warp, and what each lane gets of their
-// product. The layout of fragments is the one that exec/executor.hpp states.
+// The mma of the host executor: the operands of a warp, and what each lane gets of their product.
+// The layout of fragments and the model of sums are those that exec/executor.hpp states.
 #pragma once
+
+#include "catena/exec/real.hpp"
+#include "catena/format/minifloat.hpp"
+#include "catena/format/number.hpp"
 
 #include <cstdint>
 #include <cstring>
 
 namespace catena::exec {
+
+/// What lanes that meet at an mma must agree on: the K of an integer one, or behind those a format.
+constexpr int mma_of_numbers = 64;
+constexpr int mma_detail(format f) { return mma_of_numbers + static_cast<int>(f); }
+
+/// One of the numbers that an mma multiplies; of f32, what tf32 keeps.
+template <format F>
+double mma_number(const unsigned char* at) {
+    if constexpr (F == format::fp8_e4m3) {
+        return double{f32_from_bits(f32_bits_from_e4m3(*at))};
+    } else if constexpr (F == format::f32) {
+        std::uint32_t bits;
+        std::memcpy(&bits, at, sizeof bits);
+        return double{f32_from_bits(bits & 0xffffe000u)};
+    } else {
+        std::uint16_t bits;
+        std::memcpy(&bits, at, sizeof bits);
+        return double{F == format::f16 ? f32_from_f16(bits) : f32_from_bf16(bits)};
+    }
+}
 
 /// Register by register, the lanes of each next to each other: so four lanes hold 16 values of a
 /// row (a column) in K's sequence.
@@ -30,7 +54,28 @@ struct mma_operands {
         }
     }
 
+    template <format F>
+    void add_product_of(int lane, real (&d)[4]) const {
+        for (int i = 0; i < 4; ++i) {
+            const int upper = i / 2, row = lane / 4, column = 2 * (lane % 4) + i % 2;
+            double sum = 0;
+            for (int step = 0; step < 2; ++step)
+                add_dot_of<F>(&a[2 * step + upper][4 * row], &b[step][4 * column], sum);
+            d[i] = catena::detail::finished(static_cast<float>(catena::detail::pinned(sum + double{d[i].v})));
+        }
+    }
+
   private:
+    /// 16 bytes of a row and of a column.
+    template <format F>
+    static void add_dot_of(const unsigned* a_words, const unsigned* b_words, double& sum) {
+        unsigned char x[16], y[16];
+        std::memcpy(x, a_words, sizeof x);
+        std::memcpy(y, b_words, sizeof y);
+        for (int at = 0; at < 16; at += info(F).block_bytes)
+            sum = catena::detail::pinned(sum + catena::detail::pinned(mma_number<F>(x + at) * mma_number<F>(y + at)));
+    }
+
     static int dot_of_16(const unsigned* a_words, const unsigned* b_words) {
         std::int8_t x[16], y[16];
         std::memcpy(x, a_words, sizeof x);

@@ -32,7 +32,7 @@ enum class meeting : std::uint8_t {
 struct thread : fiber {
     int id = 0;
     meeting waits = meeting::none;
-    int detail = 0;  ///< the shuffle's mask, the mma's K, the stream's stage
+    int detail = 0;  ///< the shuffle's mask, the mma's K or format, the stream's stage
     bool returned = false;
     bool past_grid_wait = false;  ///< may write, and read what is not constant
     site at;                      ///< where it waits
@@ -52,7 +52,9 @@ inline std::string spell(meeting what, int detail) {
         case meeting::shuffle_from:
             return "shuffle";
         case meeting::mma:
-            return "mma of K " + std::to_string(detail);
+            return detail < mma_of_numbers
+                       ? "mma of K " + std::to_string(detail)
+                       : std::string("mma of ") + name(static_cast<format>(detail - mma_of_numbers));
         case meeting::stream_fill:
             return "stream fill" + argument;
         case meeting::stream_wait:

@@ -168,6 +168,19 @@ class host {
         machine_.mma<1>(thread_, d, a, &b, at);
     }
 
+    template <format F>
+    void mma(real (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], site at = CATENA_HERE) {
+        machine_.mma_of<F>(thread_, d, a, b, at);
+    }
+    template <class Row>
+    void load_matrices(unsigned (&v)[4], Row row, site at = CATENA_HERE) {
+        for (int i = 0; i < 4; ++i) {
+            const word4 words = load16(row(8 * i + lane() / 4), at);
+            const unsigned all[] = {words.x, words.y, words.z, words.w};
+            v[i] = all[lane() % 4];
+        }
+    }
+
     void grid_wait() { machine_.grid_wait(thread_); }
     void grid_trigger() {}
 

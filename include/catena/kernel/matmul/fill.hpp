@@ -57,13 +57,37 @@ struct weight_rows_of_warp {
     }
 };
 
-/// Columns that are copied: whole mma. Those that do not exist repeat the last.
+/// Columns that a warp multiplies together: an mma's; of numbers two, which one instruction loads.
+template <format L>
+inline constexpr int columns_together = L == format::f32 ? 2 * mma_columns : mma_columns;
+
+/// Columns that are copied: all that are multiplied. Those that do not exist repeat the last.
+template <format L>
 CATENA_FN int copied_columns(const matmul_tile& t) {
-    return (t.columns + mma_columns - 1) / mma_columns * mma_columns;
+    constexpr int unit = columns_together<L>;
+    return (t.columns + unit - 1) / unit * unit;
+}
+
+/// The activation of layout L: where a block of it lies, and the bytes of the block that begins with
+/// so many values of K left.
+template <format L>
+CATENA_FN const std::byte* column_block(const matmul_args& a, int value, int row) {
+    const auto* x = static_cast<const std::byte*>(a.x);
+    if constexpr (L == format::f32)
+        return x + row * a.x_bytes + value * std::int64_t{4};
+    else
+        return x + (value / mmq_values * std::int64_t{a.x_rows} + row) * mmq_bytes;
+}
+template <policy P, format L>
+CATENA_FN int copied_bytes(int left) {
+    if constexpr (L == format::f32)
+        return 4 * (left < P.piece ? left : P.piece);
+    else
+        return mmq_bytes;
 }
 
 /// Fills stage `stage` at `to` with the step that begins at `value`.
-template <policy P, format F, format_set W, class X, class Stream>
+template <policy P, format L, format F, format_set W, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matmul_tile& t,
                           const weight_rows_of_warp<P, F>& weights, std::byte* to, int stage,
                           int value) {
@@ -76,26 +100,29 @@ CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matm
     for (int r = x.lane(); r < P.rows; r += warp_size) total += weights.piece(r, value).whole;
     CATENA_UNROLL
     for (int mask = warp_size / 2; mask > 0; mask /= 2) total += x.shuffle_xor(total, mask);
-    const int left = copied_columns(t) - x.warp() * share;
+    const int left = copied_columns<L>(t) - x.warp() * share;
     const int columns = left < 0 ? 0 : left < share ? left : share;
-    constexpr int step = step_of_tile<P>;
+    constexpr int step = step_of_tile<P>, unit = column_block_values<P, W>;
+    constexpr int room_of_block = column_block_bytes<P, W>;
     const int values = a.k - value < step ? a.k - value : step;
-    const int blocks = (values + mmq_values - 1) / mmq_values;
+    const int blocks = (values + unit - 1) / unit;
+    const int of_column =
+        (blocks - 1) * copied_bytes<P, L>(unit) + copied_bytes<P, L>(values - (blocks - 1) * unit);
 
-    stream.begin(stage, total + blocks * columns * mmq_bytes);
+    stream.begin(stage, total + columns * of_column);
     stream.template copy_rows<P.rows, room>([&](int r) -> copied_row {
         const slice s = weights.piece(r, value);
         return {own_rows + r * room + s.head, s.source, s.whole};
     });
     for (int r = x.lane(); r < P.rows; r += warp_size)
         copy_ends(x, own_rows + r * room, weights.piece(r, value));
-    stream.template copy_rows<step / mmq_values * share, mmq_bytes>([&](int i) -> copied_row {
+    stream.template copy_rows<step / unit * share, room_of_block>([&](int i) -> copied_row {
         const int block = i / share, column = x.warp() * share + i % share;
         if (block >= blocks || i % share >= columns) return {columns_to, a.x, 0};
         const int row = x_row_of(x, t, column < t.columns ? column : t.columns - 1);
-        const std::int64_t from = (value / mmq_values + block) * std::int64_t{a.x_rows} + row;
-        return {columns_to + (block * P.columns + column) * mmq_bytes,
-                static_cast<const std::byte*>(a.x) + from * mmq_bytes, mmq_bytes};
+        return {columns_to + (block * P.columns + column) * room_of_block,
+                column_block<L>(a, value + block * unit, row),
+                copied_bytes<P, L>(values - block * unit)};
     });
     stream.commit(stage);
 }

@@ -1,4 +1,5 @@
-// What a warp does with a stage: two groups of its weight rows at a time are unpacked, a lane each,
+// What a warp does with a stage, by what its weights are: a product for each in this folder, and the
+// skeleton knows nothing else about how values are multiplied. Here those of integers: two groups of its weight rows at a time are unpacked, a lane each,
 // into memory of its own, and multiplied with every column on tensor cores. Each product of a group
 // is an exact integer; f32 takes over there, group after group.
 #pragma once
@@ -12,6 +13,20 @@ namespace catena::kernel {
 /// deals them.
 template <policy P>
 using tile_sums = real[P.rows / mma_rows][P.columns / mma_columns][4];
+
+/// Minimal complete definition of how rows of format F are multiplied with columns of layout L:
+///
+///     template <class X, class Stream>  // what a warp does to its share of a stage's columns once
+///     static void arrived(X& x, Stream& stream, const matmul_tile& t, std::byte* columns,
+///                         int values);  // its copies have arrived; values of K there are
+///     template <class X>                // adds the products of a stage that begins at `value`
+///     static void add(X& x, const matmul_tile& t, const weight_rows_of_warp<P, F>& weights,
+///                     const std::byte* own_rows, const std::byte* columns, int value,
+///                     const unpacked_rows& unpacked, tile_sums<P>& sum);
+///
+/// `own_rows` are the warp's weights, `columns` the block's activation, of the warp's slice.
+template <policy P, format L, format F, format_set W>
+struct stage_product;
 
 /// A warp's rows in one group, as mma takes them: q of rows g and g + 8, and what goes with them.
 template <int Scales, bool Mins>
@@ -114,45 +129,51 @@ CATENA_FN void add_group(X& x, const row_fragment<Scales, Mins>& a, const unsign
     }
 }
 
-/// All of a stage that begins at `value`. The whole warp; `own_rows` are its weights, `columns` the
-/// block's activation.
-template <policy P, format L, format F, int Room, class X>
-CATENA_FN void multiply_stage(X& x, const matmul_tile& t, const weight_rows_of_warp<P, F>& weights,
+template <policy P, format L, format F, format_set W>
+struct stage_product {
+    static constexpr int scales = unpack<F>::scales;
+    static constexpr bool mins = unpack<F>::mins;
+
+    template <class X, class Stream>
+    CATENA_FN static void arrived(X&, Stream&, const matmul_tile&, std::byte*, int) {}
+
+    template <class X>
+    CATENA_FN static void add(X& x, const matmul_tile& t, const weight_rows_of_warp<P, F>& weights,
                               const std::byte* own_rows, const std::byte* columns, int value,
                               const unpacked_rows& unpacked, tile_sums<P>& sum) {
-    constexpr int scales = unpack<F>::scales;
-    constexpr bool mins = unpack<F>::mins;
-    constexpr int parts = mmq_values / group_values;
-    const int values = weights.k - value < P.piece ? weights.k - value : P.piece;
-    const int groups = values / group_values;
-    const int g = x.lane() / 4, q = x.lane() % 4;
-    CATENA_NO_UNROLL
-    for (int group = 0; group < groups; ++group) {
-        const int side = group % unpacked_groups;
-        if (side == 0) {
-            x.sync_warp();
-            unpack_groups<P, F, Room>(x, weights, own_rows, value, group, groups, unpacked);
-            x.sync_warp();
-        }
-        row_fragment<scales, mins> a[P.rows / mma_rows];
-        CATENA_UNROLL
-        for (int m = 0; m < P.rows / mma_rows; ++m)
-            a[m] = load_rows<scales, mins>(x, unpacked, m * mma_rows, side);
-        const int part = group % parts;
-        const std::byte* blocks = columns + group / parts * P.columns * mmq_bytes;
-        const std::byte* ints = blocks + g * mmq_bytes + 16 + part * group_values + 4 * q;
-        const std::byte* heads = blocks + 2 * q * mmq_bytes;
-        CATENA_UNROLL
-        for (int n = 0; n < P.columns / mma_columns; ++n) {
-            if (n > 0 && n * mma_columns >= t.columns) continue;
-            const int at = n * mma_columns * mmq_bytes;
-            const unsigned b[2] = {load_as<unsigned>(x, ints + at),
-                                   load_as<unsigned>(x, ints + at + 16)};
-            const auto c = load_columns<L, scales, mins>(x, heads + at, part, b);
+        constexpr int parts = mmq_values / group_values;
+        const int values = weights.k - value < P.piece ? weights.k - value : P.piece;
+        const int groups = values / group_values;
+        const int g = x.lane() / 4, q = x.lane() % 4;
+        CATENA_NO_UNROLL
+        for (int group = 0; group < groups; ++group) {
+            const int side = group % unpacked_groups;
+            if (side == 0) {
+                x.sync_warp();
+                unpack_groups<P, F, weight_room<P, W>>(x, weights, own_rows, value, group, groups,
+                                                       unpacked);
+                x.sync_warp();
+            }
+            row_fragment<scales, mins> a[P.rows / mma_rows];
             CATENA_UNROLL
-            for (int m = 0; m < P.rows / mma_rows; ++m) add_group(x, a[m], b, c, sum[m][n]);
+            for (int m = 0; m < P.rows / mma_rows; ++m)
+                a[m] = load_rows<scales, mins>(x, unpacked, m * mma_rows, side);
+            const int part = group % parts;
+            const std::byte* blocks = columns + group / parts * P.columns * mmq_bytes;
+            const std::byte* ints = blocks + g * mmq_bytes + 16 + part * group_values + 4 * q;
+            const std::byte* heads = blocks + 2 * q * mmq_bytes;
+            CATENA_UNROLL
+            for (int n = 0; n < P.columns / mma_columns; ++n) {
+                if (n > 0 && n * mma_columns >= t.columns) continue;
+                const int at = n * mma_columns * mmq_bytes;
+                const unsigned b[2] = {load_as<unsigned>(x, ints + at),
+                                       load_as<unsigned>(x, ints + at + 16)};
+                const auto c = load_columns<L, scales, mins>(x, heads + at, part, b);
+                CATENA_UNROLL
+                for (int m = 0; m < P.rows / mma_rows; ++m) add_group(x, a[m], b, c, sum[m][n]);
+            }
         }
     }
-}
+};
 
 }  // namespace catena::kernel

@@ -22,8 +22,12 @@ template <policy P>
 inline constexpr int finished_of_slice = finished_floats(P);
 template <policy P>
 inline constexpr int columns_stride = finished_stride(P);
-template <policy P>
-inline constexpr int warp_unpacked_bytes = unpacked_bytes(P);
+template <policy P, format_set W>
+inline constexpr int warp_unpacked_bytes = unpacked_bytes(P, W);
+template <policy P, format_set W>
+inline constexpr int column_block_values = tile_block_values(P, W);
+template <policy P, format_set W>
+inline constexpr int column_block_bytes = tile_block_bytes(P, W);
 template <policy P, format_set W>
 inline constexpr int weight_room = tile_row_bytes(P, W);
 template <policy P, format_set W>

@@ -1,0 +1,91 @@
+// The matmul of numbers: every type under policies at the edges of what a body takes, the bits of all
+// of them, and what rounding to the weights' type does to an activation.
+#include "order.hpp"
+
+#include "catena/pick/name.hpp"
+#include "catena_test/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+template <format... F>
+constexpr computation tiles = {.kind = skeleton::matmul,
+                               .activation = format::f32,
+                               .weights = (format_set{} | ... | F),
+                               .epilogue = every_part};
+
+constexpr policy lone_warp = {
+    .threads = 32, .rows = 64, .columns = 16, .piece = 64, .stages = 2, .copy = copy_method::bulk};
+constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 3};
+constexpr policy wide = {.threads = 128,
+                         .rows = 16,
+                         .columns = 128,
+                         .piece = 32,
+                         .stages = 4,
+                         .copy = copy_method::async};
+
+/// Warps that share rows: all of a block, and two pairs with more slices than a short K has pieces.
+constexpr policy sliced = {.threads = 128,
+                           .rows = 64,
+                           .columns = 16,
+                           .piece = 64,
+                           .stages = 2,
+                           .slices = 4,
+                           .copy = copy_method::bulk};
+constexpr policy sliced_plain = {
+    .threads = 256, .rows = 32, .columns = 32, .piece = 64, .stages = 3, .slices = 4};
+
+void stands_every_case(const std::vector<instance>& rows) {
+    for (const instance& on : rows) {
+        INFO(row_name(on.computes, on.numbers, "test"));
+        sweep(on);
+    }
+    same_bits_of_tiles(rows);
+}
+
+template <format F>
+void stands_every_policy() {
+    constexpr computation c = tiles<F>;
+    stands_every_case({made<c, lone_warp>(), made<c, plain>(), made<c, wide>()});
+    stands_every_case({made<c, sliced>(), made<c, sliced_plain>()});
+}
+
+/// Are all results of an activation finite whose values go up to twice `magnitude`?
+template <format F>
+bool holds(float magnitude) {
+    const matvec_case c{
+        .what = "", .k = 32, .members = {{F, 32}}, .columns = 9, .magnitude = magnitude};
+    const matvec_outputs out = run(made<tiles<F>, plain>(), c);
+    return std::ranges::all_of(out[0].f32, [](float v) { return std::isfinite(v); });
+}
+
+}  // namespace
+
+TEST_CASE("A matmul of numbers stands every case, and all its policies give the same bits") {
+    stands_every_policy<format::f16>();
+    stands_every_policy<format::bf16>();
+    stands_every_policy<format::f32>();
+}
+
+TEST_CASE("A matmul of several types of numbers rounds its activation for each") {
+    constexpr computation c = tiles<format::f16, format::bf16>;
+    sweep(made<c, plain>());
+}
+
+TEST_CASE("A matmul of f16 makes infinities of activations beyond its range; bf16 and f32 hold them") {
+    CHECK(holds<format::f16>(3e4f));
+    CHECK(!holds<format::f16>(6e4f));
+    CHECK(holds<format::bf16>(6e4f));
+    CHECK(holds<format::f32>(6e4f));
+}
+
+TEST_CASE("Only a matmul of numbers has the bits of a device's tensor cores") {
+    CHECK(bits_of_device(tiles<format::f16>));
+    CHECK(!bits_of_device({.kind = skeleton::matvec, .activation = format::f32}));
+    CHECK(!bits_of_device({.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4}));
+}
