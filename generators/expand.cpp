@@ -22,7 +22,8 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
 }
 
 /// The matmuls of a chain: for every weight format one, if the chain quantizes in the layout that
-/// it reads, or if it reads numbers. At so many columns it costs nothing that a group of two formats is two launches.
+/// it reads, or if it reads numbers. At so many columns it costs nothing that a group of two
+/// formats is two launches.
 std::vector<computation> matmul_parts(const lowered_chain& chain) {
     std::vector<computation> parts;
     const format_set layouts = chain::row_part(chain).emits;

@@ -73,7 +73,8 @@ struct mma_operands {
         std::memcpy(x, a_words, sizeof x);
         std::memcpy(y, b_words, sizeof y);
         for (int at = 0; at < 16; at += info(F).block_bytes)
-            sum = catena::detail::pinned(sum + catena::detail::pinned(mma_number<F>(x + at) * mma_number<F>(y + at)));
+            sum = catena::detail::pinned(
+                sum + catena::detail::pinned(mma_number<F>(x + at) * mma_number<F>(y + at)));
     }
 
     static int dot_of_16(const unsigned* a_words, const unsigned* b_words) {

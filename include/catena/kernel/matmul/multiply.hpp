@@ -1,7 +1,8 @@
 // What a warp does with a stage, by what its weights are: a product for each in this folder, and the
-// skeleton knows nothing else about how values are multiplied. Here those of integers: two groups of its weight rows at a time are unpacked, a lane each,
-// into memory of its own, and multiplied with every column on tensor cores. Each product of a group
-// is an exact integer; f32 takes over there, group after group.
+// skeleton knows nothing else about how values are multiplied. Here those of integers: two groups of
+// a warp's weight rows at a time are unpacked, a lane each, into memory of its own, and multiplied
+// with every column on tensor cores. Each product of a group is an exact integer; f32 takes over
+// there, group after group.
 #pragma once
 
 #include "catena/kernel/matmul/columns.hpp"
