@@ -60,17 +60,19 @@ class schedule {
     /// launched on the way.
     std::int32_t blocker(const move& m, const covered_node& node) const {
         if (m.launch_at == node.node || !g_.acts(node.node)) return -1;
+        const footprint touched = touched_by(node);
         if (g_.many_streams())
-            if (const std::int32_t v = other_stream(m, node); v >= 0) return v;
-        if (!touches(node)) return -1;
+            if (const std::int32_t v = other_stream(m, node, touched); v >= 0) return v;
+        if (touched.nothing()) return -1;
         const std::int32_t low = std::min(m.launch_at, node.node);
         const std::int32_t high = std::max(m.launch_at, node.node);
         for (std::int32_t v = low; v <= high; ++v) {
-            if (g_.acts(v) && changes_order(m, node, v, runs_at(v)) && conflict(node, action(v)) &&
-                !m.has(v))
+            if (g_.acts(v) && changes_order(m, node, v, runs_at(v)) &&
+                conflict(touched, action(v)) && !m.has(v))
                 return v;
             for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
-                if (const std::int32_t n = meets_step(m, node, accepted_[at(s)]); n >= 0) return n;
+                if (const std::int32_t n = meets_step(m, node, touched, accepted_[at(s)]); n >= 0)
+                    return n;
         }
         return -1;
     }
@@ -134,12 +136,19 @@ class schedule {
         return accepted_[at(step_of_[at(action_[at(position)])])].launch_at;
     }
 
-    /// Does it read or write memory that others could?
-    bool touches(const covered_node& c) const {
-        const range<read_edge> reads = g_.reads(c.node);
-        return !c.elided || std::any_of(reads.begin(), reads.end(), [&c](const read_edge& r) {
-            return (c.internal >> r.slot & 1u) == 0;
-        });
+    /// The tensors that an action reads and writes outside its step.
+    struct footprint {
+        std::int32_t written = no_tensor;
+        std::int32_t reads = 0;
+        std::int32_t read[max_src];
+        bool nothing() const { return written == no_tensor && reads == 0; }
+    };
+    footprint touched_by(const covered_node& c) const {
+        footprint out;
+        if (!c.elided) out.written = g_.view.nodes[c.node];
+        for (const read_edge& r : g_.reads(c.node))
+            if ((c.internal >> r.slot & 1u) == 0) out.read[out.reads++] = r.tensor;
+        return out;
     }
 
     bool placed(std::int32_t tensor) const {
@@ -153,39 +162,40 @@ class schedule {
         return (v < node.node) != (runs_at <= m.launch_at);
     }
 
-    std::int32_t meets_step(const move& m, const covered_node& node,
+    std::int32_t meets_step(const move& m, const covered_node& node, const footprint& touched,
                             const scheduled_step& other) const {
         for (const covered_node& c : nodes(other))
-            if (changes_order(m, node, c.node, other.launch_at) && conflict(node, c)) return c.node;
-        const bool reads = other.also_reads != no_tensor && !node.elided &&
+            if (changes_order(m, node, c.node, other.launch_at) && conflict(touched, c))
+                return c.node;
+        const bool reads = other.also_reads != no_tensor && touched.written != no_tensor &&
                            changes_order(m, node, other.launch_at, other.launch_at);
-        return reads && may_meet(g_, g_.view.nodes[node.node], other.also_reads) ? other.launch_at
-                                                                                 : -1;
+        return reads && may_meet(g_, touched.written, other.also_reads) ? other.launch_at : -1;
     }
 
     /// Streams are ordered by events that a node which moves leaves behind: it must not touch what
     /// any node of another stream touches.
-    std::int32_t other_stream(const move& m, const covered_node& node) const {
+    std::int32_t other_stream(const move& m, const covered_node& node,
+                              const footprint& touched) const {
         const std::int32_t stream = g_.view.node(m.launch_at).stream;
         if (g_.view.node(node.node).stream != stream) return m.launch_at;
         for (std::int32_t v = 0; v < g_.view.node_count; ++v)
-            if (g_.view.node(v).stream != stream && conflict(node, action(v))) return v;
+            if (g_.view.node(v).stream != stream && conflict(touched, action(v))) return v;
         return -1;
     }
 
-    /// Does `writer` write what `other` reads?
-    bool feeds(const covered_node& writer, const covered_node& other) const {
-        if (writer.elided) return false;
-        const std::int32_t written = g_.view.nodes[writer.node];
-        for (const read_edge& r : g_.reads(other.node))
-            if ((other.internal >> r.slot & 1u) == 0 && may_meet(g_, written, r.tensor)) return true;
+    /// Does one of the two write what the other reads or writes?
+    bool conflict(const footprint& a, const covered_node& b) const {
+        if (!g_.acts(b.node)) return false;
+        if (!b.elided) {
+            const std::int32_t written = g_.view.nodes[b.node];
+            if (a.written != no_tensor && may_meet(g_, a.written, written)) return true;
+            for (std::int32_t i = 0; i < a.reads; ++i)
+                if (may_meet(g_, written, a.read[i])) return true;
+        }
+        if (a.written == no_tensor) return false;
+        for (const read_edge& r : g_.reads(b.node))
+            if ((b.internal >> r.slot & 1u) == 0 && may_meet(g_, a.written, r.tensor)) return true;
         return false;
-    }
-
-    bool conflict(const covered_node& a, const covered_node& b) const {
-        if ((a.elided && b.elided) || !g_.acts(b.node)) return false;
-        if (feeds(a, b) || feeds(b, a)) return true;
-        return !a.elided && !b.elided && may_meet(g_, g_.view.nodes[a.node], g_.view.nodes[b.node]);
     }
 
     /// Nodes of one step happen at once: what one writes meets nothing of another's, nor its own
