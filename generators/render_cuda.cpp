@@ -15,9 +15,11 @@ std::string kernel_code(const row& r, const instance_set& set, int index,
                         const std::string& computes) {
     const std::string number = std::to_string(index);
     const std::string args = std::string(name(r.computes.kind)) + "_args", p = "p" + number;
-    // A block of a matvec may have the warps of as many as the policy promises (block_width).
+    // A block of a matvec may have the warps of as many as the policy promises (block_width). The
+    // registers are the same; without the 1 ptxas keeps to fewer, and spills.
     const bool wide = r.computes.kind == skeleton::matvec;
-    const std::string bounds = p + ".threads" + (wide ? " * " : ", ") + p + ".min_blocks";
+    const std::string bounds =
+        wide ? p + ".threads * " + p + ".min_blocks, 1" : p + ".threads, " + p + ".min_blocks";
     return "constexpr policy " + p + " = " + code(r.numbers) + ";\n" +
            "extern \"C\" __global__ __launch_bounds__(" + bounds + ") void\n" +
            symbol(r, *set.target) + "(const __grid_constant__ " + args + " args) {\n" +

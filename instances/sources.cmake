@@ -1,6 +1,9 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash db0c4db1a242f4b9.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 91bde47200cd2344.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
+  host/other_matmul_bf16_0.cpp
+  host/other_matmul_f16_0.cpp
+  host/other_matmul_f32_0.cpp
   host/other_matmul_iq1_m_0.cpp
   host/other_matmul_iq1_m_1.cpp
   host/other_matmul_iq1_s_0.cpp
@@ -75,11 +78,15 @@ set(catena_host_other_sources
   host/other_matvec_q6_K_0.cpp
   host/other_matvec_q6_K_q5_K_0.cpp
   host/other_matvec_q8_0_0.cpp
+  host/other_matvec_q8_0_1.cpp
   host/other_matvec_q8_0_q5_0_0.cpp
   host/other_matvec_tq1_0_0.cpp
   host/other_matvec_tq2_0_0.cpp
 )
 set(catena_host_sources
+  host/matmul_bf16_0.cpp
+  host/matmul_f16_0.cpp
+  host/matmul_f32_0.cpp
   host/matmul_iq1_m_0.cpp
   host/matmul_iq1_s_0.cpp
   host/matmul_iq2_s_0.cpp
@@ -151,6 +158,9 @@ set(catena_host_sources
   host/table.cpp
 )
 set(catena_sm_100_kernels
+  sm_100/matmul_bf16.cu
+  sm_100/matmul_f16.cu
+  sm_100/matmul_f32.cu
   sm_100/matmul_iq1_m.cu
   sm_100/matmul_iq1_s.cu
   sm_100/matmul_iq2_s.cu
@@ -221,6 +231,9 @@ set(catena_sm_100_sources
   sm_100/table.cpp
 )
 set(catena_sm_120_kernels
+  sm_120/matmul_bf16.cu
+  sm_120/matmul_f16.cu
+  sm_120/matmul_f32.cu
   sm_120/matmul_iq1_m.cu
   sm_120/matmul_iq1_s.cu
   sm_120/matmul_iq2_s.cu
@@ -291,6 +304,7 @@ set(catena_sm_120_sources
   sm_120/table.cpp
 )
 set(catena_sm_75_kernels
+  sm_75/matmul_f16.cu
   sm_75/matmul_iq1_m.cu
   sm_75/matmul_iq1_s.cu
   sm_75/matmul_iq2_s.cu
@@ -361,6 +375,9 @@ set(catena_sm_75_sources
   sm_75/table.cpp
 )
 set(catena_sm_80_kernels
+  sm_80/matmul_bf16.cu
+  sm_80/matmul_f16.cu
+  sm_80/matmul_f32.cu
   sm_80/matmul_iq1_m.cu
   sm_80/matmul_iq1_s.cu
   sm_80/matmul_iq2_s.cu
@@ -431,6 +448,9 @@ set(catena_sm_80_sources
   sm_80/table.cpp
 )
 set(catena_sm_86_kernels
+  sm_86/matmul_bf16.cu
+  sm_86/matmul_f16.cu
+  sm_86/matmul_f32.cu
   sm_86/matmul_iq1_m.cu
   sm_86/matmul_iq1_s.cu
   sm_86/matmul_iq2_s.cu
@@ -501,6 +521,9 @@ set(catena_sm_86_sources
   sm_86/table.cpp
 )
 set(catena_sm_89_kernels
+  sm_89/matmul_bf16.cu
+  sm_89/matmul_f16.cu
+  sm_89/matmul_f32.cu
   sm_89/matmul_iq1_m.cu
   sm_89/matmul_iq1_s.cu
   sm_89/matmul_iq2_s.cu
@@ -571,6 +594,9 @@ set(catena_sm_89_sources
   sm_89/table.cpp
 )
 set(catena_sm_90_kernels
+  sm_90/matmul_bf16.cu
+  sm_90/matmul_f16.cu
+  sm_90/matmul_f32.cu
   sm_90/matmul_iq1_m.cu
   sm_90/matmul_iq1_s.cu
   sm_90/matmul_iq2_s.cu

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3990feb0a2a825f0.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 820107086fbba199.
 // Host kernels: matvec_f16_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -8,7 +8,7 @@ constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32,
 
 extern const host_instance kernels[4];
 const host_instance kernels[4] = {
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 512, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 512, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .piece = 512, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .piece = 512, .stages = 2, .product = inner_product::fma}>(),

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash fe73d4df2aab693a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5610ad372f11c8b8.
 // Host kernels: other_matvec_bf16_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -8,10 +8,10 @@ constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32,
 
 extern const host_instance kernels[6];
 const host_instance kernels[6] = {
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 512, .stages = 2, .product = inner_product::fma}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 1024, .stages = 2, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 512, .stages = 2, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .piece = 512, .stages = 2, .product = inner_product::fma}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 512, .stages = 4, .copy = copy_method::async, .product = inner_product::fma}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 512, .stages = 4, .copy = copy_method::async, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .piece = 512, .stages = 4, .copy = copy_method::async, .product = inner_product::fma}>(),
 };

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1dc232e7fa0d3dba.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9c660ba66adf1cbc.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -18,6 +18,9 @@ constexpr lowered_chain chains[] = {
 
 }  // namespace
 
+namespace host_matmul_bf16_0 { extern const host_instance kernels[4]; }
+namespace host_matmul_f16_0 { extern const host_instance kernels[4]; }
+namespace host_matmul_f32_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_iq1_m_0 { extern const host_instance kernels[5]; }
 namespace host_matmul_iq1_s_0 { extern const host_instance kernels[5]; }
 namespace host_matmul_iq2_s_0 { extern const host_instance kernels[5]; }
@@ -66,15 +69,15 @@ namespace host_matvec_q3_K_q5_K_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q4_0_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q4_1_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q4_K_0 { extern const host_instance kernels[8]; }
-namespace host_matvec_q4_K_1 { extern const host_instance kernels[2]; }
+namespace host_matvec_q4_K_1 { extern const host_instance kernels[5]; }
 namespace host_matvec_q4_K_q5_K_0 { extern const host_instance kernels[3]; }
-namespace host_matvec_q4_K_q6_K_0 { extern const host_instance kernels[3]; }
+namespace host_matvec_q4_K_q6_K_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q5_0_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q5_1_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q5_K_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q6_K_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q6_K_q5_K_0 { extern const host_instance kernels[3]; }
-namespace host_matvec_q8_0_0 { extern const host_instance kernels[4]; }
+namespace host_matvec_q8_0_0 { extern const host_instance kernels[5]; }
 namespace host_matvec_q8_0_q5_0_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_tq1_0_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_tq2_0_0 { extern const host_instance kernels[3]; }
@@ -87,6 +90,9 @@ namespace host_row_l2_norm_0 { extern const host_instance kernels[5]; }
 namespace host_row_quantize_0 { extern const host_instance kernels[8]; }
 namespace host_row_rms_norm_mul_gate_0 { extern const host_instance kernels[5]; }
 #if CATENA_EVERY_ROW
+namespace host_other_matmul_bf16_0 { extern const host_instance kernels[6]; }
+namespace host_other_matmul_f16_0 { extern const host_instance kernels[8]; }
+namespace host_other_matmul_f32_0 { extern const host_instance kernels[7]; }
 namespace host_other_matmul_iq1_m_0 { extern const host_instance kernels[8]; }
 namespace host_other_matmul_iq1_m_1 { extern const host_instance kernels[2]; }
 namespace host_other_matmul_iq1_s_0 { extern const host_instance kernels[8]; }
@@ -154,19 +160,23 @@ namespace host_other_matvec_q3_K_q5_K_0 { extern const host_instance kernels[4];
 namespace host_other_matvec_q4_0_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_q4_1_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q4_K_q5_K_0 { extern const host_instance kernels[4]; }
-namespace host_other_matvec_q4_K_q6_K_0 { extern const host_instance kernels[4]; }
+namespace host_other_matvec_q4_K_q6_K_0 { extern const host_instance kernels[8]; }
 namespace host_other_matvec_q5_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q5_1_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q5_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q6_K_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_q6_K_q5_K_0 { extern const host_instance kernels[4]; }
-namespace host_other_matvec_q8_0_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_q8_0_0 { extern const host_instance kernels[8]; }
+namespace host_other_matvec_q8_0_1 { extern const host_instance kernels[2]; }
 namespace host_other_matvec_q8_0_q5_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_tq1_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_tq2_0_0 { extern const host_instance kernels[4]; }
 #endif
 
 const host_family host_families[] = {
+    {host_matmul_bf16_0::kernels, 4},
+    {host_matmul_f16_0::kernels, 4},
+    {host_matmul_f32_0::kernels, 4},
     {host_matmul_iq1_m_0::kernels, 5},
     {host_matmul_iq1_s_0::kernels, 5},
     {host_matmul_iq2_s_0::kernels, 5},
@@ -215,15 +225,15 @@ const host_family host_families[] = {
     {host_matvec_q4_0_0::kernels, 4},
     {host_matvec_q4_1_0::kernels, 3},
     {host_matvec_q4_K_0::kernels, 8},
-    {host_matvec_q4_K_1::kernels, 2},
+    {host_matvec_q4_K_1::kernels, 5},
     {host_matvec_q4_K_q5_K_0::kernels, 3},
-    {host_matvec_q4_K_q6_K_0::kernels, 3},
+    {host_matvec_q4_K_q6_K_0::kernels, 4},
     {host_matvec_q5_0_0::kernels, 3},
     {host_matvec_q5_1_0::kernels, 3},
     {host_matvec_q5_K_0::kernels, 3},
     {host_matvec_q6_K_0::kernels, 4},
     {host_matvec_q6_K_q5_K_0::kernels, 3},
-    {host_matvec_q8_0_0::kernels, 4},
+    {host_matvec_q8_0_0::kernels, 5},
     {host_matvec_q8_0_q5_0_0::kernels, 3},
     {host_matvec_tq1_0_0::kernels, 3},
     {host_matvec_tq2_0_0::kernels, 3},
@@ -236,6 +246,9 @@ const host_family host_families[] = {
     {host_row_quantize_0::kernels, 8},
     {host_row_rms_norm_mul_gate_0::kernels, 5},
 #if CATENA_EVERY_ROW
+    {host_other_matmul_bf16_0::kernels, 6},
+    {host_other_matmul_f16_0::kernels, 8},
+    {host_other_matmul_f32_0::kernels, 7},
     {host_other_matmul_iq1_m_0::kernels, 8},
     {host_other_matmul_iq1_m_1::kernels, 2},
     {host_other_matmul_iq1_s_0::kernels, 8},
@@ -303,13 +316,14 @@ const host_family host_families[] = {
     {host_other_matvec_q4_0_0::kernels, 6},
     {host_other_matvec_q4_1_0::kernels, 4},
     {host_other_matvec_q4_K_q5_K_0::kernels, 4},
-    {host_other_matvec_q4_K_q6_K_0::kernels, 4},
+    {host_other_matvec_q4_K_q6_K_0::kernels, 8},
     {host_other_matvec_q5_0_0::kernels, 4},
     {host_other_matvec_q5_1_0::kernels, 4},
     {host_other_matvec_q5_K_0::kernels, 4},
     {host_other_matvec_q6_K_0::kernels, 6},
     {host_other_matvec_q6_K_q5_K_0::kernels, 4},
-    {host_other_matvec_q8_0_0::kernels, 6},
+    {host_other_matvec_q8_0_0::kernels, 8},
+    {host_other_matvec_q8_0_1::kernels, 2},
     {host_other_matvec_q8_0_q5_0_0::kernels, 4},
     {host_other_matvec_tq1_0_0::kernels, 4},
     {host_other_matvec_tq2_0_0::kernels, 4},
@@ -321,7 +335,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 278;
+    t.row_count = 293;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

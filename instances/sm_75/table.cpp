@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bc434f8576802462.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c468fa6a7aee0d65.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -29,7 +29,7 @@ namespace sm_75_row_glu { extern const void* const kernels[8]; }
 namespace sm_75_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_75_row_quantize { extern const void* const kernels[8]; }
 namespace sm_75_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
-namespace sm_75_matvec_q8_0 { extern const void* const kernels[4]; }
+namespace sm_75_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_75_matmul_q8_0 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_q4_0 { extern const void* const kernels[4]; }
 namespace sm_75_matmul_q4_0 { extern const void* const kernels[3]; }
@@ -43,7 +43,7 @@ namespace sm_75_matvec_q2_K { extern const void* const kernels[3]; }
 namespace sm_75_matmul_q2_K { extern const void* const kernels[2]; }
 namespace sm_75_matvec_q3_K { extern const void* const kernels[3]; }
 namespace sm_75_matmul_q3_K { extern const void* const kernels[2]; }
-namespace sm_75_matvec_q4_K { extern const void* const kernels[4]; }
+namespace sm_75_matvec_q4_K { extern const void* const kernels[5]; }
 namespace sm_75_matmul_q4_K { extern const void* const kernels[2]; }
 namespace sm_75_matvec_q5_K { extern const void* const kernels[3]; }
 namespace sm_75_matmul_q5_K { extern const void* const kernels[1]; }
@@ -79,12 +79,13 @@ namespace sm_75_matvec_tq1_0 { extern const void* const kernels[3]; }
 namespace sm_75_matmul_tq1_0 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_tq2_0 { extern const void* const kernels[3]; }
 namespace sm_75_matmul_tq2_0 { extern const void* const kernels[2]; }
-namespace sm_75_matvec_q4_K_q6_K { extern const void* const kernels[3]; }
+namespace sm_75_matvec_q4_K_q6_K { extern const void* const kernels[4]; }
 namespace sm_75_matvec_q4_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_75_matvec_q6_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_75_matvec_q3_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_75_matvec_q8_0_q5_0 { extern const void* const kernels[3]; }
 namespace sm_75_matvec_f16 { extern const void* const kernels[4]; }
+namespace sm_75_matmul_f16 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_75_matvec_f32 { extern const void* const kernels[4]; }
 #endif
@@ -93,7 +94,7 @@ table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 209;
+    t.row_count = 214;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -161,6 +162,7 @@ table sm_75() {
         sm_75_matvec_q3_K_q5_K::kernels,
         sm_75_matvec_q8_0_q5_0::kernels,
         sm_75_matvec_f16::kernels,
+        sm_75_matmul_f16::kernels,
         sm_75_matvec_bf16::kernels,
         sm_75_matvec_f32::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ed4313c0ca9b7725.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4563b6d2a299b88d.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -29,7 +29,7 @@ namespace sm_90_row_glu { extern const void* const kernels[8]; }
 namespace sm_90_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_90_row_quantize { extern const void* const kernels[8]; }
 namespace sm_90_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
-namespace sm_90_matvec_q8_0 { extern const void* const kernels[4]; }
+namespace sm_90_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_90_matmul_q8_0 { extern const void* const kernels[5]; }
 namespace sm_90_matvec_q4_0 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_q4_0 { extern const void* const kernels[5]; }
@@ -43,7 +43,7 @@ namespace sm_90_matvec_q2_K { extern const void* const kernels[3]; }
 namespace sm_90_matmul_q2_K { extern const void* const kernels[5]; }
 namespace sm_90_matvec_q3_K { extern const void* const kernels[3]; }
 namespace sm_90_matmul_q3_K { extern const void* const kernels[5]; }
-namespace sm_90_matvec_q4_K { extern const void* const kernels[4]; }
+namespace sm_90_matvec_q4_K { extern const void* const kernels[5]; }
 namespace sm_90_matmul_q4_K { extern const void* const kernels[5]; }
 namespace sm_90_matvec_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matmul_q5_K { extern const void* const kernels[5]; }
@@ -79,21 +79,24 @@ namespace sm_90_matvec_tq1_0 { extern const void* const kernels[3]; }
 namespace sm_90_matmul_tq1_0 { extern const void* const kernels[5]; }
 namespace sm_90_matvec_tq2_0 { extern const void* const kernels[3]; }
 namespace sm_90_matmul_tq2_0 { extern const void* const kernels[5]; }
-namespace sm_90_matvec_q4_K_q6_K { extern const void* const kernels[3]; }
+namespace sm_90_matvec_q4_K_q6_K { extern const void* const kernels[4]; }
 namespace sm_90_matvec_q4_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q6_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q3_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q8_0_q5_0 { extern const void* const kernels[3]; }
 namespace sm_90_matvec_f16 { extern const void* const kernels[4]; }
+namespace sm_90_matmul_f16 { extern const void* const kernels[4]; }
 namespace sm_90_matvec_bf16 { extern const void* const kernels[4]; }
+namespace sm_90_matmul_bf16 { extern const void* const kernels[4]; }
 namespace sm_90_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_90_matmul_f32 { extern const void* const kernels[4]; }
 #endif
 
 table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 278;
+    t.row_count = 293;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -161,8 +164,11 @@ table sm_90() {
         sm_90_matvec_q3_K_q5_K::kernels,
         sm_90_matvec_q8_0_q5_0::kernels,
         sm_90_matvec_f16::kernels,
+        sm_90_matmul_f16::kernels,
         sm_90_matvec_bf16::kernels,
-        sm_90_matvec_f32::kernels);
+        sm_90_matmul_bf16::kernels,
+        sm_90_matvec_f32::kernels,
+        sm_90_matmul_f32::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

@@ -129,7 +129,7 @@ void each_subject(F&& f) {
 TEST_CASE("A plan of a whole graph takes over every matmul of weights, and every value is ggml's",
           "[ggml]") {
     each_subject([](const model& m) {
-        for (const int tokens : {1, 4, 8}) {
+        for (const int tokens : {1, 4, 8, 12}) {
             CAPTURE(tokens);
             const outcome seen = run_and_judge(m, tokens, {});
             CHECK(seen.matmuls == served_matmuls(graph(m, tokens)));

@@ -97,9 +97,19 @@ constexpr std::int64_t quotient(std::int64_t a, std::int64_t b) {
     return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
 }
 
+/// n / block, and whether it is a whole number: the elements of every block are a power of two.
+constexpr std::int64_t blocks_in(std::int64_t n, int block) {
+    return n >> __builtin_ctz(static_cast<unsigned>(block));
+}
+constexpr bool is_multiple(std::int64_t n, int block) { return (n & (block - 1)) == 0; }
+#define CATENA_ROW(name, elements, bytes, role) \
+    static_assert((elements & (elements - 1)) == 0, "the elements of a block are a power of two");
+CATENA_FORMATS(CATENA_ROW)
+#undef CATENA_ROW
+
 /// Bytes of a contiguous run of `elements`, which must be a multiple of the block.
 constexpr std::int64_t row_bytes(format f, std::int64_t elements) {
-    return quotient(elements, info(f).block_elements) * info(f).block_bytes;
+    return blocks_in(elements, info(f).block_elements) * info(f).block_bytes;
 }
 
 /// The format called `text` (case-sensitive, as ggml spells it), or format::unknown.
@@ -170,10 +180,7 @@ struct format_set {
     struct iterator {
         std::uint64_t rest;
         constexpr format operator*() const {
-            unsigned lowest = 0;
-            for (unsigned half = 32; half > 0; half /= 2)
-                if ((rest >> lowest & ((std::uint64_t{1} << half) - 1)) == 0) lowest += half;
-            return static_cast<format>(lowest);
+            return static_cast<format>(__builtin_ctzll(rest));
         }
         constexpr iterator& operator++() {
             rest &= rest - 1;

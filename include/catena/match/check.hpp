@@ -41,7 +41,7 @@ inline tensor_fault fault_of(const graph_view& view, std::int32_t index) {
         if (extent > max_extent) return {nb[d], t.nb[d], "a tensor of 2^60 bytes at most"};
     }
     const int block = info(t.type).block_elements;
-    if (block > 1 && t.ne[0] % block != 0)
+    if (block > 1 && !is_multiple(t.ne[0], block))
         return {"ne[0]", t.ne[0], "a multiple of its format's block"};
     if (static_cast<double>(t.offset) > max_extent) return {"offset", -1, "2^60 bytes at most"};
     if (t.uses < unknown_uses) return {"uses", t.uses, "a count, or -1 for unknown"};

@@ -117,7 +117,7 @@ constexpr std::int64_t extent_bytes(const tensor& t) {
         for (int d = 0; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
         return bytes;
     }
-    bytes = quotient(t.ne[0] * t.nb[0], f.block_elements);
+    bytes = blocks_in(t.ne[0] * t.nb[0], f.block_elements);
     for (int d = 1; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
     return bytes;
 }

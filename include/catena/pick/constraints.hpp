@@ -91,7 +91,7 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
         const int block = is_number(m.type) ? 32 : info(m.type).block_elements;
-        if (quotient(p.k, block) * block != p.k) return no(limit::divisibility, p.k, block);
+        if (!is_multiple(p.k, block)) return no(limit::divisibility, p.k, block);
         if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
             return no(limit::requantized, m.rows, result);
     }

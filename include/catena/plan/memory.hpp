@@ -33,7 +33,7 @@ inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, std::int32_t
 
 /// May tensors a and b share a byte? Exact for allocated tensors, by buffer and offset or by address.
 /// Before allocation two values whose lifetimes overlap cannot share; all others might.
-inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
+[[gnu::always_inline]] inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
     const extent& x = g.bytes(a);
     const extent& y = g.bytes(b);
     if (x.buffer == no_buffer || y.buffer == no_buffer) return detail::may_meet_unplaced(g, a, b);
