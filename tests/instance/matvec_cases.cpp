@@ -65,7 +65,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
                                 .band_rows = 3 * band - 1},
                                {.what = "rows with gaps",
                                 .k = 3 * unit,
-                                .members = members({7, 2}),
+                                .members = members({7, 9}),
                                 .columns = columns,
                                 .band_rows = band,
                                 .row_gap = 1},

@@ -23,16 +23,19 @@ matvec_outputs first_column(const instance& on, const matvec_case& c) {
     return outputs;
 }
 
-matvec_case order_case(format_set formats, int columns) {
-    matvec_case c{.what = "", .k = 5 * 512 + 256, .columns = columns, .band_rows = 4 + columns};
-    for (int f = 1; f < format_count; ++f)
-        if (formats.has(static_cast<format>(f))) c.members.push_back({static_cast<format>(f), 11});
+matvec_case order_case(const computation& computes, int columns) {
+    matvec_case c{.what = "",
+                  .k = 5 * 512 + 256,
+                  .columns = columns,
+                  .band_rows = 4 + columns,
+                  .norm = is_norm(computes.value)};
+    for (const format f : computes.weights) c.members.push_back({f, 11});
     return c;
 }
 
 /// The same members through every part that `numbers` can do.
-matvec_case finished_case(format_set formats, const policy& numbers, int columns) {
-    matvec_case c = order_case(formats, columns);
+matvec_case finished_case(const computation& computes, const policy& numbers, int columns) {
+    matvec_case c = order_case(computes, columns);
     c.k = 256;
     c.band_rows = columns % 2 == 0 ? 64 : 128;
     for (member_shape& m : c.members) {
@@ -47,15 +50,15 @@ matvec_case finished_case(format_set formats, const policy& numbers, int columns
 }  // namespace
 
 void same_bits(const std::vector<instance>& rows) {
-    const format_set formats = rows.front().computes.weights;
-    const auto wanted = first_column(rows.front(), order_case(formats, 1));
+    const computation& computes = rows.front().computes;
+    const auto wanted = first_column(rows.front(), order_case(computes, 1));
     std::map<bool, matvec_outputs> finished;  // of policies with pairs, and without
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.numbers, ""));
         for (int columns = 1; columns <= on.numbers.columns; ++columns) {
             INFO(columns << " columns");
-            CHECK(first_column(on, order_case(formats, columns)) == wanted);
-            const auto got = first_column(on, finished_case(formats, on.numbers, columns));
+            CHECK(first_column(on, order_case(computes, columns)) == wanted);
+            const auto got = first_column(on, finished_case(computes, on.numbers, columns));
             CHECK(finished.try_emplace(on.numbers.rows % 2 == 0, got).first->second == got);
         }
     }
