@@ -97,7 +97,10 @@ class plan_builder {
                                                           : value_kind::rms_norm;
         for (const family& f : known_.families) {
             if (f.common.value != norm) continue;
-            if (f.common.residual && sum_taken(node)) continue;
+            if ((f.common.residual && !sum_left(node)) ||
+                (f.common.bias && !scaled_for(node, op::add)) ||
+                (f.common.gate && !scaled_for(node, op::mul)))
+                continue;
             match m = matcher(g_, f.common).at_norm(node);
             if (!m.found()) {
                 if (why.what.why != reason::none_served) why = {m.why, {}};
@@ -113,10 +116,18 @@ class plan_builder {
         leave(why.what, why.nearest);
     }
 
-    /// Is the input of the norm the result of a node that a step covers already?
-    bool sum_taken(std::int32_t norm) const {
+    /// Is the input of the norm a sum that no step covers yet?
+    bool sum_left(std::int32_t norm) const {
         const std::int32_t x = view_.node(norm).src[0];
-        return x != no_tensor && g_.position(x) >= 0 && schedule_.covered(g_.position(x));
+        const std::int32_t sum = x == no_tensor ? -1 : g_.position(x);
+        return sum >= 0 && g_.kind(sum) == op::add && !schedule_.covered(sum);
+    }
+
+    /// Does one such op alone read the result of the one op that reads the norm?
+    bool scaled_for(std::int32_t norm, op kind) const {
+        const use scale = g_.only_reader(view_.nodes[norm]);
+        const use next = scale.node < 0 ? use{} : g_.only_reader(view_.nodes[scale.node]);
+        return next.node >= 0 && g_.kind(next.node) == kind;
     }
 
     void plan_gated(std::int32_t node) {
