@@ -33,7 +33,7 @@ enum class norm_placement : std::uint8_t {
 enum class activation_source : std::uint8_t { global, shared };
 
 struct policy {
-    int threads = 0;     ///< of a block
+    int threads = 0;     ///< of a block; a matvec may have them min_blocks times (block_width)
     int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
     int values = 0;      ///< row: values a thread keeps in registers; 0: reads x twice, any k
     int rows = 0;        ///< matvec: weight rows a warp works on at once; row: rows of a block, a

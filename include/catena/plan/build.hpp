@@ -237,11 +237,13 @@ class plan_builder {
                 const auto us = [&](const lone& l) {
                     return pick(asked(l.kind, l.layout)).predicted_us;
                 };
-                const limit now = best.nearest.why, then = way.nearest.why;
-                const bool first = best.layout == format::unknown;
-                if (first || (now != limit::none ? then == limit::none || then >= now
-                                                 : then == limit::none && us(way) < us(best)))
-                    best = way;
+                const auto better = [&] {
+                    const limit now = best.nearest.why, then = way.nearest.why;
+                    if (best.layout == format::unknown) return true;
+                    if (now == limit::none) return then == limit::none && us(way) < us(best);
+                    return then == limit::none || then >= now;  // the later limit is the closer
+                };
+                if (better()) best = way;
             };
             ask(skeleton::matvec, format::f32);
             ask(skeleton::matvec, format::q8_1);
