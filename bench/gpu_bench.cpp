@@ -158,7 +158,7 @@ gpu_bench::gpu_bench(const table& rows, const gpu_options& asked) : s_(std::make
 #else
     s.missing["cuBLASLt"] = "this build found no cuBLASLt: install the toolkit's libcublas-dev";
 #endif
-    check(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking), "create a stream");
+    check(cudaStreamCreate(&s.stream), "create a stream");  // it waits for the default one's copies
     s.moved = std::make_unique<buffer>(yardstick_bytes);
     bench::fill(*s.moved, 1);
     const std::vector<timed> sticks = yardsticks(*s.moved, s.gpu.multiProcessorCount);

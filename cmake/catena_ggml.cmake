@@ -4,6 +4,12 @@ function(catena_find_ggml)
   find_package(ggml CONFIG QUIET HINTS ${PROJECT_SOURCE_DIR}/build/ggml)
   if(ggml_FOUND)
     message(STATUS "ggml: ${ggml_DIR}")
+    # A static ggml-cuda does not say that it wants the CUDA runtime and cuBLAS.
+    if(GGML_CUDA AND NOT GGML_SHARED_LIB AND NOT GGML_STATIC)
+      find_package(CUDAToolkit REQUIRED)
+      set_property(TARGET ggml::ggml-cuda APPEND PROPERTY
+                   INTERFACE_LINK_LIBRARIES CUDA::cudart_static CUDA::cublas)
+    endif()
     if(GGML_CUDA AND NOT GGML_CUDA_GRAPHS)
       message(WARNING "This ggml-cuda was built without CUDA graphs: as a peer of the benchmarks it is slower than it "
                       "need be. Build it with -DGGML_CUDA_GRAPHS=ON, as scripts/gpu-peer does.")

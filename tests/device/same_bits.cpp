@@ -34,16 +34,23 @@ instance on_device(const table& t, int i) {
     return {t.rows[i].computes, t.rows[i].numbers, t.kernels[i], make_cuda};
 }
 
-}  // namespace
-
-TEST_CASE("on a GPU every row stands its cases", "[sanitize]") {
+void sweep_kind(skeleton kind) {
     if (!device_is_there()) return;
     const table t = instances::sm_90();
     for (int i = 0; i < t.row_count; ++i) {
+        if (t.rows[i].computes.kind != kind) continue;
         INFO(row_name(t, i));
         sweep(on_device(t, i));
     }
 }
+
+}  // namespace
+
+TEST_CASE("on a GPU every row of the row skeleton stands its cases", "[row]") {
+    sweep_kind(skeleton::row);
+}
+TEST_CASE("on a GPU every matvec stands its cases", "[matvec]") { sweep_kind(skeleton::matvec); }
+TEST_CASE("on a GPU every matmul stands its cases", "[matmul]") { sweep_kind(skeleton::matmul); }
 
 TEST_CASE("every row whose bits are not the device's writes the same bytes on a GPU and on the host") {
     if (!device_is_there()) return;

@@ -75,7 +75,7 @@ class gpu : public timing_device {
   public:
     gpu(const arch& target, const cuda_options& how) : target_(target), kernels_(target, how), arena_(arena_bytes) {
         expect(cudaGetDeviceProperties(&device_, 0), "the device cannot be asked");
-        expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
+        expect(cudaStreamCreate(&stream_), "create a stream");  // it waits for the default one, which fills
         expect(cudaEventCreate(&from_), "create an event");
         expect(cudaEventCreate(&to_), "create an event");
     }
