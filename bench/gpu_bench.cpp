@@ -270,6 +270,7 @@ class gpu_bench::lineup {
         const planned_copies fused(copies_, s_.rows), alone(copies_, s_.rows, false);
         out_.launches = fused.launches_of_one();
         out_.instances = fused.instances();
+        out_.steps_key = fused.steps_key();
         if (!fused.left().empty()) {
             out_.missing["catena"] = "leaves to the engine: " + fused.left();
             return;

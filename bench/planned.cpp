@@ -46,4 +46,11 @@ std::vector<std::string> planned_copies::instances() const {
     return names;
 }
 
+std::uint64_t planned_copies::steps_key() const {
+    std::uint64_t key = 0;
+    for (std::size_t p = 0; p < plans_of_one_ && p < plans_.size(); ++p)
+        for (const step& s : plans_[p].steps()) key += problem_key(s.what);
+    return key;
+}
+
 }  // namespace catena::bench

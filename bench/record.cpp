@@ -1,5 +1,6 @@
 #include "record.hpp"
 
+#include <cinttypes>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,12 @@ namespace catena::bench {
 namespace {
 
 constexpr const char* format_name = "catena benchmark 1";
+
+std::string hex(std::uint64_t key) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016" PRIx64, key);
+    return text;
+}
 
 nlohmann::json as_json(const measured_on& m) {
     return {{"gpu", m.gpu},
@@ -33,6 +40,7 @@ nlohmann::json as_json(const measured_case& c) {
                           {"floor_launches", c.floor_launches},
                           {"bytes", c.bytes},
                           {"instances", c.instances},
+                      {"steps_key", hex(c.steps_key)},
                           {"floor",
                            {{"empty_node_us", c.floor.empty_node_us},
                             {"read_bytes_per_us", c.floor.read_bytes_per_us},

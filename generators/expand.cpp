@@ -73,10 +73,11 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
 }
 
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const registers_by_name& registers, const tunings& measured) {
+                                 const registers_by_name& registers, const tunings& measured,
+                                 const engine_medians& engine) {
     std::vector<instance_set> sets;
     for (const arch& target : arch_registry) {
-        instance_set set = {.target = &target, .rows = {}, .medians = {}};
+        instance_set set = {.target = &target, .rows = {}, .medians = {}, .engine = {}};
         for (const computation& c : computations)
             for (row r : tuned_rows(target, rows_for(target, c), measured)) {
                 const auto known = registers.find(row_name(r, target.name));
@@ -84,6 +85,7 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                 set.rows.push_back(r);
             }
         set.medians = medians_of(set, measured);
+        if (const auto own = engine.find(target.name); own != engine.end()) set.engine = own->second;
         sets.push_back(std::move(set));
     }
     return sets;

@@ -18,7 +18,11 @@ struct instance_set {
     const arch* target = nullptr;
     std::vector<row> rows;
     std::vector<measurement> medians;  ///< of its rows, ordered by problem
+    std::vector<engine_median> engine;  ///< what the engine is faster at, ordered by steps
 };
+
+/// By arch, see engine.hpp.
+using engine_medians = std::map<std::string, std::vector<engine_median>>;
 
 /// Registers of a thread by row name, as ptxas reported them.
 using registers_by_name = std::map<std::string, int>;
@@ -32,7 +36,8 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
 
 /// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const registers_by_name& registers, const tunings& measured = {});
+                                 const registers_by_name& registers, const tunings& measured = {},
+                                 const engine_medians& engine = {});
 
 /// Is the row run and compiled by every build? All of the host and of sm_90; of every other arch the
 /// row skeleton and one weight format, for the bodies are the same and only the policies differ.

@@ -1,4 +1,5 @@
 // Expands the catalogue and the policies into instances/ and include/catena/instances/.
+#include "engine.hpp"
 #include "files.hpp"
 #include "registers.hpp"
 #include "render.hpp"
@@ -51,7 +52,7 @@ int main(int argc, char** argv) try {
     const std::vector<catena::lowered_chain> chains = catalogue_chains();
     const tunings measured = read_tunings(root);
     const std::vector<rendered_file> files =
-        render(chains, expand(computations_of(chains), registers, measured));
+        render(chains, expand(computations_of(chains), registers, measured, read_engine(root)));
     const std::vector<difference> found = check ? compare(files, root) : update(files, root);
     for (const difference& d : found) std::printf("%s\n", sentence(d).c_str());
     if (check && !found.empty()) std::printf("to mend it: generate --root %s\n", root.c_str());

@@ -59,18 +59,27 @@ rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
 }
 
 std::string medians_data(const instance_set& set) {
-    if (set.medians.empty()) return "";
-    std::string out = "namespace {\n\nconstexpr measurement medians[] = {\n";
+    std::string out;
     for (const measurement& m : set.medians)
         out += "    {" + std::to_string(m.problem) + "u, " + std::to_string(m.row) + ", " +
                std::to_string(m.median_us) + "f, " + std::to_string(m.spread) + "f},\n";
-    return out + "};\n\n}  // namespace\n\n";
+    if (!out.empty()) out = "constexpr measurement medians[] = {\n" + out + "};\n\n";
+    std::string engine;
+    for (const engine_median& e : set.engine)
+        engine += "    {" + std::to_string(e.steps) + "u, " + std::to_string(e.engine_us) + "f, " +
+                  std::to_string(e.catena_us) + "f},\n";
+    if (!engine.empty()) out += "constexpr engine_median engine[] = {\n" + engine + "};\n\n";
+    return out.empty() ? "" : "namespace {\n\n" + out + "}  // namespace\n\n";
 }
 
 std::string medians_code(const instance_set& set) {
-    if (set.medians.empty()) return "";
-    return "    t.measured = medians;\n    t.measured_count = " +
-           std::to_string(set.medians.size()) + ";\n";
+    const auto given = [](const std::string& field, const std::string& data, std::size_t count) {
+        if (count == 0) return std::string();
+        return "    t." + field + " = " + data + ";\n    t." + field +
+               "_count = " + std::to_string(count) + ";\n";
+    };
+    return given("measured", "medians", set.medians.size()) +
+           given("engine", "engine", set.engine.size());
 }
 
 rendered_file table_cpp(const instance_set& set) {

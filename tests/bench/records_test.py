@@ -1,4 +1,4 @@
-"""compare and page on simulated test data (tests/data/bench): no number in it was ever measured."""
+"""compare, engine and page on simulated test data (tests/data/bench): no number in it was ever measured."""
 import copy
 import json
 import os
@@ -86,6 +86,33 @@ class Records(unittest.TestCase):
         code, _, error = run("compare.py", SAMPLE, self.changed(change))
         self.assertEqual(code, 2)
         self.assertIn("not a record of bench_kernels", error)
+
+    def test_chains_that_the_engine_does_faster_are_lines_for_the_planner(self):
+        code, out, _ = run("engine.py", SAMPLE)
+        self.assertEqual(code, 0)
+        lost = [line for line in out.splitlines() if not line.startswith("#")]
+        self.assertEqual(len(lost), 2)
+        self.assertRegex(lost[0], r"^engine [0-9a-f]{16} \d+\.\d+ \d+\.\d+$")
+        self.assertIn("Llama-3.1-8B ffn input q8_0", out)
+        self.assertIn("SIMULATED", out)
+        _, word, theirs, ours = lost[0].split()
+        self.assertLess(float(theirs), float(ours))
+        case = next(c for c in self.sample["cases"] if c["steps_key"] == word)
+        self.assertEqual(case["times"]["ggml-cuda"]["median_us"], float(theirs))
+
+    def test_an_engine_within_the_spread_is_not_faster(self):
+        def change(record):
+            for case in record["cases"]:
+                if "ggml-cuda" in case["times"] and "catena, host clock" in case["times"]:
+                    case["times"]["ggml-cuda"]["median_us"] = case["times"]["catena, host clock"]["median_us"] * 0.995
+        code, out, _ = run("engine.py", self.changed(change))
+        self.assertEqual(code, 0)
+        self.assertNotIn("\nengine ", out)
+
+    def test_an_engine_that_was_not_timed_is_refused(self):
+        code, _, error = run("engine.py", SAMPLE, "another")
+        self.assertEqual(code, 2)
+        self.assertIn("no chain was timed with another", error)
 
     def page(self, *records):
         code, _, error = run("page.py", *records, self.folder.name)

@@ -1,4 +1,5 @@
 // The files in the tree against what the generator makes of the catalogue and the policies.
+#include "engine.hpp"
 #include "files.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
@@ -8,6 +9,9 @@
 #include "catena_test/catch.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -20,7 +24,8 @@ std::vector<rendered_file> rendered() {
     const std::vector<catena::lowered_chain> chains = catalogue_chains();
     const tunings measured = read_tunings(CATENA_SOURCE_DIR);
     return render(chains,
-                  expand(computations_of(chains), read_registers(CATENA_SOURCE_DIR), measured));
+                  expand(computations_of(chains), read_registers(CATENA_SOURCE_DIR), measured,
+                         read_engine(CATENA_SOURCE_DIR)));
 }
 
 }  // namespace
@@ -40,6 +45,29 @@ TEST_CASE("The generator makes the same files every time") {
         CHECK(once[i].path == again[i].path);
         CHECK(once[i].content == again[i].content);
     }
+}
+
+TEST_CASE("What an engine was measured to be faster at is compiled into its arch's table") {
+    const std::filesystem::path root =
+        std::filesystem::temp_directory_path() / ("catena_engine_" + std::to_string(std::rand()));
+    const std::filesystem::path file = root / engine_path(*catena::arch_named("sm_90"));
+    std::filesystem::create_directories(file.parent_path());
+    const auto medians_in = [&](const std::string& text) {
+        std::ofstream(file) << text;
+        return read_engine(root);
+    };
+    const std::vector<catena::lowered_chain> chains = catalogue_chains();
+    const std::vector<rendered_file> files =
+        render(chains, expand(computations_of(chains), {}, {},
+                              medians_in("# measured\nengine 000000000000002a 7.5 8\n")));
+    for (const rendered_file& f : files) {
+        INFO(f.path);
+        const bool told = f.content.find("{42u, 7.500000f, 8.000000f}") != std::string::npos;
+        CHECK(told == (f.path == "instances/sm_90/table.cpp"));
+    }
+    CHECK_THROWS_WITH(medians_in("engine 12\n"), Catch::Contains("engine.txt:1: expected"));
+    CHECK_THROWS_WITH(medians_in("a.row 12 1 0\n"), Catch::Contains("belong into tuning.json"));
+    std::filesystem::remove_all(root);
 }
 
 TEST_CASE("Every generated file is stamped, and an edit by hand does not fit its hash") {

@@ -127,10 +127,25 @@ TEST_CASE("a file of medians is laid over a table", "[measured]") {
     CHECK(pick(one, file.over(toy_table())).predicted_us == 8.5);
 }
 
+TEST_CASE("a file of an engine's medians is laid over a table, which keeps its rows'", "[measured]") {
+    const text_file text("engine 000000000000002a 7.5 8\nengine 0000000000000007 1 2\n");
+    measured_file file;
+    REQUIRE(file.read(text.path.c_str(), toy_table()).ok());
+    CHECK(file.size() == 2);
+    const std::vector<measurement> medians = {{problem_key(one), 6, 1, 0}};
+    const table t = file.over(with(medians));
+    CHECK(t.measured_count == 1);
+    REQUIRE(t.engine_count == 2);
+    CHECK(t.engine[0].steps == 7);
+    CHECK(t.engine[1].steps == 42);
+    CHECK(t.engine[1].engine_us == 7.5f);
+    CHECK(t.engine[1].catena_us == 8);
+}
+
 TEST_CASE("a file of medians that cannot be read is refused with file and line", "[measured]") {
     measured_file file;
     CHECK_THAT(file.read("no such file", toy_table()).message, Catch::Contains("no such file cannot be read"));
-    for (const char* line : {"row", "row xyz 1 0", "row 12 0 0", "row 12 1 -1", "row 12 nan 0"}) {
+    for (const char* line : {"row", "row xyz 1 0", "row 12 0 0", "row 12 1 -1", "row 12 nan 0", "engine 12 1"}) {
         const text_file text(std::string("# first\n") + line + "\n");
         const status read = file.read(text.path.c_str(), toy_table());
         CHECK_FALSE(read.ok());

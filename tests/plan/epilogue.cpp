@@ -73,9 +73,9 @@ table full_table() {
     return t;
 }
 
-plan planned(graph_builder& g) {
+plan planned(graph_builder& g, const table& rows = full_table()) {
     const graph_view view = g.view();
-    plan p = planner(full_table()).plan(view);
+    plan p = planner(rows).plan(view);
     CHECK(p.state().ok());
     CHECK(inconsistency(view, p) == "");
     CHECK(difference(view, p) == "");
@@ -118,6 +118,22 @@ TEST_CASE("gate, up and their GLU are one step, which quantizes for what reads i
     CHECK(a.member[0].function == gate_function::silu);
     CHECK(a.member[0].dst == nullptr);
     CHECK(a.member[0].q8_1 == p.args(2, room).matvec.x);
+}
+
+TEST_CASE("a chain that quantizes on its way is left to a faster engine as a whole",
+          "[epilogue][contest]") {
+    ffn_case c, same;
+    const plan before = planned(c.g);
+    std::uint64_t key = 0;
+    for (const step& s : before.steps()) key += problem_key(s.what);
+    const engine_median faster{key, 1, 2};
+    table contested = full_table();
+    contested.engine = &faster;
+    contested.engine_count = 1;
+    const plan p = planned(same.g, contested);
+    CHECK(p.steps().size() == 0);
+    CHECK(p.chains().size() == 0);
+    for (const int node : {0, 2, 3, 5}) CHECK(left_why(p, node) == reason::engine_faster);
 }
 
 TEST_CASE("the gate is the GLU's first source, whichever matmul comes first", "[epilogue]") {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -165,6 +166,35 @@ TEST_CASE("plans that make norms in their readers' launch read what the engine w
             norms += is_norm(c.kind) && c.norm_apart.why == reason::none;
     }
     CHECK(norms > 100);
+}
+
+TEST_CASE("chains that the engine keeps for its speed leave the others legal", "[graphs][contest]") {
+    for (table t : {wide_table(), norm_inside_table()}) {
+        int left = 0;
+        for (const json::graph& g : given_graphs()) {
+            INFO(g.file);
+            const plan all = planner(t).plan(g.view());
+            std::vector<std::uint64_t> key(all.chains().size());
+            for (const step& s : all.steps())
+                key[static_cast<std::size_t>(s.chain)] += problem_key(s.what);
+            std::map<std::uint64_t, float> engine_us;  // of every second kind of chain less
+            for (const std::uint64_t k : key)
+                engine_us.emplace(k, engine_us.size() % 2 == 0 ? 1.f : 3.f);
+            std::vector<engine_median> medians;
+            for (const auto& [steps, us] : engine_us) medians.push_back({steps, us, 2});
+            table contested = t;
+            contested.engine = medians.data();
+            contested.engine_count = static_cast<int>(medians.size());
+            const plan p = planner(contested).plan(g.view());
+            REQUIRE(p.state().ok());
+            CHECK(p.steps().size() < all.steps().size());
+            CHECK(inconsistency(g.view(), p) == "");
+            CHECK(difference(g.view(), p) == "");
+            CHECK(readers(g).lost(p, 0) == "");
+            left += p.counters().left[static_cast<int>(reason::engine_faster)];
+        }
+        CHECK(left > 1000);
+    }
 }
 
 TEST_CASE("cut at every node, nothing that is read beyond the cut is elided", "[graphs][cut]") {

@@ -16,6 +16,8 @@ enum class op : std::uint8_t {
     flash_attn_ext, sum_rows, clamp, div, concat, sqr
 };
 
+constexpr bool is_matmul(op kind) { return kind == op::mul_mat || kind == op::mul_mat_id; }
+
 /// True for ops that only rename memory: they launch nothing.
 constexpr bool launches_nothing(op o) {
     return o == op::none || o == op::reshape || o == op::view || o == op::permute ||

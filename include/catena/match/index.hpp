@@ -253,7 +253,7 @@ class graph_index {
     void find_matmuls() {
         matmuls_.clear();
         for (std::int32_t i = 0; i < view.node_count; ++i) {
-            if ((kind(i) != op::mul_mat && kind(i) != op::mul_mat_id) || !acts(i)) continue;
+            if (!is_matmul(kind(i)) || !acts(i)) continue;
             const tensor& t = view.node(i);
             if (t.src[0] == no_tensor || t.src[1] == no_tensor) continue;
             const format type = view.at(t.src[0]).type;

@@ -121,7 +121,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
     out.slot = edge.slot;
     out.expert = t.kind == op::mul_mat_id;
     const auto judge = [&]() -> finding {
-        if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) return {-1, reason::not_activation};
+        if (!is_matmul(t.kind)) return {-1, reason::not_activation};
         const int sources = out.expert ? 3 : 2;
         for (int s = 0; s < sources; ++s)
             if (t.src[s] == no_tensor) return {-1, reason::missing_source};

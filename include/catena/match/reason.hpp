@@ -62,6 +62,8 @@ namespace catena {
     X(matmul_shape, "the sizes of its weight, activation, ids and result do not fit together")     \
     X(meets_own_input, "its result shares memory with what it reads")                              \
     X(no_row, "no row of the table serves it")                                                     \
+    X(engine_faster,                                                                               \
+      "the engine's own kernels took {need} ns where steps took {have} ns, measured in one run")   \
     X(overlap, "the step would pass node {have}, which shares memory with it")                     \
     X(group_split,                                                                                 \
       "it is launched apart from its group: node {have} between them shares its memory")           \

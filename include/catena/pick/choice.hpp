@@ -74,7 +74,8 @@ struct picked {
     std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
     bool measured = false;  ///< predicted_us is a median of this row on this problem
-    rejection nearest;  ///< none serves: the rejection that came closest
+    std::uint64_t key = 0;  ///< problem_key, where the table knows what the engine takes
+    rejection nearest;      ///< none serves: the rejection that came closest
 };
 
 struct choice {

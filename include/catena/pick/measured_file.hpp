@@ -1,6 +1,8 @@
-// Medians from a text file, over the compiled ones of a table: what `catena tune --rows` writes on
-// one's own GPU changes which rows are picked, and nothing has to be built anew. One line each,
+// Medians from a text file, over the compiled ones of a table: what `catena tune --rows` and
+// `bench/engine.py` write on one's own GPU changes which rows are picked and what is left to the
+// engine, and nothing has to be built anew. One line each,
 //   <row name> <problem key, 16 hex digits> <median in us> <relative spread>
+//   engine <sum of the problem keys> <median of the engine in us> <of Catena's steps>
 // and lines that begin with '#'. What names a row that the table does not have is passed over.
 #pragma once
 
@@ -24,7 +26,7 @@ class measured_file {
   public:
     /// Reads a file for the rows of `t`. A failure names file and line, and then nothing is kept.
     status read(const char* path, const table& t) {
-        measured_.clear();
+        clear();
         passed_over_ = 0;
         std::FILE* file = std::fopen(path, "r");
         if (file == nullptr)
@@ -32,25 +34,39 @@ class measured_file {
                            std::strerror(errno));
         const status read = read_lines(file, path, t);
         std::fclose(file);
-        if (!read.ok()) measured_.clear();
+        if (!read.ok()) clear();
         std::stable_sort(measured_.begin(), measured_.end(),
                          [](const auto& a, const auto& b) { return a.problem < b.problem; });
+        std::stable_sort(engine_.begin(), engine_.end(),
+                         [](const auto& a, const auto& b) { return a.steps < b.steps; });
         return read;
     }
 
-    /// The table with these medians in place of its own.
+    /// The table with these medians in place of its own: rows', the engine's, or both.
     table over(table t) const {
-        t.measured = measured_.data();
-        t.measured_count = static_cast<int>(measured_.size());
+        if (!measured_.empty()) {
+            t.measured = measured_.data();
+            t.measured_count = static_cast<int>(measured_.size());
+        }
+        if (!engine_.empty()) {
+            t.engine = engine_.data();
+            t.engine_count = static_cast<int>(engine_.size());
+        }
         return t;
     }
 
-    int size() const { return static_cast<int>(measured_.size()); }
+    int size() const { return static_cast<int>(measured_.size() + engine_.size()); }
     int passed_over() const { return passed_over_; }  ///< lines whose row the table does not have
 
   private:
     std::vector<measurement> measured_;
+    std::vector<engine_median> engine_;
     int passed_over_ = 0;
+
+    void clear() {
+        measured_.clear();
+        engine_.clear();
+    }
 
     status read_lines(std::FILE* file, const char* path, const table& t) {
         std::unordered_map<std::string, std::int32_t> by_name;
@@ -62,8 +78,13 @@ class measured_file {
             if (std::sscanf(line, "%255s %" SCNx64 " %f %f", name, &m.problem, &m.median_us,
                             &m.spread) != 4 || !(m.median_us > 0) || !(m.spread >= 0))
                 return failure(status_code::invalid_argument,
-                               "%s:%d: expected '<row name> <problem key> <us> <spread>'", path,
-                               number);
+                               "%s:%d: expected '<row name> <problem key> <us> <spread>', or "
+                               "'engine <key> <us> <us of the steps>'",
+                               path, number);
+            if (std::strcmp(name, "engine") == 0) {
+                engine_.push_back({m.problem, m.median_us, m.spread});
+                continue;
+            }
             const auto row = by_name.find(name);
             if (row == by_name.end()) {
                 ++passed_over_;

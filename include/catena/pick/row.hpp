@@ -39,6 +39,12 @@ struct measurement {
     float spread = 0;           ///< half the distance of the quartiles, relative
 };
 
+/// What the engine's own kernels took for all that some steps do, and those steps, in turns of one run.
+struct engine_median {
+    std::uint64_t steps = 0;  ///< their problem_keys, added up
+    float engine_us = 0, catena_us = 0;
+};
+
 struct table {
     const arch* target = nullptr;
     const row* rows = nullptr;
@@ -49,6 +55,8 @@ struct table {
     launch_fn launch = nullptr;
     const measurement* measured = nullptr;  ///< ordered by problem
     int measured_count = 0;
+    const engine_median* engine = nullptr;  ///< ordered by steps
+    int engine_count = 0;
     const arch* device = nullptr;  ///< the GPU it runs on, when that is not the target: its limits
                                    ///< count
     const arch& limits() const { return device != nullptr ? *device : *target; }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,10 @@ class plan_builder {
     void build(plan& out) {
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
             if (schedule_.covered(i)) continue;
+            if (given(i)) {
+                if (is_matmul(g_.kind(i))) leave(given_.at(i));
+                continue;
+            }
             switch (g_.kind(i)) {
                 case op::rms_norm:
                 case op::norm:
@@ -80,6 +85,7 @@ class plan_builder {
     std::vector<output> waiting_;  // for a launch: those of the innermost group last
     std::vector<reader*> mates_;   // scratch: readers that one launch could hold, formats aside
     move trial_;                   // scratch: one step is tried at a time
+    std::unordered_map<std::int32_t, finding> given_;  // nodes that the engine does faster
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -96,6 +102,7 @@ class plan_builder {
         const value_kind norm = g_.kind(node) == op::norm ? value_kind::layer_norm
                                                           : value_kind::rms_norm;
         for (const family& f : known_.families) {
+            if (given(node)) break;
             if (f.common.value != norm) continue;
             if ((f.common.residual && !sum_left(node)) ||
                 (f.common.bias && !scaled_for(node, op::add)) ||
@@ -133,6 +140,7 @@ class plan_builder {
     void plan_gated(std::int32_t node) {
         const bool alone = g_.kind(node) == op::unary || g_.kind(node) == op::sqr;
         for (const family& f : known_.families) {
+            if (given(node)) break;
             if (f.common.value != value_kind::glu || f.common.alone != alone) continue;
             match m = matcher(g_, f.common).at_gated(node);
             const bool known = m.found() || m.why.why != reason::no_gate;
@@ -165,14 +173,21 @@ class plan_builder {
                                          [node](const reader& o) { return o.node >= node; }));
             why = m.found() ? run(f, std::move(m)) : left_over{m.why, {}};
             if (schedule_.covered(node)) return;
+            if (given(node)) break;
             if (why.what.why == reason::none) why = left_over{{node, reason::row_length}, {}};
         }
         why.what.node = node;
         leave(why.what, why.nearest);
     }
 
-    /// Turns a match into steps. Returns why not, or reason::none.
+    /// Turns a match into steps, unless the engine is known to be faster. Returns why not, or
+    /// reason::none.
     left_over run(const family& f, match&& m) {
+        const bool contested = known_.rows.rows().engine_count > 0;
+        return contested ? contest(f, std::move(m)) : serve(f, std::move(m));
+    }
+
+    left_over serve(const family& f, match&& m) {
         left_over last{{m.node(), reason::not_read}, {}};
         const int readers = m.servable();
         for (reader& r : m.readers) judge(f.common, m, r, last);
@@ -217,74 +232,6 @@ class plan_builder {
 
     const picked& pick(const problem& p) {
         return picks_.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
-    }
-
-    /// The way to run the matmul at a node alone, in one of these layouts; of several the quickest.
-    const lone& alone(std::int32_t node, format_set layouts) {
-        return lone_.of({view_, view_.node(node), layouts}, [&] {
-            const output plain = epilogue_matcher(g_, {}).plain(node);
-            const auto asked = [&](skeleton kind, format layout) {
-                problem p;
-                start_group(view_, p, kind, layout, node);
-                add_member(view_, p, plain, false, true);
-                return p;
-            };
-            lone best;
-            const auto ask = [&](skeleton kind, format layout) {
-                if (!layouts.has(layout)) return;
-                const lone way{kind, layout,
-                               served(asked(kind, layout), known_.rows, known_.asked.pick)};
-                const auto us = [&](const lone& l) {
-                    return pick(asked(l.kind, l.layout)).predicted_us;
-                };
-                const auto better = [&] {
-                    const limit now = best.nearest.why, then = way.nearest.why;
-                    if (best.layout == format::unknown) return true;
-                    if (now == limit::none) return then == limit::none && us(way) < us(best);
-                    return then == limit::none || then >= now;  // the later limit is the closer
-                };
-                if (better()) best = way;
-            };
-            ask(skeleton::matvec, format::f32);
-            ask(skeleton::matvec, format::q8_1);
-            ask(skeleton::matmul, matmul_layout(weight_type(node)));
-            return best;
-        });
-    }
-
-    /// Does a row serve this reader on its own? If not, it is left to the engine.
-    void judge(const pattern& chain, const match& m, reader& r, left_over& last) {
-        if (!r.servable()) return;
-        if (schedule_.covered(r.node)) {
-            r.left.why = reason::taken;
-            return;
-        }
-        const tensor& t = view_.node(r.node);
-        format_set layouts = chain.activations;
-        if (r.numbers())
-            layouts.bits &= format_set::of(format::f32).bits;
-        else if (view_.at(t.src[1]).ne[0] != m.quant_k)  // a matmul's layouts depend on the rows
-            layouts.bits &= format_set::of(format::q8_1).bits;
-        else
-            layouts.bits &= ~format_set::of(format::f32).bits;
-        const lone& how = alone(r.node, layouts);
-        r.served_by = how.kind;
-        r.layout = how.layout;
-        if (how.nearest.why != limit::none) {
-            r.left.why = reason::no_row;
-            last = {r.left, how.nearest};
-        } else if (const finding f = detail::check_rounding(t, r.weight);
-                   r.numbers() && how.kind == skeleton::matmul && f.why != reason::none) {
-            r.left = {r.node, f.why, f.have, f.need};
-            last = {r.left, {}};
-        } else if (r.numbers() && base_alignment(view_.at(t.src[1])) < 16) {
-            r.left.why = reason::activation_unaligned;
-            last = {r.left, {}};
-        } else if (r.expert && (t.buffer != no_buffer || t.data != nullptr) &&
-                   may_meet(g_, view_.nodes[r.node], t.src[2])) {
-            r.left.why = reason::meets_own_input;
-            last = {r.left, {}};
-        }
     }
 
     /// In which the value is quantized.
@@ -391,6 +338,14 @@ class plan_builder {
         return static_cast<std::int32_t>(places_.size()) - 1;
     }
 
+    // Readers one by one: plan/lone.hpp.
+    inline const lone& alone(std::int32_t node, format_set layouts);
+    inline void judge(const pattern& chain, const match& m, reader& r, left_over& last);
+
+    // The engine's own kernels as a contender: plan/contest.hpp.
+    bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }
+    inline left_over contest(const family& f, match&& m);
+
     // Norms in the launch of their readers: plan/norm.hpp.
     inline finding fuse_norm(const family& f, match& m);
     inline finding norm_fits(const match& m) const;
@@ -423,6 +378,8 @@ class plan_builder {
 
 }  // namespace catena
 
+#include "catena/plan/contest.hpp"
 #include "catena/plan/group.hpp"
 #include "catena/plan/norm.hpp"
+#include "catena/plan/lone.hpp"
 #include "catena/plan/store.hpp"

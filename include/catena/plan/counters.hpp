@@ -2,7 +2,8 @@
 //
 // A fallback is something that ran slower than Catena means it to, where more instances, another
 // catalogue or better aligned memory would mend it:
-//   - a quantized matmul that the graph computes was left to the engine, for whatever reason;
+//   - a quantized matmul that the graph computes was left to the engine, for whatever reason but that
+//     its own kernels were measured to be faster;
 //   - a step runs on the plain row of its computation, the slow one that takes any shape and any
 //     alignment, though the table has others;
 //   - the table is not the GPU's own: an older architecture's set stands in.
@@ -35,7 +36,10 @@ struct plan_counters {
     bool stand_in = false;        ///< another architecture's instances serve
 
     std::int32_t groups() const { return groups_whole + groups_partial + groups_split; }
-    std::int32_t fallbacks() const { return matmuls - served + plain_rows + (stand_in ? 1 : 0); }
+    std::int32_t fallbacks() const {
+        const std::int32_t meant = left[static_cast<int>(reason::engine_faster)];
+        return matmuls - served - meant + plain_rows + (stand_in ? 1 : 0);
+    }
 };
 
 }  // namespace catena

@@ -17,7 +17,7 @@ namespace catena {
 
 /// A node that multiplies by a quantized weight, and is computed.
 inline bool quantized_matmul(const graph_view& view, const tensor& t) {
-    if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) return false;
+    if (!is_matmul(t.kind)) return false;
     if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return false;
     const tensor& w = view.at(t.src[0]);
     return (t.flags & flag_compute) != 0 && w.weight && info(w.type).role == format_role::weight;
@@ -41,11 +41,12 @@ inline bool fell_to_plain(const table& t, const step& s) {
 
 namespace detail {
 
-/// What the plan says first about a node, or null.
-inline const left_over* first_word(const plan& p, std::int32_t node) {
+/// What the plan says first about a node that no step covers.
+inline left_over why_left(const plan& p, std::int32_t node) {
     const auto before = [](const left_over& l, std::int32_t n) { return l.what.node < n; };
     const left_over* word = std::lower_bound(p.left().begin(), p.left().end(), node, before);
-    return word != p.left().end() && word->what.node == node ? word : nullptr;
+    const bool said = word != p.left().end() && word->what.node == node;
+    return said ? *word : left_over{{node, reason::no_chain}, {}};
 }
 
 /// A member of a group as one word, so that the members of a group, and of those the members of a
@@ -94,12 +95,10 @@ inline plan_counters count(const graph_index& g, const plan& p) {
         if (!quantized_matmul(view, view.node(m.node))) continue;
         const std::int32_t step = p.at(m.node).step;
         ++out.matmuls;
-        if (step >= 0) {
+        if (step >= 0)
             ++out.served;
-        } else {
-            const left_over* word = detail::first_word(p, m.node);
-            ++out.left[static_cast<int>(word != nullptr ? word->what.why : reason::no_chain)];
-        }
+        else
+            ++out.left[static_cast<int>(detail::why_left(p, m.node).what.why)];
         members.push_back({m.value, g.kind(m.node) == op::mul_mat_id, step});
     }
     detail::count_groups(std::move(members), out);
@@ -116,18 +115,19 @@ inline status first_fallback(const graph_view& view, const plan& p) {
     if (const status& set = p.rows().state; set.ok() && set.message[0] != '\0')
         return failure(status_code::fallback, "%.150s: link its own instances, %s", set.message,
                        allow);
+    const auto fell = [&](std::int32_t node) {
+        return p.at(node).step < 0 && quantized_matmul(view, view.node(node)) &&
+               detail::why_left(p, node).what.why != reason::engine_faster;
+    };
     std::int32_t left = 0;
-    while (left < view.node_count &&
-           (p.at(left).step >= 0 || !quantized_matmul(view, view.node(left))))
-        ++left;
+    while (left < view.node_count && !fell(left)) ++left;
     for (const step& s : p.steps())
         if (s.launch_at < left && fell_to_plain(p.rows(), s))
             return failure(status_code::fallback,
                            "node %d runs on a plain row (%.120s): mend that, %s", s.launch_at,
                            detail::why_plain(p, s).c_str(), allow);
     if (left == view.node_count) return {};
-    left_over word{{left, reason::no_chain}, {}};
-    if (const left_over* said = detail::first_word(p, left)) word = *said;
+    const left_over word = detail::why_left(p, left);
     return failure(status_code::fallback,
                    "node %d, a matmul of %s, stays with the engine (%.120s): mend that, %s", left,
                    name(view.at(view.node(left).src[0]).type), sentence(word).c_str(), allow);

@@ -88,8 +88,7 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
 inline bool plan_builder::read_by_matmuls(std::int32_t value) const {
     const std::int32_t root = g_.root(value);
     return std::any_of(g_.readers_begin(root), g_.readers_end(root), [this](const use& u) {
-        const op kind = view_.node(u.node).kind;
-        return (kind == op::mul_mat || kind == op::mul_mat_id) && u.slot == 1 &&
+        return is_matmul(view_.node(u.node).kind) && u.slot == 1 &&
                info(weight_type(u.node)).role == format_role::weight;
     });
 }
@@ -134,7 +133,7 @@ inline std::int32_t plan_builder::join(step& s, const output& o, const match* va
         const tensor& t = view_.node(n);
         const bool result = view_.nodes[n] == o.result;
         covered_node c{n, !result || !written, 0, 0};
-        if (t.kind == op::mul_mat || t.kind == op::mul_mat_id) {
+        if (is_matmul(t.kind)) {
             const bool numbers = s.what.needs.activation == format::f32;
             c.internal = numbers ? 0u : 2u;  // source 1 comes from the workspace
         } else {

@@ -103,6 +103,18 @@ class schedule {
         return step;
     }
 
+    /// Takes back all steps but the first `count`, as if they had never been accepted.
+    void retract(std::size_t count) {
+        while (accepted_.size() > count) {
+            const scheduled_step& s = accepted_.back();
+            for (const covered_node& c : nodes(s)) action_[at(c.node)] = -1;
+            nodes_.resize(at(s.first_node));
+            step_of_.resize(at(s.first_node));
+            first_at_[at(s.launch_at)] = s.next;
+            accepted_.pop_back();
+        }
+    }
+
     const std::vector<scheduled_step>& steps() const { return accepted_; }
 
     range<covered_node> nodes(const scheduled_step& s) const {
