@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <utility>
 
 using namespace catena;
 using namespace catena_test;
@@ -74,6 +75,27 @@ TEST_CASE("a measured row that may not run is not picked", "[measured]") {
     const problem two = matvec_problem(4096, {{format::q4_K, 4096}}, 2);
     const std::vector<measurement> medians = {{problem_key(two), 3, 1, 0}};  // serves one column
     CHECK(pick(two, with(medians)).row == 4);
+}
+
+TEST_CASE("a matmul's measurement is one of its class of columns", "[measured]") {
+    problem p = matvec_problem(4096, {{format::q4_K, 4096, 8}}, 16);
+    p.needs.kind = skeleton::matmul;
+    const auto with_columns = [&p](std::int64_t columns) {
+        problem q = p;
+        q.columns = q.expert ? 2 * columns : columns;
+        q.tokens = q.expert ? columns : 0;
+        return problem_key(q);
+    };
+    for (const bool expert : {false, true}) {
+        p.expert = expert;
+        std::set<std::uint64_t> classes;
+        for (const auto& [first, last] : {std::pair{9, 16}, {17, 32}, {33, 64}, {65, 128}, {129, 256}, {257, 9999}}) {
+            CHECK(with_columns(first) == with_columns(last));
+            CHECK(classes.insert(with_columns(first)).second);
+        }
+    }
+    p.needs.kind = skeleton::matvec;
+    CHECK(with_columns(4) != with_columns(3));
 }
 
 TEST_CASE("every field of a problem is in its key", "[measured]") {

@@ -115,3 +115,18 @@ TEST_CASE("a tile that is quantized holds whole blocks of results", "[tiles]") {
 TEST_CASE("a name tells how many warps share rows", "[tiles]") {
     CHECK(row_name(tiles(sliced), "toy") == "mul_mat_tiles.q4_K.t128_r16_c32_p256_s2_plain_k4.toy");
 }
+
+TEST_CASE("steps that arrive late are waited for: plain copies always, others with few stages", "[tiles]") {
+    const arch& a = *arch_named("sm_90");
+    const problem p = product(512, 16);
+    const auto us = [&](copy_method copy, int stages) {
+        policy n = sliced;
+        n.slices = 0, n.copy = copy, n.stages = stages;
+        const row r = tiles(n);
+        const int resident = blocks_per_sm(r, p, a);
+        return predicted_us(r, p, a, band_rows(r, p, a, resident), resident);
+    };
+    CHECK(us(copy_method::plain, 2) > us(copy_method::bulk, 2) + 1);
+    CHECK(us(copy_method::bulk, 2) >= us(copy_method::bulk, 3));
+    CHECK(us(copy_method::plain, 3) == us(copy_method::plain, 2));
+}

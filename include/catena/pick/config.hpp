@@ -12,11 +12,17 @@
 
 namespace catena {
 
+/// Registers that a thread usually takes; of a tile, for each of its sums a little more than one.
+constexpr int usual_registers(const row& r) {
+    if (r.computes.kind != skeleton::matmul) return 64;
+    return 80 + r.numbers.rows * r.numbers.columns / warp_size * 5 / 4;
+}
+
 /// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that
 /// is less.
 constexpr int registers_of(const row& r, const arch& a) {
     if (r.registers > 0) return r.registers;
-    const int usual = r.computes.kind == skeleton::matmul ? 128 : 64;
+    const int usual = usual_registers(r);
     const int bound = a.registers_per_sm / (r.numbers.threads * r.numbers.min_blocks);
     return bound < usual ? bound : usual;
 }

@@ -183,7 +183,15 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const double on_busiest = whole(blocks, a.sms);
     const double at_once = on_busiest < per_sm ? on_busiest : per_sm;
     const double busy = at_once * warps < 8 ? at_once * warps / 8 : 1.0;
-    const double issue = on_busiest * block / (issues_per_us * busy);
+    const double multiplied = on_busiest * block / (issues_per_us * busy);
+
+    // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
+    const double steps = whole(static_cast<double>(p.k), step_values(n)) * (p.expert ? tiles : 1);
+    const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
+    const double copied = waits / (n.stages > 1 ? n.stages - 1 : 1);
+    const double issue = n.copy == copy_method::plain ? multiplied + waits / at_once
+                         : multiplied > copied        ? multiplied
+                                                      : copied;
 
     double again = 0;  // what tiles read after the first has
     for (int i = 0; i < p.member_count; ++i)

@@ -10,7 +10,17 @@
 
 namespace catena {
 
-/// 64 bits that stand for a problem, and for every field of it.
+/// The columns, of experts the tokens, at which a problem is measured: its own; but a prompt may have
+/// any number, so of a matmul the power of two that they come to, and 512 for all that are more.
+constexpr std::int64_t measured_columns(const problem& p) {
+    const std::int64_t columns = p.expert ? p.tokens : p.columns;
+    if (p.needs.kind != skeleton::matmul) return columns;
+    std::int64_t power = 16;
+    while (power < columns && power < 512) power *= 2;
+    return power;
+}
+
+/// 64 bits that stand for a problem, and for every field of it; of a matmul, for its class of columns.
 constexpr std::uint64_t problem_key(const problem& p) {
     std::uint64_t h = 0;
     const auto mix = [&h](auto field) {
@@ -23,7 +33,10 @@ constexpr std::uint64_t problem_key(const problem& p) {
     mix(p.needs.bias), mix(p.needs.gate);
     mix(p.needs.emits.bits), mix(p.needs.activation), mix(p.needs.weights.bits);
     mix(p.needs.epilogue.bits), mix(p.sum), mix(p.expert), mix(p.k), mix(p.rows), mix(p.quant_k);
-    mix(p.columns), mix(p.tokens), mix(p.alignment), mix(p.member_count);
+    const std::int64_t columns = measured_columns(p);
+    const std::int64_t slots = p.expert && p.tokens > 0 ? quotient(p.columns, p.tokens) : 1;
+    mix(columns * slots), mix(p.expert ? columns : p.tokens), mix(p.alignment);
+    mix(p.member_count);
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         mix(m.type), mix(m.rows), mix(m.experts), mix(m.epilogue.bits), mix(m.written);
