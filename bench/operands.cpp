@@ -5,9 +5,9 @@
 
 namespace catena::bench {
 
-std::byte* dealer::piece(std::size_t& next, std::size_t from, std::int64_t bytes) const {
+std::byte* dealer::piece(std::size_t& next, std::size_t from, std::int64_t bytes) {
     const auto taken = static_cast<std::size_t>(round_up(bytes, 256));
-    if (next + taken > half_) next = 0;
+    if (next + taken > half_) next = 0, again_ = true;
     std::byte* const at = data_ + from + next;
     next += taken;
     return at;
@@ -132,6 +132,16 @@ std::int32_t fill_members(Args& a, const problem& p, std::int32_t band, table_of
     return bands;
 }
 
+/// Ids that every member has a matrix for.
+template <class Args>
+void fill_ids(Args& a, const problem& p, table_of_stretches s) {
+    std::int32_t least = p.member[0].experts;
+    for (int i = 1; i < p.member_count; ++i) least = least < p.member[i].experts ? least : p.member[i].experts;
+    a.slots = static_cast<std::int32_t>(p.columns / p.tokens);
+    a.ids_nb1 = 4 * std::int64_t{a.slots};
+    a.ids = reinterpret_cast<const std::int32_t*>(s.input(4 * p.columns, format::i32, least));
+}
+
 void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     matvec_args& a = s.to.matvec;
     const std::int64_t rows = p.expert ? p.tokens : p.columns;
@@ -143,22 +153,19 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     a.columns = static_cast<std::int32_t>(p.columns);
     a.band_rows = band;
     a.weights_early = true;
-    if (p.expert) {
-        std::int32_t least = p.member[0].experts;
-        for (int i = 1; i < p.member_count; ++i) least = least < p.member[i].experts ? least : p.member[i].experts;
-        a.slots = static_cast<std::int32_t>(p.columns / p.tokens);
-        a.ids_nb1 = 4 * std::int64_t{a.slots};
-        a.ids = reinterpret_cast<const std::int32_t*>(s.input(4 * p.columns, format::i32, least));
-    }
+    if (p.expert) fill_ids(a, p, s);
     a.bands = fill_members(a, p, band, s);
 }
 
 void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
     matmul_args& a = s.to.matmul;
+    const std::int64_t rows = p.expert ? p.tokens : p.columns;
     a.x_bytes = activation_row_bytes(p.needs.activation, p.k);
-    a.x = s.input(a.x_bytes * p.columns, p.needs.activation);
+    a.x = s.input(a.x_bytes * rows, p.needs.activation);
     a.k = static_cast<std::int32_t>(p.k);
-    a.columns = a.x_rows = static_cast<std::int32_t>(p.columns);
+    a.columns = static_cast<std::int32_t>(p.columns);
+    a.x_rows = static_cast<std::int32_t>(rows);
+    if (p.expert) fill_ids(a, p, s), a.experts = experts_of(p);
     a.tiles = fill_members(a, p, band, s);
 }
 

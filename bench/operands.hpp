@@ -20,12 +20,17 @@ class dealer {
     std::byte* input(std::int64_t bytes) { return piece(input_, 0, bytes); }
     std::byte* output(std::int64_t bytes) { return piece(output_, half_, bytes); }
 
+    /// Has it handed out a half's front twice? Then pieces overlap, and one that is larger than a half
+    /// is none.
+    bool started_again() const { return again_; }
+
   private:
-    std::byte* piece(std::size_t& next, std::size_t from, std::int64_t bytes) const;
+    std::byte* piece(std::size_t& next, std::size_t from, std::int64_t bytes);
 
     std::byte* data_;
     std::size_t half_;
     std::size_t input_ = 0, output_ = 0;
+    bool again_ = false;
 };
 
 /// A piece of memory, and what lies there.
@@ -56,8 +61,8 @@ struct operands {
     }
 };
 
-/// Operands of a problem, contiguous and aligned, every part on that it needs; of matmuls those
-/// without experts. `band` as the pick says.
+/// Operands of a problem, contiguous and aligned, every part on that it needs. `band` as the
+/// pick says.
 operands operands_of(const problem& p, std::int32_t band, dealer& deal);
 
 }  // namespace catena::bench

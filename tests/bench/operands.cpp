@@ -40,6 +40,15 @@ problem small_problem(const row& r) {
     return p;
 }
 
+/// The same of matrices that ids pick, two for each token.
+problem of_experts(problem p) {
+    p.expert = true;
+    p.tokens = p.needs.kind == skeleton::matmul ? 9 : 2;
+    p.columns = 2 * p.tokens;
+    for (int i = 0; i < p.member_count; ++i) p.member[i].experts = 3 + i;
+    return p;
+}
+
 }  // namespace
 
 TEST_CASE("Operands that are dealt for a problem are all that its kernels read") {
@@ -53,24 +62,27 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
     std::memset(room.get(), 0, bytes);
 
     std::set<std::string> ran;
-    for (int i = 0; i < rows.row_count; ++i) {
+    for (int n = 0; n < 2 * rows.row_count; ++n) {
+        const int i = n / 2;
+        const bool experts = n % 2 != 0;
         const row& r = rows.rows[i];
-        const problem p = small_problem(r);
+        if (experts && (r.computes.kind == skeleton::row || is_norm(r.computes.value))) continue;
+        const problem p = experts ? of_experts(small_problem(r)) : small_problem(r);
         const arch& a = *rows.target;
         const int resident = blocks_per_sm(r, p, a);
         if (rows.kernels[i] == nullptr || constraint(r, p, a).why != limit::none || resident < 1)
             continue;
         // One of each kind; policies only differ in how they go through the same operands.
         const std::string kind = row_name(rows, i).substr(0, row_name(rows, i).rfind('.'));
-        const std::string of =
-            kind.substr(0, kind.rfind('.')) + std::to_string(static_cast<int>(r.numbers.placement));
+        const std::string of = kind.substr(0, kind.rfind('.')) + (experts ? " of experts" : "") +
+                               std::to_string(static_cast<int>(r.numbers.placement));
         if (!ran.insert(of).second) continue;
         CAPTURE(row_name(rows, i));
         const std::int32_t band =
             r.computes.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
         dealer deal(static_cast<std::byte*>(room.get()), bytes);
         const operands o = operands_of(p, band, deal);
-        if (o.kind == skeleton::matmul) CHECK(o.matmul.x_rows == p.columns);
+        if (o.kind == skeleton::matmul) CHECK(o.matmul.x_rows == (experts ? p.tokens : p.columns));
         // All that a launch has to write is poison before, and a number after.
         for (const stretch& s : o.outputs)
             std::memset(s.at, 0xff, static_cast<std::size_t>(s.bytes));
@@ -90,5 +102,5 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
                     break;
                 }
     }
-    CHECK(ran.size() > 50);
+    CHECK(ran.size() > 100);
 }

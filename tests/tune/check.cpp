@@ -84,6 +84,17 @@ TEST_CASE("A matvec's operands are whole, apart and described", "[tune]") {
             CHECK((*list)[i].at >= (*list)[i - 1].at + (*list)[i - 1].bytes);
 }
 
+TEST_CASE("Operands for which there is no room beside those before are known", "[tune]") {
+    memory m;
+    const problem p = matvec_problem(1024, {{.type = format::q8_0, .rows = 512}});
+    for (int i = 0; i < 3; ++i) {
+        bench::operands_of(p, 32, m.deal);
+        CHECK_FALSE(m.deal.started_again());
+    }
+    bench::operands_of(p, 32, m.deal);
+    CHECK(m.deal.started_again());
+}
+
 TEST_CASE("Experts are picked by ids that every member has", "[tune]") {
     memory m;
     problem p = matvec_problem(256, {{.type = format::q4_K, .rows = 32, .experts = 8},
@@ -99,6 +110,29 @@ TEST_CASE("Experts are picked by ids that every member has", "[tune]") {
             CHECK(s.bytes == 4 * 4);
         }
     holds(o.inputs, o.matvec.member[0].weight, 8 * 32 * row_bytes(format::q4_K, 256));
+}
+
+TEST_CASE("A matmul's operands are those of its tiles, of experts too", "[tune]") {
+    memory m;
+    problem p = matvec_problem(256, {{.type = format::q8_0, .rows = 96, .experts = 8},
+                                     {.type = format::q8_0, .rows = 32, .experts = 4}}, 32);
+    p.needs.kind = skeleton::matmul;
+    p.needs.activation = format::q8_1_mmq_d4;
+    p.expert = true;
+    p.tokens = 16;
+    const bench::operands o = bench::operands_of(p, 64, m.deal);
+    const auto* a = static_cast<const matmul_args*>(o.args());
+    CHECK(o.args_bytes() == sizeof *a);
+    CHECK(a->tiles == 2 + 1);
+    CHECK(a->member[1].first_band == 2);
+    CHECK(a->columns == 32);
+    CHECK(a->x_rows == 16);
+    CHECK(a->slots == 2);
+    CHECK(a->experts == 8);
+    holds(o.inputs, a->ids, 4 * 32);
+    holds(o.inputs, a->x, 16 * q8_1_row_bytes(256));
+    holds(o.inputs, a->member[0].weight, 8 * 96 * row_bytes(format::q8_0, 256));
+    holds(o.outputs, a->member[0].dst, 4 * 96 * 32);
 }
 
 TEST_CASE("A row's operands are those that the problem names", "[tune]") {

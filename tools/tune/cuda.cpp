@@ -113,7 +113,8 @@ class gpu : public timing_device {
             const kernel& k = kernels_.of(row_of(p, p.candidates[i], 0));
             out[i] = {k.fault, k.registers};
             if (!k.fault.empty()) continue;
-            deal(entrants_[i], p, p.candidates[i], k.registers);
+            out[i].fault = deal(entrants_[i], p, p.candidates[i], k.registers);
+            if (!out[i].fault.empty()) continue;
             if (!filled) {  // the others have the same operands at the same places
                 std::uint64_t seed = 0;
                 for (const bench::operands& set : entrants_[i].sets)
@@ -132,7 +133,7 @@ class gpu : public timing_device {
             }
             if (!out[i].fault.empty()) continue;
             of_order.emplace(order, results);
-            capture(entrants_[i], k, p);
+            capture(entrants_[i], k);
             if (now() > deadline) return std::nullopt;
         }
         return out;
@@ -171,22 +172,27 @@ class gpu : public timing_device {
                 .evidence = {}};
     }
 
-    void deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, int registers) {
+    /// Operands for each set; what is wrong if there is no room for one.
+    std::string deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, int registers) {
         const row r = row_of(p, c, registers);
         const int resident = std::max(1, blocks_per_sm(r, p.what, target_));
         const std::int32_t band = p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, target_, resident);
         e.config = config_of(r, p.what, target_, band);
         bench::dealer deal(arena_.data(), arena_.bytes());
         const auto sets = bench::rotation(static_cast<double>(bytes_of(p.what)), device_.l2CacheSize);
-        for (int i = 0; i < sets; ++i) e.sets.push_back(bench::operands_of(p.what, band, deal));
+        for (int i = 0; i < sets; ++i) {
+            bench::operands set = bench::operands_of(p.what, band, deal);
+            if (deal.started_again()) break;  // it would lie over the first
+            e.sets.push_back(std::move(set));
+        }
         e.launches = std::max(64, sets);
+        if (!e.sets.empty()) return "";
+        return "its operands do not fit into " + std::to_string(arena_bytes >> 30) + " GiB of memory";
     }
 
-    void launch(const entrant& e, const kernel& k, const tuned_problem& p, int set, cudaStream_t stream) const {
+    void launch(const entrant& e, const kernel& k, int set, cudaStream_t stream) const {
         const bench::operands& o = e.sets[static_cast<std::size_t>(set)];
-        const bool row = p.computes.kind == skeleton::row;
-        const void* args = row ? static_cast<const void*>(&o.row) : &o.matvec;
-        const status done = launch_cuda(k.handle, e.config, args, row ? sizeof o.row : sizeof o.matvec, stream);
+        const status done = launch_cuda(k.handle, e.config, o.args(), o.args_bytes(), stream);
         if (!done.ok()) throw std::runtime_error(done.message);
     }
 
@@ -195,7 +201,7 @@ class gpu : public timing_device {
         const auto& outputs = e.sets.front().outputs;
         for (const bench::stretch& s : outputs)
             expect(cudaMemset(s.at, 0xff, static_cast<std::size_t>(s.bytes)), "poison an output");
-        launch(e, k, p, 0, stream_);
+        launch(e, k, 0, stream_);
         expect(cudaStreamSynchronize(stream_), name + " on " + text(p.what));
         std::vector<std::vector<std::byte>> out;
         for (const bench::stretch& s : outputs) {
@@ -205,9 +211,9 @@ class gpu : public timing_device {
         return out;
     }
 
-    void capture(entrant& e, const kernel& k, const tuned_problem& p) {
+    void capture(entrant& e, const kernel& k) {
         const bench::timed what = {.name = "", .sets = static_cast<int>(e.sets.size()),
-                                   .launch = [&](cudaStream_t s, int set) { launch(e, k, p, set, s); }};
+                                   .launch = [&](cudaStream_t s, int set) { launch(e, k, set, s); }};
         e.graph = bench::capture(what, e.launches, stream_);
     }
 };
