@@ -226,6 +226,8 @@ std::string objection(const arch& target, const row& r) {
         return "a prologue or a deferred norm is for a matvec that makes its norm, and for no other";
     if (inside && p.activation != activation_source::shared)
         return "a norm that is made inside a matvec lies in shared memory";
+    if (matmul)
+        if (const std::string why = tile_objection(r); !why.empty()) return why;
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);
     if (shared > target.shared_per_block)
         return sentence(

@@ -71,11 +71,16 @@ std::pair<const tuning*, bool> source_of(const arch& target, const std::vector<r
 /// Does a row take problems that none of these policies takes?
 bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
     const policy& p = r.numbers;
-    const bool is_row = r.computes.kind == skeleton::row;
-    if (is_row ? p.values == 0 : p.copy == copy_method::plain || p.activation == activation_source::global)
-        return true;
-    const auto reach = [is_row](const policy& q) {
-        return is_row ? (q.rows > 0 ? warp_size : q.threads) * q.values : q.columns;
+    const skeleton kind = r.computes.kind;
+    const bool any_length = kind == skeleton::row ? p.values == 0
+                            : kind == skeleton::matvec && p.activation == activation_source::global;
+    if (any_length || (kind != skeleton::row && p.copy == copy_method::plain)) return true;
+    const auto reach = [kind](const policy& q) {
+        if (kind == skeleton::row) return (q.rows > 0 ? warp_size : q.threads) * q.values;
+        if (kind == skeleton::matvec) return q.columns;
+        // A tile takes any columns. To be quantized its results are whole blocks, of a GLU half as many.
+        const int block = info(format::q8_1).block_elements;
+        return tile_rows(q) % (2 * block) == 0 ? 2 : tile_rows(q) % block == 0 ? 1 : 0;
     };
     return std::all_of(by.begin(), by.end(), [&](const proven_policy& other) {
         return reach(other.numbers) < reach(p);

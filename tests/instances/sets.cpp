@@ -180,4 +180,30 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     good.computes = {.kind = skeleton::row};
     CHECK(said("sm_90", [](policy& p) { p.values = 6; }) ==
           "6 values a thread are no multiple of 4");
+    good.computes = {.kind = skeleton::matmul,
+                     .activation = format::q8_1_mmq_ds4,
+                     .weights = format_set::of(format::q4_K)};
+    good.numbers = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
+    CHECK(said("sm_90", [](policy&) {}) == "");
+    CHECK(said("sm_90", [](policy& p) { p.rows = 24; }) ==
+          "24 rows of a warp are no whole mma of 16");
+    CHECK(said("sm_90", [](policy& p) { p.columns = 12; }) ==
+          "12 columns of a tile are no multiple of 8");
+    CHECK(said("sm_90", [](policy& p) { p.threads = 512, p.columns = 24; }) ==
+          "24 columns cannot be shared out to 16 warps");
+    CHECK(said("sm_90", [](policy& p) { p.stages = 1; }) ==
+          "one stage of a matmul is read while another is filled");
+    CHECK(said("sm_90", [](policy& p) { p.piece = 384; }) ==
+          "a piece of 384 values does not end within the padding of 512");
+    CHECK(said("sm_90", [](policy& p) { p.piece = 128; }) ==
+          "a piece of 128 values is no multiple of 256");
+    CHECK(said("sm_90", [](policy& p) { p.slices = 3; }) == "4 warps do not make 3 slices");
+    good.computes.weights = format_set::of(format::f16);
+    good.computes.activation = format::f32;
+    good.numbers.piece = 32;
+    CHECK(said("sm_90", [](policy&) {}) == "");
+    CHECK(said("sm_90", [](policy& p) { p.columns = 24; }) ==
+          "24 columns of a tile are no multiple of 16");
+    CHECK(said("sm_90", [](policy& p) { p.threads = 256, p.columns = 16; }) ==
+          "a warp's share of a stage's columns is not dealt out to all its lanes");
 }

@@ -1,4 +1,5 @@
 // The tuner on a device that does not exist: what it finds, what it keeps, what it spends.
+#include "policies.hpp"
 #include "race.hpp"
 #include "simplicity.hpp"
 #include "simulated.hpp"
@@ -11,6 +12,7 @@
 #include "catena_test/problems.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 using namespace catena;
@@ -31,17 +33,24 @@ computation computation_of(const problem& p) {
     return t.rows[pick(p, t).row].computes;
 }
 
-/// Three problems: a norm, a narrow matrix, a wide one of four columns.
-std::vector<shape> three_shapes() {
+problem prompt(std::int64_t columns, epilogue_set parts = {}) {
+    problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 4096, .epilogue = parts}}, columns);
+    p.needs.kind = skeleton::matmul;
+    p.needs.activation = format::q8_1_mmq_ds4;
+    return p;
+}
+
+/// Four problems: a norm, a narrow matrix, a wide one of four columns, a prompt.
+std::vector<shape> four_shapes() {
     std::vector<shape> out;
     for (const problem& p : {norm_problem(4096), matvec_problem(2048, {{format::q4_K, 1024}}),
-                             matvec_problem(4096, {{format::q4_K, 8192}}, 4)})
+                             matvec_problem(4096, {{format::q4_K, 8192}}, 4), prompt(64)})
         out.push_back({computation_of(p), p, 10});
     return out;
 }
 
 tuning blank_of(simulated_device& on) {
-    static const tuning nobody = blank(sm_90, listed(), three_shapes(), {}, {.candidates = 12});
+    static const tuning nobody = blank(sm_90, listed(), four_shapes(), {}, {.candidates = 12});
     tuning t = nobody;
     t.on = on.who();
     return t;
@@ -91,7 +100,7 @@ TEST_CASE("A planted best is found wherever it stands", "[tune]") {
 
 TEST_CASE("Of candidates that cannot be told apart the simplest is chosen", "[tune]") {
     int missed = 0, problems = 0;
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         simulation s = {.seed = seed};
         s.truth = [](const tuned_problem&, const tuned_candidate&) { return 10.0; };
         simulated_device on(sm_90, s);
@@ -200,9 +209,9 @@ TEST_CASE("A record keeps problems that are not asked for now", "[tune]") {
     simulated_device on(sm_90, {});
     tuning all = blank_of(on);
     REQUIRE(tune::tune(all, on, plenty, {}));
-    tuning one = blank(sm_90, listed(), {three_shapes()[1]}, on.who(), plenty);
+    tuning one = blank(sm_90, listed(), {four_shapes()[1]}, on.who(), plenty);
     resume(one, all, "r.json");
-    CHECK(one.problems.size() == 3);
+    CHECK(one.problems.size() == 4);
     CHECK(one.problems[0].decided);
 }
 
@@ -227,7 +236,7 @@ TEST_CASE("Candidates are measured in turns", "[tune]") {
 }
 
 TEST_CASE("Every candidate may run its problem, and those listed by hand are among them", "[tune]") {
-    for (const shape& s : three_shapes()) {
+    for (const shape& s : four_shapes()) {
         const std::vector<row> space = space_of(sm_90, s.computes), by_hand = listed().rows_of(s.computes);
         CHECK(space.size() > by_hand.size());
         CHECK(std::is_sorted(space.begin(), space.end(), [](const row& a, const row& b) {
@@ -245,4 +254,22 @@ TEST_CASE("Every candidate may run its problem, and those listed by hand are amo
         CHECK(few.size() >= able);
         CHECK(few.size() <= 6 + able);
     }
+}
+
+TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[tune]") {
+    const problem p = prompt(16);
+    const std::vector<row> space = space_of(sm_90, computation_of(p));
+    for (const auto field : {&policy::threads, &policy::min_blocks, &policy::rows, &policy::columns,
+                             &policy::stages, &policy::slices}) {
+        std::set<int> values;
+        for (const row& r : space) values.insert(r.numbers.*field);
+        CHECK(values.size() > 1);
+    }
+    for (const row& r : space) CHECK(generator::objection(sm_90, r) == "");
+    std::set<int> slices;
+    for (const candidate& c : candidates_of(space, {}, p, sm_90, 16)) slices.insert(c.what.numbers.slices);
+    CHECK(slices.count(4) == 1);
+    const problem quantized = prompt(512, epilogue_set::of(epilogue_part::quantize));
+    for (const candidate& c : candidates_of(space, {}, quantized, sm_90, 16))
+        CHECK(tile_rows(c.what.numbers) % 32 == 0);
 }

@@ -145,6 +145,30 @@ TEST_CASE("Proven policies replace the list, but for what takes problems that th
     }
 }
 
+TEST_CASE("A tile that was measured replaces those listed, but for what takes problems that it does not",
+          "[tune]") {
+    computation tiles;
+    for (const computation& c : computations_of(catalogue_chains()))
+        if (c.kind == skeleton::matmul && c.weights == format_set::of(format::q4_K)) tiles = c;
+    const std::vector<row> listed = rows_for(sm_90, tiles);
+    constexpr policy large = {.threads = 256, .rows = 16, .columns = 64, .piece = 256, .stages = 3,
+                              .copy = copy_method::bulk};
+    policy sliced = large;  // 16 results of a column: too few to be quantized
+    sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
+    for (const policy& p : {large, sliced}) {
+        tuned_problem one = decided(4096, 1, {candidate(p, verdict::chosen, 5)});
+        one.computes = one.what.needs = tiles;
+        one.what.columns = 512;
+        const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one})));
+        REQUIRE(row_with(rows, p) == &rows.front());
+        for (const row& r : listed) {
+            const bool quantizes = tile_rows(r.numbers) % 32 == 0;
+            const bool stays = r.numbers.copy == copy_method::plain || (p.slices > 0 && quantizes);
+            CHECK((row_with(rows, r.numbers) != nullptr) == stays);
+        }
+    }
+}
+
 TEST_CASE("Without a record the list is what it was", "[tune]") {
     const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
     const std::vector<row> rows = tuned_rows(sm_90, listed, {});

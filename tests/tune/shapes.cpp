@@ -5,6 +5,7 @@
 #include "catena_test/catch.hpp"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -31,7 +32,6 @@ TEST_CASE("Shapes are those of the graph, with the places that they stand for", 
         CHECK(s.computes.kind == s.what.needs.kind);
         if (s.what.needs.kind == skeleton::matvec && s.what.columns == 1) matvecs += s.places;
         if (s.what.needs.value == value_kind::rms_norm && s.what.rows == 1) norms += s.places;
-        CHECK(s.what.needs.kind != skeleton::matmul);
     }
     CHECK(norms == 73);  // 36 layers of two norms that feed matmuls, and the last one
     CHECK(matvecs > 100);
@@ -57,6 +57,36 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
                               [p](const row& r) { return r.numbers.placement == p; }));
     }
     CHECK(inside == 35);  // the ffn of all layers but the first: its residual is a leaf's
+}
+
+TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all else",
+          "[tune]") {
+    const std::vector<std::string> files = {graphs + "qwen3-30b-a3b-q4km.tg1.json.gz",
+                                            graphs + "qwen3-30b-a3b-q4km.pp512.json.gz"};
+    const std::vector<shape> all = shapes_of(files, listed(), {});
+    std::map<std::int64_t, int> dense, experts;
+    for (const shape& s : all) {
+        if (s.what.needs.kind != skeleton::matmul) continue;
+        CHECK(s.computes.kind == skeleton::matmul);
+        const std::int64_t tokens = s.what.expert ? s.what.tokens : s.what.columns;
+        if (s.what.expert) CHECK(s.what.columns == 8 * tokens);
+        (s.what.expert ? experts : dense)[tokens] += s.places;
+    }
+    for (const auto& places : {dense, experts}) {
+        REQUIRE(places.size() == 5);
+        for (const std::int64_t columns : {16, 32, 64, 128, 512}) {
+            REQUIRE(places.count(columns) == 1);
+            CHECK(places.at(columns) == places.at(512));  // each class has every step of the prompt
+        }
+    }
+    CHECK(dense[512] > 48);
+    const auto prompts = std::find_if(all.begin(), all.end(), [](const shape& s) {
+        return s.what.needs.kind == skeleton::matmul;
+    });
+    for (auto s = all.begin(); s != all.end(); ++s) {
+        CHECK((s->what.needs.kind == skeleton::matmul) == (s >= prompts));
+        if (s != all.begin() && s != prompts) CHECK(s->work <= (s - 1)->work);
+    }
 }
 
 TEST_CASE("A class has one shape, and each shape its own class", "[tune]") {

@@ -48,14 +48,13 @@ void listen_for_interrupts() {
     sigaction(SIGINT, &action, nullptr);
 }
 
-/// The graphs of decode steps that the project was given.
+/// The graphs that the project was given.
 std::vector<std::string> given_graphs(const std::string& root) {
     const std::filesystem::path folder = std::filesystem::path(root) / "tests/data/graphs";
     std::vector<std::string> files;
     if (std::filesystem::is_directory(folder))
         for (const auto& entry : std::filesystem::directory_iterator(folder))
-            if (entry.path().string().find(".pp") == std::string::npos)
-                files.push_back(entry.path().string());
+            files.push_back(entry.path().string());
     std::sort(files.begin(), files.end());
     if (files.empty()) throw failure(folder.string() + " holds no graphs: name some with --graphs");
     return files;
@@ -193,7 +192,7 @@ void add_tune(CLI::App& app, int& code) {
     command->add_option("--arch", o->arch, "sm_XX, or native: that of the GPU")->capture_default_str();
     command->add_option("--chains", o->wanted.chains, "Only launches of these entries of the catalogue");
     command->add_option("--formats", o->wanted.formats, "Only matrices of these formats");
-    command->add_option("--graphs", o->graphs, "Graph files to take shapes from (default: the given decode graphs)")
+    command->add_option("--graphs", o->graphs, "Graph files to take shapes from (default: those given)")
         ->check(CLI::ExistingFile);
     const std::map<std::string, double> units = {{"s", 1}, {"m", 60}, {"h", 3600}};
     command->add_option("--time", o->within.seconds, "When to end, such as 90s or 5m (default 5m)")

@@ -50,6 +50,31 @@ bool formats_wanted(const problem& p, const selection& wanted) {
     return true;
 }
 
+/// Columns, of experts tokens, at which matmuls are tuned, whatever the prompt of their graph is: one
+/// for each class (pick/measured.hpp), but for that between the last two.
+constexpr std::int64_t prompt_columns[] = {16, 32, 64, 128, 512};
+
+std::int64_t tokens_of(const problem& p) { return p.expert ? p.tokens : p.columns; }
+
+/// How many tokens a plan computes at once: most matrices meet them all.
+std::int64_t tokens_of(const plan& planned) {
+    std::int64_t tokens = 1;
+    for (const step& s : planned.steps())
+        if (s.what.needs.kind != skeleton::row) tokens = std::max(tokens, tokens_of(s.what));
+    return tokens;
+}
+
+std::vector<problem> as_tuned(const problem& p) {
+    if (p.needs.kind != skeleton::matmul) return {p};
+    std::vector<problem> all;
+    for (const std::int64_t columns : prompt_columns) {
+        all.push_back(p);
+        all.back().columns = p.expert ? p.columns / p.tokens * columns : columns;
+        if (p.expert) all.back().tokens = columns;
+    }
+    return all;
+}
+
 void check_names(const selection& wanted, const table& t) {
     for (const std::string& chain : wanted.chains) {
         std::string known;
@@ -98,19 +123,24 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     check_names(wanted, t);
     std::vector<shape> distinct;
     const auto take = [&](const plan& planned, bool norms_inside) {
+        const std::int64_t tokens = tokens_of(planned);
         for (const step& s : planned.steps()) {
             if (makes_norm(s.what) != norms_inside) continue;
             const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
             const bool chosen =
                 wanted.chains.empty() ||
                 (chain.chain >= 0 && chain_wanted(t.chains[chain.chain], wanted));
-            if (s.what.needs.kind == skeleton::matmul) continue;  // it has no policies to choose from
             if (!chosen || !formats_wanted(s.what, wanted)) continue;
-            auto at = std::find_if(distinct.begin(), distinct.end(),
-                                   [&](const shape& k) { return k.what == s.what; });
-            if (at == distinct.end())
-                at = distinct.insert(distinct.end(), {planned.rows().rows[s.row].computes, s.what, 0});
-            ++at->places;
+            for (const problem& p : as_tuned(s.what)) {
+                auto at = std::find_if(distinct.begin(), distinct.end(),
+                                       [&](const shape& k) { return k.what == p; });
+                if (at == distinct.end())
+                    at = distinct.insert(distinct.end(), {planned.rows().rows[s.row].computes, p});
+                ++at->places;
+                const bool row = p.needs.kind == skeleton::row;
+                at->work += static_cast<double>(bytes_of(p)) /
+                            static_cast<double>(row ? tokens : tokens_of(p));
+            }
         }
     };
     // What a norm takes apart from its readers, and what inside their launch: a plan has one of them.
@@ -148,11 +178,12 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
         if (at == classes.end())
             classes.push_back(s);
         else
-            at->places += s.places;
+            at->places += s.places, at->work += s.work;
     }
     std::stable_sort(classes.begin(), classes.end(), [](const shape& a, const shape& b) {
-        return static_cast<double>(a.places) * static_cast<double>(bytes_of(a.what)) >
-               static_cast<double>(b.places) * static_cast<double>(bytes_of(b.what));
+        const bool prompt = a.what.needs.kind == skeleton::matmul;
+        if (prompt != (b.what.needs.kind == skeleton::matmul)) return !prompt;
+        return a.work > b.work;
     });
     return classes;
 }

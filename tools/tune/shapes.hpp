@@ -30,16 +30,18 @@ class described_set {
 struct shape {
     computation computes;  ///< of the row that the planner picked
     problem what;
-    int places = 0;  ///< steps of the graphs that have it, or one of its class
+    int places = 0;   ///< steps of the graphs that have it, or one of its class
+    double work = 0;  ///< bytes that these move for one token
 };
 
 /// What is asked for, by name; empty: everything.
 struct selection {
     std::vector<std::string> chains = {};   ///< of the catalogue: "norm_input", "norm_input.q4_K"
-    std::vector<std::string> formats = {};  ///< weight formats of a matvec: all of a problem's are listed
+    std::vector<std::string> formats = {};  ///< weight formats of a launch: all of a problem's are listed
 };
 
-/// Shapes of the steps of `graphs` (files), those with the most work first. Of a class, which is a
+/// Shapes of the steps of `graphs` (files), those with the most work first, matmuls last and at columns
+/// of all classes. Of a class, which is a
 /// computation, k, columns and, to a factor of two, rows, the shape with the most places stands for
 /// all. Throws std::runtime_error where a graph cannot be planned or a name is not known.
 std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const described_set& set,

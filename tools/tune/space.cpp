@@ -13,8 +13,8 @@ namespace {
 
 using generator::simpler;
 
-/// Candidates that agree in what the cost model looks at most.
-constexpr std::size_t most_of_a_kind = 3;
+/// Candidates that agree in what the cost model looks at most; of tiles there are more kinds.
+constexpr std::size_t most_of_a_kind(skeleton kind) { return kind == skeleton::matmul ? 2 : 3; }
 
 std::vector<policy> row_policies() {
     std::vector<policy> all;
@@ -80,6 +80,42 @@ std::vector<policy> norm_policies() {
     return all;
 }
 
+/// With one block promised; see `promising`.
+std::vector<policy> matmul_policies(format_set weights) {
+    std::vector<policy> all;
+    for (const copy_method copy : {copy_method::plain, copy_method::async, copy_method::bulk})
+        for (const int stages : {2, 3, 4})
+            for (const int piece : {32, 64, 128, 256})
+                for (const int slices : {0, 2, 4})
+                    for (const int rows : {mma_rows, 2 * mma_rows})
+                        for (const int columns : {16, 32, 64, 128})
+                            for (const int threads : {64, 128, 256})
+                                all.push_back({.threads = threads,
+                                               .rows = rows,
+                                               .columns = columns,
+                                               .piece = piece,
+                                               .stages = stages,
+                                               .slices = slices,
+                                               .copy = copy});
+    // Of what is not a number the shortest piece is a block of the activation.
+    if (!has_numbers(weights))
+        std::erase_if(all, [](const policy& p) { return p.piece % mmq_values != 0; });
+    return all;
+}
+
+/// The tile with the most blocks promised, up to four, that an SM holds, without spills as far as one
+/// can tell.
+policy promising(const arch& a, row r) {
+    const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
+    const std::int64_t bytes = matmul_shared_bytes(r.numbers, r.computes.weights) + reserved;
+    const auto held = [&](int blocks) {
+        return blocks * bytes <= a.shared_per_sm &&
+               a.registers_per_sm / (r.numbers.threads * blocks) >= usual_registers(r);
+    };
+    while (r.numbers.min_blocks < 4 && held(r.numbers.min_blocks + 1)) ++r.numbers.min_blocks;
+    return r.numbers;
+}
+
 row row_of(const computation& c, const policy& numbers) {
     return {.computes = c, .numbers = numbers, .order = order_of(c, numbers), .evidence = {}};
 }
@@ -89,10 +125,18 @@ bool holds(const std::vector<row>& rows, const policy& numbers) {
                        [&](const row& r) { return r.numbers == numbers; });
 }
 
-bool same_kind(const policy& a, const policy& b) {
+bool same_kind(const row& one, const row& other) {
+    const policy &a = one.numbers, &b = other.numbers;
     return a.copy == b.copy && a.activation == b.activation && a.rows == b.rows &&
-           a.columns == b.columns && a.product == b.product && a.vector == b.vector &&
-           a.values == b.values && a.placement == b.placement;
+           a.columns == b.columns && a.slices == b.slices && a.product == b.product &&
+           a.vector == b.vector && a.values == b.values && a.placement == b.placement &&
+           (one.computes.kind != skeleton::matmul || a.threads == b.threads);
+}
+
+/// Would a tile of half as many columns hold those of the problem, too?
+bool too_wide(const row& r, const problem& p) {
+    return r.computes.kind == skeleton::matmul &&
+           r.numbers.columns / 2 >= std::max(detail::columns_of_matrix(p), 16.0);
 }
 
 }  // namespace
@@ -103,7 +147,9 @@ std::vector<row> space_of(const arch& target, const computation& c) {
     std::vector<policy> numbers;
     if (c.kind == skeleton::row) numbers = row_policies();
     if (c.kind == skeleton::matvec) numbers = is_norm(c.value) ? norm_policies() : matvec_policies();
-    for (const policy& p : numbers) {
+    if (c.kind == skeleton::matmul) numbers = matmul_policies(c.weights);
+    for (policy p : numbers) {
+        if (c.kind == skeleton::matmul) p = promising(target, row_of(c, p));
         const row r = row_of(c, p);
         if (generator::objection(target, r).empty() && !holds(by_hand, p)) all.push_back(r);
     }
@@ -129,9 +175,10 @@ std::vector<candidate> candidates_of(const std::vector<row>& space, const std::v
     std::size_t free = most;
     for (const candidate& c : able) {
         const auto alike = std::count_if(kept.begin(), kept.end(), [&](const candidate& k) {
-            return same_kind(k.what.numbers, c.what.numbers);
+            return same_kind(k.what, c.what);
         });
-        const bool wanted = free > 0 && static_cast<std::size_t>(alike) < most_of_a_kind;
+        const bool wanted = free > 0 && !too_wide(c.what, p) &&
+                            static_cast<std::size_t>(alike) < most_of_a_kind(p.needs.kind);
         if (!wanted && !holds(incumbents, c.what.numbers)) continue;
         free -= wanted ? 1 : 0;
         kept.push_back(c);
