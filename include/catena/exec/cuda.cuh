@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catena/exec/executor.hpp"
+#include "catena/exec/wgmma.cuh"
 
 #include <cuda/ptx>
 
@@ -48,7 +49,7 @@ class cuda {
 
     template <class T>
     __device__ T* shared(std::int64_t n) {
-        extern __shared__ __align__(128) unsigned char catena_shared[];
+        extern __shared__ __align__(1024) unsigned char catena_shared[];
         auto* array = reinterpret_cast<T*>(catena_shared + shared_used_);
         shared_used_ +=
             (static_cast<unsigned>(n) * static_cast<unsigned>(sizeof(T)) + 15u) / 16u * 16u;
@@ -143,6 +144,32 @@ class cuda {
                      : "memory");
     }
 
+    __device__ wgmma_operand operand_at(const void* shared, int stride) const {
+        return wgmma_operand::at(static_cast<unsigned>(__cvta_generic_to_shared(shared)), stride);
+    }
+    __device__ void async_fence() const {
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __device__ void wgmma_fence() const {
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    }
+    __device__ void wgmma_commit() const {
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    }
+    template <int Left, int M, int N>
+    __device__ void wgmma_wait(real (&sum)[M][N][4]) const {
+        asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
+        CATENA_UNROLL
+        for (int i = 0; i < M * N * 4; ++i)  // so that nobody reads them before
+            asm volatile("" : "+f"(sum[i / N / 4][i / 4 % N][i % 4].v)::"memory");
+    }
+    template <format F, int N>
+    __device__ void wgmma(real (&sum)[N][4], wgmma_operand a, wgmma_operand b) const {
+        static_assert(N == 16, "the instruction of 128 columns alone is spelt here: add another's");
+        if constexpr (F == format::f16) detail::wgmma_f16(sum, a, b);
+        if constexpr (F == format::bf16) detail::wgmma_bf16(sum, a, b);
+    }
+
     /// Waits until the kernels before this one have completed, wherever their trigger stood.
     __device__ void grid_wait() const {
 #if __CUDA_ARCH__ >= 900
@@ -224,6 +251,9 @@ class cuda_stream<copy_method::plain, Stages> {
                 for (int b = 0; b < left && b < 16; ++b) to[b] = from[b];
         }
     }
+    __device__ void copy_own(void* shared, const void* global, int bytes) {
+        if (bytes > 0) *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
+    }
     __device__ void commit(int) {}
     __device__ void fill(int, void* shared, const void* global, int bytes, int lanes) {
         each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
@@ -265,6 +295,9 @@ class cuda_stream<copy_method::async, Stages> {
             const int at = i % chunks * 16;
             if (at < c.bytes) copy_chunk(static_cast<char*>(c.to) + at, c.from, at);
         }
+    }
+    __device__ void copy_own(void* shared, const void* global, int bytes) {
+        if (bytes > 0) copy_chunk(shared, global, 0);
     }
     __device__ void commit(int) {
         asm volatile("cp.async.commit_group;" ::: "memory");
@@ -335,6 +368,9 @@ class cuda_stream<copy_method::bulk, Stages> {
             const copied_row c = row(r);
             if (c.bytes > 0) copy_whole(c.to, c.from, static_cast<std::uint32_t>(c.bytes));
         }
+    }
+    __device__ void copy_own(void* shared, const void* global, int bytes) {
+        if (bytes > 0) copy_whole(shared, global, static_cast<std::uint32_t>(bytes));
     }
     __device__ void commit(int) {}
     __device__ void fill(int stage, void* shared, const void* global, int bytes, int) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catena/config.hpp"
+#include "catena/exec/operand.hpp"
 #include "catena/exec/real.hpp"
 #include "catena/pick/policy.hpp"
 
@@ -29,7 +30,7 @@ struct copied_row {
 namespace catena::exec {
 
 /// The weight stream of one warp: `Stages` pieces of shared memory, filled and waited for in ring
-/// order. Every lane makes every call, with the same arguments. After `x.stream()` the body calls
+/// order. Every lane makes every call, with the same arguments where nothing else is said. After `x.stream()` the body calls
 /// `x.sync()`.
 template <class S>
 concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst, const void* src,
@@ -38,6 +39,7 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
     s.copy(dst, src, bytes);  // async, bulk: both ends and the size are multiples of 16; plain: any
     // The same for row(0), row(1) of at most 64 bytes each, dealt to the lanes.
     s.template copy_rows<2, 64>(row);
+    s.copy_own(dst, src, bytes);  // 16 aligned bytes or none: here arguments differ from lane to lane
     s.commit(stage);          // no more copies for this fill
     s.fill(stage, dst, src, bytes, lanes);  // the same in one call, of a copy from each of the
                                             // first lanes: here arguments differ, 0 bytes: none
@@ -46,8 +48,8 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
     s.reuse();  // stores to stages, all before a sync, stand before the copies that follow
 };
 
-/// The executor. `shared<T>(n)` hands out dynamic shared memory, 16-byte aligned: every thread asks
-/// for the same arrays in the same sequence. A shuffle exchanges values but does not order memory:
+/// The executor. `shared<T>(n)` hands out dynamic shared memory, 16-byte aligned, the first array at a
+/// multiple of 1024: every thread asks for the same arrays in the same sequence. A shuffle exchanges values but does not order memory:
 /// sync_warp does. In a dependent launch only weights may be read before `grid_wait`, and nothing
 /// written.
 ///
@@ -68,13 +70,25 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// load_matrices(v, row) is ldmatrix: row(lane), equal in all lanes, says where row lane % 8 of matrix
 /// lane / 8 lies, 16 aligned bytes; v[i] becomes word t of row g of matrix i.
 ///
+/// wgmma<F>(sum, a, b) is a warpgroup's sum += a * b of f16 or bf16, on sm_90a: 64 rows, 8 columns for
+/// each sum[n], 32 bytes of K. Warp w of the four has rows 16 w on, in sum[n] as d of an mma above. Both
+/// operands lie in shared memory (exec/operand.hpp) and are named by x.operand_at(p, stride). The
+/// tensor cores read them, and add to the sums, in their own time: until `wgmma_wait<Left>(sum)` has
+/// said that all groups of multiplications but the last `Left` are done, operands are not written and
+/// sums not touched, but by another wgmma. `wgmma_commit` ends a group. A `wgmma_fence` stands before
+/// the first wgmma, and before the next that follows a wait. What threads store or copy to an operand
+/// is seen after `async_fence` in the thread that did and a sync. All threads of the four warps make
+/// the same calls. (wgmma.mma_async, .fence, .commit_group, .wait_group, fence.proxy.async in the PTX
+/// ISA.) The host's model of sums is that of mma<F>.
+///
 /// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n; with
 /// its bit 3 set, the sign of that byte fills byte n.
 template <class X>
 concept executor = requires(X x, int i, unsigned u, real r, float* f, const float* cf,
                             std::uint16_t* h, const word4* cw, word4* w, word4 v, int (&d)[4],
                             const unsigned (&a4)[4], const unsigned (&a2)[2], real (&r4)[4],
-                            unsigned (&u4)[4], const void* (*row)(int)) {
+                            unsigned (&u4)[4], const void* (*row)(int), real (&tile)[1][16][4],
+                            wgmma_operand o) {
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
     x.sync(), x.sync_warp();
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
@@ -88,6 +102,8 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     u = x.permute(u, u, u);                      // prmt, below
     x.mma(d, a4, a2), x.mma(d, a2, u);           // below
     x.template mma<format::f16>(r4, a4, a2), x.load_matrices(u4, row);
+    o = x.operand_at(f, i), x.async_fence(), x.wgmma_fence(), x.wgmma_commit();
+    x.template wgmma<format::f16>(tile[0], o, o), x.template wgmma_wait<0>(tile);
     x.grid_wait(), x.grid_trigger();
     requires weight_stream<decltype(x.template stream<copy_method::plain, 2>())>;
 };

@@ -139,6 +139,17 @@ inline void machine::stream_fill(thread& t, stream_log& log, int stage, const st
     stream_apply(t, log, {stream_call::commit, stage, 0, 0, 0}, at);
 }
 
+inline void machine::stream_copy_own(thread& t, stream_log& log, const stream_call& mine, site at) {
+    if (mine.bytes != 0 && mine.bytes != 16)
+        stop(t, fault::stream, at,
+             "copies " + std::to_string(mine.bytes) + " bytes by one lane: it takes 16, or none");
+    check_meeting(t, meeting::stream_copy, 0, at);
+    log.of_lane(t.id % scheduler::warp_lanes) = mine;
+    if (!scheduler_.meet_warp(t, meeting::stream_copy, 0, at)) return;
+    for (int lane = 0; lane < scheduler::warp_lanes; ++lane)
+        if (log.of_lane(lane).bytes != 0) stream_apply(t, log, log.of_lane(lane), at);
+}
+
 inline void machine::stream_wait(thread& t, stream_log& log, int stage, site at) {
     sync_warp(t, meeting::stream_wait, stage, at, [&] {
         if (const int lane = log.missing_lane(); lane >= 0)
@@ -222,6 +233,20 @@ inline bool machine::check_end() {
                    std::to_string(log.unfinished()) + ": wait for every stage that was begun");
         return false;
     }
+    for (const thread& t : scheduler_.threads()) {
+        const auto group = static_cast<std::size_t>(t.id / warpgroup_threads);
+        f.thread = t.id;
+        if (!t.pending.empty())
+            add(f, "returns while its warpgroup still multiplies: wgmma_commit and wgmma_wait<0> "
+                   "first");
+        else if (group < wgmma_calls_.size() && t.wgmma_calls != wgmma_calls_[group].size())
+            add(f, "returns with fewer wgmma than another thread of its warpgroup has made: all "
+                   "make the same calls");
+        else
+            continue;
+        return false;
+    }
+    f.thread = 0;
     if (grid_waited_) return true;
     f.kind = fault::grid_order;
     add(f, "and all others return without grid_wait in a dependent launch: call it on every path");

@@ -50,6 +50,8 @@ class machine {
         shared_now_ = {global_now_.block, global_now_.block, global_now_.block, global_now_.block};
         grid_waited_ = all_past_grid_wait_ = !dependent_;
         streams_.clear();
+        wgmma_warps_.assign(static_cast<std::size_t>(thread_count_ / scheduler::warp_lanes), {});
+        wgmma_calls_.assign(wgmma_warps_.size() / 4, {});
         const std::size_t before = findings.size();
         scheduler_.run(thread_count_, seed, entry, owner);
         if (findings.size() != before) return false;
@@ -151,6 +153,14 @@ class machine {
         operands.add_product_of<F>(lane, d);
     }
 
+    // ---- warpgroup multiplication ----
+
+    wgmma_operand operand_at(thread& t, const void* p, int stride, site at);
+    void async_fence(thread& t) { t.async_fence = t.now; }
+    template <format F>
+    void wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_operand b, site at);
+    void wgmma_wait(thread& t, int left, site at);
+
     void grid_wait(thread& t) { grid_waited_ = t.past_grid_wait = true; }
 
     // ---- memory ----
@@ -198,6 +208,7 @@ class machine {
     void stream_apply(thread& t, stream_log& log, const stream_call& call, site at);
     void stream_fill(thread& t, stream_log& log, int stage, const stream_call& mine, int lanes,
                      site at);
+    void stream_copy_own(thread& t, stream_log& log, const stream_call& mine, site at);
     void stream_wait(thread& t, stream_log& log, int stage, site at);
     void stream_release(thread& t, stream_log& log, int stage, site at);
 
@@ -230,6 +241,9 @@ class machine {
     }
 
     void check_meeting(thread& t, meeting what, int detail, site at);
+    void check_wgmma(thread& t, const wgmma_call& call, site at);
+    void read_operand(thread& t, const pending_operand& read, site at);
+    void finish_reads(thread& t, int done, site at);
     [[noreturn]] void stop_at(thread& t, fault kind, site at, access a, std::uintptr_t address,
                               std::size_t bytes, const std::string& why);
     void check_grid_order(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at);
@@ -245,6 +259,8 @@ class machine {
     shadow_view shared_view_;
     scheduler scheduler_;
     std::deque<stream_log> streams_;  // of all warps of the block
+    std::vector<wgmma_warp> wgmma_warps_;
+    std::vector<std::vector<wgmma_call>> wgmma_calls_;  // of each four warps
     present global_now_, shared_now_;
     std::string kernel_;
     std::vector<begin> begins_;  // blocks of this launch, by first era
@@ -258,3 +274,4 @@ class machine {
 }  // namespace catena::exec
 
 #include "catena/exec/host/judge.hpp"
+#include "catena/exec/host/judge_wgmma.hpp"

@@ -7,6 +7,7 @@
 #include "catena/exec/host/finding.hpp"
 #include "catena/exec/host/mma.hpp"
 #include "catena/exec/host/stamp.hpp"
+#include "catena/exec/host/wgmma.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,10 @@ enum class meeting : std::uint8_t {
     shuffle,
     shuffle_from,
     mma,
+    wgmma,
+    wgmma_wait,
     stream_fill,
+    stream_copy,
     stream_wait,
     stream_release
 };
@@ -32,12 +36,17 @@ enum class meeting : std::uint8_t {
 struct thread : fiber {
     int id = 0;
     meeting waits = meeting::none;
-    int detail = 0;  ///< the shuffle's mask, the mma's K or format, the stream's stage
+    int detail = 0;  ///< the shuffle's mask, the mma's K or format, the stage, the groups left
     bool returned = false;
     bool past_grid_wait = false;  ///< may write, and read what is not constant
     site at;                      ///< where it waits
     stamp now = 0;                ///< of its accesses, until it next waits
     std::size_t shared_calls = 0, stream_calls = 0;
+    stamp async_fence = 0;       ///< its last
+    bool wgmma_fence = false;    ///< since its last wait for multiplications
+    int wgmma_groups = 0;        ///< committed
+    std::size_t wgmma_calls = 0;
+    std::vector<pending_sums> pending;
 };
 
 inline std::string spell(meeting what, int detail) {
@@ -55,8 +64,14 @@ inline std::string spell(meeting what, int detail) {
             return detail < mma_of_numbers
                        ? "mma of K " + std::to_string(detail)
                        : std::string("mma of ") + name(static_cast<format>(detail - mma_of_numbers));
+        case meeting::wgmma:
+            return std::string("wgmma of ") + name(static_cast<format>(detail - mma_of_numbers));
+        case meeting::wgmma_wait:
+            return "wgmma_wait" + argument;
         case meeting::stream_fill:
             return "stream fill" + argument;
+        case meeting::stream_copy:
+            return "stream copy_own";
         case meeting::stream_wait:
             return "stream wait" + argument;
         case meeting::stream_release:

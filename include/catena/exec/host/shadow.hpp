@@ -111,6 +111,15 @@ inline trouble write_shadow(const shadow_view& view, std::uintptr_t address, std
                              [&](cell& c) { return detail::write_cell(c, me, mark, now); });
 }
 
+/// The first byte whose last write is at fault, as `wrong(stamp of the write)` says.
+template <class Wrong>
+trouble judge_writes(const shadow_view& view, std::uintptr_t address, std::size_t bytes,
+                     const Wrong& wrong) {
+    return detail::for_cells(view, address, bytes, [&](cell& c) {
+        return wrong(c.write) ? verdict::races_with_write : verdict::fine;
+    });
+}
+
 /// Sets the stamps without asking.
 inline void mark_shadow(const shadow_view& view, std::uintptr_t address, std::size_t bytes,
                         stamp write) {

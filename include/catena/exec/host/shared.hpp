@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/exec/host/shadow.hpp"
+#include "catena/exec/operand.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,13 +15,14 @@ namespace catena::exec {
 
 class shared_memory {
   public:
-    static constexpr std::size_t gap = 64;  ///< bytes before, between and after arrays, of no array
+    static constexpr std::size_t gap = 64;  ///< bytes between and after arrays, of no array
+    static constexpr std::size_t first = 1024;  ///< and before them: what the driver takes on a GPU
     static constexpr std::size_t max_arrays = 64;
 
     /// Before a launch that gives each block `bytes`.
     void reset(std::size_t bytes) {
         limit_ = bytes;
-        size_ = (rounded(bytes) + (max_arrays + 2) * gap) / 64 * 64;
+        size_ = first + (rounded(bytes) + (max_arrays + 1) * gap) / 64 * 64;
         arrays_.clear();
         splits_.clear();
         if (buffer_.size() * sizeof(line) < size_) buffer_.resize(size_ / sizeof(line) + 1);
@@ -45,6 +47,9 @@ class shared_memory {
         return address - reinterpret_cast<std::uintptr_t>(base()) < size_;
     }
 
+    /// The byte that an operand calls 0.
+    const std::byte* start() const { return base(); }
+
     shadow_view shadow() {
         return {cells_.data(), reinterpret_cast<std::uintptr_t>(base()), &splits_};
     }
@@ -65,8 +70,8 @@ class shared_memory {
         std::size_t begin, bytes;
         std::size_t used;  ///< of the launch's shared memory up to its end: gaps do not count
     };
-    struct alignas(128) line {
-        std::byte bytes[128];
+    struct alignas(swizzle_bytes) line {
+        std::byte bytes[swizzle_bytes];
     };
 
     static std::size_t rounded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
@@ -74,8 +79,8 @@ class shared_memory {
     const std::byte* base() const { return buffer_.empty() ? nullptr : buffer_.front().bytes; }
 
     bool make(std::size_t bytes, std::string& problem) {
-        const bool first = arrays_.empty();
-        const std::size_t used = (first ? 0 : rounded(arrays_.back().used)) + bytes;
+        const bool none = arrays_.empty();
+        const std::size_t used = (none ? 0 : rounded(arrays_.back().used)) + bytes;
         if (used > limit_) {
             problem = "needs " + std::to_string(used) +
                       " bytes of shared memory, the launch gave " + std::to_string(limit_) +
@@ -88,7 +93,7 @@ class shared_memory {
             return false;
         }
         const std::size_t begin =
-            gap + (first ? 0 : arrays_.back().begin + rounded(arrays_.back().bytes));
+            none ? first : arrays_.back().begin + rounded(arrays_.back().bytes) + gap;
         arrays_.push_back({begin, bytes, used});
         mark_shadow(shadow(), reinterpret_cast<std::uintptr_t>(base()) + begin, bytes,
                     stamps::never);

@@ -36,6 +36,12 @@ class host_stream {
             if (c.bytes != 0) copy(c.to, c.from, c.bytes, at);
         }
     }
+    void copy_own(void* shared, const void* global, int bytes, site at = CATENA_HERE) {
+        machine_->stream_copy_own(*thread_, *log_,
+                                  {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
+                                   reinterpret_cast<std::uintptr_t>(global), bytes},
+                                  at);
+    }
     void commit(int stage, site at = CATENA_HERE) {
         call({stream_call::commit, stage, 0, 0, 0}, at);
     }
@@ -179,6 +185,23 @@ class host {
             const unsigned all[] = {words.x, words.y, words.z, words.w};
             v[i] = all[lane() % 4];
         }
+    }
+
+    wgmma_operand operand_at(const void* shared, int stride, site at = CATENA_HERE) {
+        return machine_.operand_at(thread_, shared, stride, at);
+    }
+    void async_fence() { machine_.async_fence(thread_); }
+    void wgmma_fence() { thread_.wgmma_fence = true; }
+    void wgmma_commit() { ++thread_.wgmma_groups; }
+    template <format F, int N>
+    void wgmma(real (&sum)[N][4], wgmma_operand a, wgmma_operand b, site at = CATENA_HERE) {
+        static_assert(F == format::f16 || F == format::bf16, "warpgroups multiply f16 or bf16 here");
+        static_assert(N > 0 && N <= 32, "a warpgroup multiplies at most 256 columns");
+        machine_.wgmma<F>(thread_, sum[0], 8 * N, a, b, at);
+    }
+    template <int Left, int M, int N>
+    void wgmma_wait(real (&)[M][N][4], site at = CATENA_HERE) {
+        machine_.wgmma_wait(thread_, Left, at);
     }
 
     void grid_wait() { machine_.grid_wait(thread_); }

@@ -1,0 +1,65 @@
+// Warpgroup multiplication on the host: what is on its way in a warp. Operands are read when the call is
+// made and looked at again when it is waited for; sums are NaN in between.
+#pragma once
+
+#include "catena/exec/host/mma.hpp"
+#include "catena/exec/host/stamp.hpp"
+#include "catena/exec/operand.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace catena::exec {
+
+/// Sums of a thread that tensor cores add to.
+struct pending_sums {
+    real* sums;
+    std::vector<real> values;  ///< so far
+    int group;                 ///< the last that adds
+};
+
+/// A multiplication, as all threads of a warpgroup must ask for it, each in its time.
+struct wgmma_call {
+    int detail;  ///< mma_detail of the format
+    int columns;
+    std::uint64_t a, b;
+
+    bool operator==(const wgmma_call&) const = default;
+};
+
+/// Where chunk `chunk` of a row's 32 bytes lies, from the start of shared memory.
+inline std::uint32_t chunk_of(wgmma_operand o, int row, int chunk) {
+    const std::uint32_t plain = o.address() + static_cast<std::uint32_t>(row / 8) * o.stride() +
+                                static_cast<std::uint32_t>(row % 8 * swizzled_row_bytes) +
+                                static_cast<std::uint32_t>(chunk * 16);
+    return plain ^ (plain / swizzled_row_bytes % 8 * 16);
+}
+
+/// An operand that is being read: rows `first` on.
+struct pending_operand {
+    wgmma_operand of;
+    int first, rows, group;
+    std::uint32_t era;  ///< of the call
+
+    std::uint32_t chunk(int i) const { return chunk_of(of, first + i / 2, i % 2); }
+};
+
+struct wgmma_warp {
+    /// The call's operands as numbers, 16 of K to a row, in the round's half as those of an mma.
+    std::vector<double> a[2], b[2];
+    std::vector<pending_operand> reads;
+};
+
+template <format F>
+void read_numbers(const std::byte* shared, wgmma_operand o, int first, int rows,
+                  std::vector<double>& to) {
+    to.resize(static_cast<std::size_t>(rows) * 16);
+    for (int i = 0; i < rows * 16; ++i) {
+        const std::byte* chunk = shared + chunk_of(o, first + i / 16, i % 16 / 8);
+        to[static_cast<std::size_t>(i)] =
+            mma_number<F>(reinterpret_cast<const unsigned char*>(chunk + i % 8 * 2));
+    }
+}
+
+}  // namespace catena::exec
