@@ -37,6 +37,10 @@ dot_stage dot_of(const row& r, const sass_function& f) {
     return out;
 }
 
+const char* name_of_mma(const policy& p) {
+    return p.product == inner_product::wgmma ? "wgmma" : "mma";
+}
+
 void find_faults(instance_evidence& e, const row& r, const arch& target, const compiled_kernel& k) {
     const policy& p = r.numbers;
     const auto unless = [&](bool holds, const std::string& sentence) {
@@ -65,7 +69,8 @@ void find_faults(instance_evidence& e, const row& r, const arch& target, const c
     unless(p.copy != copy_method::plain || e.loads16 > 0,
            "its policy says plain, and it loads no 16 bytes at once");
     const bool tensor = r.computes.kind == skeleton::matmul || p.product == inner_product::mma;
-    unless(!tensor || e.mma > 0, "its policy says mma, and it has none");
+    unless(!tensor || e.mma > 0,
+           std::string("its policy says ") + name_of_mma(p) + ", and it has none");
     unless(tensor || p.product != inner_product::dp4a || e.dp4a > 0,
            "its policy says dp4a, and it has none");
     unless(!e.has_dot || e.dot.instructions > 0, "it has no loop with its inner product in it");
@@ -107,7 +112,8 @@ instance_evidence evidence_of(const row& r, const arch& target,
     e.loads16 = function->count(sass_kind::load16);
     e.async_copies = function->count(sass_kind::async_copy);
     e.bulk_copies = function->count(sass_kind::bulk_copy);
-    e.mma = function->count(sass_kind::mma);
+    const bool by_warpgroups = r.numbers.product == inner_product::wgmma;
+    e.mma = function->count(by_warpgroups ? sass_kind::wgmma : sass_kind::mma);
     e.dp4a = function->count(sass_kind::dp4a);
     e.has_dot = r.computes.kind == skeleton::matvec && r.computes.weights.size() == 1 &&
                 r.numbers.product != inner_product::fma;

@@ -27,7 +27,8 @@ struct instance_evidence {
     int blocks = 0;  ///< that an SM holds, with rows of evidence_k and every column of the policy
     int asked = 0;   ///< blocks that the launch bounds promise registers for
     long long shared_bytes = 0;
-    int loads16 = 0, async_copies = 0, bulk_copies = 0, mma = 0, dp4a = 0;
+    int loads16 = 0, async_copies = 0, bulk_copies = 0, dp4a = 0;
+    int mma = 0;  ///< or wgmma, as the policy says
     bool has_dot = false;  ///< a matvec of one format
     dot_stage dot;
     std::vector<std::string> faults;  ///< sentences; a fault is a mistake, whatever the arch

@@ -1,3 +1,4 @@
+#include "catena/exec/operand.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/constraints.hpp"
 #include "policies.hpp"
@@ -32,6 +33,17 @@ constexpr policy number_shapes[] = {
     {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
 };
+
+/// The same of f16 and bf16 by warpgroups. Tiles are as large as registers allow: what is read again from
+/// L2 bounds them, and tiles of 128 rows, though there are twice as many, never take less by the cost
+/// model.
+constexpr policy warpgroup_shape = {.threads = 256,
+                                    .min_blocks = 1,
+                                    .rows = 32,
+                                    .columns = 128,
+                                    .piece = exec::swizzled_row_bytes / 2,
+                                    .copy = copy_method::async,
+                                    .product = inner_product::wgmma};
 
 constexpr int most_stages = 4;
 
@@ -96,6 +108,9 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         if (!served && numbers) p.piece /= 2, served = shrink(p);
         if (served) all.push_back(p);
     }
+    if (policy p = warpgroup_shape;
+        target.wgmma && numbers && !computes.weights.has(format::f32) && shrink(p))
+        all.push_back(p);
     policy plain = plain_shape;
     plain.piece = piece_of(computes.weights);
     if (copy != copy_method::plain) all.push_back(plain);

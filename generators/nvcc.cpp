@@ -15,7 +15,8 @@ namespace catena::generator {
 compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::filesystem::path& root, const std::string& source,
                       const std::string& scratch) {
-    const std::string number = std::string(target.name).substr(3);
+    // wgmma is of sm_90a, which is what every GPU of compute capability 9.0 is.
+    const std::string number = std::string(target.name).substr(3) + (target.wgmma ? "a" : "");
     const std::string cubin = scratch + ".cubin", log = scratch + ".part";
     const std::string command = "'" + nvcc + "' -std=c++20 -O3 -DNDEBUG -Xptxas -v -arch=sm_" +
                                 number + " -I'" + (root / "include").string() + "' -cubin '" +

@@ -1,5 +1,6 @@
 #include "policies.hpp"
 
+#include "catena/exec/operand.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/name.hpp"
@@ -197,6 +198,21 @@ bool norm_inside(format_set weights) {
            std::end(norms_inside);
 }
 
+namespace {
+
+/// What kernel/matmul/wgmma.hpp takes; of columns, the instruction that exec/wgmma.cuh spells.
+std::string objection_to_warpgroups(const computation& c, const policy& p) {
+    if (c.kind != skeleton::matmul || c.activation != format::f32 || c.weights.has(format::f32))
+        return "warpgroups multiply f16 and bf16 in a matmul, and nothing else";
+    if (p.threads % exec::warpgroup_threads != 0 || p.slices != 0)
+        return "all threads are of whole warpgroups, and a warpgroup has all of K";
+    if (p.columns != 128 || p.piece * 2 != exec::swizzled_row_bytes || p.copy != copy_method::async)
+        return "a warpgroup multiplies 128 columns, and pieces of 64 values that come by cp.async";
+    return "";
+}
+
+}  // namespace
+
 std::string objection(const arch& target, const row& r) {
     const auto text = [](auto n) { return std::to_string(n); };
     const policy& p = r.numbers;
@@ -213,6 +229,8 @@ std::string objection(const arch& target, const row& r) {
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
+    if (p.product == inner_product::wgmma)
+        if (const std::string why = objection_to_warpgroups(r.computes, p); !why.empty()) return why;
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
     if (!matmul && numbers != (p.product == inner_product::fma))

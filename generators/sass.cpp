@@ -82,6 +82,7 @@ constexpr opcode opcodes[] = {
     {0x035, sass_kind::multiply},    // HFMA2.MMA; since sm_100 IADD, below
     {0x036, sass_kind::integer},     // VIADD
     {0x037, sass_kind::mma},         // IMMA
+    {0x03b, sass_kind::memory},      // LDSM
     {0x03c, sass_kind::mma},         // HMMA
     {0x03e, sass_kind::integer},     // F2FP
     {0x045, sass_kind::integer},     // I2FP
@@ -137,7 +138,9 @@ constexpr opcode opcodes[] = {
     {0x1c2, sass_kind::uniform},     // R2UR
     {0x1c3, sass_kind::uniform},     // S2UR
     {0x1c4, sass_kind::memory},      // REDUX
+    {0x1c5, sass_kind::control},     // WARPGROUP
     {0x1c6, sass_kind::memory},      // FENCE
+    {0x1f0, sass_kind::wgmma},       // HGMMA
 };
 
 constexpr unsigned branch = 0x147, load_global = 0x181, half_or_add = 0x035;

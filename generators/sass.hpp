@@ -16,6 +16,7 @@ enum class sass_kind : std::uint8_t {
     multiply,  ///< floats, integer multiplications, moves made of them
     dp4a,
     mma,
+    wgmma,       ///< a warpgroup's mma
     memory,      ///< loads, stores, shuffles, barriers in memory
     load16,      ///< 16 bytes of a thread, from global memory
     async_copy,  ///< cp.async

@@ -40,12 +40,33 @@ constexpr policy sliced = {.threads = 128,
 constexpr policy sliced_plain = {
     .threads = 256, .rows = 32, .columns = 32, .piece = 64, .stages = 3, .slices = 4};
 
+/// Warpgroups: one with two fragments and every stage, and two with the fewest; columns of 32 and 128.
+constexpr policy one_group = {.threads = 128,
+                              .rows = 32,
+                              .columns = 32,
+                              .piece = 64,
+                              .stages = 3,
+                              .copy = copy_method::async,
+                              .product = inner_product::wgmma};
+constexpr policy two_groups = {.threads = 256,
+                               .rows = 16,
+                               .columns = 128,
+                               .piece = 64,
+                               .stages = 2,
+                               .copy = copy_method::async,
+                               .product = inner_product::wgmma};
+
 void stands_every_case(const std::vector<instance>& rows) {
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.numbers, "test"));
         sweep(on);
     }
     same_bits_of_tiles(rows);
+}
+
+template <format F>
+void stands_every_warpgroup() {
+    stands_every_case({made<tiles<F>, one_group>(), made<tiles<F>, two_groups>()});
 }
 
 template <format F>
@@ -72,9 +93,15 @@ TEST_CASE("A matmul of numbers stands every case, and all its policies give the 
     stands_every_policy<format::f32>();
 }
 
+TEST_CASE("A matmul by warpgroups stands every case, and all its policies give the same bits") {
+    stands_every_warpgroup<format::f16>();
+    stands_every_warpgroup<format::bf16>();
+}
+
 TEST_CASE("A matmul of several types of numbers rounds its activation for each") {
     constexpr computation c = tiles<format::f16, format::bf16>;
     sweep(made<c, plain>());
+    sweep(made<c, one_group>());
 }
 
 TEST_CASE("A matmul of f16 makes infinities of activations beyond its range; bf16 and f32 hold them") {

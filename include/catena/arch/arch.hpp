@@ -18,6 +18,7 @@ struct arch {
     bool async_copy;             ///< cp.async (sm_80)
     bool bulk_copy;              ///< cp.async.bulk and mbarriers with a transaction count (sm_90)
     bool dependent_launch;       ///< programmatic dependent launch (sm_90)
+    bool wgmma;                  ///< wgmma.mma_async (sm_90 alone, compiled as sm_90a)
     const char* gpu;             ///< the GPU the rates below are of
     int sms;
     double bytes_per_us;         ///< read bandwidth
@@ -25,15 +26,15 @@ struct arch {
 };
 
 inline constexpr arch arch_registry[] = {
-    // name    cc  thr/blk thr/sm blk/sm regs  r/t  smem/sm  smem/blk async bulk  pdl    gpu            sms  B/us     node
-    {"host",    0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  "host",         1,    1e4, 1.0},
-    {"sm_75",  75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, "RTX 2080 Ti", 68,  616e3, 2.0},
-    {"sm_80",  80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, "A100 SXM",   108, 2039e3, 1.5},
-    {"sm_86",  86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, "RTX 3090",    82,  936e3, 1.5},
-    {"sm_89",  89, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  false, false, "RTX 4090",   128, 1008e3, 1.3},
-    {"sm_90",  90, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  "H100 SXM",   132, 3000e3, 1.2},
-    {"sm_100", 100, 1024, 2048, 32, 65536, 255, 233472, 232448, true, true,  true,  "B200",       148, 7700e3, 1.2},
-    {"sm_120", 120, 1024, 1536, 24, 65536, 255, 102400, 101376, true, true,  true,  "RTX 5090",   170, 1792e3, 1.2},
+    // name    cc  thr/blk thr/sm blk/sm regs  r/t  smem/sm  smem/blk async bulk  pdl    wgmma  gpu            sms  B/us     node
+    {"host",    0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "host",         1,    1e4, 1.0},
+    {"sm_75",  75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, false, "RTX 2080 Ti", 68,  616e3, 2.0},
+    {"sm_80",  80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, false, "A100 SXM",   108, 2039e3, 1.5},
+    {"sm_86",  86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 3090",    82,  936e3, 1.5},
+    {"sm_89",  89, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 4090",   128, 1008e3, 1.3},
+    {"sm_90",  90, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "H100 SXM",   132, 3000e3, 1.2},
+    {"sm_100", 100, 1024, 2048, 32, 65536, 255, 233472, 232448, true, true,  true, false,  "B200",       148, 7700e3, 1.2},
+    {"sm_120", 120, 1024, 1536, 24, 65536, 255, 102400, 101376, true, true,  true, false,  "RTX 5090",   170, 1792e3, 1.2},
 };
 
 /// The arch called `text`, or null.

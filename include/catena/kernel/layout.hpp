@@ -98,9 +98,13 @@ constexpr int tile_rows(const policy& p) {
 /// Values of K that a block multiplies at a step.
 constexpr int step_values(const policy& p) { return tile_slices(p) * p.piece; }
 
+/// Warpgroups multiply from swizzled rows of 128 bytes (exec/operand.hpp), which lie without gaps.
+constexpr bool by_warpgroups(const policy& p) { return p.product == inner_product::wgmma; }
+
 /// Room for one weight row in a stage. Sixteen lanes read as many rows at once: rows that are an
 /// odd number of chunks apart start in different banks.
 constexpr int tile_row_bytes(const policy& p, format f) {
+    if (by_warpgroups(p)) return p.piece / info(f).block_elements * info(f).block_bytes;
     const int whole = info(f).block_bytes % 16 == 0 ? 0 : 16;
     const int bytes =
         static_cast<int>(round_up(p.piece / info(f).block_elements * info(f).block_bytes, 16)) +
@@ -122,7 +126,7 @@ constexpr int tile_block_values(const policy& p, format_set weights) {
     return has_numbers(weights) ? p.piece : mmq_values;
 }
 constexpr int tile_block_bytes(const policy& p, format_set weights) {
-    return has_numbers(weights) ? 4 * p.piece + 16 : mmq_bytes;
+    return has_numbers(weights) ? 4 * p.piece + (by_warpgroups(p) ? 0 : 16) : mmq_bytes;
 }
 
 /// What a stage holds: the weights of all warps, then the activation's blocks.
@@ -179,11 +183,13 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
 
 /// The accumulation order of an instance. A row's sums depend on how its elements are dealt to
 /// threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a matmul
-/// adds the groups of a row one after the other, or those of a slice, then the slices.
+/// adds the groups of a row one after the other, or those of a slice, then the slices; a warpgroup's
+/// tensor cores may add otherwise than a warp's.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
     const auto threads = static_cast<std::uint32_t>(p.threads);
     if (c.kind == skeleton::row) return threads / static_cast<std::uint32_t>(rows_of_block(p));
     if (c.kind == skeleton::matmul) {
+        if (by_warpgroups(p)) return 5;
         const auto slices = static_cast<std::uint32_t>(p.slices);
         return slices < 2 ? 4 : 4 + (slices << 8) + (static_cast<std::uint32_t>(p.piece) << 16);
     }

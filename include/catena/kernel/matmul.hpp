@@ -27,6 +27,7 @@
 #include "catena/kernel/matmul/multiply.hpp"
 #include "catena/kernel/matmul/numbers.hpp"
 #include "catena/kernel/matmul/tile.hpp"
+#include "catena/kernel/matmul/wgmma.hpp"
 #include "catena/kernel/unpack/all.hpp"
 
 namespace catena::kernel {
@@ -147,8 +148,12 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
         }
         const bool there = matrix != no_expert && (dense || expert < t.member->experts);
         if (there)
-            format_list<W>::visit(t.member->type,
-                                  [&]<format F> { multiply_tile<P, L, F, W>(x, a, t, b); });
+            format_list<W>::visit(t.member->type, [&]<format F> {
+                if constexpr (by_warpgroups(P))
+                    multiply_tile_by_warpgroups<P, F, W>(x, a, t, b);
+                else
+                    multiply_tile<P, L, F, W>(x, a, t, b);
+            });
         finish_tile<P>(x, a, t, there, reinterpret_cast<float*>(ring));
         if (dense) return;
         t.first_column += P.columns;

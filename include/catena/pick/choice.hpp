@@ -22,6 +22,7 @@ namespace catena {
     X(registers, "it needs {have} registers on an SM or thread; the arch has {need}")             \
     X(copy_method, "the arch has no instruction for its copies (sm_{need} on)")                   \
     X(product, "the arch has no tensor cores for its weights (sm_{need} on)")                     \
+    X(warpgroups, "the arch does not multiply by warpgroups (sm_{need} alone does)")              \
     X(divisibility, "rows of {have} elements are not a multiple of {need}")                       \
     X(requantized, "{have} results a column; quantizing them wants whole blocks of {need}")       \
     X(held_values, "rows of {have} elements; its registers hold {need}")                          \

@@ -55,6 +55,7 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
     if (r.computes.kind == skeleton::matmul && a.compute_capability != 0)  // the host has all
         for (const format f : r.computes.weights)
             if (a.compute_capability < mma_since(f)) return no(limit::product, 0, mma_since(f));
+    if (p.product == inner_product::wgmma && !a.wgmma) return no(limit::warpgroups, 0, 90);
     if (p.copy == copy_method::async && !a.async_copy) return no(limit::copy_method, 0, 80);
     if (p.copy == copy_method::bulk && !a.bulk_copy) return no(limit::copy_method, 0, 90);
     return {};

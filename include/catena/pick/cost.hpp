@@ -67,6 +67,8 @@ constexpr double issues_of(inner_product product, double columns) {
             return 7;
         case inner_product::fma:
             return 1 + 0.7 * columns;
+        case inner_product::wgmma:
+            break;  // of a matmul alone
     }
     return 0;
 }
@@ -149,6 +151,9 @@ constexpr group_issues number_issues(format weights) {
     const int mma = weights == format::f32 ? 4 : 2;
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
+
+/// By warpgroups tensor cores take half the time, and nothing is loaded for them.
+inline constexpr group_issues wgmma_issues = {0, 0, 8};
 inline constexpr double issues_per_us = 4000;  ///< of an SM's warps: four a cycle, at best
 
 /// Columns that a tensor's matrix meets: of experts, if the ids spread evenly.
@@ -170,12 +175,18 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const int warps = n.threads / warp_size, fragments = n.rows / mma_rows;
 
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
-    const group_issues of = p.needs.activation == format::f32 ? number_issues(*p.needs.weights.begin())
-                                                              : integer_issues;
+    const bool by_warpgroups = n.product == inner_product::wgmma;
+    const bool numbers = p.needs.activation == format::f32;
+    const group_issues of = by_warpgroups ? wgmma_issues
+                            : numbers     ? number_issues(*p.needs.weights.begin())
+                                          : integer_issues;
+    // Warpgroups multiply all columns of a tile, there or not.
+    const double multiplied =
+        by_warpgroups ? tiles * n.columns / mma_columns : whole(columns, mma_columns);
     const double per_tile = fragments * of.rows;
     const double per_column = of.columns + fragments * of.mma;
     const double block = groups * warps *
-                         (tiles * per_tile + whole(columns, mma_columns) * per_column) /
+                         (tiles * per_tile + multiplied * per_column) /
                          (p.expert ? 1 : tiles) / tile_slices(n);
     double blocks = static_cast<double>(blocks_of(r, p, band));
     if (p.expert && p.columns < experts_of(p))

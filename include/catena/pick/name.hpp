@@ -17,7 +17,10 @@ constexpr const char* name(activation_source s) {
     return s == activation_source::global ? "global" : "shared";
 }
 constexpr const char* name(inner_product p) {
-    return p == inner_product::dp4a ? "dp4a" : p == inner_product::mma ? "mma" : "fma";
+    return p == inner_product::dp4a  ? "dp4a"
+           : p == inner_product::mma ? "mma"
+           : p == inner_product::fma ? "fma"
+                                     : "wgmma";
 }
 
 constexpr const char* name(norm_placement p) {
@@ -75,6 +78,7 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     out.append("_").append(name(p.copy));
     if (kind == skeleton::matmul) {
         if (p.slices != 0) number("_k", p.slices);
+        if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
         return out;
     }
     out.append("_").append(name(p.activation));
