@@ -181,12 +181,12 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
                             : numbers     ? number_issues(*p.needs.weights.begin())
                                           : integer_issues;
     // Warpgroups multiply all columns of a tile, there or not.
-    const double multiplied =
+    const double eights =
         by_warpgroups ? tiles * n.columns / mma_columns : whole(columns, mma_columns);
     const double per_tile = fragments * of.rows;
     const double per_column = of.columns + fragments * of.mma;
     const double block = groups * warps *
-                         (tiles * per_tile + multiplied * per_column) /
+                         (tiles * per_tile + eights * per_column) /
                          (p.expert ? 1 : tiles) / tile_slices(n);
     double blocks = static_cast<double>(blocks_of(r, p, band));
     if (p.expert && p.columns < experts_of(p))
