@@ -76,6 +76,27 @@ STREAM_KERNEL(async)
 STREAM_KERNEL(bulk)
 #endif
 
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+/// Both types of a warpgroup's.
+__global__ void wgmma_kernel(float* out) {
+    exec::cuda x;
+    auto* shared = x.shared<unsigned>(8192);
+    for (int i = x.thread(); i < 8192; i += x.threads()) x.store(shared + i, 0u);
+    x.async_fence();
+    x.sync();
+    real sum[2][16][4] = {};
+    const exec::wgmma_operand a = x.operand_at(shared, 1024), b = x.operand_at(shared + 2048, 1024);
+    x.wgmma_fence();
+    x.wgmma<format::f16>(sum[0], a, b);
+    x.wgmma<format::bf16>(sum[1], a + 32, b + 32);
+    x.wgmma_commit();
+    x.wgmma_wait<0>(sum);
+    CATENA_UNROLL
+    for (int i = 0; i < 128; ++i)
+        x.store(out + 128 * x.thread() + i, sum[i / 64][i / 4 % 16][i % 4]);
+}
+#endif
+
 #else
 
 constexpr format_set row_emits = format_set::of(format::f32) | format::f16 | format::bf16 |

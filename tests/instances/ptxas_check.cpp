@@ -1,6 +1,6 @@
 // ptxas_check NVCC ARCH LOG FAMILY... : compiles families of an arch's set (all: every one) and
-// checks what ptxas reports: every row is there, none spills, registers fit the launch bounds and
-// are those on record. The compiler's words go to LOG.
+// checks what ptxas reports: every row is there, none spills or waits for each wgmma, registers fit the
+// launch bounds and are those on record. The compiler's words go to LOG.
 #include "files.hpp"
 #include "nvcc.hpp"
 #include "policies.hpp"
@@ -76,6 +76,8 @@ int main(int argc, char** argv) try {
                           std::to_string(was) + " are on record\n";
         }
     }
+    if (log.find("are serialized") != std::string::npos)
+        complaints += "a warpgroup's multiplications are serialized: " + std::string(argv[3]) + "\n";
     write_text(argv[3], log);
     std::printf("%s", complaints.c_str());
     if (off_record) std::printf("to put them on record: generate --registers %s\n", argv[3]);

@@ -185,8 +185,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
         by_warpgroups ? tiles * n.columns / mma_columns : whole(columns, mma_columns);
     const double per_tile = fragments * of.rows;
     const double per_column = of.columns + fragments * of.mma;
-    const double block = groups * warps *
-                         (tiles * per_tile + eights * per_column) /
+    const double block = groups * warps * (tiles * per_tile + eights * per_column) /
                          (p.expert ? 1 : tiles) / tile_slices(n);
     double blocks = static_cast<double>(blocks_of(r, p, band));
     if (p.expert && p.columns < experts_of(p))
@@ -199,7 +198,8 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
     const double steps = whole(static_cast<double>(p.k), step_values(n)) * (p.expert ? tiles : 1);
     const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
-    const double copied = waits / (n.stages > 1 ? n.stages - 1 : 1);
+    const int ahead = n.stages - (by_warpgroups ? 2 : 1);  // what warpgroups read next was rounded before
+    const double copied = waits / (ahead > 1 ? ahead : 1);
     const double issue = n.copy == copy_method::plain ? multiplied + waits / at_once
                          : multiplied > copied        ? multiplied
                                                       : copied;

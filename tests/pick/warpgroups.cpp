@@ -1,0 +1,81 @@
+// Tiles by warpgroups: where they may run, what they are called, and when an H100 gets them.
+#include "catena/kernel/layout.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/pick/pick.hpp"
+#include "catena_test/catch.hpp"
+
+#include <vector>
+
+using namespace catena;
+
+namespace {
+
+constexpr policy warpgroups = {.threads = 256,
+                               .rows = 32,
+                               .columns = 128,
+                               .piece = 64,
+                               .stages = 3,
+                               .copy = copy_method::async,
+                               .product = inner_product::wgmma};
+constexpr policy warps = {.threads = 256,
+                          .min_blocks = 2,
+                          .rows = 16,
+                          .columns = 64,
+                          .piece = 64,
+                          .stages = 3,
+                          .copy = copy_method::async};
+
+constexpr row tiles(const policy& n) {
+    const computation c = {.kind = skeleton::matmul,
+                           .activation = format::f32,
+                           .weights = format_set::of(format::f16)};
+    return {.computes = c, .numbers = n, .order = order_of(c, n), .evidence = {}};
+}
+
+problem product(std::int32_t rows, std::int64_t columns) {
+    problem p;
+    p.needs = tiles(warps).computes;
+    p.k = 4096;
+    p.columns = columns;
+    p.member_count = 1;
+    p.member[0] = {.type = format::f16, .rows = rows};
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("warpgroups multiply on sm_90, and neither before nor after", "[tiles]") {
+    const problem p = product(4096, 512);
+    for (const char* there : {"host", "sm_90"}) {
+        INFO(there);
+        CHECK(constraint(tiles(warpgroups), p, *arch_named(there)).why == limit::none);
+    }
+    for (const char* not_there : {"sm_80", "sm_89", "sm_100", "sm_120"}) {
+        INFO(not_there);
+        const rejection r = constraint(tiles(warpgroups), p, *arch_named(not_there));
+        CHECK(r.why == limit::warpgroups);
+        CHECK(sentence(r) == "the arch does not multiply by warpgroups (sm_90 alone does)");
+    }
+}
+
+TEST_CASE("a warpgroup's tile is swizzled without gaps, has an order and a name of its own", "[tiles]") {
+    const format_set f16 = format_set::of(format::f16);
+    CHECK(tile_row_bytes(warpgroups, f16) == 128);
+    CHECK(tile_block_bytes(warpgroups, f16) == 256);
+    CHECK(tile_stage_bytes(warpgroups, f16) == 65536);
+    CHECK(tiles(warpgroups).order != tiles(warps).order);
+    CHECK(row_name(tiles(warpgroups), "toy") ==
+          "mul_mat_tiles.f16.t256_r32_c128_p64_s3_async_wgmma.toy");
+}
+
+TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by warps", "[tiles]") {
+    const std::vector<row> rows = {tiles(warps), tiles(warpgroups)};
+    table t;
+    t.target = arch_named("sm_90");
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    CHECK(pick(product(4096, 2048), t).row == 1);
+    CHECK(pick(product(14336, 512), t).row == 1);
+    CHECK(pick(product(4096, 16), t).row == 0);
+    CHECK(pick(product(1024, 128), t).row == 0);
+}
