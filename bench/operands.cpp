@@ -160,8 +160,9 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
 void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
     matmul_args& a = s.to.matmul;
     const std::int64_t rows = p.expert ? p.tokens : p.columns;
-    a.x_bytes = activation_row_bytes(p.needs.activation, p.k);
-    a.x = s.input(a.x_bytes * rows, p.needs.activation);
+    const std::int64_t row = activation_row_bytes(p.needs.activation, p.k);
+    a.x_bytes = p.needs.activation == format::fp8_group ? p.k : row;  // its scales lie behind all rows
+    a.x = s.input(row * rows, p.needs.activation);
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.x_rows = static_cast<std::int32_t>(rows);

@@ -53,6 +53,18 @@ inline constexpr auto chains_of = chains_to(value<Ws...>, activation<Ws...>);
 template <format... Ws>
 inline constexpr auto chains_of_numbers = chains_to(value_of_numbers<Ws...>, multiplied<Ws...>);
 
+/// Weights of fp8 read a value's f32 for few columns and fp8 for many, which the rows write that make
+/// formats of other engines; those have no gate behind a norm.
+inline constexpr auto quantized_as_fp8 = quantize<fp8_group> | multiplied<fp8_e4m3>;
+inline constexpr auto fp8_value = plain_value | quantized_as_fp8;
+inline constexpr auto chains_of_fp8 = hana::make_tuple(
+    entry<"norm_input">(rms_norm | mul(weight) | fp8_value),
+    entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | fp8_value),
+    entry<"layer_norm_input">(layer_norm | mul(weight) | add(bias) | fp8_value),
+    entry<"residual_layer_norm_input">(residual_sum | layer_norm | mul(weight) | add(bias) | fp8_value),
+    entry<"gated_input">(glu | fp8_value),
+    entry<"activation">(quantized_as_fp8));
+
 /// What engines with matmuls of their own read, its scales in a tensor beside it.
 inline constexpr auto engine_value =
     emit<f32> | emit<f16> | emit<bf16> |
@@ -79,6 +91,7 @@ inline constexpr auto entries = hana::flatten(hana::make_tuple(
     chains_of<q4_K, q6_K>, chains_of<q4_K, q5_K>, chains_of<q5_K, q6_K>, chains_of<q3_K, q5_K>,
     chains_of<q5_0, q8_0>,
     chains_of_numbers<f16>, chains_of_numbers<bf16>, chains_of_numbers<f32>,
+    chains_of_fp8,
     engine_chains));
 // clang-format on
 

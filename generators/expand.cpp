@@ -33,7 +33,7 @@ std::vector<computation> matmul_parts(const lowered_chain& chain) {
         c.kind = skeleton::matmul;
         c.weights = format_set::of(static_cast<format>(f));
         c.activation = matmul_layout(static_cast<format>(f));
-        if (layouts.has(c.activation) || is_number(static_cast<format>(f))) parts.push_back(c);
+        if (layouts.has(c.activation) || reads_f32(static_cast<format>(f))) parts.push_back(c);
     }
     return parts;
 }

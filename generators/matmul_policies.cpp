@@ -27,7 +27,8 @@ constexpr policy plain_shape = {
 
 /// The same of numbers: 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is f32, so
 /// what a tile reads again counts most: a warp of the first has 128 sums of a lane, and reads 128
-/// columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short.
+/// columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short (of fp8,
+/// whose scales are of 128 values, 128).
 constexpr policy number_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
@@ -49,7 +50,7 @@ constexpr int most_stages = 4;
 
 /// Steps of 128 values keep stages small where blocks are.
 int piece_of(format_set weights) {
-    if (has_numbers(weights)) return weights.has(format::f32) ? 32 : 64;
+    if (reads_f32(weights)) return weights.has(format::f32) ? 32 : 64;
     for (int f = 1; f < format_count; ++f)
         if (weights.has(static_cast<format>(f)) &&
             info(static_cast<format>(f)).block_elements > 128)
@@ -62,7 +63,7 @@ int piece_of(format_set weights) {
 std::string tile_objection(const row& r) {
     const policy& p = r.numbers;
     const auto text = [](auto n) { return std::to_string(n); };
-    const bool numbers = has_numbers(r.computes.weights);
+    const bool numbers = reads_f32(r.computes.weights);
     const int unit = numbers ? 2 * mma_columns : mma_columns, warps = p.threads / warp_size;
     if (p.rows % mma_rows != 0)
         return text(p.rows) + " rows of a warp are no whole mma of " + text(mma_rows);
@@ -74,7 +75,7 @@ std::string tile_objection(const row& r) {
     if (512 % p.piece != 0)
         return "a piece of " + text(p.piece) + " values does not end within the padding of 512";
     for (const format f : r.computes.weights)
-        if (const int block = numbers ? 32 : info(f).block_elements; p.piece % block != 0)
+        if (const int block = length_unit(skeleton::matmul, f); p.piece % block != 0)
             return "a piece of " + text(p.piece) + " values is no multiple of " + text(block);
     if (numbers && p.columns / warps * p.piece / 4 % warp_size != 0)
         return "a warp's share of a stage's columns is not dealt out to all its lanes";
@@ -105,11 +106,11 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         p.piece = piece_of(computes.weights);
         p.copy = copy;
         bool served = shrink(p);
-        if (!served && numbers) p.piece /= 2, served = shrink(p);
+        if (!served && reads_f32(computes.weights)) p.piece /= 2, served = shrink(p);
         if (served) all.push_back(p);
     }
     if (policy p = warpgroup_shape;
-        target.wgmma && numbers && !computes.weights.has(format::f32) && shrink(p))
+        target.wgmma && reads_f32(computes.weights) && !computes.weights.has(format::f32) && shrink(p))
         all.push_back(p);
     policy plain = plain_shape;
     plain.piece = piece_of(computes.weights);

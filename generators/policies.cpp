@@ -175,7 +175,9 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     std::vector<policy> all;
     if (computes.activation == format::f32) {
         for (policy p : number_policies) {
-            p.piece = computes.weights.has(format::f32) ? 256 : 512;
+            p.piece = computes.weights.has(format::f32)        ? 256
+                      : computes.weights.has(format::fp8_e4m3) ? 1024
+                                                               : 512;
             if (p.rows == 1) p.piece *= 2;
             const bool any = p.stages != 0;
             if (!any) p.copy = choice.copy, p.stages = choice.stages;

@@ -200,3 +200,30 @@ TEST_CASE("a shape that its op cannot give is refused", "[json]") {
           "g.json: tensor 3: field 'src': expected 1 source for RMS_NORM, found none");
     CHECK_THAT(said("/tensors/2/ne/3", 0), Catch::Contains("tensor 6: field 'src': expected ne[2] and"));
 }
+
+TEST_CASE("scales that do not fit their fp8 weights are refused with the shapes that would", "[json]") {
+    nlohmann::json g = small_graph();
+    nlohmann::json& w = g["tensors"][2];
+    w["type"] = "fp8_e4m3";
+    w["nb"] = {1, 512, 32768, 32768};
+    nlohmann::json scales = g["tensors"][1];
+    scales["id"] = 9;
+    g["tensors"].push_back(scales);
+    g["tensors"][6]["src"] = {2, 5, 9};
+    const auto said_of_scales = [&g](int ne0, int ne1) {
+        g["tensors"][9]["ne"] = {ne0, ne1, 1, 1};
+        g["tensors"][9]["nb"] = {4, 4 * ne0, 4 * ne0 * ne1, 4 * ne0 * ne1};
+        return said_of(g.dump());
+    };
+    CHECK(said_of_scales(1, 1) == "nothing");
+    CHECK(said_of_scales(1, 64) == "nothing");
+    CHECK(said_of_scales(4, 1) == "nothing");
+    CHECK(said_of_scales(64, 1) ==
+          "g.json: tensor 6: field 'src': expected source 2, the scales of its weights [512, 64, 1, 1], to "
+          "be one number [1, 1], one a row [1, 64] or one a square of 128 [4, 1], with ne[2] and ne[3] of "
+          "the weights, found [64, 1, 1, 1]");
+    g["tensors"][9]["type"] = "i32";
+    CHECK(said_of_scales(1, 1) ==
+          "g.json: tensor 6: field 'src': expected source 2, the scales of its fp8_e4m3 weights, to be f32, "
+          "found i32");
+}

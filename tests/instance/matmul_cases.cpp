@@ -4,6 +4,7 @@
 
 #include "catena/kernel/layout.hpp"
 #include "catena/match/pattern.hpp"
+#include "catena/pick/constraints.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -24,7 +25,7 @@ struct shapes {
         : formats(formats_in(computes.weights)),
           tile(tile_rows(numbers)),
           columns(numbers.columns) {
-        for (const format f : formats) unit = std::max(unit, info(f).block_elements);
+        for (const format f : formats) unit = std::max(unit, length_unit(skeleton::matmul, f));
         ragged = unit == 256 ? 3 * 256 : 15 * 32 / unit * unit;
     }
 
@@ -45,7 +46,7 @@ std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
     std::vector<matvec_case> cases;
     for (const format f : s.formats)
         cases.push_back({.what = "one row of one block, one column",
-                         .k = std::max(32, info(f).block_elements),
+                         .k = std::max(32, length_unit(skeleton::matmul, f)),
                          .members = {{f, 1}}});
     for (const int n : {9, 17, 33, 64, 100})
         cases.push_back({.what = std::to_string(n) + " columns",
@@ -232,7 +233,7 @@ std::vector<matvec_case> matmul_cases(const computation& computes, const policy&
         cases.push_back(std::move(c));
     }
     // Quantized, an infinity is a NaN; as a number it stays one.
-    if (has_numbers(computes.weights))
+    if (reads_f32(computes.weights))
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
     return cases;
 }

@@ -143,7 +143,7 @@ std::string launch_matmul(machine& machine, const instance& on, const matvec_cas
                           const prepared& p, const bytes& activation) {
     auto a = common_args<matmul_args>(machine, c, p, activation);
     a.x_rows = c.x_rows();
-    a.x_bytes = 4 * c.k + column_gap;  // of numbers
+    a.x_bytes = rounds(on) ? 4 * c.k + column_gap : c.k;  // of numbers
     a.experts = c.experts;
     a.tiles = p.bands;
     const int column_tiles = (a.columns + on.numbers.columns - 1) / on.numbers.columns;
@@ -264,7 +264,8 @@ void check_member(const instance& on, const matvec_case& c, const member_shape& 
     const bool rounded_alike = rounds(on) && on.computes.weights.size() == 1;
     if (!wanted.empty() && (c.put != special::any_value || rounded_alike))
         CHECK(nmse<float>(got, wanted) <= (m.written ? 1e-6 : 5e-4));
-    CHECK(nmse<float>(got, unquantized) <= 5e-4);
+    const bool rounds_to_e4m3 = reads_fp8(on) && c.put == special::any_value;
+    CHECK(nmse<float>(got, unquantized) <= (rounds_to_e4m3 ? 2e-3 : 5e-4));
 }
 
 }  // namespace

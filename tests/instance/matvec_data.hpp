@@ -7,6 +7,7 @@
 #include "catena/exec/real.hpp"
 #include "catena/format/codec.hpp"
 #include "catena/format/random.hpp"
+#include "catena/format/scaled.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
 
@@ -40,6 +41,7 @@ struct member_data {
 struct matvec_data {
     std::vector<float> x;     ///< [k, x_rows]
     std::vector<bytes> rows;  ///< the same, quantized, with padding
+    bytes scales;             ///< of fp8, [k / 128, x_rows] f32
     std::vector<member_data> members;
 };
 
@@ -52,10 +54,12 @@ std::int64_t row_stride(const matvec_case& c, format f) {
     return row_bytes(f, c.k) + gap_bytes(c, f);
 }
 
-/// Whose the scales of a member of fp8 are: each kind has its turn.
+/// Whose the scales of a member of fp8 are: each kind has its turn; some have none.
 fp8_scales scales_of(const matvec_case& c, const member_shape& m) {
     return {static_cast<fp8_scaling>(m.rows % 3), m.rows, c.k};
 }
+
+bool has_scales(const member_shape& m) { return m.type == format::fp8_e4m3 && m.rows % 5 != 4; }
 
 std::size_t matrices(const matvec_case& c) {
     return static_cast<std::size_t>(c.experts == 0 ? 1 : c.experts);
@@ -91,7 +95,7 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
     member_data d;
     d.weight = random_weight(c, m, seed);
     if (glu) d.up = random_weight(c, m, seed + 100);
-    if (m.type == format::fp8_e4m3) {
+    if (has_scales(m)) {
         const auto count = static_cast<std::size_t>(scales_of(c, m).count()) * matrices(c);
         d.scale = random_values(seed + 500, count);
         if (glu) d.up_scale = random_values(seed + 600, count);
@@ -106,10 +110,20 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
     return d;
 }
 
+bool reads_fp8(const instance& on) { return on.computes.activation == format::fp8_group; }
+
 /// Values of which 32 have the same largest, 127 / 64: multiples of 1 / 64.
 void make_exact(std::vector<float>& x) {
     for (std::size_t i = 0; i < x.size(); ++i)
         x[i] = i % 32 == i / 32 % 32 ? 127.0f / 64 : std::round(std::fmod(x[i] * 32, 127.0f)) / 64;
+}
+
+/// The same for fp8: of 128 the largest is 448 / 64, all are e4m3 / 64.
+void make_exact_fp8(std::vector<float>& x) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const float v = i % 128 == i / 128 % 128 ? e4m3_largest : std::fmod(x[i] * 64, e4m3_largest);
+        x[i] = f32_from_bits(f32_bits_from_e4m3(e4m3_from_f32_bits(f32_bits(v)))) / 64;
+    }
 }
 
 matvec_data make_data(const instance& on, const matvec_case& c) {
@@ -118,12 +132,19 @@ matvec_data make_data(const instance& on, const matvec_case& c) {
     if (c.put != special::zeros) fill_random_values(7, 0, d.x);
     if (on.computes.kind == skeleton::matmul && c.put != special::zeros &&
         c.put != special::any_value)
-        make_exact(d.x);
+        reads_fp8(on) ? make_exact_fp8(d.x) : make_exact(d.x);
     for (float& v : d.x) v *= c.magnitude;
     if (c.put == special::nan) d.x[special_at(c)] = std::numeric_limits<float>::quiet_NaN();
     if (c.put == special::infinity) d.x[special_at(c)] = std::numeric_limits<float>::infinity();
     for (int row = 0; row < c.x_rows(); ++row) {
         std::vector<float> padded(d.x.begin() + row * c.k, d.x.begin() + (row + 1) * c.k);
+        if (reads_fp8(on)) {
+            const scaled_row as = encode_scaled(format::fp8_group, padded);
+            const bytes scales = stored_scales(format::fp8_group, as.scales);
+            d.rows.push_back(to_bytes(as.data));
+            d.scales.insert(d.scales.end(), scales.begin(), scales.end());
+            continue;
+        }
         padded.resize(static_cast<std::size_t>(stored_elements(on.computes.activation, c.k)));
         d.rows.push_back(encode_row(on.computes.activation, padded));
     }
@@ -226,6 +247,18 @@ std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
         for (const float v : d.x) out.push_back(rounded(*on.computes.weights.begin(), double{v}));
         return out;
     }
+    if (reads_fp8(on)) {
+        const auto scales = from_bytes<float>(d.scales);
+        const std::ptrdiff_t groups = c.k / 128;
+        for (std::size_t r = 0; r < d.rows.size(); ++r) {
+            const auto first = scales.begin() + static_cast<std::ptrdiff_t>(r) * groups;
+            const auto values = decode_scaled(
+                format::fp8_group,
+                {from_bytes<std::uint8_t>(d.rows[r]), {first, first + groups}}, c.k);
+            out.insert(out.end(), values.begin(), values.end());
+        }
+        return out;
+    }
     for (const bytes& row : d.rows) {
         const format f = on.computes.activation;
         const auto values = decode_row<double>(f, row, stored_elements(f, c.k));
@@ -234,9 +267,10 @@ std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
     return out;
 }
 
-/// The rows as a skeleton reads them: one after the other, or the same block of all rows together.
+/// The rows as a skeleton reads them: one after the other, of fp8 with all scales behind them, or the
+/// same block of all rows together.
 bytes laid_out(const instance& on, const matvec_data& d) {
-    const bool rows = on.computes.kind == skeleton::matvec || rounds(on);
+    const bool rows = on.computes.kind == skeleton::matvec || rounds(on) || reads_fp8(on);
     const std::size_t bytes_of_row = d.rows.front().size();
     const std::size_t piece =
         rows ? bytes_of_row : static_cast<std::size_t>(info(on.computes.activation).block_bytes);
@@ -247,6 +281,7 @@ bytes laid_out(const instance& on, const matvec_data& d) {
                        row.begin() + static_cast<std::ptrdiff_t>(at + piece));
             if (rounds(on)) out.resize(out.size() + column_gap, untouched);
         }
+    out.insert(out.end(), d.scales.begin(), d.scales.end());
     return out;
 }
 

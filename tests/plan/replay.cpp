@@ -106,9 +106,10 @@ std::string at_node(int i, const std::string& what) {
     return "node " + std::to_string(i) + ": " + what;
 }
 
-/// Are numbers multiplied with this node's activation as it lies?
-bool reads_f32(const graph_view& view, const tensor& matmul) {
-    return is_number(view.at(matmul.src[0]).type);
+/// Are numbers multiplied with this node's activation as it lies? Fp8 is of few columns.
+bool multiplies_f32(const graph_view& view, const tensor& matmul) {
+    const tensor& w = view.at(matmul.src[0]);
+    return reads_f32(w.type) || (is_number(w.type) && detail::few_columns(matmul, w));
 }
 
 /// The sources of a covered node that its step does not read from the graph's memory: results of
@@ -117,7 +118,7 @@ std::uint32_t internal_sources(const graph_view& view, const range<std::int32_t>
                                std::int32_t n) {
     const tensor& t = view.node(n);
     const bool matmul = t.kind == op::mul_mat || t.kind == op::mul_mat_id;
-    std::uint32_t bits = matmul && !reads_f32(view, t) ? 2u : 0u;
+    std::uint32_t bits = matmul && !multiplies_f32(view, t) ? 2u : 0u;
     for (int s = 0; s < max_src; ++s) {
         std::int32_t source = t.src[s];
         while (source != no_tensor && named_by(view.at(source)) != no_tensor)

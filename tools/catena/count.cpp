@@ -15,11 +15,11 @@ std::int32_t without_reshapes(const graph_view& g, std::int32_t t) {
     return t;
 }
 
-/// A matmul of a weight of numbers; attention's operands are no leaves.
+/// A matmul of a weight of numbers that read f32; attention's operands are no leaves.
 bool reads_numbers(const graph_view& g, const tensor& t) {
     if ((t.kind != op::mul_mat && t.kind != op::mul_mat_id) || !launches(t)) return false;
     const tensor& w = g.at(t.src[0]);
-    return w.weight && w.kind == op::none && is_number(w.type);
+    return w.weight && w.kind == op::none && reads_f32(w.type);
 }
 
 bool is_norm(const tensor& t) { return t.kind == op::rms_norm || t.kind == op::norm; }

@@ -1,5 +1,7 @@
 #include "check.hpp"
 
+#include "catena/match/weight_scale.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -86,6 +88,25 @@ struct checker {
                                     "source 0, found {} and {}",
                                     shape(x), shape(w)));
         expect_shape({w.ne[1], x.ne[1], x.ne[2], x.ne[3]}, "rows of source 0, columns of source 1");
+        weight_scales();
+    }
+
+    /// Behind the sources of a matmul, if its weights are fp8_e4m3.
+    void weight_scales() const {
+        const tensor& w = source(0);
+        const int slot = plain_sources(t.kind);
+        if (w.type != format::fp8_e4m3 || t.src[slot] == no_tensor) return;
+        const tensor& scales = source(slot);
+        if (scales.type != format::f32)
+            fail("src", fmt::format("expected source {}, the scales of its fp8_e4m3 weights, to be f32, "
+                                    "found {}",
+                                    slot, name(scales.type)));
+        if (shape_of_scales(w, scales).rows == 0)
+            fail("src", fmt::format("expected source {}, the scales of its weights {}, to be one number "
+                                    "[1, 1], one a row [1, {}] or one a square of 128 [{}, {}], with ne[2] "
+                                    "and ne[3] of the weights, found {}",
+                                    slot, shape(w), w.ne[1], (w.ne[0] + 127) / 128, (w.ne[1] + 127) / 128,
+                                    shape(scales)));
     }
 
     void mul_mat_id() const {
@@ -103,6 +124,7 @@ struct checker {
                                     "[slots, tokens] = {}, found {}",
                                     shape(ids), shape(x)));
         expect_shape({w.ne[1], ids.ne[0], x.ne[2], 1}, "rows of source 0, slots, tokens");
+        weight_scales();
     }
 
     void broadcast() const {

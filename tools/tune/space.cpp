@@ -97,8 +97,8 @@ std::vector<policy> matmul_policies(format_set weights) {
                                                .stages = stages,
                                                .slices = slices,
                                                .copy = copy});
-    // Of what is not a number the shortest piece is a block of the activation.
-    if (!has_numbers(weights))
+    // Of what does not read f32 the shortest piece is a block of the activation.
+    if (!reads_f32(weights))
         std::erase_if(all, [](const policy& p) { return p.piece % mmq_values != 0; });
     return all;
 }

@@ -86,7 +86,8 @@ struct matvec_member {
     std::int64_t residual_nb1 = 0;  ///< as dst_nb1
     std::int64_t residual_nb2 = 0;  ///< as dst_nb2
     const float* weight_scale = nullptr;  ///< fp8: [experts][rows / scale_rows, rounded up]
-    const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same
+    const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same;
+                                          ///< null: values are what they are
     float scale = 1;                ///< of weight's product, before the bias
     float alpha = 0, limit = 0;     ///< gate_function::swiglu_oai
     std::int32_t rows = 0;
@@ -94,12 +95,18 @@ struct matvec_member {
     std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
                                   ///< makes its column of dst NaN
     std::int32_t scale_rows = 1, scale_values = 1;  ///< fp8: that share a scale; of values a
-                                                    ///< multiple of 8
+                                                    ///< multiple of 8, of a matmul of 128
     std::int32_t scale_stride = 0;  ///< fp8: scales from one group of rows to the next
     std::int32_t scales = 0;        ///< fp8: of a matrix, from one expert to the next
     format type = format::unknown;
     gate_function function = gate_function::none;  ///< epilogue glu
 };
+
+/// Where the scale of a value lies among the member's.
+CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert, int row, int value) {
+    return std::int64_t{expert} * m.scales + row / m.scale_rows * m.scale_stride +
+           value / m.scale_values;
+}
 
 /// Skeleton `matvec`: dst = weight^T x per member, for 1 to policy.columns columns.
 /// Dense (ids null): the columns are the activation rows 0 .. columns-1.
@@ -135,11 +142,12 @@ struct matvec_args {
 /// of one matrix for all columns whose id picks it, tile after tile of columns. The epilogue is
 /// that of a matvec, but for the layouts in which the result is quantized.
 /// x is [block of 128][row] of a layout that matmul_layout() names, rows padded with zeros; of numbers
-/// rows of k f32, k a multiple of 32. Dense: row i is column i.
+/// rows of k f32, k a multiple of 32; of fp8 [row][k] e4m3, k a multiple of 128, and behind them their
+/// scales, [row][k / 128] f32. Dense: row i is column i.
 struct matmul_args {
     const void* x = nullptr;  ///< 16-byte aligned, and so is x_bytes
     const std::int32_t* ids = nullptr;
-    std::int64_t x_bytes = 0;  ///< of numbers: from one activation row to the next
+    std::int64_t x_bytes = 0;  ///< of numbers, fp8 too: from one activation row to the next
     std::int64_t ids_nb1 = 0;  ///< token to token
     std::int32_t k = 0;
     std::int32_t x_rows = 0;   ///< activation rows: dense: columns; expert: tokens * x_slots

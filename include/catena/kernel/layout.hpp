@@ -33,8 +33,10 @@ CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
     return q8_1_row_blocks(k) * q8_1_bytes;
 }
 
-/// Bytes of an activation row as a matvec reads it; the layouts of a matmul are as large as q8_1.
+/// Bytes of an activation row as a group reads it: the layouts of a matmul are as large as q8_1, but
+/// for fp8, whose scales count too. None is larger.
 constexpr std::int64_t activation_row_bytes(format f, std::int64_t k) {
+    if (f == format::fp8_group) return row_bytes(f, k) + scale_bytes(f, k);
     return f == format::f32 ? 4 * k : q8_1_row_bytes(k);
 }
 
@@ -120,14 +122,17 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
     return widest;
 }
 
-/// What a stage holds of a column is blocks of so many values: those of the activation's layout; of
-/// numbers a piece, as f32, an odd number of 16 bytes from the next.
+/// What a stage holds of a column is blocks of so many values: those of the activation's layout; for
+/// numbers that read f32 a piece of that, an odd number of 16 bytes from the next. A block of fp8 has
+/// its scale behind it, and is as long as the others.
 constexpr int tile_block_values(const policy& p, format_set weights) {
-    return has_numbers(weights) ? p.piece : mmq_values;
+    return reads_f32(weights) ? p.piece : mmq_values;
 }
 constexpr int tile_block_bytes(const policy& p, format_set weights) {
-    return has_numbers(weights) ? 4 * p.piece + (by_warpgroups(p) ? 0 : 16) : mmq_bytes;
+    return reads_f32(weights) ? 4 * p.piece + (by_warpgroups(p) ? 0 : 16) : mmq_bytes;
 }
+inline constexpr int fp8_values = info(format::fp8_group).block_elements;
+static_assert(fp8_values == mmq_values && fp8_values + 16 == mmq_bytes, "as long as the others");
 
 /// What a stage holds: the weights of all warps, then the activation's blocks.
 constexpr int tile_weight_bytes(const policy& p, format_set weights) {
@@ -202,7 +207,7 @@ constexpr std::uint32_t order_of(const computation& c, const policy& p) {
 /// with a precision that no standard states, each generation its own: such rows give the same bits run
 /// after run, and agree with the host executor to a tolerance.
 constexpr bool bits_of_device(const computation& c) {
-    return c.kind == skeleton::matmul && c.activation == format::f32;
+    return c.kind == skeleton::matmul && has_numbers(c.weights);
 }
 
 }  // namespace catena

@@ -24,6 +24,7 @@
 #include "catena/kernel/matmul/experts.hpp"
 #include "catena/kernel/matmul/fill.hpp"
 #include "catena/kernel/matmul/finish.hpp"
+#include "catena/kernel/matmul/fp8.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
 #include "catena/kernel/matmul/numbers.hpp"
 #include "catena/kernel/matmul/tile.hpp"
@@ -45,13 +46,14 @@ struct matmul_block {
 template <policy P, format L, format F, format_set W, class X, class Stream>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
                              matmul_block<Stream>& b) {
-    using product = stage_product<P, L, F, W>;
     constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
     constexpr int columns_bytes = P.piece / column_block_values<P, W> * P.columns *
                                   column_block_bytes<P, W>;  // of a slice
     const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
+    stage_product<P, L, F, W> product(x, a, t, weights);
     constexpr int step_values = step_of_tile<P>;
     const int steps = (a.k + step_values - 1) / step_values;
+    const int own_rows = x.warp() * P.rows * room;
     const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
     const auto fill = [&](int step) {
         fill_stage<P, L, F, W>(x, b.stream, a, t, weights, b.ring + b.fill * stage_bytes,
@@ -78,16 +80,23 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
         std::byte* columns = stage + weight_bytes<P, W>;
         if (step >= 0) {
             b.stream.wait(b.read);
-            product::arrived(x, b.stream, t, columns, a.k - step * step_values);
+            product.arrived(x, b.stream, t, columns, a.k - step * step_values);
             x.sync();
         }
-        if (step + ahead < steps) fill(step + ahead);
-        if (step < 0) continue;
-        product::add(x, t, weights, stage + x.warp() * P.rows * room,
-                     columns + weights.slice * columns_bytes,
-                     weights.value_of(step * step_values), b.unpacked, sum);
-        b.stream.release(b.read);
-        b.read = next(b.read);
+        const bool fills = step + ahead < steps;
+        std::byte* filled = b.ring + b.fill * stage_bytes;
+        if (fills) {
+            fill(step + ahead);
+            product.ask(x, (step + ahead) * step_values);
+        }
+        if (step >= 0) {
+            product.add(x, t, weights, stage + own_rows,
+                        columns + weights.slice * columns_bytes,
+                        weights.value_of(step * step_values), b.unpacked, sum);
+            b.stream.release(b.read);
+            b.read = next(b.read);
+        }
+        if (fills) product.put(x, filled + own_rows, filled + weight_bytes<P, W>);
     }
     x.sync();
     share_sums<P>(x, t, sum, weights.row,

@@ -90,9 +90,8 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
         const bool up = piece.pairs && r >= P.rows / 2;
         const int wanted = piece.row + (up ? r - P.rows / 2 : r);
         const int row = wanted < piece.end_row ? wanted : piece.end_row - 1;
-        const std::int64_t index = std::int64_t{piece.expert} * m.scales +
-                                   row / m.scale_rows * m.scale_stride + k / m.scale_values;
-        return x.load((up ? m.up_scale : m.weight_scale) + index);
+        const float* scales = up ? m.up_scale : m.weight_scale;
+        return scales == nullptr ? real{1} : x.load(scales + scale_index(m, piece.expert, row, k));
     }
 };
 

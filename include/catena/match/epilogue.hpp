@@ -4,6 +4,7 @@
 
 #include "catena/match/gated.hpp"
 #include "catena/match/pattern.hpp"
+#include "catena/match/weight_scale.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -77,6 +78,7 @@ class epilogue_matcher {
         const tensor& w = weight_of(gate.matmul);
         if (halves && (w.ne[1] % 2 != 0 || view_.node(gate.matmul).kind != op::mul_mat))
             return false;
+        if (halves && !scales_split(gate.matmul)) return false;
         if ((gate.bias == no_tensor) != (up.bias == no_tensor)) return false;
         if (!plain_result(node)) return false;
         gate.parts = gate.parts | epilogue_part::glu;
@@ -123,6 +125,15 @@ class epilogue_matcher {
         return view_.at(view_.node(matmul).src[0]);
     }
 
+    /// Have the halves of its weight scales of their own, or one for all?
+    bool scales_split(std::int32_t matmul) const {
+        const std::int32_t scales = scales_of(view_, view_.node(matmul));
+        if (scales == no_tensor) return true;
+        const tensor& w = weight_of(matmul);
+        const std::int64_t rows = shape_of_scales(w, view_.at(scales)).rows;
+        return rows == w.ne[1] || w.ne[1] / 2 % rows == 0;
+    }
+
     bool plain_result(std::int32_t node) const {
         const tensor& t = view_.node(node);
         return plain_rows(t) == reason::none && even_columns(t);
@@ -146,7 +157,7 @@ class epilogue_matcher {
         const tensor& s = view_.node(a.matmul);
         const tensor& t = view_.node(b.matmul);
         return v.type == w.type && same_shape(v, w) && s.kind == t.kind && same_shape(s, t) &&
-               s.src[2] == t.src[2];
+               same_ids(s, t) && same_scales(view_, s, t);
     }
 
     bool add_scale(output& o) const {

@@ -96,6 +96,11 @@ constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int3
     return t.kind == op::cpy && s == index && t.src[0] != index;
 }
 
+/// Do two matmuls of one kind pick their matrices by the same ids, if they pick?
+constexpr bool same_ids(const tensor& a, const tensor& b) {
+    return a.kind != op::mul_mat_id || a.src[2] == b.src[2];
+}
+
 /// Does it have a source that is not among the first `count`?
 constexpr bool has_more_sources(const tensor& t, int count) {
     std::int32_t none = no_tensor;

@@ -31,8 +31,8 @@ struct read_edge {
     std::int32_t slot = 0;
 };
 
-/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of numbers, and the value whose
-/// elements it multiplies.
+/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of numbers that read f32, and the
+/// value whose elements it multiplies.
 struct matmul_read {
     std::int32_t node = -1;  ///< position
     std::int32_t value = no_tensor;
@@ -257,7 +257,7 @@ class graph_index {
             const tensor& t = view.node(i);
             if (t.src[0] == no_tensor || t.src[1] == no_tensor) continue;
             const format type = view.at(t.src[0]).type;
-            const bool numbers = is_number(type) && constant(t.src[0]);
+            const bool numbers = reads_f32(type) && constant(t.src[0]);
             if (numbers || info(type).role == format_role::weight)
                 matmuls_.push_back({i, value_behind(view, t.src[1]), numbers});
         }

@@ -9,8 +9,12 @@ namespace catena {
 
 /// The formats in which a group can read its activation, in the order in which rows are asked.
 inline constexpr format activation_layouts[] = {format::q8_1, format::q8_1_mmq_d4,
-                                                format::q8_1_mmq_ds4};
-inline constexpr int layout_count = 3;
+                                                format::q8_1_mmq_ds4, format::fp8_group};
+inline constexpr int layout_count = 4;
+
+/// Below so many columns (of experts: tokens) a matvec serves every reader of an activation, from
+/// one copy.
+inline constexpr std::int64_t min_matmul_columns = 9;
 
 constexpr int layout_number(format f) {
     for (int i = 0; i < layout_count; ++i)
@@ -19,10 +23,10 @@ constexpr int layout_number(format f) {
 }
 
 /// The layout in which a matmul reads the activation of weights of this format: ds4 where a minimum
-/// is multiplied with the sum of 32 values; f32 of numbers; unknown: no matmul takes it. q2_K, which
-/// has a minimum for each 16, reads d4 as well: its sums are added on the way, exactly.
+/// is multiplied with the sum of 32 values; f32 of numbers, fp8 of fp8; unknown: no matmul takes it.
+/// q2_K, which has a minimum for each 16, reads d4 as well: its sums are added on the way, exactly.
 constexpr format matmul_layout(format weight) {
-    if (is_number(weight)) return format::f32;
+    if (reads_f32(weight)) return format::f32;
     if (info(weight).role != format_role::weight) return format::unknown;
     switch (weight) {
         case format::q4_0:
@@ -33,7 +37,7 @@ constexpr format matmul_layout(format weight) {
         case format::iq1_s:
             return format::q8_1_mmq_ds4;
         case format::fp8_e4m3:
-            return format::unknown;
+            return format::fp8_group;
         default:
             return format::q8_1_mmq_d4;
     }

@@ -5,6 +5,7 @@
 #include "catena/match/index.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/match/reason.hpp"
+#include "catena/match/weight_scale.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -19,11 +20,12 @@ struct reader {
     format weight = format::unknown;        ///< of the matrix, when a group may serve it
     skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
     format layout = format::unknown;        ///< which it reads the activation
+    bool as_f32 = false;                    ///< it multiplies numbers with the f32 as it lies
     bool dealt = false;                     ///< the planner gave it to a launch
     finding left;  ///< why: none when a group may serve it
 
     bool servable() const { return left.why == reason::none; }
-    bool numbers() const { return is_number(weight); }  ///< it reads f32 as it lies
+    bool numbers() const { return as_f32; }
 };
 
 /// f32 with neighbours next to each other: what a kernel reads and writes row by row.
@@ -78,7 +80,8 @@ inline finding check_params(const tensor& t, bool numbers) {
 }
 
 /// May a matmul of numbers round its activation to the type of its weights, of f32 to tf32? Not if the
-/// engine asks for sums in f32: it does so where values may leave the range of f16 too.
+/// engine asks for sums in f32: it does so where values may leave the range of f16 too. Of fp8 such sums
+/// are those of tensor cores, which may be shorter.
 inline finding check_rounding(const tensor& t, format weight) {
     constexpr std::int32_t f32 = 10, bf16 = 15, f16 = 20;
     const std::int32_t least = weight == format::f16 ? f16 : bf16, asked = t.params[3];
@@ -111,6 +114,12 @@ inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids,
     return {-1, fits ? reason::none : reason::matmul_shape};
 }
 
+/// So few columns that weights which are numbers, fp8 too, are multiplied with f32.
+inline bool few_columns(const tensor& t, const tensor& w) {
+    const std::int64_t columns = t.kind == op::mul_mat_id ? t.ne[2] : quotient(elements(t), w.ne[1]);
+    return columns < min_matmul_columns;
+}
+
 }  // namespace detail
 
 /// Judges one edge that reads the memory of `value`.
@@ -122,10 +131,12 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
     out.expert = t.kind == op::mul_mat_id;
     const auto judge = [&]() -> finding {
         if (!is_matmul(t.kind)) return {-1, reason::not_activation};
-        const int sources = out.expert ? 3 : 2;
+        const int sources = plain_sources(t.kind);
         for (int s = 0; s < sources; ++s)
             if (t.src[s] == no_tensor) return {-1, reason::missing_source};
-        if (has_more_sources(t, sources)) return {-1, reason::extra_source};
+        const std::int32_t scales = scales_of(view, t);
+        if (has_more_sources(t, sources + (scales == no_tensor ? 0 : 1)))
+            return {-1, reason::extra_source};
         if (edge.slot != 1 || !chain.has_group()) return {-1, reason::not_activation};
         const tensor& w = view.at(t.src[0]);
         const tensor& x = view.at(t.src[1]);
@@ -133,7 +144,12 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
                 detail::check_weight(w, out.expert ? chain.expert : chain.dense, out.expert);
             f.why != reason::none)
             return f;
+        if (scales != no_tensor)
+            if (const reason r = check_scales(w, view.at(scales)); r != reason::none) return {-1, r};
         out.weight = w.type;
+        out.as_f32 = reads_f32(w.type) ||
+                     (is_number(w.type) && (detail::few_columns(t, w) ||
+                                            !chain.activations.has(matmul_layout(w.type))));
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
         if (finding f = detail::check_params(t, out.numbers()); f.why != reason::none) return f;
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};

@@ -45,6 +45,8 @@ namespace catena {
     X(format_not_in_chain, "the chain lists no matrix of this format")                             \
     X(weight_batched, "its weight has more than two dimensions that are not experts")              \
     X(weight_strided, "its weight is not contiguous")                                              \
+    X(weight_scales,                                                                               \
+      "the scales of its weight are not f32 of one number, one a row or one a square of 128")      \
     X(precision, "it asks for a precision (op_params[0] is {have}) that no row promises")          \
     X(hint, "it carries a transform hint (op_params[1] is {have})")                                \
     X(activation_precision,                                                                        \

@@ -1,6 +1,7 @@
 // Hard limits: may this row run this problem on this arch at all? No preference here; see cost.hpp.
 #pragma once
 
+#include "catena/match/pattern.hpp"
 #include "catena/pick/choice.hpp"
 #include "catena/pick/config.hpp"
 
@@ -12,15 +13,19 @@ namespace catena {
 /// that reads each once is what is wanted.
 inline constexpr std::int64_t max_expert_tokens = 8;
 
-/// Below so many columns (of experts: tokens) a matvec serves every reader of an activation, from
-/// one copy.
-inline constexpr std::int64_t min_matmul_columns = 9;
-
 /// The compute capability from which tensor cores multiply weights of this format: f32 as tf32,
 /// integers as int8.
 constexpr int mma_since(format weights) {
     if (weights == format::fp8_e4m3) return 89;
     return weights == format::f32 || weights == format::bf16 ? 80 : 75;
+}
+
+/// What the length of a weight row is a multiple of: its blocks, 32 numbers; of fp8 that is multiplied
+/// with fp8 the values that share a scale.
+constexpr int length_unit(skeleton by, format weights) {
+    if (by == skeleton::matmul && weights == format::fp8_e4m3)
+        return info(format::fp8_group).block_elements;
+    return is_number(weights) ? 32 : info(weights).block_elements;
 }
 
 /// Does the row compute at least what is needed?
@@ -91,7 +96,7 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
-        const int block = is_number(m.type) ? 32 : info(m.type).block_elements;
+        const int block = length_unit(skeleton::matvec, m.type);
         if (!is_multiple(p.k, block)) return no(limit::divisibility, p.k, block);
         if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
             return no(limit::requantized, m.rows, result);
@@ -110,7 +115,7 @@ constexpr rejection matmul_fits(const policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
-        const int block = is_number(m.type) ? 32 : info(m.type).block_elements;
+        const int block = length_unit(skeleton::matmul, m.type);
         if (p.k % block != 0) return no(limit::divisibility, p.k, block);
         if (!m.epilogue.has(epilogue_part::quantize)) continue;
         const int tile = tile_rows(n) / weight_rows(m);

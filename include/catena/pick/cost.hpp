@@ -145,9 +145,10 @@ struct group_issues {
 };
 inline constexpr group_issues integer_issues = {34, 4, 17};
 
-/// Of numbers, with two mma of f16 or four of tf32 in a group, for each of which an SM's tensor cores
-/// take the time of eight issues.
+/// Of numbers, with two mma of f16, four of tf32 or one of fp8 in a group, for each of which an SM's
+/// tensor cores take the time of eight issues; of fp8 f32 takes over every fourth time.
 constexpr group_issues number_issues(format weights) {
+    if (weights == format::fp8_e4m3) return {3, 1, 8 + 2};
     const int mma = weights == format::f32 ? 4 : 2;
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
@@ -176,7 +177,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
 
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
     const bool by_warpgroups = n.product == inner_product::wgmma;
-    const bool numbers = p.needs.activation == format::f32;
+    const bool numbers = has_numbers(p.needs.weights);
     const group_issues of = by_warpgroups ? wgmma_issues
                             : numbers     ? number_issues(*p.needs.weights.begin())
                                           : integer_issues;

@@ -28,8 +28,8 @@ struct absence {
 };
 
 inline constexpr absence declared_absences[] = {
-    {format_set::of(format::fp8_e4m3), 1, 0,
-     "no op of an engine's graph names the tensor that its scales lie in"},
+    {format_set::of(format::fp8_e4m3), min_matmul_columns, mma_since(format::fp8_e4m3),
+     "before sm_89 tensor cores multiply no fp8: left to the engine"},
     {format_set::of(format::f32) | format::bf16, min_matmul_columns, mma_since(format::bf16),
      "before sm_80 tensor cores multiply neither bf16 nor tf32: left to the engine"},
 };
@@ -63,14 +63,14 @@ inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, ep
                 .type = static_cast<format>(f), .rows = rows, .epilogue = parts};
     p.member[p.member_count] = {.type = p.member[0].type, .rows = 7};
     ++p.member_count;
-    const bool few = kind == skeleton::matvec && !has_numbers(weights);
-    p.needs.activation = few ? format::q8_1 : matmul_layout(p.member[0].type);
+    const format of_matvec = has_numbers(weights) ? format::f32 : format::q8_1;
+    p.needs.activation = kind == skeleton::matvec ? of_matvec : matmul_layout(p.member[0].type);
     return p;
 }
 
 constexpr bool whole_blocks(const problem& p, std::int64_t k) {
     for (int i = 0; i < p.member_count; ++i)
-        if (k % info(p.member[i].type).block_elements != 0) return false;
+        if (k % length_unit(p.needs.kind, p.member[i].type) != 0) return false;
     return true;
 }
 

@@ -191,6 +191,7 @@ class plan_builder {
         left_over last{{m.node(), reason::not_read}, {}};
         const int readers = m.servable();
         for (reader& r : m.readers) judge(f.common, m, r, last);
+        one_quantization(m, last);
         const bool by_engine = m.kind == value_kind::plain;
         m.f32_needed =
             !by_engine && (m.f32_needed || m.servable() < static_cast<int>(m.readers.size()));
@@ -341,6 +342,8 @@ class plan_builder {
     // Readers one by one: plan/lone.hpp.
     inline const lone& alone(std::int32_t node, format_set layouts);
     inline void judge(const pattern& chain, const match& m, reader& r, left_over& last);
+    inline bool meets_own_input(std::int32_t matmul) const;
+    static inline void one_quantization(match& m, left_over& last);
 
     // The engine's own kernels as a contender: plan/contest.hpp.
     bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }

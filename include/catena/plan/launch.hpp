@@ -28,6 +28,10 @@ inline step_args plan::args(int i, void* workspace) const {
     if (out.kind == skeleton::row) {
         out.row = row_args_[index];
         quantize_to(out.row, s.chain);
+        if (void* data = activation(s.chain, format::fp8_group)) {  // its scales lie behind
+            const std::int64_t values = std::int64_t{out.row.rows} * out.row.k;
+            out.row.fp8_group = {data, static_cast<std::byte*>(data) + values};
+        }
         return out;
     }
     const group_head& head = heads_[index];

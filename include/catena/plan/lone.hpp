@@ -49,6 +49,8 @@ inline void plan_builder::judge(const pattern& chain, const match& m, reader& r,
     format_set layouts = chain.activations;
     if (r.numbers())
         layouts.bits &= format_set::of(format::f32).bits;
+    else if (is_number(r.weight))
+        layouts.bits &= format_set::of(format::fp8_group).bits;
     else if (view_.at(t.src[1]).ne[0] != m.quant_k)  // a matmul's layouts depend on the rows
         layouts.bits &= format_set::of(format::q8_1).bits;
     else
@@ -60,17 +62,36 @@ inline void plan_builder::judge(const pattern& chain, const match& m, reader& r,
         r.left.why = reason::no_row;
         last = {r.left, how.nearest};
     } else if (const finding f = detail::check_rounding(t, r.weight);
-               r.numbers() && how.kind == skeleton::matmul && f.why != reason::none) {
+               is_number(r.weight) && how.kind == skeleton::matmul && f.why != reason::none) {
         r.left = {r.node, f.why, f.have, f.need};
         last = {r.left, {}};
     } else if (r.numbers() && base_alignment(view_.at(t.src[1])) < 16) {
         r.left.why = reason::activation_unaligned;
         last = {r.left, {}};
-    } else if (r.expert && (t.buffer != no_buffer || t.data != nullptr) &&
-               may_meet(g_, view_.nodes[r.node], t.src[2])) {
+    } else if (meets_own_input(r.node)) {
         r.left.why = reason::meets_own_input;
         last = {r.left, {}};
     }
+}
+
+/// Does a matmul's result lie over its ids or its scales?
+inline bool plan_builder::meets_own_input(std::int32_t matmul) const {
+    const tensor& t = view_.node(matmul);
+    if (t.buffer == no_buffer && t.data == nullptr) return false;
+    for (int s = 2; s <= plain_sources(t.kind); ++s)
+        if (t.src[s] != no_tensor && may_meet(g_, view_.nodes[matmul], t.src[s])) return true;
+    return false;
+}
+
+/// A row step quantizes for ggml's formats or for fp8: where both read, fp8 waits for its turn.
+inline void plan_builder::one_quantization(match& m, left_over& last) {
+    const format_set all = layouts_of(m), fp8 = format_set::of(format::fp8_group);
+    if (!all.has(format::fp8_group) || all == fp8) return;
+    for (reader& r : m.readers)
+        if (r.servable() && r.layout == format::fp8_group) {
+            r.left.why = reason::no_row;
+            last = {r.left, {}};
+        }
 }
 
 }  // namespace catena

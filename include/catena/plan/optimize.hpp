@@ -55,7 +55,7 @@ class order_builder {
             const auto first = static_cast<std::int32_t>(order_.size()) - 1;
             emit_followers(i, first);
             for (const std::int32_t m : members) {
-                if (emitted_[at(m)] != 0 || !emit_names(view_.node(m).src[1])) continue;
+                if (emitted_[at(m)] != 0 || !inputs_there(view_.node(m))) continue;
                 emit(m);
                 emit_followers(m, first);
             }
@@ -96,8 +96,8 @@ class order_builder {
             std::int32_t g = known;
             for (; g >= 0; g = before[at(g)]) {
                 const tensor& f = view_.node(groups_[at(g)].front());
-                if (f.kind == t.kind && f.src[2] == t.src[2] && f.stream == t.stream &&
-                    is_number(view_.at(f.src[0]).type) == numbers)
+                if (f.kind == t.kind && same_ids(f, t) && f.stream == t.stream &&
+                    reads_f32(view_.at(f.src[0]).type) == numbers)
                     break;
             }
             if (g < 0) {
@@ -108,6 +108,11 @@ class order_builder {
             groups_[at(g)].push_back(i);
             group_of_[at(i)] = g;
         }
+    }
+
+    bool inputs_there(const tensor& matmul) {
+        const std::int32_t scales = scales_of(view_, matmul);
+        return emit_names(matmul.src[1]) && (scales == no_tensor || emit_names(scales));
     }
 
     /// Moves the nodes that only rename, behind which `name` lies, to here. False: it reads

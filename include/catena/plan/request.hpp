@@ -170,6 +170,23 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     return a;
 }
 
+/// The scales of fp8 weights.
+inline void fill_scales(matvec_member& m, const graph_view& view, const output& o, addresses& at) {
+    const std::int32_t scales = scales_of(view, view.node(o.matmul));
+    if (scales == no_tensor) return;
+    const tensor& w = view.at(view.node(o.matmul).src[0]);
+    const scale_shape shape = shape_of_scales(w, view.at(scales));
+    m.weight_scale = at.floats(scales);
+    m.scale_rows = static_cast<std::int32_t>(shape.rows);
+    m.scale_values = static_cast<std::int32_t>(shape.values);
+    m.scale_stride = static_cast<std::int32_t>(shape.stride);
+    m.scales = static_cast<std::int32_t>(quotient(elements(view.at(scales)), w.ne[2]));
+    if (o.up >= 0) m.up_scale = at.floats(scales_of(view, view.node(o.up)));
+    if (!o.halves()) return;
+    m.up_scale = at.floats(scales, w.ne[1] / 2 / shape.rows * shape.stride * 4);
+    if (o.swapped) std::swap(m.weight_scale, m.up_scale);
+}
+
 /// The part of a group that is one output; where it is quantized to is filled in at launch.
 inline void fill_member(matvec_member& m, const graph_view& view, const output& o,
                         const problem_member& what, std::int32_t first_band, addresses& at) {
@@ -198,6 +215,7 @@ inline void fill_member(matvec_member& m, const graph_view& view, const output& 
         m.residual_nb1 = view.at(o.residual).nb[1];
         m.residual_nb2 = view.at(o.residual).nb[2];
     }
+    fill_scales(m, view, o, at);
     m.scale = o.scale;
     m.alpha = o.alpha;
     m.limit = o.limit;

@@ -147,7 +147,7 @@ inline plan::group_head plan_builder::store_group(plan& out, const step& s,
     h.columns = static_cast<std::int32_t>(asked.columns);
     h.x_rows = h.columns;
     h.bands = bands_of(asked, s.band_rows);
-    h.x_bytes = q8_1_row_bytes(asked.k);
+    h.x_bytes = asked.needs.activation == format::fp8_group ? asked.k : q8_1_row_bytes(asked.k);
     if (asked.needs.activation == format::f32) {
         h.x = address.of(first.src[1]);
         h.x_bytes = view_.at(first.src[1]).nb[1];

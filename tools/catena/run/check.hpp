@@ -58,6 +58,7 @@ private:
                                std::vector<double> rows) const;
     std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matmul_args& a, format layout) const;
+    std::vector<double> read_fp8(const scaled_output& at, std::int64_t rows, std::int64_t k) const;
     /// What members of a step quantised: compared, and the activations of the next steps.
     void keep(int step, std::uint64_t key, std::map<int, made_activation>& made, step_result& to);
     std::string launch(int step, const std::vector<std::uint32_t>& blocks);

@@ -88,7 +88,9 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         numbers ? exact : read_activation(a, picked.computes.activation);
     // The sums of a ds4 are those of the exact values, which the quantized ones do not give again; of
     // numbers the activation is rounded inside.
-    const bool same_sums = picked.computes.activation == format::q8_1_mmq_d4;
+    const bool fp8 = picked.computes.activation == format::fp8_group;
+    const bool same_sums = fp8 || picked.computes.activation == format::q8_1_mmq_d4;
+    const double limit = fp8 ? fp8_limit : exact_limit;
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact;
     for (const piece_data& p : pieces) {
@@ -108,7 +110,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
                 }
             }
             if (m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr)
-                made.try_emplace(p.at.member, a.columns, m, same_sums ? same_rule_limit : exact_limit)
+                made.try_emplace(p.at.member, a.columns, m, same_sums ? same_rule_limit : limit)
                     .first->second.add(on_, column.made_row, p.at.first,
                                        same_sums ? wanted : exact_wanted);
         }
@@ -120,14 +122,16 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
             result.comparisons.push_back(
                 {"product, same activation", same.value(), same_activation_limit});
         result.comparisons.push_back(
-            {"product, exact activation", against_exact.value(), exact_limit});
+            {"product, exact activation", against_exact.value(), limit});
     }
     keep(step, key, made, result);
     return result;
 }
 
-/// The same block of all rows lies together.
+/// The same block of all rows lies together; of fp8 rows lie one after the other, then their scales.
 std::vector<double> checker::read_activation(const matmul_args& a, format layout) const {
+    if (layout == format::fp8_group)
+        return read_fp8({const_cast<void*>(a.x), bytes_at(a.x, a.x_rows * a.x_bytes)}, a.x_rows, a.k);
     const std::int64_t block = info(layout).block_bytes;
     const std::int64_t blocks = stored_elements(layout, a.k) / info(layout).block_elements;
     std::vector<double> out;

@@ -2,13 +2,16 @@
 #include "quantized.hpp"
 
 #include "catena/chain/reference.hpp"
+#include "catena/format/scaled.hpp"
 
+#include <cstring>
 #include <utility>
 
 namespace catena::tool {
 namespace {
 
 constexpr double norm_limit = 1e-7;
+constexpr double fp8_rule_limit = 1e-5;  // a few values round the other way
 constexpr double f16_limit = 1e-6;   // its rounding alone: 2^-24 / 3
 constexpr double bf16_limit = 1e-5;  // its rounding alone: 2^-18 / 3
 
@@ -115,8 +118,39 @@ step_result checker::run_row(int step, const row_args& a) {
     for (const quantised_output& o : quantised_outputs(a, quant_rows, q8_1_row))
         for (comparison& c : compare_quantized(on_, a, o, out.value))
             result.comparisons.push_back(std::move(c));
+    if (a.fp8_group.data != nullptr) {
+        const std::int64_t rows = a.rows;
+        nmse_sum sum;
+        const auto found = read_fp8(a.fp8_group, rows, a.k);
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const auto first = out.value.begin() + r * a.k;
+            const std::vector<float> exact(first, first + a.k);
+            const auto rule = decode_scaled(format::fp8_group,
+                                            encode_scaled(format::fp8_group, exact), a.k);
+            for (std::int64_t i = 0; i < a.k; ++i)
+                sum.add(found[static_cast<std::size_t>(r * a.k + i)],
+                        rule[static_cast<std::size_t>(i)]);
+        }
+        result.comparisons.push_back({"fp8_group", sum.value(), fp8_rule_limit});
+    }
     activations_[s.chain] = out.value;
     return result;
+}
+
+/// What lies in data and scales, row after row.
+std::vector<double> checker::read_fp8(const scaled_output& at, std::int64_t rows,
+                                      std::int64_t k) const {
+    std::vector<double> out;
+    const std::int64_t groups = k / scale_group(format::fp8_group, k);
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const auto data = read_bytes(on_, static_cast<std::byte*>(at.data) + r * k, k);
+        scaled_row row{std::vector<std::uint8_t>(data.size()),
+                       read_values(on_, static_cast<float*>(at.scales) + r * groups, groups)};
+        std::memcpy(row.data.data(), data.data(), data.size());
+        const auto values = decode_scaled(format::fp8_group, row, k);
+        out.insert(out.end(), values.begin(), values.end());
+    }
+    return out;
 }
 
 }  // namespace catena::tool

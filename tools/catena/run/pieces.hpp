@@ -16,6 +16,7 @@ namespace catena::tool {
 
 inline constexpr double same_activation_limit = 1e-6;
 inline constexpr double exact_limit = 5e-4;
+inline constexpr double fp8_limit = 2e-3;  ///< of an activation in fp8: rounding to e4m3 alone is 7e-4
 
 /// A column of a piece: the activation row that it reads, and where its results lie.
 struct column_place {
@@ -65,6 +66,12 @@ class piece_data {
         const auto key = [&](const void* p) { return random_bits(seed, where.key(p)); };
         for (const void* m : {member.weight, member.up})
             if (m != nullptr) seed_matrix(on, matrix(m), key(matrix(m)));
+        for (const float* s : {member.weight_scale, member.up_scale})
+            if (s != nullptr)
+                each_scale([&](int, std::int64_t, std::int64_t index) {
+                    auto* const to = const_cast<float*>(s + index);
+                    write_values(on, to, seeded(key(to), 1, 1, 0.1f));
+                });
         for (const float* b : {member.bias, member.up_bias})
             if (b != nullptr) write_values(on, bias(b), seeded(key(bias(b)), rows(), 0, 1));
         for (const column_place& c : at.columns)
@@ -84,10 +91,11 @@ class piece_data {
     /// What should come out, [rows, columns], for an activation in double.
     std::vector<double> reference(machine& on, const lowered_chain& chain,
                                   const std::vector<double>& x) const {
-        chain::matrix w{member.type, rows(), at.expert < 0 ? 0 : 1, read_matrix(on, member.weight)};
+        chain::matrix w{member.type, rows(), at.expert < 0 ? 0 : 1,
+                        read_matrix(on, member.weight, member.weight_scale)};
         w.scale = static_cast<double>(member.scale);
         if (member.bias != nullptr) append(w.bias, read_values(on, bias(member.bias), rows()));
-        if (member.up != nullptr) w.up = read_matrix(on, member.up);
+        if (member.up != nullptr) w.up = read_matrix(on, member.up, member.up_scale);
         if (member.up_bias != nullptr)
             append(w.up_bias, read_values(on, bias(member.up_bias), rows()));
         w.residual = residual_;
@@ -133,7 +141,15 @@ class piece_data {
                      std::span(all).subspan(static_cast<std::size_t>(r * row),
                                             static_cast<std::size_t>(row)));
     }
-    std::vector<double> read_matrix(machine& on, const void* base) const {
+    /// Calls visit(row of the piece, first value, index of the scale) for every scale of a row.
+    template <class Visit>
+    void each_scale(const Visit& visit) const {
+        for (int r = 0; r < rows(); ++r)
+            for (std::int64_t i = 0; i < k_; i += member.scale_values)
+                visit(r, i, scale_index(member, static_cast<int>(expert()), at.first + r,
+                                        static_cast<int>(i)));
+    }
+    std::vector<double> read_matrix(machine& on, const void* base, const float* scales) const {
         std::vector<double> out;
         for (int r = 0; r < rows(); ++r) {
             const auto bytes =
@@ -141,6 +157,12 @@ class piece_data {
             const auto row = decode_row<double>(member.type, bytes, k_);
             out.insert(out.end(), row.begin(), row.end());
         }
+        if (scales == nullptr) return out;
+        each_scale([&](int r, std::int64_t first, std::int64_t index) {
+            const auto by = static_cast<double>(read_values(on, scales + index, 1).front());
+            const std::int64_t end = std::min(first + member.scale_values, k_);
+            for (std::int64_t i = first; i < end; ++i) out[static_cast<std::size_t>(r * k_ + i)] *= by;
+        });
         return out;
     }
 };

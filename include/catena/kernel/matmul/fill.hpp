@@ -34,8 +34,8 @@ struct weight_rows_of_warp {
                 .first = t.first_row,
                 .last = t.first_row + t.rows - 1,
                 .half = t.pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>,
-                .row = x.warp() * P.rows % rows_of_tile<P>,
-                .slice = x.warp() * P.rows / rows_of_tile<P>,
+                .row = slices_of_tile<P> > 1 ? x.warp() * P.rows % rows_of_tile<P> : x.warp() * P.rows,
+                .slice = slices_of_tile<P> > 1 ? x.warp() * P.rows / rows_of_tile<P> : 0,
                 .k = a.k};
     }
 
@@ -75,6 +75,8 @@ CATENA_FN const std::byte* column_block(const matmul_args& a, int value, int row
     const auto* x = static_cast<const std::byte*>(a.x);
     if constexpr (L == format::f32)
         return x + row * a.x_bytes + value * std::int64_t{4};
+    else if constexpr (L == format::fp8_group)
+        return x + row * a.x_bytes + value;
     else
         return x + (value / mmq_values * std::int64_t{a.x_rows} + row) * mmq_bytes;
 }
@@ -83,7 +85,7 @@ CATENA_FN int copied_bytes(int left) {
     if constexpr (L == format::f32)
         return 4 * (left < P.piece ? left : P.piece);
     else
-        return mmq_bytes;
+        return L == format::fp8_group ? fp8_values : mmq_bytes;
 }
 
 /// Fills stage `stage` at `to` with the step that begins at `value`.

@@ -15,13 +15,21 @@ namespace catena::kernel {
 template <policy P>
 using tile_sums = real[P.rows / mma_rows][P.columns / mma_columns][4];
 
-/// Minimal complete definition of how rows of format F are multiplied with columns of layout L:
+/// Minimal complete definition of how rows of format F are multiplied with columns of layout L, one
+/// object for a tile:
 ///
+///     template <class X>                // the warp's
+///     stage_product(X& x, const matmul_args& a, const matmul_tile& t,
+///                   const weight_rows_of_warp<P, F>& weights);
+///     template <class X>                // asks for what a stage that is being filled, which begins at
+///     void ask(X& x, int value);        // `value`, needs besides its copies,
+///     template <class X>                // and puts it there, once another stage is multiplied
+///     void put(X& x, std::byte* own_rows, std::byte* columns);
 ///     template <class X, class Stream>  // what a warp does to its share of a stage's columns once
 ///     static void arrived(X& x, Stream& stream, const matmul_tile& t, std::byte* columns,
 ///                         int values);  // its copies have arrived; values of K there are
 ///     template <class X>                // adds the products of a stage that begins at `value`
-///     static void add(X& x, const matmul_tile& t, const weight_rows_of_warp<P, F>& weights,
+///     void add(X& x, const matmul_tile& t, const weight_rows_of_warp<P, F>& weights,
 ///                     const std::byte* own_rows, const std::byte* columns, int value,
 ///                     const unpacked_rows& unpacked, tile_sums<P>& sum);
 ///
@@ -135,6 +143,13 @@ struct stage_product {
     static constexpr int scales = unpack<F>::scales;
     static constexpr bool mins = unpack<F>::mins;
 
+    template <class X>
+    CATENA_FN stage_product(X&, const matmul_args&, const matmul_tile&,
+                            const weight_rows_of_warp<P, F>&) {}
+    template <class X>
+    CATENA_FN void ask(X&, int) {}
+    template <class X>
+    CATENA_FN void put(X&, std::byte*, std::byte*) {}
     template <class X, class Stream>
     CATENA_FN static void arrived(X&, Stream&, const matmul_tile&, std::byte*, int) {}
 

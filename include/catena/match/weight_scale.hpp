@@ -1,0 +1,56 @@
+// The scales of fp8 weights are a source of their matmul, behind the others: f32, one for the matrix,
+// one for each row or one for each square of 128 by 128 values, as vLLM's checkpoints have them.
+// Without that source a value is what its e4m3 says.
+#pragma once
+
+#include "catena/match/graph.hpp"
+#include "catena/match/reason.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+/// Sources of a matmul before its scales.
+constexpr int plain_sources(op kind) { return kind == op::mul_mat_id ? 3 : 2; }
+
+/// The scales of a matmul's weight, or no_tensor.
+constexpr std::int32_t scales_of(const graph_view& view, const tensor& matmul) {
+    const bool may = matmul.src[0] != no_tensor && view.at(matmul.src[0]).type == format::fp8_e4m3;
+    return may ? matmul.src[plain_sources(matmul.kind)] : no_tensor;
+}
+
+/// How scales are dealt to the values of weights, by shape alone: [1] or [1, rows] or
+/// [k / 128, rows / 128] rounded up, of experts as many of them. `rows` 0: the shape is none of these.
+struct scale_shape {
+    std::int64_t rows = 0, values = 0;  ///< that share a scale
+    std::int64_t stride = 0;            ///< scales from one group of rows to the next
+};
+constexpr scale_shape shape_of_scales(const tensor& w, const tensor& scales) {
+    constexpr std::int64_t side = 128;
+    const std::int64_t across = (w.ne[0] + side - 1) / side, down = (w.ne[1] + side - 1) / side;
+    const std::int64_t* ne = scales.ne;
+    if (ne[2] != w.ne[2] || ne[3] != w.ne[3]) return {};
+    if (ne[0] == 1 && ne[1] == 1) return {w.ne[1], w.ne[0], 0};
+    if (ne[0] == 1 && ne[1] == w.ne[1]) return {1, w.ne[0], 1};
+    if (ne[0] == across && ne[1] == down) return {side, side, across};
+    return {};
+}
+
+/// May a group read them?
+constexpr reason check_scales(const tensor& w, const tensor& scales) {
+    if (!scales.reachable) return reason::unreachable;
+    const bool fits = scales.type == format::f32 && contiguous(scales) &&
+                      shape_of_scales(w, scales).rows != 0;
+    return fits ? reason::none : reason::weight_scales;
+}
+
+/// The same number of scales, dealt alike.
+constexpr bool same_scales(const graph_view& view, const tensor& a, const tensor& b) {
+    const std::int32_t s = scales_of(view, a), t = scales_of(view, b);
+    if (s == no_tensor || t == no_tensor) return s == t;
+    for (int d = 0; d < 4; ++d)
+        if (view.at(s).ne[d] != view.at(t).ne[d]) return false;
+    return true;
+}
+
+}  // namespace catena
