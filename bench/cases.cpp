@@ -105,9 +105,12 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
     const row& r = t.rows[index];
     const bool is_matmul = r.computes.kind == skeleton::matmul;
     const std::vector<format> formats = listed(r.computes.weights);
+    const bool numbers = is_matmul && formats.size() == 1 &&
+                         (formats[0] == format::f16 || formats[0] == format::bf16);
     for (const matvec_shape& shape : matvec_shapes)
-        for (const int columns :
-             is_matmul ? std::vector{64, 512} : std::vector{r.numbers.columns}) {
+        for (const int columns : numbers     ? std::vector{64, 512, 2048}
+                                 : is_matmul ? std::vector{64, 512}
+                                             : std::vector{r.numbers.columns}) {
             problem p;
             p.needs = r.computes;
             p.needs.epilogue = {};
@@ -116,7 +119,11 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
             if (!set_members(p, formats, shape.members)) continue;
             const std::string name = std::string(shape.what) + " k" + std::to_string(shape.k) +
                                      " columns" + std::to_string(columns);
+            const std::size_t before = to.size();
             add(to, t, index, name, p, arena, l2);
+            if (!numbers || to.size() == before) continue;
+            for (int i = 0; i < p.member_count; ++i)
+                to.back().plain.all.push_back({p.member[i].rows, p.k, p.columns});
         }
 }
 

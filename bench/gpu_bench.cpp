@@ -368,7 +368,27 @@ std::vector<measured_case> gpu_bench::time_instance(int row) {
             launches, s.stream));
         contenders.push_back({c.what.name, [r = replays.back().get()] { return r->by_events(); }});
     }
+    std::vector<std::string> library(cases.size());  // the peer's name, of those that have one
+#if defined(CATENA_BENCH_CUBLASLT)
+    std::vector<std::unique_ptr<cublaslt_products>> libraries;
+    const format weights = *s.rows.rows[row].computes.weights.begin();
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        if (cases[i].plain.all.empty()) continue;
+        const cublaslt_format& f = cublaslt_formats[weights == format::f16 ? 0 : 1];
+        libraries.push_back(std::make_unique<cublaslt_products>(cases[i].plain, f, *s.ring));
+        const int launches = std::max(64, cases[i].what.sets);
+        replays.push_back(std::make_unique<replay>(
+            [&, of = libraries.back().get()](cudaStream_t on) {
+                for (int n = 0; n < launches; ++n) of->launch(on);
+            },
+            launches, s.stream));
+        library[i] = std::string("cuBLASLt ") + f.name;
+        contenders.push_back({cases[i].what.name + ", " + library[i],
+                              [r = replays.back().get()] { return r->by_events(); }});
+    }
+#endif
     const auto times = contest(contenders, s.asked.rounds);
+    std::size_t next = yardstick_count + cases.size();
     std::vector<measured_case> out;
     for (std::size_t i = 0; i < cases.size(); ++i) {
         measured_case c;
@@ -381,6 +401,7 @@ std::vector<measured_case> gpu_bench::time_instance(int row) {
         c.predicted_us = cases[i].predicted_us;
         c.floor = s.floor_of(times);
         c.times["catena"] = times[i + yardstick_count];
+        if (!library[i].empty()) c.times[library[i]] = times[next++];
         out.push_back(std::move(c));
     }
     return out;
