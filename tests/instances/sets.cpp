@@ -198,6 +198,26 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     CHECK(said("sm_90", [](policy& p) { p.piece = 128; }) ==
           "a piece of 128 values is no multiple of 256");
     CHECK(said("sm_90", [](policy& p) { p.slices = 3; }) == "4 warps do not make 3 slices");
+    good.computes = {.kind = skeleton::matmul,
+                     .activation = format::f32,
+                     .weights = format_set::of(format::f16)};
+    good.numbers = {.threads = 256,
+                    .rows = 32,
+                    .columns = 128,
+                    .piece = 64,
+                    .stages = 3,
+                    .copy = copy_method::async,
+                    .product = inner_product::wgmma};
+    CHECK(said("sm_90", [](policy&) {}) == "");
+    CHECK(said("sm_100", [](policy&) {}) ==
+          "the arch does not multiply by warpgroups (sm_90 alone does)");
+    CHECK(said("sm_90", [](policy& p) { p.threads = 64; }) ==
+          "all threads are of whole warpgroups, and a warpgroup has all of K");
+    CHECK(said("sm_90", [](policy& p) { p.columns = 64; }) ==
+          "a warpgroup multiplies 128 columns, and pieces of 64 values that come by cp.async");
+    good.computes.weights = format_set::of(format::f32);
+    CHECK(said("sm_90", [](policy&) {}) ==
+          "warpgroups multiply f16 and bf16 in a matmul, and nothing else");
     good.computes.weights = format_set::of(format::f16);
     good.computes.activation = format::f32;
     good.numbers.piece = 32;
