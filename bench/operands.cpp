@@ -23,6 +23,13 @@ struct table_of_stretches {
         to.inputs.push_back({deal.input(bytes), bytes, type, id_limit});
         return to.inputs.back().at;
     }
+    /// An activation of fp8_group: all rows, and then their scales.
+    std::byte* scaled_input(std::int64_t data, std::int64_t scales) {
+        std::byte* const at = deal.input(data + scales);
+        to.inputs.push_back({at, data, format::fp8_e4m3});
+        to.inputs.push_back({at + data, scales, format::f32});
+        return at;
+    }
     std::byte* output(std::int64_t bytes, format type = format::f32) {
         to.outputs.push_back({deal.output(bytes), bytes, type});
         return to.outputs.back().at;
@@ -161,8 +168,10 @@ void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
     matmul_args& a = s.to.matmul;
     const std::int64_t rows = p.expert ? p.tokens : p.columns;
     const std::int64_t row = activation_row_bytes(p.needs.activation, p.k);
-    a.x_bytes = p.needs.activation == format::fp8_group ? p.k : row;  // its scales lie behind all rows
-    a.x = s.input(row * rows, p.needs.activation);
+    const bool scaled = p.needs.activation == format::fp8_group;
+    a.x_bytes = scaled ? p.k : row;
+    a.x = scaled ? s.scaled_input(p.k * rows, (row - p.k) * rows)
+                 : s.input(row * rows, p.needs.activation);
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.x_rows = static_cast<std::int32_t>(rows);

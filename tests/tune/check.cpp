@@ -135,6 +135,21 @@ TEST_CASE("A matmul's operands are those of its tiles, of experts too", "[tune]"
     holds(o.outputs, a->member[0].dst, 4 * 96 * 32);
 }
 
+TEST_CASE("An activation of fp8 is its rows, and numbers for scales behind them", "[tune]") {
+    memory m;
+    problem p = matvec_problem(512, {{.type = format::fp8_e4m3, .rows = 64}}, 16);
+    p.needs.kind = skeleton::matmul;
+    p.needs.activation = format::fp8_group;
+    const bench::operands o = bench::operands_of(p, 64, m.deal);
+    const auto* x = static_cast<const std::byte*>(o.matmul.x);
+    CHECK(o.matmul.x_bytes == 512);
+    holds(o.inputs, x, 16 * 512);
+    holds(o.inputs, x + 16 * 512, 16 * 4 * 4);
+    for (const bench::stretch& s : o.inputs)
+        if (s.at == x || s.at == x + 16 * 512)
+            CHECK(s.type == (s.at == x ? format::fp8_e4m3 : format::f32));
+}
+
 TEST_CASE("A row's operands are those that the problem names", "[tune]") {
     memory m;
     problem p = norm_problem(256, 3);
