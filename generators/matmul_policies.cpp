@@ -27,8 +27,7 @@ constexpr policy plain_shape = {
 
 /// The same of numbers: 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is f32, so
 /// what a tile reads again counts most: a warp of the first has 128 sums of a lane, and reads 128
-/// columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short (of fp8,
-/// whose scales are of 128 values, 128).
+/// columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short.
 constexpr policy number_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
@@ -45,6 +44,20 @@ constexpr policy warpgroup_shape = {.threads = 256,
                                     .piece = exec::swizzled_row_bytes / 2,
                                     .copy = copy_method::async,
                                     .product = inner_product::wgmma};
+
+/// The same of fp8, whose pieces are the 128 values of a scale. A warp holds its rows of one in registers,
+/// 16 or 32 of a lane, which 128 a thread leave no room for.
+constexpr policy fp8_shapes[] = {
+    {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
+    {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 64},
+    {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
+};
+
+std::span<const policy> shapes_of(format_set weights) {
+    if (reads_f32(weights)) return number_shapes;
+    if (has_numbers(weights)) return fp8_shapes;
+    return shapes;
+}
 
 constexpr int most_stages = 4;
 
@@ -95,14 +108,13 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
     };
     for (const format f : computes.weights)
         if (target.compute_capability != 0 && target.compute_capability < mma_since(f)) return {};
-    const bool numbers = has_numbers(computes.weights);
     const auto shrink = [&](policy& p) {
         p.stages = most_stages;
         while (!fits(p) && p.stages > 2) --p.stages;
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
         return fits(p);
     };
-    for (policy p : numbers ? std::span<const policy>(number_shapes) : shapes) {
+    for (policy p : shapes_of(computes.weights)) {
         p.piece = piece_of(computes.weights);
         p.copy = copy;
         bool served = shrink(p);
