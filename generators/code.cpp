@@ -133,7 +133,7 @@ std::string code(const policy& p) {
         .number("min_blocks", p.min_blocks, 1)
         .number("values", p.values);
     out.number("rows", p.rows).number("columns", p.columns).number("piece", p.piece);
-    out.number("stages", p.stages).number("slices", p.slices);
+    out.number("stages", p.stages).number("slices", p.slices).number("cluster", p.cluster);
     if (p.copy != copy_method::plain)
         out.field("copy", "copy_method::" + std::string(name(p.copy)));
     if (p.activation == activation_source::shared)

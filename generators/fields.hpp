@@ -20,12 +20,12 @@ inline constexpr const char* epilogue_names[] = {"scale", "bias", "glu", "residu
 
 template <class Visit>
 void each_field(policy& p, const Visit& visit) {
-    auto& [threads, min_blocks, values, rows, columns, piece, stages, slices, copy, activation,
-           product, placement, vector] = p;
+    auto& [threads, min_blocks, values, rows, columns, piece, stages, slices, cluster, copy,
+           activation, product, placement, vector] = p;
     visit("threads", threads), visit("min_blocks", min_blocks), visit("values", values);
     visit("rows", rows), visit("columns", columns), visit("piece", piece);
-    visit("stages", stages), visit("slices", slices), visit("copy", copy);
-    visit("activation", activation);
+    visit("stages", stages), visit("slices", slices);
+    visit("cluster", cluster), visit("copy", copy), visit("activation", activation);
     visit("product", product), visit("placement", placement), visit("vector", vector);
 }
 

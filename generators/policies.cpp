@@ -62,7 +62,7 @@ constexpr policy two_rows = {
     .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024};
 
 /// By the cost model, two rows take 2 % longer in the median of the steps of one column for which one
-/// row would be taken, and 9 % of the smallest: so one row is there for what most files hold.
+/// row would be taken, and 9 % of the smallest: so one row is there for what most files hold; and so are clusters, 1.3 KB of a kernel.
 constexpr format common[] = {format::q8_0, format::q4_0, format::q4_K, format::q6_K, format::mxfp4};
 
 /// The norm inside: every block reads all of x and of the norm's weight, so blocks are few and
@@ -185,9 +185,13 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
         }
         return all;
     }
-    for (const format f : common)
-        if (computes.weights == format_set::of(f)) all.push_back(streamed(choice, one_row));
-    all.push_back(streamed(choice, two_rows));
+    policy pairs = streamed(choice, two_rows);
+    for (const format f : common) {
+        if (computes.weights != format_set::of(f)) continue;
+        all.push_back(streamed(choice, one_row));
+        if (target.cluster_blocks > 1) pairs.cluster = target.cluster_blocks;
+    }
+    all.push_back(pairs);
     all.push_back(streamed(choice, fragments));
     all.push_back(plain_matvec);
     return all;
@@ -246,6 +250,10 @@ std::string objection(const arch& target, const row& r) {
         return "a prologue or a deferred norm is for a matvec that makes its norm, and for no other";
     if (inside && p.activation != activation_source::shared)
         return "a norm that is made inside a matvec lies in shared memory";
+    const bool shares = p.cluster == 2 || p.cluster == 4 || p.cluster == 8;
+    if (p.cluster != 0 && (!shares || matmul || inside || p.cluster > target.cluster_blocks))
+        return "a cluster has 2, 4 or 8 blocks, of a matvec that reads what others made, and " +
+               text(target.cluster_blocks) + " at most here";
     if (matmul)
         if (const std::string why = tile_objection(r); !why.empty()) return why;
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);

@@ -15,7 +15,7 @@ std::string kernel_code(const row& r, const instance_set& set, int index,
                         const std::string& computes) {
     const std::string number = std::to_string(index);
     const std::string args = std::string(name(r.computes.kind)) + "_args", p = "p" + number;
-    // A block of a matvec may have the warps of as many as the policy promises (block_width). The
+    // A block of a matvec may have the warps of as many as the policy promises (share_of). The
     // registers are the same; without the 1 ptxas keeps to fewer, and spills.
     const bool wide = r.computes.kind == skeleton::matvec;
     const std::string bounds =

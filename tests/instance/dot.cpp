@@ -15,6 +15,7 @@ constexpr policy three_warps = {.threads = 96,
                                 .columns = 3,
                                 .piece = 1024,
                                 .stages = 3,
+                                .cluster = 8,
                                 .copy = copy_method::plain,
                                 .activation = activation_source::shared};
 constexpr policy deep = {.threads = 64,

@@ -131,11 +131,12 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     policy wide = on.numbers;
     wide.threads *= c.width;
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? 1 : a.columns)),
+        .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? 1 : a.columns) * c.cluster),
         .threads = static_cast<std::uint32_t>(wide.threads),
         .shared_bytes = static_cast<std::uint32_t>(
             shared_bytes(on.computes, wide, c.k, shared_columns, c.parts())),
-        .dependent = on.dependent};
+        .dependent = on.dependent,
+        .cluster = static_cast<std::uint32_t>(c.cluster)};
     return machine.launch(on.kernel, config, &a, sizeof a);
 }
 

@@ -150,6 +150,31 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(threads(few) == 128);
 }
 
+TEST_CASE("where GPU and policy have clusters, their blocks share bands of quantized results",
+          "[epilogues]") {
+    row r = finishing(with_rows(2));  // 4 warps take 8 rows at once
+    r.numbers.cluster = 8;
+    arch clustered = toy_arch;
+    clustered.cluster_blocks = 8;
+    clustered.sms = 16;
+    const auto config = [&](const problem& p, const arch& a) {
+        return config_of(r, p, a, band_rows(r, p, a, blocks_per_sm(r, p, a)));
+    };
+    const problem few = finished(1024, {member(64, quantized)});  // 2 bands of 32 rows
+    CHECK(config(few, clustered).cluster == 4);  // a turn of rows each
+    CHECK(config(few, clustered).blocks == 8);
+    CHECK(config(few, toy_arch).cluster == 1);
+    clustered.sms = 4;
+    CHECK(config(few, clustered).cluster == 2);  // as many blocks as SMs
+    CHECK(config(few, clustered).threads == 128);
+    r.numbers.min_blocks = 3;
+    CHECK(config(few, clustered).threads == 256);  // two turns are left for more warps
+    CHECK(config(finished(1024, {member(64)}), clustered).cluster == 1);
+    CHECK(config(finished(1024, {member(4096, quantized)}), clustered).cluster == 1);
+    r.numbers.cluster = 0;
+    CHECK(config(few, clustered).cluster == 1);
+}
+
 TEST_CASE("a gated launch costs what its two products cost", "[epilogues]") {
     const row r = finishing(with_rows(2));
     const problem gated = finished(4096, {member(4096, glu)}),

@@ -151,7 +151,7 @@ struct steps_json {
         steps.push_back({{"problem", problem_json(s.what)},
                          {"matmuls", matmuls_json(g, s)},
                          {"makes", s.makes},
-                         {"config", {c.blocks, c.threads, c.shared_bytes, c.dependent}},
+                         {"config", {c.blocks, c.threads, c.shared_bytes, c.dependent, c.cluster}},
                          {"choice", at->second}});
     }
 };

@@ -23,18 +23,19 @@ struct arch {
     int sms;
     double bytes_per_us;         ///< read bandwidth
     double node_us;              ///< an empty node of a CUDA graph
+    int cluster_blocks = 1;      ///< the most blocks of a thread block cluster (sm_90)
 };
 
 inline constexpr arch arch_registry[] = {
-    // name    cc  thr/blk thr/sm blk/sm regs  r/t  smem/sm  smem/blk async bulk  pdl    wgmma  gpu            sms  B/us     node
-    {"host",    0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "host",         1,    1e4, 1.0},
-    {"sm_75",  75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, false, "RTX 2080 Ti", 68,  616e3, 2.0},
-    {"sm_80",  80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, false, "A100 SXM",   108, 2039e3, 1.5},
-    {"sm_86",  86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 3090",    82,  936e3, 1.5},
-    {"sm_89",  89, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 4090",   128, 1008e3, 1.3},
-    {"sm_90",  90, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "H100 SXM",   132, 3000e3, 1.2},
-    {"sm_100", 100, 1024, 2048, 32, 65536, 255, 233472, 232448, true, true,  true, false,  "B200",       148, 7700e3, 1.2},
-    {"sm_120", 120, 1024, 1536, 24, 65536, 255, 102400, 101376, true, true,  true, false,  "RTX 5090",   170, 1792e3, 1.2},
+    // name    cc  thr/blk thr/sm blk/sm regs  r/t  smem/sm  smem/blk async bulk  pdl    wgmma  gpu            sms  B/us     node cluster
+    {"host",    0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "host",         1,    1e4, 1.0, 8},
+    {"sm_75",  75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, false, "RTX 2080 Ti", 68,  616e3, 2.0, 1},
+    {"sm_80",  80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, false, "A100 SXM",   108, 2039e3, 1.5, 1},
+    {"sm_86",  86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 3090",    82,  936e3, 1.5, 1},
+    {"sm_89",  89, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 4090",   128, 1008e3, 1.3, 1},
+    {"sm_90",  90, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "H100 SXM",   132, 3000e3, 1.2, 8},
+    {"sm_100", 100, 1024, 2048, 32, 65536, 255, 233472, 232448, true, true,  true, false,  "B200",       148, 7700e3, 1.2, 8},
+    {"sm_120", 120, 1024, 1536, 24, 65536, 255, 102400, 101376, true, true,  true, false,  "RTX 5090",   170, 1792e3, 1.2, 1},
 };
 
 /// The arch called `text`, or null.

@@ -29,6 +29,33 @@ class cuda {
     __device__ int warps() const { return static_cast<int>(blockDim.x / 32); }
     __device__ int block() const { return static_cast<int>(blockIdx.x); }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    __device__ int cluster() const { return block(); }
+    __device__ int cluster_rank() const { return 0; }
+    __device__ int cluster_blocks() const { return 1; }
+    __device__ void cluster_sync() const { sync(); }
+    __device__ void store_first(float* p, real v) const { store(p, v); }
+#else
+#define CATENA_SPECIAL(name)                     \
+    int value;                                   \
+    asm("mov.u32 %0, %%" name ";" : "=r"(value)); \
+    return value
+    __device__ int cluster() const { CATENA_SPECIAL("clusterid.x"); }
+    __device__ int cluster_rank() const { CATENA_SPECIAL("cluster_ctarank"); }
+    __device__ int cluster_blocks() const { CATENA_SPECIAL("cluster_nctaid.x"); }
+#undef CATENA_SPECIAL
+    __device__ void cluster_sync() const {
+        asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
+    }
+    __device__ void store_first(float* p, real v) const {
+        asm volatile("{\n.reg .b32 first;\n"
+                     "mapa.shared::cluster.u32 first, %0, 0;\n"
+                     "st.shared::cluster.f32 [first], %1;\n}"
+                     :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(p))), "f"(v.v)
+                     : "memory");
+    }
+#endif
+
     __device__ void sync() const { __syncthreads(); }
     __device__ void sync_warp() const { __syncwarp(); }
 

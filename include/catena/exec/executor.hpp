@@ -81,6 +81,12 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// the same calls. (wgmma.mma_async, .fence, .commit_group, .wait_group, fence.proxy.async in the PTX
 /// ISA.) The host's model of sums is that of mma<F>.
 ///
+/// Blocks of a cluster run at the same time, cluster_blocks() of them next to each other in the grid:
+/// block() = cluster() * cluster_blocks() + cluster_rank(). All threads of all of them meet at
+/// cluster_sync(), as at sync(). store_first(p, v) stores to the place that p, in shared memory, has
+/// in the cluster's first block; every thread has passed a cluster_sync() before it, and the first
+/// block reads it after the next. A launch without clusters has clusters of one block.
+///
 /// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n; with
 /// its bit 3 set, the sign of that byte fills byte n.
 template <class X>
@@ -90,11 +96,12 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
                             unsigned (&u4)[4], const void* (*row)(int), real (&tile)[1][16][4],
                             wgmma_operand o) {
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
-    x.sync(), x.sync_warp();
+    i = x.cluster(), i = x.cluster_rank(), i = x.cluster_blocks();
+    x.sync(), x.sync_warp(), x.cluster_sync();
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
     r = x.shuffle(r, i), i = x.shuffle(i, i);  // the value of lane i, which may differ
     f = x.template shared<float>(i);
-    r = x.load(cf), x.store(f, r);
+    r = x.load(cf), x.store(f, r), x.store_first(f, r);
     u = x.load(h), x.store(h, std::uint16_t{});  // any scalar of 1, 2, 4 or 8 bytes
     v = x.load16(cw), x.store16(w, v);           // any pointer to 16 aligned bytes
     i = x.dp4a(i, i, i);                         // c + four products of signed bytes

@@ -129,8 +129,9 @@ struct matvec_args {
     std::int32_t columns = 0;    ///< dense: columns; expert: slots * tokens
     std::int32_t slots = 1;      ///< expert: matrices used per token
     std::int32_t x_slots = 1;    ///< expert: activation rows per token, 1 or slots
-    std::int32_t band_rows = 0;  ///< weight rows of a band, the work of one block: even if there is
-                                 ///< a GLU, a band of what is quantized gives a multiple of 32
+    std::int32_t band_rows = 0;  ///< weight rows of a band, the work of one block or of a cluster of 2,
+                                 ///< 4 or 8: even if there is a GLU, a band of what is quantized
+                                 ///< gives a multiple of 32
     std::int32_t members = 0;
     std::int32_t bands = 0;      ///< of all members (expert: per column)
     bool weights_early = false;  ///< every weight is a leaf: it may be read before the grid wait

@@ -2,11 +2,11 @@
 // activation. It is bound by memory: every warp streams its weight rows through stages of its own,
 // so that bytes are in flight before the activation exists and while the lanes multiply.
 //
-// Work is dealt in bands: a block owns `band_rows` rows of one member, its warps take `P.rows` rows
-// at a time in turn; of a GLU's two matrices, half as many each. A stage holds the same piece of K
-// of those rows. How a piece is multiplied, and in which order, is the inner product's alone
-// (kernel/product.hpp): rows, columns, pieces, stages and copy methods do not change it. Then each
-// lane finishes its results (kernel/epilogue.hpp).
+// Work is dealt in bands: a block owns `band_rows` rows of one member, or its share of them in a
+// cluster; its warps take `P.rows` rows at a time in turn; of a GLU's two matrices, half as many each.
+// A stage holds the same piece of K of those rows. How a piece is multiplied, and in which order, is
+// the inner product's alone (kernel/product.hpp): rows, columns, pieces, stages and copy methods do
+// not change it. Then each lane finishes its results (kernel/epilogue.hpp).
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -158,31 +158,35 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     x.sync();
 
     const bool expert = a.ids != nullptr;
-    const int column = expert ? quotient(x.block(), a.bands) : 0;
+    constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
+    const int owner = shares ? x.cluster() : x.block(), rank = shares ? x.cluster_rank() : 0;
+    const int ranks = shares ? x.cluster_blocks() : 1;
+    const int column = expert ? quotient(owner, a.bands) : 0;
     const int token = expert ? quotient(column, a.slots) : 0;
-    const int band = x.block() - column * a.bands;
+    const int band = owner - column * a.bands;
     int m = 0;
     CATENA_NO_UNROLL
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;
     const matvec_member& member = a.member[m];
     const int rows = band_results(a, member);
-    const int first_row = (band - member.first_band) * rows;
+    const int share = rows >> ((ranks >> 1) - (ranks >> 3));
+    const int first_row = (band - member.first_band) * rows + rank * share;
     const int left = member.rows - first_row;
     const matvec_columns u{static_cast<const std::byte*>(a.x), a.x_bytes, expert ? 1 : a.columns};
     matvec_band b{.member = &member,
                   .columns = u.count,
                   .first_row = first_row,
-                  .end_row = first_row + (left < rows ? left : rows),
+                  .end_row = first_row + (left < share ? left : share),
                   .token = token,
                   .slot = column - token * a.slots,
                   .finished = nullptr};
     if (member.q8_1 != nullptr)
-        b.finished = x.template shared<float>(b.columns * max_requantized_rows);
+        b.finished = x.template shared<float>(b.columns * max_requantized_rows) + rank * share;
     format_list<W>::visit(member.type, [&]<format F> {
         multiply_band<P, F, room, (W.size() > 1)>(x, a, b, u, stream, stages, shared_x,
                                                   column_bytes);
     });
-    if (member.q8_1 != nullptr) quantize_band(x, a, b);
+    if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
 }
 
 }  // namespace catena::kernel

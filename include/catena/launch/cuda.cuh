@@ -90,17 +90,24 @@ inline status launch_cuda(const void* kernel, const launch_config& config, const
         if (const cudaError_t e = detail::allow_shared_bytes(kernel); e != cudaSuccess)
             return detail::cuda_failed("asking for more than 48 KB of shared memory", e);
 
-    cudaLaunchAttribute dependent{};
-    dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    dependent.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchAttribute attributes[2] = {};
+    unsigned count = 0;
+    if (config.dependent) {
+        attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (config.cluster > 1) {
+        attributes[count].id = cudaLaunchAttributeClusterDimension;
+        attributes[count++].val.clusterDim = {config.cluster, 1, 1};
+    }
 
     cudaLaunchConfig_t launch{};
     launch.gridDim = dim3(config.blocks);
     launch.blockDim = dim3(config.threads);
     launch.dynamicSmemBytes = config.shared_bytes;
     launch.stream = static_cast<cudaStream_t>(stream);
-    launch.attrs = &dependent;
-    launch.numAttrs = config.dependent ? 1 : 0;
+    launch.attrs = attributes;
+    launch.numAttrs = count;
 
     void* parameters[] = {const_cast<void*>(args)};
     if (const cudaError_t e = cudaLaunchKernelExC(&launch, kernel, parameters); e != cudaSuccess)

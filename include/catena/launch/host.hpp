@@ -24,6 +24,9 @@ inline status launch_host(const void* kernel, const launch_config& config, const
     if (config.threads == 0 || config.threads > 1024 || config.threads % 32 != 0)
         return failure(status_code::invalid_argument,
                        "launch_host: config.threads must be a multiple of 32 between 32 and 1024");
+    if (config.cluster == 0 || config.blocks % config.cluster != 0)
+        return failure(status_code::invalid_argument,
+                       "launch_host: config.blocks must be a multiple of config.cluster");
     try {
         auto& device = *static_cast<exec::host_device*>(stream);
         if (device.run(reinterpret_cast<host_kernel>(const_cast<void*>(kernel)), config, args))

@@ -14,6 +14,7 @@ struct launch_config {
     std::uint32_t threads = 1;
     std::uint32_t shared_bytes = 0;  ///< dynamic shared memory
     bool dependent = false;          ///< programmatic dependent launch
+    std::uint32_t cluster = 1;       ///< blocks of a thread block cluster, a divisor of all blocks
 };
 
 /// `kernel` is the row's entry of the table, `args` points to the skeleton's argument struct (by

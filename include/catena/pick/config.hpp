@@ -75,7 +75,7 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
     return out;
 }
 
-/// Weight rows of a band, the work of one block: all bands of all members together fill the GPU
+/// Weight rows of a band, the work of one block or of a cluster: all bands of all members together fill the GPU
 /// once; an SM holds `resident` blocks. Of a matmul, of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
@@ -123,27 +123,46 @@ constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t ba
     return bands * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
-/// How many times its policy's warps a block has. Where the bands of a matvec leave SMs without a
-/// block, as results do that are quantized by 32, one block has the warps of all that its SM could
-/// hold, for bytes in flight are what counts. Rows are summed by a warp each: the bits are the same.
-constexpr int block_width(const row& r, const problem& p, const arch& a, std::int32_t band,
-                          int resident) {
+/// How the work of a band is shared out, where bands leave SMs without a block.
+struct band_share {
+    int cluster = 1;  ///< blocks that have a band together
+    int width = 1;    ///< times its policy's warps a block has
+};
+
+/// Results that are quantized come in bands of 32, which may be few. What counts are bytes in flight:
+/// where GPU and policy have clusters, blocks of one share a band, as many as there are SMs for; then
+/// a block has the warps of all that its SM could hold. Rows are summed by a warp each: the bits are the same.
+constexpr band_share share_of(const row& r, const problem& p, const arch& a, std::int32_t band,
+                              int resident) {
     const policy& n = r.numbers;
-    if (p.needs.kind != skeleton::matvec || n.placement != norm_placement::producer ||
-        blocks_of(r, p, band) > a.sms)
-        return 1;
-    int width = resident < n.min_blocks ? resident : n.min_blocks;  // the launch bounds hold these
-    const int turns = band / (n.threads / warp_size * n.rows);
-    if (turns < width) width = turns;
-    if (a.max_threads_per_block / n.threads < width) width = a.max_threads_per_block / n.threads;
-    return width > 1 ? width : 1;
+    band_share out;
+    if (p.needs.kind != skeleton::matvec || n.placement != norm_placement::producer) return out;
+    const std::int64_t bands = blocks_of(r, p, band);
+    if (bands > a.sms) return out;
+    int turns = band / (n.threads / warp_size * n.rows);
+    const int most = n.cluster < a.cluster_blocks ? n.cluster : a.cluster_blocks;
+    if (p.needs.epilogue.has(epilogue_part::quantize))
+        for (; 2 * out.cluster <= most && turns % 2 == 0 && 2 * out.cluster * bands <= a.sms;
+             turns /= 2)
+            out.cluster *= 2;
+    const auto at_most = [&out](int width) {
+        if (width < out.width) out.width = width;
+    };
+    out.width = n.min_blocks;  // the launch bounds hold these
+    at_most(resident);
+    at_most(turns);
+    at_most(a.max_threads_per_block / n.threads);
+    if (out.width < 1) out.width = 1;
+    return out;
 }
 
 inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
+    const band_share share = share_of(r, p, a, band, blocks_per_sm(r, p, a));
     policy wide = r.numbers;
-    wide.threads *= block_width(r, p, a, band, blocks_per_sm(r, p, a));
+    wide.threads *= share.width;
     launch_config out;
-    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band));
+    out.cluster = static_cast<std::uint32_t>(share.cluster);
+    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band)) * out.cluster;
     out.threads = static_cast<std::uint32_t>(wide.threads);
     out.shared_bytes = static_cast<std::uint32_t>(
         shared_bytes(r.computes, wide, p.k, block_columns(p), p.needs.epilogue));

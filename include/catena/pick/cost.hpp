@@ -17,6 +17,7 @@ inline constexpr double bytes_per_issue = 0.1;  ///< weight bytes read while one
 inline constexpr double row_value_us = 0.008;   ///< one value of a thread, through all its steps
 inline constexpr double vector_value_us = 0.003;
 inline constexpr double spare_share = 0.03;  ///< lost to each column or format that is not there
+inline constexpr double cluster_us = 0.5;    ///< blocks of a cluster begin together and meet twice
 inline constexpr double warp_sum_us = 0.01;  ///< one warp's part of a block's sum
 
 /// The share of the bandwidth that `bytes` on their way keep busy.
@@ -92,10 +93,11 @@ constexpr double norm_us(const policy& n, const problem& p) {
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
     const policy& n = r.numbers;
-    const std::int64_t blocks = blocks_of(r, p, band);
+    const band_share share = share_of(r, p, a, band, per_sm);
+    const std::int64_t blocks = blocks_of(r, p, band) * share.cluster;
     const std::int64_t resident = std::int64_t{a.sms} * per_sm;
     const auto at_once = static_cast<double>(blocks < resident ? blocks : resident);
-    const int warps = n.threads / warp_size * block_width(r, p, a, band, per_sm);
+    const int warps = n.threads / warp_size * share.width;
 
     // Every band is paid in full, also one that its matrix does not fill.
     double weights = 0;
@@ -134,7 +136,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double issue = longest * a.sms * issues * bytes_per_issue / a.bytes_per_us;
     const double spare = (n.columns > columns ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
-    return memory_latency_us + norm_us(n, p) +
+    return memory_latency_us + norm_us(n, p) + (share.cluster > 1 ? cluster_us : 0) +
            (memory > issue ? memory : issue) * (1 + spare_share * spare);
 }
 

@@ -82,6 +82,7 @@ inline std::string policy_part(skeleton kind, const policy& p) {
         return out;
     }
     out.append("_").append(name(p.activation));
+    if (p.cluster != 0) number("_cluster", p.cluster);
     if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
     if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));
     return out;

@@ -34,7 +34,7 @@ enum class norm_placement : std::uint8_t {
 enum class activation_source : std::uint8_t { global, shared };
 
 struct policy {
-    int threads = 0;     ///< of a block; a matvec may have them min_blocks times (block_width)
+    int threads = 0;     ///< of a block; a matvec may have them min_blocks times (share_of)
     int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
     int values = 0;      ///< row: values a thread keeps in registers; 0: reads x twice, any k
     int rows = 0;        ///< matvec: weight rows a warp works on at once; row: rows of a block, a
@@ -44,6 +44,7 @@ struct policy {
     int stages = 0;      ///< matvec: stages of the weight stream of a warp
     int slices = 0;      ///< matmul: warps that share the same rows, with a piece of K each at a
                          ///< step; an accumulation order each. 0: one, with all of K
+    int cluster = 0;     ///< matvec: the most blocks that share a band, 2, 4 or 8; 0: none do
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
@@ -54,7 +55,8 @@ struct policy {
 constexpr bool operator==(const policy& a, const policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
            a.rows == b.rows && a.columns == b.columns && a.piece == b.piece &&
-           a.stages == b.stages && a.slices == b.slices && a.copy == b.copy && a.activation == b.activation &&
+           a.stages == b.stages && a.slices == b.slices && a.cluster == b.cluster &&
+           a.copy == b.copy && a.activation == b.activation &&
            a.product == b.product && a.placement == b.placement && a.vector == b.vector;
 }
 constexpr bool operator!=(const policy& a, const policy& b) { return !(a == b); }

@@ -198,9 +198,9 @@ catena::status launch(const void* kernel, const catena::launch_config& config, c
     if (bytes == sizeof(row_args))
         row_launch(row, *static_cast<const row_args*>(args), m).run();
     else if (bytes == sizeof(matvec_args))
-        launch_product(row, *static_cast<const matvec_args*>(args), config.blocks, m);
+        launch_product(row, *static_cast<const matvec_args*>(args), config, m);
     else if (bytes == sizeof(matmul_args))
-        launch_product(row, *static_cast<const matmul_args*>(args), config.blocks, m);
+        launch_product(row, *static_cast<const matmul_args*>(args), config, m);
     else
         m.blame("arguments of no known skeleton");
     return {};

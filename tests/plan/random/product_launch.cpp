@@ -26,8 +26,8 @@ using catena::matvec_member;
 template <class Args>
 class product_launch {
   public:
-    product_launch(const catena::row& r, const Args& a, std::uint32_t blocks, machine& m)
-        : row_(r), a_(a), blocks_(blocks), machine_(m) {}
+    product_launch(const catena::row& r, const Args& a, const catena::launch_config& config, machine& m)
+        : row_(r), a_(a), config_(config), machine_(m) {}
 
     void run() {
         judge();
@@ -41,7 +41,7 @@ class product_launch {
 
     const catena::row& row_;
     const Args& a_;
-    std::uint32_t blocks_;
+    const catena::launch_config& config_;
     machine& machine_;
 
     bool expert() const { return a_.ids != nullptr; }
@@ -158,8 +158,12 @@ class product_launch {
             bands = a_.tiles;
         else
             bands = a_.bands;
-        demand(bands == band && blocks_ == static_cast<unsigned>(band * column_blocks()),
-               "blocks that are not its bands");
+        demand(bands == band && config_.blocks == static_cast<unsigned>(band * column_blocks()) * config_.cluster,
+               "blocks that are not its bands, or a cluster for each");
+        if constexpr (!tiled)
+            demand(p.threads / 32 * p.rows * static_cast<int>(config_.cluster) <= a_.band_rows ||
+                       config_.cluster == 1,
+                   "a cluster whose blocks have no turn of rows each");
         static constexpr const char* element_wise[] = {"residual", nullptr};
         ops.check(element_wise);
     }
@@ -297,10 +301,13 @@ class product_launch {
 }  // namespace
 
 template <class Args>
-void launch_product(const catena::row& r, const Args& a, std::uint32_t blocks, machine& m) {
-    product_launch<Args>(r, a, blocks, m).run();
+void launch_product(const catena::row& r, const Args& a, const catena::launch_config& config,
+                    machine& m) {
+    product_launch<Args>(r, a, config, m).run();
 }
-template void launch_product(const catena::row&, const matvec_args&, std::uint32_t, machine&);
-template void launch_product(const catena::row&, const matmul_args&, std::uint32_t, machine&);
+template void launch_product(const catena::row&, const matvec_args&, const catena::launch_config&,
+                             machine&);
+template void launch_product(const catena::row&, const matmul_args&, const catena::launch_config&,
+                             machine&);
 
 }  // namespace catena_test

@@ -3,14 +3,16 @@
 
 #include "memory.hpp"
 
+#include "catena/launch/launch.hpp"
 #include "catena/pick/row.hpp"
 
 #include <cstdint>
 
 namespace catena_test {
 
-/// Does what the arguments of a matvec or matmul say, of a launch of so many blocks, by row `r`.
+/// Does what the arguments of a matvec or matmul say, by row `r`.
 template <class Args>
-void launch_product(const catena::row& r, const Args& a, std::uint32_t blocks, machine& m);
+void launch_product(const catena::row& r, const Args& a, const catena::launch_config& config,
+                    machine& m);
 
 }  // namespace catena_test

@@ -140,8 +140,9 @@ function matmulTable(s) {
 }
 
 function stepPart(s) {
-    const [blocks, threads, shared, dependent] = s.config;
-    const grid = `${format.count(blocks)} blocks of ${threads} threads, ${format.bytes(shared)} shared`;
+    const [blocks, threads, shared, dependent, cluster] = s.config;
+    const grid = `${format.count(blocks)} blocks of ${threads} threads, ${format.bytes(shared)} shared` +
+        (cluster > 1 ? `, in clusters of ${cluster}` : "");
     const matmuls = new Set(s.matmuls.map(m => m[0]));
     const others = s.nodes.filter(n => !matmuls.has(n.i));
     const covers = s.nodes.length ? nodeLinks(others) : "no node: it quantises for the readers";

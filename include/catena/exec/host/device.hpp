@@ -60,7 +60,7 @@ class host_device {
     }
     void name(const void* kernel, std::string label) { names_[kernel] = std::move(label); }
 
-    /// From now on launches run these blocks only; an empty list: all.
+    /// From now on launches run these blocks only, and those of their clusters; an empty list: all.
     void run_only(std::vector<std::uint32_t> blocks) { only_ = std::move(blocks); }
 
     const std::vector<finding>& findings() const { return machine_.findings; }
@@ -73,19 +73,20 @@ class host_device {
         args_ = args;
         machine_.begin_launch(named == names_.end() ? "unnamed" : named->second,
                               static_cast<int>(config.threads), config.shared_bytes,
-                              config.dependent);
-        std::vector<std::uint32_t> blocks = only_;
-        if (blocks.empty()) {
-            blocks.resize(config.blocks);
-            std::iota(blocks.begin(), blocks.end(), 0u);
+                              config.dependent, static_cast<int>(config.cluster));
+        std::vector<std::uint32_t> clusters = only_;
+        for (std::uint32_t& block : clusters) block /= config.cluster;
+        if (clusters.empty()) {
+            clusters.resize(config.blocks / config.cluster);
+            std::iota(clusters.begin(), clusters.end(), 0u);
         }
-        order_seed(seed_).shuffle(blocks.data(), blocks.size());
+        order_seed(seed_).shuffle(clusters.data(), clusters.size());
         const ieee_arithmetic ieee;
-        for (const std::uint32_t block : blocks) {
-            if (block >= config.blocks) continue;
-            // A block alone goes its way as it does among others.
-            const order_seed seed(seed_ == 0 ? 0 : seed_ + (std::uint64_t{block} << 32));
-            if (!machine_.run_block(block, seed, &host_device::run_thread, this)) return false;
+        for (const std::uint32_t cluster : clusters) {
+            if (cluster >= config.blocks / config.cluster) continue;
+            // What the others store in the first block is there when it runs: it is the last.
+            for (std::uint32_t rank = config.cluster; rank-- > 0;)
+                if (!run_block(cluster * config.cluster + rank)) return false;
         }
         return true;
     }
@@ -100,6 +101,12 @@ class host_device {
         }
         ~ieee_arithmetic() { std::fesetenv(&before); }
     };
+
+    bool run_block(std::uint32_t block) {
+        // A block alone goes its way as it does among others.
+        const order_seed seed(seed_ == 0 ? 0 : seed_ + (std::uint64_t{block} << 32));
+        return machine_.run_block(block, seed, &host_device::run_thread, this);
+    }
 
     static void run_thread(boost::context::detail::transfer_t arrived) {
         auto& device = *static_cast<host_device*>(fiber::entered_from(arrived).owner);

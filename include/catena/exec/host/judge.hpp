@@ -247,6 +247,11 @@ inline bool machine::check_end() {
         return false;
     }
     f.thread = 0;
+    if (const std::string problem = end_in_cluster(); !problem.empty()) {
+        f.kind = fault::divergence;
+        add(f, problem);
+        return false;
+    }
     if (grid_waited_) return true;
     f.kind = fault::grid_order;
     add(f, "and all others return without grid_wait in a dependent launch: call it on every path");

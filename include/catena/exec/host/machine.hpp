@@ -26,7 +26,8 @@ class machine {
 
     // ---- the run of a launch, block by block ----
 
-    void begin_launch(std::string kernel, int threads, std::size_t shared_bytes, bool dependent) {
+    void begin_launch(std::string kernel, int threads, std::size_t shared_bytes, bool dependent,
+                      int cluster_blocks = 1) {
         if (era_ >= stamps::max_era) {
             global.renumber();
             era_ = 0;
@@ -34,9 +35,11 @@ class machine {
         kernel_ = std::move(kernel);
         thread_count_ = threads;
         dependent_ = dependent;
+        cluster_blocks_ = cluster_blocks;
         shared_.reset(shared_bytes);
         shared_view_ = shared_.shadow();
         begins_.clear();
+        letters_.clear();
         global_now_.oldest = stamps::before_all_launches;
         global_now_.launch = stamps::floor(era_ + 1);
     }
@@ -52,6 +55,7 @@ class machine {
         streams_.clear();
         wgmma_warps_.assign(static_cast<std::size_t>(thread_count_ / scheduler::warp_lanes), {});
         wgmma_calls_.assign(wgmma_warps_.size() / 4, {});
+        cluster_syncs_ = 0;
         const std::size_t before = findings.size();
         scheduler_.run(thread_count_, seed, entry, owner);
         if (findings.size() != before) return false;
@@ -69,10 +73,16 @@ class machine {
 
     int threads() const { return thread_count_; }
     int block() const { return static_cast<int>(block_); }
+    int cluster_blocks() const { return cluster_blocks_; }
 
     // ---- meetings ----
 
     void sync(thread& t, site at) {
+        sync(t, at, [] {});
+    }
+    /// `last` runs in the last thread to come.
+    template <class Last>
+    void sync(thread& t, site at, Last&& last) {
         const thread* first = scheduler_.first_at_sync();
         if (first != nullptr && !same(first->at, at))
             stop(t, fault::divergence, at,
@@ -80,6 +90,7 @@ class machine {
                      " waits at another one (" + spell(first->at) +
                      "): all threads of a block must reach the same sync");
         if (scheduler_.meet_block(t, at)) {
+            last();
             global_now_.era = stamps::floor(++era_);
             shared_now_.era = global_now_.era;
             for (auto& warp : scheduler_.warps()) warp.step = 0;
@@ -87,6 +98,13 @@ class machine {
         }
         refresh(t);
     }
+
+    /// A block of a cluster runs when those behind it have: what they stored in the first arrives
+    /// when the first comes to the meeting that follows.
+    void cluster_sync(thread& t, site at) {
+        sync(t, at, [&] { deliver(t, ++cluster_syncs_); });
+    }
+    void store_first(thread& t, float* p, real v, site at);
 
     /// A meeting of the warp that orders its memory accesses. `last` runs in the last lane to come.
     template <class Last>
@@ -240,6 +258,17 @@ class machine {
         t.past_grid_wait |= all_past_grid_wait_;
     }
 
+    /// A value on its way to the first block of a cluster.
+    struct letter {
+        std::uintptr_t to;
+        float value;
+        std::uint32_t from;  // block
+        int syncs;           // of the cluster that its block had passed
+        site at;
+    };
+
+    void deliver(thread& t, int syncs);
+    std::string end_in_cluster();
     void check_meeting(thread& t, meeting what, int detail, site at);
     void check_wgmma(thread& t, const wgmma_call& call, site at);
     void read_operand(thread& t, const pending_operand& read, site at);
@@ -261,11 +290,14 @@ class machine {
     std::deque<stream_log> streams_;  // of all warps of the block
     std::vector<wgmma_warp> wgmma_warps_;
     std::vector<std::vector<wgmma_call>> wgmma_calls_;  // of each four warps
+    std::vector<letter> letters_;     // of the cluster
     present global_now_, shared_now_;
     std::string kernel_;
     std::vector<begin> begins_;  // blocks of this launch, by first era
     std::uint32_t era_ = 0, block_ = 0;
-    int thread_count_ = 0;
+    int thread_count_ = 0, cluster_blocks_ = 1;
+    int cluster_syncs_ = 0;  // that the block has passed
+    int syncs_of_others_ = 0;  // that those of its cluster passed
     bool dependent_ = false;
     bool grid_waited_ = false;         // some thread has, in this block
     bool all_past_grid_wait_ = false;  // some thread had, at the last sync
@@ -274,4 +306,5 @@ class machine {
 }  // namespace catena::exec
 
 #include "catena/exec/host/judge.hpp"
+#include "catena/exec/host/judge_cluster.hpp"
 #include "catena/exec/host/judge_wgmma.hpp"

@@ -83,7 +83,12 @@ class host {
     int warps() const { return machine_.threads() / 32; }
     int block() const { return machine_.block(); }
 
+    int cluster() const { return machine_.block() / machine_.cluster_blocks(); }
+    int cluster_rank() const { return machine_.block() % machine_.cluster_blocks(); }
+    int cluster_blocks() const { return machine_.cluster_blocks(); }
+
     void sync(site at = CATENA_HERE) { machine_.sync(thread_, at); }
+    void cluster_sync(site at = CATENA_HERE) { machine_.cluster_sync(thread_, at); }
     void sync_warp(site at = CATENA_HERE) {
         machine_.sync_warp(thread_, meeting::sync_warp, 0, at, [] {});
     }
@@ -134,6 +139,13 @@ class host {
     void store(float* p, real v, site at = CATENA_HERE) {
         check<machine::access::write, float>(p, at);
         std::memcpy(p, &v.v, sizeof v.v);
+    }
+
+    void store_first(float* p, real v, site at = CATENA_HERE) {
+        if (machine_.cluster_blocks() == 1)
+            store(p, v, at);
+        else
+            machine_.store_first(thread_, p, v, at);
     }
 
     word4 load16(const void* p, site at = CATENA_HERE) {
