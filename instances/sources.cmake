@@ -1,9 +1,10 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 91bde47200cd2344.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d72e4d0023f2af3f.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_bf16_0.cpp
   host/other_matmul_f16_0.cpp
   host/other_matmul_f32_0.cpp
+  host/other_matmul_fp8_e4m3_0.cpp
   host/other_matmul_iq1_m_0.cpp
   host/other_matmul_iq1_m_1.cpp
   host/other_matmul_iq1_s_0.cpp
@@ -52,6 +53,7 @@ set(catena_host_other_sources
   host/other_matvec_bf16_0.cpp
   host/other_matvec_f16_0.cpp
   host/other_matvec_f32_0.cpp
+  host/other_matvec_fp8_e4m3_0.cpp
   host/other_matvec_iq1_m_0.cpp
   host/other_matvec_iq1_s_0.cpp
   host/other_matvec_iq2_s_0.cpp
@@ -87,6 +89,7 @@ set(catena_host_sources
   host/matmul_bf16_0.cpp
   host/matmul_f16_0.cpp
   host/matmul_f32_0.cpp
+  host/matmul_fp8_e4m3_0.cpp
   host/matmul_iq1_m_0.cpp
   host/matmul_iq1_s_0.cpp
   host/matmul_iq2_s_0.cpp
@@ -116,6 +119,7 @@ set(catena_host_sources
   host/matvec_bf16_0.cpp
   host/matvec_f16_0.cpp
   host/matvec_f32_0.cpp
+  host/matvec_fp8_e4m3_0.cpp
   host/matvec_iq1_m_0.cpp
   host/matvec_iq1_s_0.cpp
   host/matvec_iq2_s_0.cpp
@@ -161,6 +165,7 @@ set(catena_sm_100_kernels
   sm_100/matmul_bf16.cu
   sm_100/matmul_f16.cu
   sm_100/matmul_f32.cu
+  sm_100/matmul_fp8_e4m3.cu
   sm_100/matmul_iq1_m.cu
   sm_100/matmul_iq1_s.cu
   sm_100/matmul_iq2_s.cu
@@ -189,6 +194,7 @@ set(catena_sm_100_kernels
   sm_100/matvec_bf16.cu
   sm_100/matvec_f16.cu
   sm_100/matvec_f32.cu
+  sm_100/matvec_fp8_e4m3.cu
   sm_100/matvec_iq1_m.cu
   sm_100/matvec_iq1_s.cu
   sm_100/matvec_iq2_s.cu
@@ -234,6 +240,7 @@ set(catena_sm_120_kernels
   sm_120/matmul_bf16.cu
   sm_120/matmul_f16.cu
   sm_120/matmul_f32.cu
+  sm_120/matmul_fp8_e4m3.cu
   sm_120/matmul_iq1_m.cu
   sm_120/matmul_iq1_s.cu
   sm_120/matmul_iq2_s.cu
@@ -262,6 +269,7 @@ set(catena_sm_120_kernels
   sm_120/matvec_bf16.cu
   sm_120/matvec_f16.cu
   sm_120/matvec_f32.cu
+  sm_120/matvec_fp8_e4m3.cu
   sm_120/matvec_iq1_m.cu
   sm_120/matvec_iq1_s.cu
   sm_120/matvec_iq2_s.cu
@@ -333,6 +341,7 @@ set(catena_sm_75_kernels
   sm_75/matvec_bf16.cu
   sm_75/matvec_f16.cu
   sm_75/matvec_f32.cu
+  sm_75/matvec_fp8_e4m3.cu
   sm_75/matvec_iq1_m.cu
   sm_75/matvec_iq1_s.cu
   sm_75/matvec_iq2_s.cu
@@ -406,6 +415,7 @@ set(catena_sm_80_kernels
   sm_80/matvec_bf16.cu
   sm_80/matvec_f16.cu
   sm_80/matvec_f32.cu
+  sm_80/matvec_fp8_e4m3.cu
   sm_80/matvec_iq1_m.cu
   sm_80/matvec_iq1_s.cu
   sm_80/matvec_iq2_s.cu
@@ -479,6 +489,7 @@ set(catena_sm_86_kernels
   sm_86/matvec_bf16.cu
   sm_86/matvec_f16.cu
   sm_86/matvec_f32.cu
+  sm_86/matvec_fp8_e4m3.cu
   sm_86/matvec_iq1_m.cu
   sm_86/matvec_iq1_s.cu
   sm_86/matvec_iq2_s.cu
@@ -524,6 +535,7 @@ set(catena_sm_89_kernels
   sm_89/matmul_bf16.cu
   sm_89/matmul_f16.cu
   sm_89/matmul_f32.cu
+  sm_89/matmul_fp8_e4m3.cu
   sm_89/matmul_iq1_m.cu
   sm_89/matmul_iq1_s.cu
   sm_89/matmul_iq2_s.cu
@@ -552,6 +564,7 @@ set(catena_sm_89_kernels
   sm_89/matvec_bf16.cu
   sm_89/matvec_f16.cu
   sm_89/matvec_f32.cu
+  sm_89/matvec_fp8_e4m3.cu
   sm_89/matvec_iq1_m.cu
   sm_89/matvec_iq1_s.cu
   sm_89/matvec_iq2_s.cu
@@ -597,6 +610,7 @@ set(catena_sm_90_kernels
   sm_90/matmul_bf16.cu
   sm_90/matmul_f16.cu
   sm_90/matmul_f32.cu
+  sm_90/matmul_fp8_e4m3.cu
   sm_90/matmul_iq1_m.cu
   sm_90/matmul_iq1_s.cu
   sm_90/matmul_iq2_s.cu
@@ -625,6 +639,7 @@ set(catena_sm_90_kernels
   sm_90/matvec_bf16.cu
   sm_90/matvec_f16.cu
   sm_90/matvec_f32.cu
+  sm_90/matvec_fp8_e4m3.cu
   sm_90/matvec_iq1_m.cu
   sm_90/matvec_iq1_s.cu
   sm_90/matvec_iq2_s.cu

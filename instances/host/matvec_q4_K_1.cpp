@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 987ba5412ef58c85.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 16e51a5d8ab784c9.
 // Host kernels: matvec_q4_K_1.
 #include "catena/instances/host_instance.hpp"
 
@@ -7,13 +7,14 @@ namespace catena::instances::host_matvec_q4_K_1 {
 constexpr computation c0 = {.kind = skeleton::matvec, .value = value_kind::rms_norm, .scale = true, .activation = format::q8_1, .weights = format_set::of(format::q4_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 constexpr computation c1 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[5];
-const host_instance kernels[5] = {
+extern const host_instance kernels[6];
+const host_instance kernels[6] = {
     host_instance_of<c0, policy{.threads = 512, .rows = 2, .columns = 1, .piece = 1024, .stages = 2, .activation = activation_source::shared, .placement = norm_placement::deferred}>(),
     host_instance_of<c1, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
     host_instance_of<c1, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared}>(),
     host_instance_of<c1, policy{.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 3, .copy = copy_method::async, .activation = activation_source::shared, .product = inner_product::mma}>(),
     host_instance_of<c0, policy{.threads = 512, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared, .placement = norm_placement::deferred}>(),
+    host_instance_of<c1, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
 };
 
 }  // namespace catena::instances::host_matvec_q4_K_1

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 86ddc395a88e9d68.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b13e3983394aafcb.
 // Host kernels: matvec_q8_0_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -10,7 +10,7 @@ constexpr computation c1 = {.kind = skeleton::matvec, .value = value_kind::rms_n
 extern const host_instance kernels[5];
 const host_instance kernels[5] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .cluster = 8, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 3, .copy = copy_method::bulk, .activation = activation_source::shared, .product = inner_product::mma}>(),
     host_instance_of<c0, policy{.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 2, .product = inner_product::mma}>(),
     host_instance_of<c1, policy{.threads = 512, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared, .placement = norm_placement::deferred}>(),

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9c660ba66adf1cbc.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 064f44f1c7c6a314.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -18,9 +18,10 @@ constexpr lowered_chain chains[] = {
 
 }  // namespace
 
-namespace host_matmul_bf16_0 { extern const host_instance kernels[4]; }
-namespace host_matmul_f16_0 { extern const host_instance kernels[4]; }
+namespace host_matmul_bf16_0 { extern const host_instance kernels[5]; }
+namespace host_matmul_f16_0 { extern const host_instance kernels[5]; }
 namespace host_matmul_f32_0 { extern const host_instance kernels[4]; }
+namespace host_matmul_fp8_e4m3_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_iq1_m_0 { extern const host_instance kernels[5]; }
 namespace host_matmul_iq1_s_0 { extern const host_instance kernels[5]; }
 namespace host_matmul_iq2_s_0 { extern const host_instance kernels[5]; }
@@ -50,6 +51,7 @@ namespace host_matmul_tq2_0_0 { extern const host_instance kernels[5]; }
 namespace host_matvec_bf16_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_f16_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_f32_0 { extern const host_instance kernels[4]; }
+namespace host_matvec_fp8_e4m3_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_iq1_m_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_iq1_s_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_iq2_s_0 { extern const host_instance kernels[3]; }
@@ -69,7 +71,7 @@ namespace host_matvec_q3_K_q5_K_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q4_0_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q4_1_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q4_K_0 { extern const host_instance kernels[8]; }
-namespace host_matvec_q4_K_1 { extern const host_instance kernels[5]; }
+namespace host_matvec_q4_K_1 { extern const host_instance kernels[6]; }
 namespace host_matvec_q4_K_q5_K_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q4_K_q6_K_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_q5_0_0 { extern const host_instance kernels[3]; }
@@ -93,6 +95,7 @@ namespace host_row_rms_norm_mul_gate_0 { extern const host_instance kernels[5]; 
 namespace host_other_matmul_bf16_0 { extern const host_instance kernels[6]; }
 namespace host_other_matmul_f16_0 { extern const host_instance kernels[8]; }
 namespace host_other_matmul_f32_0 { extern const host_instance kernels[7]; }
+namespace host_other_matmul_fp8_e4m3_0 { extern const host_instance kernels[4]; }
 namespace host_other_matmul_iq1_m_0 { extern const host_instance kernels[8]; }
 namespace host_other_matmul_iq1_m_1 { extern const host_instance kernels[2]; }
 namespace host_other_matmul_iq1_s_0 { extern const host_instance kernels[8]; }
@@ -141,6 +144,7 @@ namespace host_other_matmul_tq2_0_1 { extern const host_instance kernels[2]; }
 namespace host_other_matvec_bf16_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_f16_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_f32_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_fp8_e4m3_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_iq1_m_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq1_s_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq2_s_0 { extern const host_instance kernels[4]; }
@@ -150,33 +154,34 @@ namespace host_other_matvec_iq3_s_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq3_xxs_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq4_nl_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq4_xs_0 { extern const host_instance kernels[4]; }
-namespace host_other_matvec_mxfp4_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_mxfp4_0 { extern const host_instance kernels[7]; }
 namespace host_other_matvec_nvfp4_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q1_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q2_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q2_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q3_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q3_K_q5_K_0 { extern const host_instance kernels[4]; }
-namespace host_other_matvec_q4_0_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_q4_0_0 { extern const host_instance kernels[7]; }
 namespace host_other_matvec_q4_1_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q4_K_q5_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q4_K_q6_K_0 { extern const host_instance kernels[8]; }
 namespace host_other_matvec_q5_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q5_1_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q5_K_0 { extern const host_instance kernels[4]; }
-namespace host_other_matvec_q6_K_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_q6_K_0 { extern const host_instance kernels[7]; }
 namespace host_other_matvec_q6_K_q5_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q8_0_0 { extern const host_instance kernels[8]; }
-namespace host_other_matvec_q8_0_1 { extern const host_instance kernels[2]; }
+namespace host_other_matvec_q8_0_1 { extern const host_instance kernels[3]; }
 namespace host_other_matvec_q8_0_q5_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_tq1_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_tq2_0_0 { extern const host_instance kernels[4]; }
 #endif
 
 const host_family host_families[] = {
-    {host_matmul_bf16_0::kernels, 4},
-    {host_matmul_f16_0::kernels, 4},
+    {host_matmul_bf16_0::kernels, 5},
+    {host_matmul_f16_0::kernels, 5},
     {host_matmul_f32_0::kernels, 4},
+    {host_matmul_fp8_e4m3_0::kernels, 4},
     {host_matmul_iq1_m_0::kernels, 5},
     {host_matmul_iq1_s_0::kernels, 5},
     {host_matmul_iq2_s_0::kernels, 5},
@@ -206,6 +211,7 @@ const host_family host_families[] = {
     {host_matvec_bf16_0::kernels, 4},
     {host_matvec_f16_0::kernels, 4},
     {host_matvec_f32_0::kernels, 4},
+    {host_matvec_fp8_e4m3_0::kernels, 4},
     {host_matvec_iq1_m_0::kernels, 3},
     {host_matvec_iq1_s_0::kernels, 3},
     {host_matvec_iq2_s_0::kernels, 3},
@@ -225,7 +231,7 @@ const host_family host_families[] = {
     {host_matvec_q4_0_0::kernels, 4},
     {host_matvec_q4_1_0::kernels, 3},
     {host_matvec_q4_K_0::kernels, 8},
-    {host_matvec_q4_K_1::kernels, 5},
+    {host_matvec_q4_K_1::kernels, 6},
     {host_matvec_q4_K_q5_K_0::kernels, 3},
     {host_matvec_q4_K_q6_K_0::kernels, 4},
     {host_matvec_q5_0_0::kernels, 3},
@@ -249,6 +255,7 @@ const host_family host_families[] = {
     {host_other_matmul_bf16_0::kernels, 6},
     {host_other_matmul_f16_0::kernels, 8},
     {host_other_matmul_f32_0::kernels, 7},
+    {host_other_matmul_fp8_e4m3_0::kernels, 4},
     {host_other_matmul_iq1_m_0::kernels, 8},
     {host_other_matmul_iq1_m_1::kernels, 2},
     {host_other_matmul_iq1_s_0::kernels, 8},
@@ -297,6 +304,7 @@ const host_family host_families[] = {
     {host_other_matvec_bf16_0::kernels, 6},
     {host_other_matvec_f16_0::kernels, 6},
     {host_other_matvec_f32_0::kernels, 6},
+    {host_other_matvec_fp8_e4m3_0::kernels, 6},
     {host_other_matvec_iq1_m_0::kernels, 4},
     {host_other_matvec_iq1_s_0::kernels, 4},
     {host_other_matvec_iq2_s_0::kernels, 4},
@@ -306,24 +314,24 @@ const host_family host_families[] = {
     {host_other_matvec_iq3_xxs_0::kernels, 4},
     {host_other_matvec_iq4_nl_0::kernels, 4},
     {host_other_matvec_iq4_xs_0::kernels, 4},
-    {host_other_matvec_mxfp4_0::kernels, 6},
+    {host_other_matvec_mxfp4_0::kernels, 7},
     {host_other_matvec_nvfp4_0::kernels, 4},
     {host_other_matvec_q1_0_0::kernels, 4},
     {host_other_matvec_q2_0_0::kernels, 4},
     {host_other_matvec_q2_K_0::kernels, 4},
     {host_other_matvec_q3_K_0::kernels, 4},
     {host_other_matvec_q3_K_q5_K_0::kernels, 4},
-    {host_other_matvec_q4_0_0::kernels, 6},
+    {host_other_matvec_q4_0_0::kernels, 7},
     {host_other_matvec_q4_1_0::kernels, 4},
     {host_other_matvec_q4_K_q5_K_0::kernels, 4},
     {host_other_matvec_q4_K_q6_K_0::kernels, 8},
     {host_other_matvec_q5_0_0::kernels, 4},
     {host_other_matvec_q5_1_0::kernels, 4},
     {host_other_matvec_q5_K_0::kernels, 4},
-    {host_other_matvec_q6_K_0::kernels, 6},
+    {host_other_matvec_q6_K_0::kernels, 7},
     {host_other_matvec_q6_K_q5_K_0::kernels, 4},
     {host_other_matvec_q8_0_0::kernels, 8},
-    {host_other_matvec_q8_0_1::kernels, 2},
+    {host_other_matvec_q8_0_1::kernels, 3},
     {host_other_matvec_q8_0_q5_0_0::kernels, 4},
     {host_other_matvec_tq1_0_0::kernels, 4},
     {host_other_matvec_tq2_0_0::kernels, 4},
@@ -335,7 +343,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 293;
+    t.row_count = 303;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8648780ac93f552a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 446916f40a3d3a73.
 // sm_100: matvec_q4_0.
 #include "catena/instances/device_instance.cuh"
 
@@ -12,9 +12,9 @@ catena_mul_mat_q4_0_t128_m4_r1_c1_p2048_s4_bulk_shared_sm_100(const __grid_const
     run_on_device<weights, p0>(args);
 }
 
-constexpr policy p1 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared};
+constexpr policy p1 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .cluster = 8, .copy = copy_method::bulk, .activation = activation_source::shared};
 extern "C" __global__ __launch_bounds__(p1.threads * p1.min_blocks, 1) void
-catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_bulk_shared_sm_100(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_bulk_shared_cluster8_sm_100(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p1>(args);
 }
 
@@ -33,7 +33,7 @@ catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_100(const __grid_c
 extern const void* const kernels[4];
 const void* const kernels[4] = {
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r1_c1_p2048_s4_bulk_shared_sm_100),
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_bulk_shared_sm_100),
+    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_bulk_shared_cluster8_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s3_bulk_shared_mma_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_100),
 };

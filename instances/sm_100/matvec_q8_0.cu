@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9fe67d797387690c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b90d3f1ef8bce273.
 // sm_100: matvec_q8_0.
 #include "catena/instances/device_instance.cuh"
 
@@ -12,9 +12,9 @@ catena_mul_mat_q8_0_t128_m4_r1_c1_p2048_s4_bulk_shared_sm_100(const __grid_const
     run_on_device<weights, p0>(args);
 }
 
-constexpr policy p1 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared};
+constexpr policy p1 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .cluster = 8, .copy = copy_method::bulk, .activation = activation_source::shared};
 extern "C" __global__ __launch_bounds__(p1.threads * p1.min_blocks, 1) void
-catena_mul_mat_q8_0_t128_m4_r2_c1_p1024_s4_bulk_shared_sm_100(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q8_0_t128_m4_r2_c1_p1024_s4_bulk_shared_cluster8_sm_100(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p1>(args);
 }
 
@@ -39,7 +39,7 @@ catena_rms_norm_mul_mul_mat_q8_0_t512_r2_c1_p1024_s4_bulk_shared_deferred_sm_100
 extern const void* const kernels[5];
 const void* const kernels[5] = {
     reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m4_r1_c1_p2048_s4_bulk_shared_sm_100),
-    reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m4_r2_c1_p1024_s4_bulk_shared_sm_100),
+    reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t128_m4_r2_c1_p1024_s4_bulk_shared_cluster8_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t64_m6_r16_c8_p512_s3_bulk_shared_mma_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_q8_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_100),
     reinterpret_cast<const void*>(&catena_rms_norm_mul_mul_mat_q8_0_t512_r2_c1_p1024_s4_bulk_shared_deferred_sm_100),

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bc4574e3caf95219.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ae5d9492e26af99d.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -90,13 +90,15 @@ namespace sm_100_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_100_matmul_bf16 { extern const void* const kernels[4]; }
 namespace sm_100_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_100_matmul_f32 { extern const void* const kernels[4]; }
+namespace sm_100_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_100_matmul_fp8_e4m3 { extern const void* const kernels[4]; }
 #endif
 
 table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 293;
+    t.row_count = 301;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -168,7 +170,9 @@ table sm_100() {
         sm_100_matvec_bf16::kernels,
         sm_100_matmul_bf16::kernels,
         sm_100_matvec_f32::kernels,
-        sm_100_matmul_f32::kernels);
+        sm_100_matmul_f32::kernels,
+        sm_100_matvec_fp8_e4m3::kernels,
+        sm_100_matmul_fp8_e4m3::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

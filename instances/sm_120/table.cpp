@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ecb206a14c0b71b4.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d0022a89098cc1e7.
 // The table of sm_120.
 #include "catena/instances/sm_120.hpp"
 
@@ -90,13 +90,15 @@ namespace sm_120_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_120_matmul_bf16 { extern const void* const kernels[3]; }
 namespace sm_120_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_120_matmul_f32 { extern const void* const kernels[3]; }
+namespace sm_120_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_120_matmul_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
 
 table sm_120() {
     table t;
     t.target = arch_named("sm_120");
     t.rows = rows;
-    t.row_count = 264;
+    t.row_count = 271;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -168,7 +170,9 @@ table sm_120() {
         sm_120_matvec_bf16::kernels,
         sm_120_matmul_bf16::kernels,
         sm_120_matvec_f32::kernels,
-        sm_120_matmul_f32::kernels);
+        sm_120_matmul_f32::kernels,
+        sm_120_matvec_fp8_e4m3::kernels,
+        sm_120_matmul_fp8_e4m3::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

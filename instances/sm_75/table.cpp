@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c468fa6a7aee0d65.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a839ff183b6ba381.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -88,13 +88,14 @@ namespace sm_75_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_75_matmul_f16 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_75_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_75_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
 #endif
 
 table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 214;
+    t.row_count = 218;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -164,7 +165,8 @@ table sm_75() {
         sm_75_matvec_f16::kernels,
         sm_75_matmul_f16::kernels,
         sm_75_matvec_bf16::kernels,
-        sm_75_matvec_f32::kernels);
+        sm_75_matvec_f32::kernels,
+        sm_75_matvec_fp8_e4m3::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

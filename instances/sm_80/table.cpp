@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 133192112acad1ed.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d56e8bca3a720af7.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -90,13 +90,14 @@ namespace sm_80_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_bf16 { extern const void* const kernels[4]; }
 namespace sm_80_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_f32 { extern const void* const kernels[4]; }
+namespace sm_80_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
 #endif
 
 table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 292;
+    t.row_count = 296;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -168,7 +169,8 @@ table sm_80() {
         sm_80_matvec_bf16::kernels,
         sm_80_matmul_bf16::kernels,
         sm_80_matvec_f32::kernels,
-        sm_80_matmul_f32::kernels);
+        sm_80_matmul_f32::kernels,
+        sm_80_matvec_fp8_e4m3::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

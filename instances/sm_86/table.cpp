@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 68a6d96b18d90a20.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c4997d6645a0ac86.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
@@ -90,13 +90,14 @@ namespace sm_86_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_86_matmul_bf16 { extern const void* const kernels[3]; }
 namespace sm_86_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_86_matmul_f32 { extern const void* const kernels[3]; }
+namespace sm_86_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
 #endif
 
 table sm_86() {
     table t;
     t.target = arch_named("sm_86");
     t.rows = rows;
-    t.row_count = 264;
+    t.row_count = 268;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -168,7 +169,8 @@ table sm_86() {
         sm_86_matvec_bf16::kernels,
         sm_86_matmul_bf16::kernels,
         sm_86_matvec_f32::kernels,
-        sm_86_matmul_f32::kernels);
+        sm_86_matmul_f32::kernels,
+        sm_86_matvec_fp8_e4m3::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

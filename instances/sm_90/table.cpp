@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4563b6d2a299b88d.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8776fcdf8f5f092f.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -85,18 +85,20 @@ namespace sm_90_matvec_q6_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q3_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q8_0_q5_0 { extern const void* const kernels[3]; }
 namespace sm_90_matvec_f16 { extern const void* const kernels[4]; }
-namespace sm_90_matmul_f16 { extern const void* const kernels[4]; }
+namespace sm_90_matmul_f16 { extern const void* const kernels[5]; }
 namespace sm_90_matvec_bf16 { extern const void* const kernels[4]; }
-namespace sm_90_matmul_bf16 { extern const void* const kernels[4]; }
+namespace sm_90_matmul_bf16 { extern const void* const kernels[5]; }
 namespace sm_90_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_f32 { extern const void* const kernels[4]; }
+namespace sm_90_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_90_matmul_fp8_e4m3 { extern const void* const kernels[4]; }
 #endif
 
 table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 293;
+    t.row_count = 303;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -168,7 +170,9 @@ table sm_90() {
         sm_90_matvec_bf16::kernels,
         sm_90_matmul_bf16::kernels,
         sm_90_matvec_f32::kernels,
-        sm_90_matmul_f32::kernels);
+        sm_90_matmul_f32::kernels,
+        sm_90_matvec_fp8_e4m3::kernels,
+        sm_90_matmul_fp8_e4m3::kernels);
     static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
     t.kernels = kernels.data();
     t.launch = launch_cuda;

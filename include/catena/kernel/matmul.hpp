@@ -33,6 +33,9 @@
 
 namespace catena::kernel {
 
+template <policy P>
+inline constexpr bool warpgroups_of = by_warpgroups(P);
+
 /// What a block has besides its tile. The ring goes on where the tile before left it.
 template <class Stream>
 struct matmul_block {
@@ -158,7 +161,7 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
         const bool there = matrix != no_expert && (dense || expert < t.member->experts);
         if (there)
             format_list<W>::visit(t.member->type, [&]<format F> {
-                if constexpr (by_warpgroups(P))
+                if constexpr (warpgroups_of<P>)
                     multiply_tile_by_warpgroups<P, F, W>(x, a, t, b);
                 else
                     multiply_tile<P, L, F, W>(x, a, t, b);

@@ -129,6 +129,9 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     }
 }
 
+template <format_set W>
+inline constexpr bool several = W.size() > 1;
+
 /// Bytes of a stage that one weight row may take.
 template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
@@ -183,8 +186,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     if (member.q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows) + rank * share;
     format_list<W>::visit(member.type, [&]<format F> {
-        multiply_band<P, F, room, (W.size() > 1)>(x, a, b, u, stream, stages, shared_x,
-                                                  column_bytes);
+        multiply_band<P, F, room, several<W>>(x, a, b, u, stream, stages, shared_x, column_bytes);
     });
     if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
 }

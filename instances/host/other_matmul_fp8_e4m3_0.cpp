@@ -1,0 +1,17 @@
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 010fe74fed17c578.
+// Host kernels: other_matmul_fp8_e4m3_0.
+#include "catena/instances/host_instance.hpp"
+
+namespace catena::instances::host_other_matmul_fp8_e4m3_0 {
+
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::fp8_group, .weights = format_set::of(format::fp8_e4m3), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+
+extern const host_instance kernels[4];
+const host_instance kernels[4] = {
+    host_instance_of<c0, policy{.threads = 256, .rows = 16, .columns = 64, .piece = 128, .stages = 3, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 256, .rows = 16, .columns = 64, .piece = 128, .stages = 3, .copy = copy_method::bulk}>(),
+    host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
+};
+
+}  // namespace catena::instances::host_other_matmul_fp8_e4m3_0
