@@ -145,10 +145,12 @@ TEST_CASE("fp8 beside quantized weights is quantized for in a step of its own", 
         t.rows = rows.data();
         t.row_count = static_cast<int>(rows.size());
         static std::vector<lowered_chain> chains(t.chains, t.chains + t.chain_count);
-        for (lowered_chain& l : chains)
+        for (lowered_chain& l : chains) {  // of one family, as those of a real table
+            if (l.stages[l.count - 1].kind == stage_kind::epilogue) --l.count;
             for (stage& s : l.stages)
                 if (s.kind == stage_kind::quantize && s.formats.has(format::q8_1))
                     s.formats = s.formats | format::q8_1_mmq_d4;
+        }
         t.chains = chains.data();
         return t;
     }();
