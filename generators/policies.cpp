@@ -62,8 +62,9 @@ constexpr policy two_rows = {
     .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024};
 
 /// By the cost model, two rows take 2 % longer in the median of the steps of one column for which one
-/// row would be taken, and 9 % of the smallest: so one row is there for what most files hold; and so are clusters, 1.3 KB of a kernel.
-constexpr format common[] = {format::q8_0, format::q4_0, format::q4_K, format::q6_K, format::mxfp4};
+/// row would be taken, and 9 % of the smallest: so one row is there for what most files hold, and so
+/// are clusters, 1 KB of a kernel.
+constexpr format common[] = {format::q8_0, format::q4_K, format::q6_K, format::mxfp4};
 
 /// The norm inside: every block reads all of x and of the norm's weight, so blocks are few and
 /// large. 512 threads have 4096 values on their way at once; where their stages exceed shared
@@ -175,6 +176,7 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     std::vector<policy> all;
     if (computes.activation == format::f32) {
         for (policy p : number_policies) {
+            if (p.rows == 1 && computes.weights.has(format::fp8_e4m3)) continue;  // of no router
             p.piece = computes.weights.has(format::f32)        ? 256
                       : computes.weights.has(format::fp8_e4m3) ? 1024
                                                                : 512;
@@ -251,8 +253,10 @@ std::string objection(const arch& target, const row& r) {
     if (inside && p.activation != activation_source::shared)
         return "a norm that is made inside a matvec lies in shared memory";
     const bool shares = p.cluster == 2 || p.cluster == 4 || p.cluster == 8;
-    if (p.cluster != 0 && (!shares || matmul || inside || p.cluster > target.cluster_blocks))
-        return "a cluster has 2, 4 or 8 blocks, of a matvec that reads what others made, and " +
+    const bool possible = shares && !matmul && !inside && p.columns == 1;
+    if (p.cluster != 0 && (!possible || p.cluster > target.cluster_blocks))
+        return "a cluster has 2, 4 or 8 blocks, of a matvec of one column that reads what others "
+               "made, and " +
                text(target.cluster_blocks) + " at most here";
     if (matmul)
         if (const std::string why = tile_objection(r); !why.empty()) return why;

@@ -15,9 +15,16 @@ constexpr policy three_warps = {.threads = 96,
                                 .columns = 3,
                                 .piece = 1024,
                                 .stages = 3,
-                                .cluster = 8,
                                 .copy = copy_method::plain,
                                 .activation = activation_source::shared};
+constexpr policy shared_bands = {.threads = 96,
+                                 .rows = 2,
+                                 .columns = 1,
+                                 .piece = 1024,
+                                 .stages = 2,
+                                 .cluster = 8,
+                                 .copy = copy_method::bulk,
+                                 .activation = activation_source::shared};
 constexpr policy deep = {.threads = 64,
                          .rows = 1,
                          .columns = 2,
@@ -32,7 +39,7 @@ TEST_CASE("Policies at the edges of what a matvec takes stand every case with th
     every_format([]<format... F> {
         constexpr computation c = products<F...>;
         const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>(),
-                                            made<c, deep>()};
+                                            made<c, shared_bands>(), made<c, deep>()};
         same_bits(rows);
         for (const instance& on : rows) {
             INFO(row_name(on.computes, on.numbers, "test"));

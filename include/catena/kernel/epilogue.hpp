@@ -22,8 +22,7 @@ struct matvec_band {
     int columns;
     int first_row, end_row;  ///< of the member
     int token, slot;         ///< of the first column; dense: 0
-    float* finished;  ///< for what is quantized, else null: the block's first row in the shared
-                      ///< [columns][rows of the band]
+    float* finished;  ///< [columns][rows of the block], shared, for what is quantized; else null
 };
 
 /// The matrix that the ids pick; dense: 0. It may not be there.
@@ -69,23 +68,22 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
         v = v + x.load(row_of(m.residual, slot * m.residual_nb1 + b.token * m.residual_nb2, row));
     if (m.dst != nullptr) x.store(row_of(m.dst, slot * m.dst_nb1 + b.token * m.dst_nb2, row), v);
     if (m.q8_1 != nullptr)
-        x.store(b.finished + column * band_results(a, m) + row - b.first_row, v);
+        x.store(b.finished + column * (b.end_row - b.first_row) + row - b.first_row, v);
 }
 
-/// Brings the results of a band to the first block of the cluster that shares it.
+/// Brings the results of a band's one column to the first block of the cluster that shares it, behind
+/// each other; how many they are.
 template <class X>
-CATENA_FN void gather(X& x, const matvec_band& b, int stride) {
+CATENA_FN int gather(X& x, const matvec_args& a, const matvec_band& b) {
     x.cluster_sync();
     if (x.cluster_rank() != 0) {
         CATENA_NO_UNROLL
-        for (int c = 0; c < b.columns; ++c)
-            CATENA_NO_UNROLL
-            for (int i = x.thread(); i < b.end_row - b.first_row; i += x.threads()) {
-                float* result = b.finished + c * stride + i;
-                x.store_first(result, x.load(result));
-            }
+        for (int i = x.thread(); i < b.end_row - b.first_row; i += x.threads())
+            x.store_first(b.finished + i, x.load(b.finished + i));
     }
     x.cluster_sync();
+    const int rows = band_results(a, *b.member), left = b.member->rows - b.first_row;
+    return left < rows ? left : rows;
 }
 
 /// Quantizes the results of a band, whose rows are a multiple of 32; the band with a column's last
@@ -93,14 +91,13 @@ CATENA_FN void gather(X& x, const matvec_band& b, int stride) {
 template <bool Shares, class X>
 CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     const matvec_member& m = *b.member;
-    const int stride = band_results(a, m), left = m.rows - b.first_row;
-    const int rows = left < stride ? left : stride;
+    int rows = b.end_row - b.first_row;
     const std::int64_t column_bytes = q8_1_row_bytes(m.rows);
     std::byte* to = static_cast<std::byte*>(m.q8_1) + (b.token * a.slots + b.slot) * column_bytes;
     const int padding = static_cast<int>(column_bytes) - m.rows / 32 * q8_1_bytes;
     x.sync();
     if (Shares && x.cluster_blocks() > 1) {
-        gather(x, b, stride);
+        rows = gather(x, a, b);
         if (x.cluster_rank() != 0) return;
     }
     CATENA_NO_UNROLL
@@ -108,13 +105,13 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
         CATENA_NO_UNROLL
         for (int first = x.warp() * warp_size; first < rows; first += x.threads()) {
             const quantized_quad z =
-                quantize(x, real{x.load(b.finished + c * stride + first + x.lane())});
+                quantize(x, real{x.load(b.finished + c * rows + first + x.lane())});
             const block_place place = place_of_q8_1(to + (b.first_row + first) / 32 * q8_1_bytes);
             if (x.lane() == 0) x.store(reinterpret_cast<unsigned*>(place.scales), z.ds);
             x.store(reinterpret_cast<std::uint8_t*>(place.values + x.lane()),
                     static_cast<std::uint8_t>(z.q));
         }
-        if (rows != left) continue;
+        if (b.first_row + rows != m.rows) continue;
         CATENA_NO_UNROLL
         for (int i = x.thread() * 4; i < padding; i += x.threads() * 4)
             x.store(reinterpret_cast<unsigned*>(to + column_bytes - padding + i), 0u);

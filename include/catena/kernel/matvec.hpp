@@ -162,6 +162,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
 
     const bool expert = a.ids != nullptr;
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
+    static_assert(!shares || P.columns == 1, "results of one column meet in a cluster");
     const int owner = shares ? x.cluster() : x.block(), rank = shares ? x.cluster_rank() : 0;
     const int ranks = shares ? x.cluster_blocks() : 1;
     const int column = expert ? quotient(owner, a.bands) : 0;
