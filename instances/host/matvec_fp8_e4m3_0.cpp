@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash af246dbee8679d4b.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9003e747221a2146.
 // Host kernels: matvec_fp8_e4m3_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -6,9 +6,8 @@ namespace catena::instances::host_matvec_fp8_e4m3_0 {
 
 constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::fp8_e4m3), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[4];
-const host_instance kernels[4] = {
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma}>(),
+extern const host_instance kernels[3];
+const host_instance kernels[3] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma}>(),
     host_instance_of<c0, policy{.threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .piece = 1024, .stages = 2, .product = inner_product::fma}>(),

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 67ed5191b90b66b1.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4ee6badcc81b16b1.
 // Host kernels: matvec_q4_0_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -6,10 +6,9 @@ namespace catena::instances::host_matvec_q4_0_0 {
 
 constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[4];
-const host_instance kernels[4] = {
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .cluster = 8, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
+extern const host_instance kernels[3];
+const host_instance kernels[3] = {
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::bulk, .activation = activation_source::shared}>(),
     host_instance_of<c0, policy{.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 3, .copy = copy_method::bulk, .activation = activation_source::shared, .product = inner_product::mma}>(),
     host_instance_of<c0, policy{.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 2, .product = inner_product::mma}>(),
 };

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 064f44f1c7c6a314.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f4221108631c0b88.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -51,7 +51,7 @@ namespace host_matmul_tq2_0_0 { extern const host_instance kernels[5]; }
 namespace host_matvec_bf16_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_f16_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_f32_0 { extern const host_instance kernels[4]; }
-namespace host_matvec_fp8_e4m3_0 { extern const host_instance kernels[4]; }
+namespace host_matvec_fp8_e4m3_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_iq1_m_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_iq1_s_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_iq2_s_0 { extern const host_instance kernels[3]; }
@@ -68,7 +68,7 @@ namespace host_matvec_q2_0_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q2_K_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q3_K_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q3_K_q5_K_0 { extern const host_instance kernels[3]; }
-namespace host_matvec_q4_0_0 { extern const host_instance kernels[4]; }
+namespace host_matvec_q4_0_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q4_1_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_q4_K_0 { extern const host_instance kernels[8]; }
 namespace host_matvec_q4_K_1 { extern const host_instance kernels[6]; }
@@ -144,7 +144,7 @@ namespace host_other_matmul_tq2_0_1 { extern const host_instance kernels[2]; }
 namespace host_other_matvec_bf16_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_f16_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_f32_0 { extern const host_instance kernels[6]; }
-namespace host_other_matvec_fp8_e4m3_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_fp8_e4m3_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq1_m_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq1_s_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq2_s_0 { extern const host_instance kernels[4]; }
@@ -161,7 +161,7 @@ namespace host_other_matvec_q2_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q2_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q3_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q3_K_q5_K_0 { extern const host_instance kernels[4]; }
-namespace host_other_matvec_q4_0_0 { extern const host_instance kernels[7]; }
+namespace host_other_matvec_q4_0_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q4_1_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q4_K_q5_K_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_q4_K_q6_K_0 { extern const host_instance kernels[8]; }
@@ -211,7 +211,7 @@ const host_family host_families[] = {
     {host_matvec_bf16_0::kernels, 4},
     {host_matvec_f16_0::kernels, 4},
     {host_matvec_f32_0::kernels, 4},
-    {host_matvec_fp8_e4m3_0::kernels, 4},
+    {host_matvec_fp8_e4m3_0::kernels, 3},
     {host_matvec_iq1_m_0::kernels, 3},
     {host_matvec_iq1_s_0::kernels, 3},
     {host_matvec_iq2_s_0::kernels, 3},
@@ -228,7 +228,7 @@ const host_family host_families[] = {
     {host_matvec_q2_K_0::kernels, 3},
     {host_matvec_q3_K_0::kernels, 3},
     {host_matvec_q3_K_q5_K_0::kernels, 3},
-    {host_matvec_q4_0_0::kernels, 4},
+    {host_matvec_q4_0_0::kernels, 3},
     {host_matvec_q4_1_0::kernels, 3},
     {host_matvec_q4_K_0::kernels, 8},
     {host_matvec_q4_K_1::kernels, 6},
@@ -304,7 +304,7 @@ const host_family host_families[] = {
     {host_other_matvec_bf16_0::kernels, 6},
     {host_other_matvec_f16_0::kernels, 6},
     {host_other_matvec_f32_0::kernels, 6},
-    {host_other_matvec_fp8_e4m3_0::kernels, 6},
+    {host_other_matvec_fp8_e4m3_0::kernels, 4},
     {host_other_matvec_iq1_m_0::kernels, 4},
     {host_other_matvec_iq1_s_0::kernels, 4},
     {host_other_matvec_iq2_s_0::kernels, 4},
@@ -321,7 +321,7 @@ const host_family host_families[] = {
     {host_other_matvec_q2_K_0::kernels, 4},
     {host_other_matvec_q3_K_0::kernels, 4},
     {host_other_matvec_q3_K_q5_K_0::kernels, 4},
-    {host_other_matvec_q4_0_0::kernels, 7},
+    {host_other_matvec_q4_0_0::kernels, 4},
     {host_other_matvec_q4_1_0::kernels, 4},
     {host_other_matvec_q4_K_q5_K_0::kernels, 4},
     {host_other_matvec_q4_K_q6_K_0::kernels, 8},
@@ -343,7 +343,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 303;
+    t.row_count = 301;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

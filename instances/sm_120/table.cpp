@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d0022a89098cc1e7.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1327dd80f77b58a4.
 // The table of sm_120.
 #include "catena/instances/sm_120.hpp"
 
@@ -31,7 +31,7 @@ namespace sm_120_row_quantize { extern const void* const kernels[8]; }
 namespace sm_120_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_120_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_120_matmul_q8_0 { extern const void* const kernels[4]; }
-namespace sm_120_matvec_q4_0 { extern const void* const kernels[4]; }
+namespace sm_120_matvec_q4_0 { extern const void* const kernels[3]; }
 namespace sm_120_matmul_q4_0 { extern const void* const kernels[4]; }
 namespace sm_120_matvec_q4_1 { extern const void* const kernels[3]; }
 namespace sm_120_matmul_q4_1 { extern const void* const kernels[4]; }
@@ -90,7 +90,7 @@ namespace sm_120_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_120_matmul_bf16 { extern const void* const kernels[3]; }
 namespace sm_120_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_120_matmul_f32 { extern const void* const kernels[3]; }
-namespace sm_120_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_120_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 namespace sm_120_matmul_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
 
@@ -98,7 +98,7 @@ table sm_120() {
     table t;
     t.target = arch_named("sm_120");
     t.rows = rows;
-    t.row_count = 271;
+    t.row_count = 269;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a839ff183b6ba381.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f30171efffd7c699.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -31,7 +31,7 @@ namespace sm_75_row_quantize { extern const void* const kernels[8]; }
 namespace sm_75_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_75_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_75_matmul_q8_0 { extern const void* const kernels[2]; }
-namespace sm_75_matvec_q4_0 { extern const void* const kernels[4]; }
+namespace sm_75_matvec_q4_0 { extern const void* const kernels[3]; }
 namespace sm_75_matmul_q4_0 { extern const void* const kernels[3]; }
 namespace sm_75_matvec_q4_1 { extern const void* const kernels[3]; }
 namespace sm_75_matmul_q4_1 { extern const void* const kernels[3]; }
@@ -88,14 +88,14 @@ namespace sm_75_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_75_matmul_f16 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_75_matvec_f32 { extern const void* const kernels[4]; }
-namespace sm_75_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_75_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
 
 table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 218;
+    t.row_count = 216;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

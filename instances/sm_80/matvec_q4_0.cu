@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 618df8523ea39a83.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 958a110541e32e83.
 // sm_80: matvec_q4_0.
 #include "catena/instances/device_instance.cuh"
 
@@ -6,33 +6,26 @@ namespace catena::instances::sm_80_matvec_q4_0 {
 
 constexpr format_set weights = format_set::of(format::q4_0);
 
-constexpr policy p0 = {.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared};
+constexpr policy p0 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared};
 extern "C" __global__ __launch_bounds__(p0.threads * p0.min_blocks, 1) void
-catena_mul_mat_q4_0_t128_m4_r1_c1_p2048_s4_async_shared_sm_80(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_async_shared_sm_80(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p0>(args);
 }
 
-constexpr policy p1 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .activation = activation_source::shared};
+constexpr policy p1 = {.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 3, .copy = copy_method::async, .activation = activation_source::shared, .product = inner_product::mma};
 extern "C" __global__ __launch_bounds__(p1.threads * p1.min_blocks, 1) void
-catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_async_shared_sm_80(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s3_async_shared_mma_sm_80(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p1>(args);
 }
 
-constexpr policy p2 = {.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 3, .copy = copy_method::async, .activation = activation_source::shared, .product = inner_product::mma};
+constexpr policy p2 = {.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 2, .product = inner_product::mma};
 extern "C" __global__ __launch_bounds__(p2.threads * p2.min_blocks, 1) void
-catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s3_async_shared_mma_sm_80(const __grid_constant__ matvec_args args) {
+catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_80(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p2>(args);
 }
 
-constexpr policy p3 = {.threads = 64, .min_blocks = 6, .rows = 16, .columns = 8, .piece = 512, .stages = 2, .product = inner_product::mma};
-extern "C" __global__ __launch_bounds__(p3.threads * p3.min_blocks, 1) void
-catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_80(const __grid_constant__ matvec_args args) {
-    run_on_device<weights, p3>(args);
-}
-
-extern const void* const kernels[4];
-const void* const kernels[4] = {
-    reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r1_c1_p2048_s4_async_shared_sm_80),
+extern const void* const kernels[3];
+const void* const kernels[3] = {
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t128_m4_r2_c1_p1024_s4_async_shared_sm_80),
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s3_async_shared_mma_sm_80),
     reinterpret_cast<const void*>(&catena_mul_mat_q4_0_t64_m6_r16_c8_p512_s2_plain_global_mma_sm_80),

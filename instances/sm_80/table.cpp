@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d56e8bca3a720af7.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d75b2543b413762d.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -31,7 +31,7 @@ namespace sm_80_row_quantize { extern const void* const kernels[8]; }
 namespace sm_80_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_80_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_80_matmul_q8_0 { extern const void* const kernels[5]; }
-namespace sm_80_matvec_q4_0 { extern const void* const kernels[4]; }
+namespace sm_80_matvec_q4_0 { extern const void* const kernels[3]; }
 namespace sm_80_matmul_q4_0 { extern const void* const kernels[5]; }
 namespace sm_80_matvec_q4_1 { extern const void* const kernels[3]; }
 namespace sm_80_matmul_q4_1 { extern const void* const kernels[5]; }
@@ -90,14 +90,14 @@ namespace sm_80_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_bf16 { extern const void* const kernels[4]; }
 namespace sm_80_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_f32 { extern const void* const kernels[4]; }
-namespace sm_80_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_80_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
 
 table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 296;
+    t.row_count = 294;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d00f986f7ce93158.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 56e84a9a610e480a.
 // sm_86: matvec_fp8_e4m3.
 #include "catena/instances/device_instance.cuh"
 
@@ -6,33 +6,26 @@ namespace catena::instances::sm_86_matvec_fp8_e4m3 {
 
 constexpr format_set weights = format_set::of(format::fp8_e4m3);
 
-constexpr policy p0 = {.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048, .stages = 4, .copy = copy_method::async, .product = inner_product::fma};
+constexpr policy p0 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .product = inner_product::fma};
 extern "C" __global__ __launch_bounds__(p0.threads * p0.min_blocks, 1) void
-catena_mul_mat_fp8_e4m3_t128_m4_r1_c1_p2048_s4_async_global_fma_sm_86(const __grid_constant__ matvec_args args) {
+catena_mul_mat_fp8_e4m3_t128_m4_r2_c1_p1024_s4_async_global_fma_sm_86(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p0>(args);
 }
 
-constexpr policy p1 = {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024, .stages = 4, .copy = copy_method::async, .product = inner_product::fma};
+constexpr policy p1 = {.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async, .product = inner_product::fma};
 extern "C" __global__ __launch_bounds__(p1.threads * p1.min_blocks, 1) void
-catena_mul_mat_fp8_e4m3_t128_m4_r2_c1_p1024_s4_async_global_fma_sm_86(const __grid_constant__ matvec_args args) {
+catena_mul_mat_fp8_e4m3_t128_m3_r2_c8_p1024_s4_async_global_fma_sm_86(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p1>(args);
 }
 
-constexpr policy p2 = {.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .piece = 1024, .stages = 4, .copy = copy_method::async, .product = inner_product::fma};
+constexpr policy p2 = {.threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .piece = 1024, .stages = 2, .product = inner_product::fma};
 extern "C" __global__ __launch_bounds__(p2.threads * p2.min_blocks, 1) void
-catena_mul_mat_fp8_e4m3_t128_m3_r2_c8_p1024_s4_async_global_fma_sm_86(const __grid_constant__ matvec_args args) {
+catena_mul_mat_fp8_e4m3_t64_m4_r2_c8_p1024_s2_plain_global_fma_sm_86(const __grid_constant__ matvec_args args) {
     run_on_device<weights, p2>(args);
 }
 
-constexpr policy p3 = {.threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .piece = 1024, .stages = 2, .product = inner_product::fma};
-extern "C" __global__ __launch_bounds__(p3.threads * p3.min_blocks, 1) void
-catena_mul_mat_fp8_e4m3_t64_m4_r2_c8_p1024_s2_plain_global_fma_sm_86(const __grid_constant__ matvec_args args) {
-    run_on_device<weights, p3>(args);
-}
-
-extern const void* const kernels[4];
-const void* const kernels[4] = {
-    reinterpret_cast<const void*>(&catena_mul_mat_fp8_e4m3_t128_m4_r1_c1_p2048_s4_async_global_fma_sm_86),
+extern const void* const kernels[3];
+const void* const kernels[3] = {
     reinterpret_cast<const void*>(&catena_mul_mat_fp8_e4m3_t128_m4_r2_c1_p1024_s4_async_global_fma_sm_86),
     reinterpret_cast<const void*>(&catena_mul_mat_fp8_e4m3_t128_m3_r2_c8_p1024_s4_async_global_fma_sm_86),
     reinterpret_cast<const void*>(&catena_mul_mat_fp8_e4m3_t64_m4_r2_c8_p1024_s2_plain_global_fma_sm_86),

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c4997d6645a0ac86.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 20efab96b0ec67bc.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
@@ -31,7 +31,7 @@ namespace sm_86_row_quantize { extern const void* const kernels[8]; }
 namespace sm_86_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_86_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_86_matmul_q8_0 { extern const void* const kernels[4]; }
-namespace sm_86_matvec_q4_0 { extern const void* const kernels[4]; }
+namespace sm_86_matvec_q4_0 { extern const void* const kernels[3]; }
 namespace sm_86_matmul_q4_0 { extern const void* const kernels[4]; }
 namespace sm_86_matvec_q4_1 { extern const void* const kernels[3]; }
 namespace sm_86_matmul_q4_1 { extern const void* const kernels[4]; }
@@ -90,14 +90,14 @@ namespace sm_86_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_86_matmul_bf16 { extern const void* const kernels[3]; }
 namespace sm_86_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_86_matmul_f32 { extern const void* const kernels[3]; }
-namespace sm_86_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_86_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
 
 table sm_86() {
     table t;
     t.target = arch_named("sm_86");
     t.rows = rows;
-    t.row_count = 268;
+    t.row_count = 266;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

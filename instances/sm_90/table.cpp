@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8776fcdf8f5f092f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a1f42e0152152db9.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -31,7 +31,7 @@ namespace sm_90_row_quantize { extern const void* const kernels[8]; }
 namespace sm_90_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_90_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_90_matmul_q8_0 { extern const void* const kernels[5]; }
-namespace sm_90_matvec_q4_0 { extern const void* const kernels[4]; }
+namespace sm_90_matvec_q4_0 { extern const void* const kernels[3]; }
 namespace sm_90_matmul_q4_0 { extern const void* const kernels[5]; }
 namespace sm_90_matvec_q4_1 { extern const void* const kernels[3]; }
 namespace sm_90_matmul_q4_1 { extern const void* const kernels[5]; }
@@ -90,7 +90,7 @@ namespace sm_90_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_bf16 { extern const void* const kernels[5]; }
 namespace sm_90_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_f32 { extern const void* const kernels[4]; }
-namespace sm_90_matvec_fp8_e4m3 { extern const void* const kernels[4]; }
+namespace sm_90_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 namespace sm_90_matmul_fp8_e4m3 { extern const void* const kernels[4]; }
 #endif
 
@@ -98,7 +98,7 @@ table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 303;
+    t.row_count = 301;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
