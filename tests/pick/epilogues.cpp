@@ -164,11 +164,15 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
     CHECK(config(few, clustered).cluster == 4);  // a turn of rows each
     CHECK(config(few, clustered).blocks == 8);
     CHECK(config(few, toy_arch).cluster == 1);
-    clustered.sms = 4;
-    CHECK(config(few, clustered).cluster == 2);  // as many blocks as SMs
-    CHECK(config(few, clustered).threads == 128);
+    const problem gated = finished(1024, {member(64, glu | quantized)});  // of 64
+    CHECK(config(gated, clustered).cluster == 8);
+    clustered.sms = 15;  // as many blocks as SMs
+    CHECK(config(gated, clustered).cluster == 4);
+    CHECK(config(gated, clustered).threads == 128);
     r.numbers.min_blocks = 3;
-    CHECK(config(few, clustered).threads == 256);  // two turns are left for more warps
+    CHECK(config(gated, clustered).threads == 256);  // two turns are left for more warps
+    clustered.sms = 7;  // two blocks would wait for each other longer than they save
+    CHECK(config(few, clustered).cluster == 1);
     CHECK(config(finished(1024, {member(64)}), clustered).cluster == 1);
     CHECK(config(finished(1024, {member(4096, quantized)}), clustered).cluster == 1);
     r.numbers.cluster = 0;

@@ -141,10 +141,11 @@ constexpr band_share share_of(const row& r, const problem& p, const arch& a, std
     if (bands > a.sms) return out;
     int turns = band / (n.threads / warp_size * n.rows);
     const int most = n.cluster < a.cluster_blocks ? n.cluster : a.cluster_blocks;
-    if (p.needs.epilogue.has(epilogue_part::quantize))
-        for (; 2 * out.cluster <= most && turns % 2 == 0 && 2 * out.cluster * bands <= a.sms;
-             turns /= 2)
-            out.cluster *= 2;
+    int cluster = 1;
+    while (2 * cluster <= most && turns % (2 * cluster) == 0 && 2 * cluster * bands <= a.sms)
+        cluster *= 2;
+    if (cluster > 2 && p.needs.epilogue.has(epilogue_part::quantize))  // two gain less than they wait
+        out.cluster = cluster, turns /= cluster;
     const auto at_most = [&out](int width) {
         if (width < out.width) out.width = width;
     };
