@@ -64,7 +64,7 @@ bool cuda_kernels::need(const std::vector<row>& rows, const std::function<double
 
 kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
     kernel out;
-    const generator::instance_set set = {.target = &target_, .rows = {r}, .medians = {}};
+    const generator::instance_set set = {.target = &target_, .rows = {r}, .medians = {}, .engine = {}};
     for (const generator::rendered_file& f : generator::render_cuda(set))
         if (f.path.ends_with(".cu")) generator::write_text(scratch + ".cu", f.content);
     const generator::compiled_file file =
