@@ -1,5 +1,5 @@
 // Matvec steps: the first, the last full and the tail band of every matrix, and bands of random
-// rows; all of K. A band is the work of one block.
+// rows; all of K. A band is the work of one block, or of a cluster of them.
 #include "pieces.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct band {
     int member;
     int column;      ///< -1: all columns
     int first, end;  ///< rows of the member
-    std::uint32_t block;
+    std::uint32_t block;  ///< or cluster
 };
 
 band band_at(const matvec_args& a, int member, int index, int column) {
@@ -87,7 +87,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         bands.emplace_back(
             a.member[b.member], a.k,
             piece_of_product{b.member, b.first, b.end, expert, b.block, columns_of(a, b)});
-        blocks.push_back(b.block);
+        blocks.push_back(b.block * s.config.cluster);  // the first; it brings the others along
         bands.back().seed(on_, asked_.seed, where_);
     }
     for (piece_data& b : bands) b.keep_residual(on_);
