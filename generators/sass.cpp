@@ -126,8 +126,10 @@ constexpr opcode opcodes[] = {
     {0x187, sass_kind::memory},      // STL
     {0x188, sass_kind::memory},      // STS
     {0x189, sass_kind::memory},      // SHFL
+    {0x18f, sass_kind::memory},      // CCTL
     {0x192, sass_kind::memory},      // MEMBAR
     {0x1a7, sass_kind::memory},      // SYNCS
+    {0x1ab, sass_kind::control},     // ERRBAR, CGAERRBAR
     {0x1ac, sass_kind::uniform},     // LDCU
     {0x1ae, sass_kind::async_copy},  // LDGSTS
     {0x1af, sass_kind::memory},      // LDGDEPBAR
@@ -140,6 +142,7 @@ constexpr opcode opcodes[] = {
     {0x1c4, sass_kind::memory},      // REDUX
     {0x1c5, sass_kind::control},     // WARPGROUP
     {0x1c6, sass_kind::memory},      // FENCE
+    {0x1c7, sass_kind::control},     // UCGABAR_ARV, UCGABAR_WAIT
     {0x1f0, sass_kind::wgmma},       // HGMMA
 };
 
