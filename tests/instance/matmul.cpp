@@ -1,6 +1,6 @@
 // The matmul's body under policies at the edges of what it takes and every format that can be taken
 // apart: right for every case, and the same bits whatever the policy.
-#include "order.hpp"
+#include "edge_tiles.hpp"
 
 #include "catena/match/pattern.hpp"
 #include "catena/pick/name.hpp"
@@ -17,8 +17,7 @@ constexpr computation tiles = {.kind = skeleton::matmul,
                                   .weights = (format_set{} | ... | F),
                                   .epilogue = every_part};
 
-constexpr policy lone_warp = {
-    .threads = 32, .rows = 64, .columns = 8, .piece = 256, .stages = 2, .copy = copy_method::bulk};
+constexpr policy lone_warp = lone_tile(8, 256);
 constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};
 constexpr policy wide = {.threads = 128,
                          .rows = 16,
@@ -27,28 +26,11 @@ constexpr policy wide = {.threads = 128,
                          .stages = 4,
                          .copy = copy_method::async};
 
-/// Warps that share rows: all of a block, and two pairs with more slices than a short K has pieces.
-constexpr policy sliced = {.threads = 128,
-                           .rows = 64,
-                           .columns = 16,
-                           .piece = 256,
-                           .stages = 2,
-                           .slices = 4,
-                           .copy = copy_method::bulk};
-constexpr policy sliced_plain = {
-    .threads = 256, .rows = 32, .columns = 32, .piece = 256, .stages = 3, .slices = 4};
+constexpr policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
 
 template <computation C>
 std::vector<instance> edges() {
     return {made<C, lone_warp>(), made<C, plain>(), made<C, wide>()};
-}
-
-void stands_every_case(const std::vector<instance>& rows) {
-    for (const instance& on : rows) {
-        INFO(row_name(on.computes, on.numbers, "test"));
-        sweep(on);
-    }
-    same_bits_of_tiles(rows);
 }
 
 /// Policies of one format on the layout that it wants.

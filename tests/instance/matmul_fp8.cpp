@@ -1,7 +1,6 @@
 // The matmul of fp8 with fp8: policies at the edges of what a body takes, and their bits.
-#include "order.hpp"
+#include "edge_tiles.hpp"
 
-#include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
 
 using namespace catena;
@@ -14,8 +13,7 @@ constexpr computation tiles = {.kind = skeleton::matmul,
                                .weights = format_set::of(format::fp8_e4m3),
                                .epilogue = every_part};
 
-constexpr policy lone_warp = {
-    .threads = 32, .rows = 64, .columns = 8, .piece = 256, .stages = 2, .copy = copy_method::bulk};
+constexpr policy lone_warp = lone_tile(8, 256);
 constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 3};
 constexpr policy wide = {.threads = 128,
                          .rows = 16,
@@ -24,24 +22,7 @@ constexpr policy wide = {.threads = 128,
                          .stages = 2,
                          .copy = copy_method::async};
 
-/// Warps that share rows: all of a block, and two pairs with more slices than a short K has pieces.
-constexpr policy sliced = {.threads = 128,
-                           .rows = 64,
-                           .columns = 16,
-                           .piece = 256,
-                           .stages = 2,
-                           .slices = 4,
-                           .copy = copy_method::bulk};
-constexpr policy sliced_plain = {
-    .threads = 256, .rows = 32, .columns = 32, .piece = 256, .stages = 3, .slices = 4};
-
-void stands_every_case(const std::vector<instance>& rows) {
-    for (const instance& on : rows) {
-        INFO(row_name(on.computes, on.numbers, "test"));
-        sweep(on);
-    }
-    same_bits_of_tiles(rows);
-}
+constexpr policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
 
 }  // namespace
 

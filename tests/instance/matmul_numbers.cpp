@@ -1,8 +1,7 @@
 // The matmul of numbers: every type under policies at the edges of what a body takes, the bits of all
 // of them, and what rounding to the weights' type does to an activation.
-#include "order.hpp"
+#include "edge_tiles.hpp"
 
-#include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
 
 #include <algorithm>
@@ -19,8 +18,7 @@ constexpr computation tiles = {.kind = skeleton::matmul,
                                .weights = (format_set{} | ... | F),
                                .epilogue = every_part};
 
-constexpr policy lone_warp = {
-    .threads = 32, .rows = 64, .columns = 16, .piece = 64, .stages = 2, .copy = copy_method::bulk};
+constexpr policy lone_warp = lone_tile(16, 64);
 constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 3};
 constexpr policy wide = {.threads = 128,
                          .rows = 16,
@@ -29,16 +27,7 @@ constexpr policy wide = {.threads = 128,
                          .stages = 4,
                          .copy = copy_method::async};
 
-/// Warps that share rows: all of a block, and two pairs with more slices than a short K has pieces.
-constexpr policy sliced = {.threads = 128,
-                           .rows = 64,
-                           .columns = 16,
-                           .piece = 64,
-                           .stages = 2,
-                           .slices = 4,
-                           .copy = copy_method::bulk};
-constexpr policy sliced_plain = {
-    .threads = 256, .rows = 32, .columns = 32, .piece = 64, .stages = 3, .slices = 4};
+constexpr policy sliced = sliced_tile(64), sliced_plain = sliced_plain_tile(64);
 
 /// Warpgroups: one with two fragments and every stage, and two with the fewest; columns of 32 and 128.
 constexpr policy one_group = {.threads = 128,
@@ -55,14 +44,6 @@ constexpr policy two_groups = {.threads = 256,
                                .stages = 2,
                                .copy = copy_method::async,
                                .product = inner_product::wgmma};
-
-void stands_every_case(const std::vector<instance>& rows) {
-    for (const instance& on : rows) {
-        INFO(row_name(on.computes, on.numbers, "test"));
-        sweep(on);
-    }
-    same_bits_of_tiles(rows);
-}
 
 template <format F>
 void stands_every_warpgroup() {
