@@ -46,10 +46,10 @@ TEST_CASE("without clusters a block is its own first one") {
     CHECK(sums[1] == 32);
 }
 
-TEST_CASE("a block alone brings its cluster along") {
+TEST_CASE("blocks alone bring their cluster along, once") {
     host_device device;
     auto* sums = device.allocate<int>("sums", 2, memory::uninitialised);
-    device.run_only({6});
+    device.run_only({6, 4, 6});
     passes(device, two_of_four, [=](host& x) { add_up(x, sums); });
     CHECK(sums[1] == 32 * (4 + 5 + 6 + 7));
 }

@@ -75,8 +75,8 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
     return out;
 }
 
-/// Weight rows of a band, the work of one block or of a cluster: all bands of all members together fill the GPU
-/// once; an SM holds `resident` blocks. Of a matmul, of a tile.
+/// Weight rows of a band, the work of one block or of a cluster: all bands of all members together
+/// fill the GPU once; an SM holds `resident` blocks. Of a matmul, of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
     std::int64_t rows = 0;
@@ -131,7 +131,8 @@ struct band_share {
 
 /// Results that are quantized come in bands of 32, which may be few. What counts are bytes in flight:
 /// where GPU and policy have clusters, blocks of one share a band, as many as there are SMs for; then
-/// a block has the warps of all that its SM could hold. Rows are summed by a warp each: the bits are the same.
+/// a block has the warps of all that its SM could hold. Rows are summed by a warp each: the bits are
+/// the same.
 constexpr band_share share_of(const row& r, const problem& p, const arch& a, std::int32_t band,
                               int resident) {
     const policy& n = r.numbers;

@@ -5,6 +5,7 @@
 #include "catena/exec/host/thread.hpp"
 #include "catena/launch/launch.hpp"
 
+#include <algorithm>
 #include <cfenv>
 #include <cstddef>
 #include <cstdint>
@@ -76,6 +77,8 @@ class host_device {
                               config.dependent, static_cast<int>(config.cluster));
         std::vector<std::uint32_t> clusters = only_;
         for (std::uint32_t& block : clusters) block /= config.cluster;
+        std::sort(clusters.begin(), clusters.end());
+        clusters.erase(std::unique(clusters.begin(), clusters.end()), clusters.end());
         if (clusters.empty()) {
             clusters.resize(config.blocks / config.cluster);
             std::iota(clusters.begin(), clusters.end(), 0u);

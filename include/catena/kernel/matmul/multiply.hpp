@@ -138,18 +138,22 @@ CATENA_FN void add_group(X& x, const row_fragment<Scales, Mins>& a, const unsign
     }
 }
 
-template <policy P, format L, format F, format_set W>
-struct stage_product {
-    static constexpr int scales = unpack<F>::scales;
-    static constexpr bool mins = unpack<F>::mins;
-
-    template <class X>
-    CATENA_FN stage_product(X&, const matmul_args&, const matmul_tile&,
-                            const weight_rows_of_warp<P, F>&) {}
+/// A product whose scales, where it has some, come with the copies: nothing is fetched apart.
+struct nothing_apart {
+    template <class X, class Weights>
+    CATENA_FN nothing_apart(X&, const matmul_args&, const matmul_tile&, const Weights&) {}
     template <class X>
     CATENA_FN void ask(X&, int) {}
     template <class X>
     CATENA_FN void put(X&, std::byte*, std::byte*) {}
+};
+
+template <policy P, format L, format F, format_set W>
+struct stage_product : nothing_apart {
+    using nothing_apart::nothing_apart;
+    static constexpr int scales = unpack<F>::scales;
+    static constexpr bool mins = unpack<F>::mins;
+
     template <class X, class Stream>
     CATENA_FN static void arrived(X&, Stream&, const matmul_tile&, std::byte*, int) {}
 

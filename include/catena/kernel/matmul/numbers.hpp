@@ -23,20 +23,14 @@ CATENA_FN std::uint64_t rounded_quad(const word4& v) {
 }
 
 template <policy P, format F, format_set W>
-struct stage_product<P, format::f32, F, W> {
+struct stage_product<P, format::f32, F, W> : nothing_apart {
+    using nothing_apart::nothing_apart;
     static constexpr int quads = P.piece / quad;  ///< of a column in a stage
     static constexpr int share = P.columns * warp_size / P.threads;
     static constexpr int own = share * quads / warp_size;  ///< of a lane
     static constexpr int room = column_block_bytes<P, W>;
     static_assert(share * quads % warp_size == 0, "the quads of a warp's columns go to all its lanes");
 
-    template <class X>
-    CATENA_FN stage_product(X&, const matmul_args&, const matmul_tile&,
-                            const weight_rows_of_warp<P, F>&) {}
-    template <class X>
-    CATENA_FN void ask(X&, int) {}
-    template <class X>
-    CATENA_FN void put(X&, std::byte*, std::byte*) {}
     template <class X, class Stream>
     CATENA_FN static void arrived(X& x, Stream& stream, const matmul_tile& t, std::byte* columns,
                                   int values) {
