@@ -30,18 +30,23 @@ install_python_packages() {
     "$python/bin/pip" install -q "$@"
 }
 
-# ggml with its CMake package, for the tests of its adapter: the sources in PyPI's llama-cpp-python, of which
-# only ggml is built. cmake/catena_ggml.cmake looks for it here.
+# install_ggml [PREFIX [CMAKE_OPTION...]]: ggml with its CMake package, for the tests of its adapter: the sources in
+# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml.
 llama_cpp_python=0.3.36  # ggml 0.25.3
 install_ggml() {
-    local prefix=build/ggml work=build/ggml-work
+    local prefix=${1:-build/ggml}
+    local work=$prefix-work
     [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
     echo "installing into $prefix: ggml of llama-cpp-python $llama_cpp_python"
-    rm -rf "$prefix" "$work"
-    mkdir -p "$work"
-    "$python/bin/pip" download -q --no-deps --no-binary llama-cpp-python -d "$work" \
-        "llama-cpp-python==$llama_cpp_python"
-    tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work" --strip-components=3 --wildcards '*/vendor/llama.cpp/ggml'
+    if [ "$(cat "$work/unpacked" 2>/dev/null)" != "$llama_cpp_python" ]; then  # else a build that was cut goes on
+        rm -rf "$work"
+        mkdir -p "$work"
+        "$python/bin/pip" download -q --no-deps --no-binary llama-cpp-python -d "$work" \
+            "llama-cpp-python==$llama_cpp_python"
+        tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work" --strip-components=3 --wildcards '*/vendor/llama.cpp/ggml'
+        echo "$llama_cpp_python" > "$work/unpacked"
+    fi
+    rm -rf "$prefix"
     { cmake -G Ninja -S cmake/ggml -B "$work/build" -DGGML_SOURCE="$PWD/$work/ggml" -DCMAKE_BUILD_TYPE=Release \
           -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}" &&
       cmake --build "$work/build" -j "$(nproc)" --target install; } > "$work/log" || { tail -n 40 "$work/log"; return 1; }
