@@ -4,6 +4,8 @@
 #include "gpu_state.hpp"
 #include "planned.hpp"
 #include "results.hpp"
+#include "sums.hpp"
+#include "unfused.hpp"
 #include "yardsticks.hpp"
 
 #include "catena/pick/name.hpp"
@@ -217,6 +219,8 @@ class gpu_bench::lineup {
     }
 
   private:
+    static constexpr const char* unfused = "catena, unfused";
+
     state& s_;
     const chain_case& case_;
     measured_case& out_;
@@ -267,7 +271,8 @@ class gpu_bench::lineup {
     }
 
     void add_catena() {
-        const planned_copies fused(copies_, s_.rows), alone(copies_, s_.rows, false);
+        const planned_copies fused(copies_, s_.rows);
+        const unfused_copies apart(copies_, s_.rows, sums_on_device(*s_.rows.target));
         out_.launches = fused.launches_of_one();
         out_.instances = fused.instances();
         out_.steps_key = fused.steps_key();
@@ -275,9 +280,9 @@ class gpu_bench::lineup {
             out_.missing["catena"] = "leaves to the engine: " + fused.left();
             return;
         }
-        const std::int64_t bytes = std::max(fused.workspace_bytes(), alone.workspace_bytes());
+        const std::int64_t bytes = std::max(fused.workspace_bytes(), apart.workspace_bytes());
         workspace_ = std::make_unique<buffer>(static_cast<std::size_t>(bytes + 256));
-        const auto launch = [this](const planned_copies& p) {
+        const auto launch = [this](const auto& p) {
             return [this, &p](cudaStream_t on) {
                 require(p.launch(on, workspace_->data()), case_.name);
             };
@@ -298,9 +303,27 @@ class gpu_bench::lineup {
         by_events("catena", ours);
         by_host(
             "catena, host clock", [&ours] { ours.queue(); }, [&ours] { ours.wait(); });
-        seed_results(copies_[0],
-                     s_.arena);  // without the steps between, products read what is there
-        by_events("catena, matmuls alone", captured(launch(alone)));
+        add_unfused(apart, captured(launch(apart)));
+    }
+
+    /// Catena's kernels, an op at a time. What an op that has none would write is there already.
+    void add_unfused(const unfused_copies& apart, const replay& r) {
+        const std::string left = apart.left();
+        if (!left.empty()) {
+            out_.missing[std::string(unfused) + ": " + left] = "no kernel computes these alone";
+            seed_results(copies_[0], s_.arena);
+        } else if (!expected_.empty()) {
+            poison_results(copies_[0], s_.arena);
+            r.queue();
+            r.wait();
+            const double off = worst_nmse(expected_, read_results(copies_[0], s_.arena));
+            if (!(off <= allowed_nmse * case_.values)) {
+                out_.missing[unfused] =
+                    "computes something else than ggml: NMSE " + std::to_string(off);
+                return;
+            }
+        }
+        by_events(unfused, r);
     }
 
     void add_cublaslt() {

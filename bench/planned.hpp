@@ -12,9 +12,7 @@ namespace catena::bench {
 
 class planned_copies {
   public:
-    /// One plan per copy. `shared` false: every matmul is planned alone, so that it quantizes for
-    /// itself and nothing follows it in its launch: Catena's kernels in the sequence of nodes.
-    planned_copies(const std::vector<small_graph>& copies, const table& rows, bool shared = true);
+    planned_copies(const std::vector<small_graph>& copies, const table& rows);
 
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
 
@@ -29,10 +27,9 @@ class planned_copies {
     std::string left() const { return left_; }
 
   private:
-    std::vector<plan> plans_;
+    std::vector<plan> plans_;  ///< one per copy
     std::int64_t workspace_bytes_ = 0;
     int launches_ = 0;
-    std::size_t plans_of_one_ = 1;
     std::string left_;
 };
 

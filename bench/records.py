@@ -56,7 +56,7 @@ def ours_beside(case, peer):
 
 
 def ratios(case):
-    """{peer: its time over Catena's}, of peers and of Catena's own matmuls alone."""
+    """{peer: its time over Catena's}, of peers and of Catena's own unfused sequence."""
     out = {}
     for peer, time in case["times"].items():
         ours = ours_beside(case, peer)

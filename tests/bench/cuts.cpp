@@ -4,6 +4,8 @@
 #include "chains.hpp"
 #include "copies.hpp"
 #include "planned.hpp"
+#include "sums.hpp"
+#include "unfused.hpp"
 
 #include "catena/instances/sm_90.hpp"
 
@@ -115,13 +117,25 @@ TEST_CASE("A layer names what is in no side's time, and Catena takes over the re
     CHECK(std::ssize(names) == planned.launches_of_one());
 }
 
-TEST_CASE("Planned node by node, every matmul quantizes for itself") {
+TEST_CASE("Unfused, every op has a launch of its own and every matmul quantizes for itself") {
     const table rows = instances::sm_90();
-    const model m = given("llama-3.1-8b-q8_0");
-    const chain_case c = called(chains_of(m, rows), "attention input");
-    const planned_copies alone({cut(m, c.nodes, 1)}, rows, false);
-    CHECK(alone.launches_of_one() == 6);
-    CHECK(alone.left() == "RMS_NORM, MUL");
+    const table sums = bench::sums(*rows.target, nullptr, nullptr);
+    struct wanted {
+        const char *model, *name;
+        int columns, launches;
+        const char* left;
+    };
+    const wanted w = GENERATE(
+        wanted{"llama-3.1-8b-q8_0", "attention input", 1, 8, ""},   // norm, mul, 3 of two
+        wanted{"llama-3.1-8b-q8_0", "attention output", 1, 3, ""},  // quantize, product, sum
+        wanted{"llama-3.1-8b-q8_0", "ffn q8_0", 64, 10, ""},        // norm, mul, 3 of two, glu, sum
+        wanted{"gpt-oss-20b-mxfp4", "MoE output", 1, 2, "ADD_ID"});
+    CAPTURE(w.model, w.name);
+    const model m = given(w.model);
+    const chain_case c = called(chains_of(m, rows), w.name);
+    const unfused_copies apart({cut(m, c.nodes, w.columns)}, rows, sums);
+    CHECK(apart.launches_of_one() == w.launches);
+    CHECK(apart.left() == w.left);
 }
 
 TEST_CASE("Copies have weights of their own, four caches of them, and share the rest") {

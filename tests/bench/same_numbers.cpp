@@ -1,15 +1,19 @@
 // What the benchmarks time is the same on both sides: each case, made smaller, computed by ggml's
-// CPU backend and by Catena's kernels on the host executor, from the same bytes.
+// CPU backend and by Catena's kernels on the host executor, fused and each op alone, from the same
+// bytes.
 #include "catena_test/catch.hpp"
 
 #include "chains.hpp"
 #include "ggml_peer.hpp"
 #include "planned.hpp"
 #include "results.hpp"
+#include "sums.hpp"
+#include "unfused.hpp"
 
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/kernel/row.hpp"
 
 using namespace catena;
 using namespace catena::bench;
@@ -19,7 +23,8 @@ namespace {
 constexpr std::int64_t arena_bytes = std::int64_t{1} << 28;
 
 /// Launches on the host executor; what failed, or nothing.
-std::string run_on_host(const planned_copies& planned, const small_graph& g, const memory& arena) {
+template <class Copies>
+std::string run_on_host(const Copies& planned, const small_graph& g, const memory& arena) {
     exec::host_device device{7};
     const std::int64_t values = bytes_of_copies(g, 0), all = bytes_of_copies(g, 2);
     device.add("values", arena.base, static_cast<std::size_t>(values), exec::memory::initialised);
@@ -32,6 +37,22 @@ std::string run_on_host(const planned_copies& planned, const small_graph& g, con
     return done.ok()                   ? ""
            : device.findings().empty() ? done.message
                                        : device.findings().back().message;
+}
+
+template <int Row>
+void sum_kernel(exec::host& x, const void* args) {
+    kernel::row_body<exec::host, sum_rows[Row].numbers, sum_alone>(
+        x, *static_cast<const row_args*>(args));
+}
+
+table sums_on_host(const arch& target) {
+    static const void* const kernels[] = {
+        reinterpret_cast<const void*>(&sum_kernel<0>),
+        reinterpret_cast<const void*>(&sum_kernel<1>),
+        reinterpret_cast<const void*>(&sum_kernel<2>),
+        reinterpret_cast<const void*>(&sum_kernel<3>)};
+    static_assert(std::size(kernels) == sum_row_count, "a kernel for each row");
+    return sums(target, kernels, launch_host);
 }
 
 }  // namespace
@@ -73,5 +94,21 @@ TEST_CASE("ggml and Catena compute the same from the bytes of a benchmark's case
         // What ggml and Catena quantize differently adds up from matmul to matmul.
         for (std::size_t i = 0; i < found.size(); ++i)
             CHECK(nmse(expected[i], found[i]) <= 5e-4 * c.values);
+
+        const unfused_copies apart(copies, rows, sums_on_host(*rows.target));
+        CAPTURE(apart.left());
+        CHECK(apart.launches_of_one() >= planned.launches_of_one());
+        poison_results(copies[0], ggml.arena());
+        if (!apart.left().empty()) {
+            seed_results(copies[0], ggml.arena());  // what the ops that are left out would write
+            CHECK(run_on_host(apart, g, ggml.arena()) == "");
+            continue;
+        }
+        REQUIRE(run_on_host(apart, g, ggml.arena()) == "");
+        const auto one_by_one = read_results(copies[0], ggml.arena());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            CHECK(nmse(expected[i], one_by_one[i]) <= 5e-4 * c.values);
+            CHECK(nmse(found[i], one_by_one[i]) <= 5e-4 * c.values);
+        }
     }
 }
