@@ -68,6 +68,16 @@ std::pair<const tuning*, bool> source_of(const arch& target, const std::vector<r
     return {nullptr, false};
 }
 
+/// Was the row held against others? One that was listed after the record was made was not.
+bool raced(const tuning& t, const row& r) {
+    return std::any_of(t.problems.begin(), t.problems.end(), [&r](const tuned_problem& p) {
+        return p.decided && p.computes == r.computes &&
+               std::any_of(p.candidates.begin(), p.candidates.end(), [&r](const auto& c) {
+                   return c.is != verdict::unrun && c.numbers == r.numbers;
+               });
+    });
+}
+
 /// Does a row take problems that none of these policies takes?
 bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
     const policy& p = r.numbers;
@@ -202,7 +212,7 @@ std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, co
     for (const row& r : rows) {
         const bool there = std::any_of(out.begin(), out.end(),
                                        [&](const row& o) { return o.numbers == r.numbers; });
-        if (!there && irreplaceable(r, proven)) out.push_back(r);
+        if (!there && (irreplaceable(r, proven) || !raced(*source, r))) out.push_back(r);
     }
     return out;
 }

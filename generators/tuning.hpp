@@ -79,7 +79,8 @@ struct proven_policy {
 std::vector<proven_policy> proven_policies(const tuning& t, const computation& c);
 
 /// `rows` of a computation with the policies that were measured in place of those that were thought
-/// out; rows that take what no other takes stay. An arch that inherits takes its relative's.
+/// out; rows that take what no other takes stay, and rows that were not measured, for the record is
+/// older than they are. An arch that inherits takes its relative's.
 std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, const tunings& all);
 
 /// The medians of the set's rows on every problem.

@@ -41,6 +41,12 @@ tuned_problem decided(std::int64_t k, int places, std::vector<tuned_candidate> c
             .places = places, .decided = true, .candidates = std::move(candidates)};
 }
 
+/// The problem with all listed rows measured too, and beaten.
+tuned_problem beaten(tuned_problem p, const std::vector<row>& listed) {
+    for (const row& r : listed) p.candidates.push_back(candidate(r.numbers, verdict::slower, 9));
+    return p;
+}
+
 tuning record_of(std::vector<tuned_problem> problems) {
     return {.arch = "sm_90", .on = {"GPU", "580", "13.0", "2026-11-21", 1980, 2619},
             .problems = std::move(problems)};
@@ -129,7 +135,8 @@ TEST_CASE("An undecided problem proves nothing", "[tune]") {
 
 TEST_CASE("Proven policies replace the list, but for what takes problems that they do not", "[tune]") {
     const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
-    const tunings all = only(record_of({decided(2048, 1, {candidate(lean, verdict::chosen, 5)})}));
+    const tunings all = only(
+        record_of({beaten(decided(2048, 1, {candidate(lean, verdict::chosen, 5)}), listed)}));
     const std::vector<row> rows = tuned_rows(sm_90, listed, all);
     REQUIRE(row_with(rows, lean) == &rows.front());
     const provenance& evidence = rows.front().evidence;
@@ -156,7 +163,7 @@ TEST_CASE("A tile that was measured replaces those listed, but for what takes pr
     policy sliced = large;  // 16 results of a column: too few to be quantized
     sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
     for (const policy& p : {large, sliced}) {
-        tuned_problem one = decided(4096, 1, {candidate(p, verdict::chosen, 5)});
+        tuned_problem one = beaten(decided(4096, 1, {candidate(p, verdict::chosen, 5)}), listed);
         one.computes = one.what.needs = tiles;
         one.what.columns = 512;
         const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one})));
@@ -167,6 +174,33 @@ TEST_CASE("A tile that was measured replaces those listed, but for what takes pr
             CHECK((row_with(rows, r.numbers) != nullptr) == stays);
         }
     }
+}
+
+TEST_CASE("A row that is newer than the record stays, and so does one that was not measured",
+          "[tune]") {
+    const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
+    const auto streams = [](const row& r) {
+        return r.numbers.activation == activation_source::shared && r.numbers.columns == 1;
+    };
+    const auto newer = std::find_if(listed.begin(), listed.end(), streams);
+    REQUIRE(newer != listed.end());
+    const auto stays = [&](verdict is, bool decided_since) {
+        tuned_problem one = decided(2048, 1, {candidate(lean, verdict::chosen, 5)});
+        for (const row& r : listed)
+            if (r.numbers != newer->numbers)
+                one.candidates.push_back(candidate(r.numbers, verdict::slower, 9));
+        tuned_problem other = decided(4096, 1, {candidate(newer->numbers, is, 9)});
+        other.decided = decided_since;
+        const tunings all = only(record_of({one, other}));
+        const std::vector<row> rows = tuned_rows(sm_90, listed, all);
+        const row* at = row_with(rows, newer->numbers);
+        if (at != nullptr) CHECK(at->evidence.kind == provenance_kind::predicted);
+        return at != nullptr;
+    };
+    CHECK(stays(verdict::open, false));
+    CHECK(stays(verdict::unrun, true));
+    CHECK_FALSE(stays(verdict::slower, true));
+    CHECK_FALSE(stays(verdict::failed, true));
 }
 
 TEST_CASE("Without a record the list is what it was", "[tune]") {
