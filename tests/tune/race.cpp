@@ -33,6 +33,14 @@ computation computation_of(const problem& p) {
     return t.rows[pick(p, t).row].computes;
 }
 
+/// f16 weights: what warpgroups multiply.
+problem number_prompt(std::int64_t columns) {
+    problem p = matvec_problem(4096, {{format::f16, 4096}}, columns);
+    p.needs.kind = skeleton::matmul;
+    p.needs.activation = format::f32;
+    return p;
+}
+
 problem prompt(std::int64_t columns, epilogue_set parts = {}) {
     problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 4096, .epilogue = parts}}, columns);
     p.needs.kind = skeleton::matmul;
@@ -272,4 +280,48 @@ TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[
     const problem quantized = prompt(512, epilogue_set::of(epilogue_part::quantize));
     for (const candidate& c : candidates_of(space, {}, quantized, sm_90, 16))
         CHECK(tile_rows(c.what.numbers) % 32 == 0);
+}
+
+TEST_CASE("Tiles of warpgroups are raced where a GPU has them, those that its registers and memory hold",
+          "[tune]") {
+    const problem p = number_prompt(512);
+    const computation c = computation_of(p);
+    const auto by_warpgroups = [&c](const arch& on) {
+        std::vector<policy> out;
+        for (const row& r : space_of(on, c)) {
+            if (r.numbers.product != inner_product::wgmma) continue;
+            CHECK(generator::objection(on, r) == "");
+            CHECK(on.registers_per_sm / (r.numbers.threads * r.numbers.min_blocks) >=
+                  usual_registers(r));
+            out.push_back(r.numbers);
+        }
+        return out;
+    };
+    std::set<std::pair<int, int>> shapes;  // rows of a tile, stages
+    for (const policy& n : by_warpgroups(sm_90)) shapes.insert({tile_rows(n), n.stages});
+    const std::set<std::pair<int, int>> wanted = {{64, 2},  {64, 3},  {64, 4},  {128, 2}, {128, 3},
+                                                  {128, 4}, {256, 2}, {256, 3}};  // 4 are 256 KB
+    CHECK(shapes == wanted);
+    for (const char* without : {"sm_80", "sm_120"}) CHECK(by_warpgroups(*arch_named(without)).empty());
+
+    std::vector<candidate> few = candidates_of(space_of(sm_90, c), {}, p, sm_90, 16);
+    CHECK(std::count_if(few.begin(), few.end(), [](const candidate& k) {
+              return k.what.numbers.product == inner_product::wgmma;
+          }) > 2);
+}
+
+TEST_CASE("The best tile of warpgroups is found among all tiles", "[tune]") {
+    const problem p = number_prompt(512);
+    const auto is_best = [](const policy& n) {
+        return n.product == inner_product::wgmma && tile_rows(n) == 128 && n.threads == 128;
+    };
+    simulation s;
+    s.truth = [is_best](const tuned_problem&, const tuned_candidate& c) {
+        return is_best(c.numbers) ? 8.0 : 10.0;
+    };
+    simulated_device on(sm_90, s);
+    tuning t = blank(sm_90, listed(), {{computation_of(p), p, 1}}, {}, {});
+    t.on = on.who();
+    REQUIRE(tune::tune(t, on, plenty, {}));
+    CHECK(is_best(chosen(t.problems.front()).numbers));
 }

@@ -3,6 +3,7 @@
 #include "policies.hpp"
 #include "simplicity.hpp"
 
+#include "catena/exec/operand.hpp"
 #include "catena/pick/pick.hpp"
 
 #include <algorithm>
@@ -80,6 +81,23 @@ std::vector<policy> norm_policies() {
     return all;
 }
 
+/// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops.
+std::vector<policy> warpgroup_policies() {
+    std::vector<policy> all;
+    for (const int stages : {2, 3, 4})
+        for (const int rows : {mma_rows, 2 * mma_rows})
+            for (const int columns : {64, 128, 256})
+                for (const int threads : {128, 256, 512})
+                    all.push_back({.threads = threads,
+                                   .rows = rows,
+                                   .columns = columns,
+                                   .piece = exec::swizzled_row_bytes / 2,
+                                   .stages = stages,
+                                   .copy = copy_method::async,
+                                   .product = inner_product::wgmma});
+    return all;
+}
+
 /// With one block promised; see `promising`.
 std::vector<policy> matmul_policies(format_set weights) {
     std::vector<policy> all;
@@ -100,17 +118,23 @@ std::vector<policy> matmul_policies(format_set weights) {
     // Of what does not read f32 the shortest piece is a block of the activation.
     if (!reads_f32(weights))
         std::erase_if(all, [](const policy& p) { return p.piece % mmq_values != 0; });
+    const std::vector<policy> groups = warpgroup_policies();
+    all.insert(all.end(), groups.begin(), groups.end());
     return all;
 }
 
-/// The tile with the most blocks promised, up to four, that an SM holds, without spills as far as one
-/// can tell.
+/// Do so many blocks of a tile leave its threads the registers that they want, as far as one can tell?
+bool unspilled(const arch& a, const row& r, int blocks) {
+    const int left = std::min(a.registers_per_sm / (r.numbers.threads * blocks), a.max_registers_per_thread);
+    return left >= usual_registers(r);
+}
+
+/// The tile with the most blocks promised, up to four, that an SM holds without spills.
 policy promising(const arch& a, row r) {
     const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
     const std::int64_t bytes = matmul_shared_bytes(r.numbers, r.computes.weights) + reserved;
     const auto held = [&](int blocks) {
-        return blocks * bytes <= a.shared_per_sm &&
-               a.registers_per_sm / (r.numbers.threads * blocks) >= usual_registers(r);
+        return blocks * bytes <= a.shared_per_sm && unspilled(a, r, blocks);
     };
     while (r.numbers.min_blocks < 4 && held(r.numbers.min_blocks + 1)) ++r.numbers.min_blocks;
     return r.numbers;
@@ -151,6 +175,7 @@ std::vector<row> space_of(const arch& target, const computation& c) {
     for (policy p : numbers) {
         if (c.kind == skeleton::matmul) p = promising(target, row_of(c, p));
         const row r = row_of(c, p);
+        if (c.kind == skeleton::matmul && !unspilled(target, r, p.min_blocks)) continue;
         if (generator::objection(target, r).empty() && !holds(by_hand, p)) all.push_back(r);
     }
     std::stable_sort(all.begin(), all.end(),
