@@ -75,6 +75,26 @@ void check_raw_words(reader& x, int group, const int (&all)[group_words]) {
     }
 }
 
+/// Words times an integer scale, and mins, what those are with scales of their own.
+template <format F>
+void check_scaled_words(reader& x, int group, const int (&all)[group_words]) {
+    if constexpr (has_integer_scales<F>) {
+        const auto scales = unpack<F>::scales_of(x, x.block, group);
+        const auto factors = unpack<F>::factors_of(x, x.block);
+        for (int w = 0; w < group_words; w += 2) {
+            const integer_scale s = unpack<F>::integers_of(x, x.block, group, w / 4);
+            int pair[2];
+            unpack<F>::scaled_pair(x, x.block, group, w / 2, s, pair);
+            for (int i = 0; i < 8; ++i)
+                CHECK(double{factors.scale[0].v} * value_of(pair[i / 4], i % 4) ==
+                      double{scales.scale[w / 4].v} * value_of(all[w + i / 4], i % 4));
+            if constexpr (unpack<F>::mins)
+                for (int i = 0; i < 4; ++i)
+                    CHECK(min_of(factors, 0) * value_of(s.rest, i) == min_of(scales, w / 4));
+        }
+    }
+}
+
 /// The block's values by `unpack`, its words one by one and all at once.
 template <format F>
 std::vector<double> taken_apart(reader& x) {
@@ -84,6 +104,7 @@ std::vector<double> taken_apart(reader& x) {
         int all[group_words];
         unpack<F>::template words<group_words>(x, x.block, group, 0, all);
         check_raw_words<F>(x, group, all);
+        check_scaled_words<F>(x, group, all);
         for (int w = 0; w < group_words; ++w) {
             int one[1];
             unpack<F>::template words<1>(x, x.block, group, w, one);

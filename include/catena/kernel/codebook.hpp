@@ -23,24 +23,30 @@ constexpr table16 table16_of(const std::int8_t (&levels)[16]) {
     return t;
 }
 
+/// The levels of a word's nibbles, in their sequence. A permute chooses among eight bytes; nibbles
+/// 0 .. 7 and 8 .. 15 are looked up apart, and a third permute keeps what their top bits say.
+template <table16 Table, class X>
+CATENA_FN void look_up_eight(X& x, unsigned nibbles, int (&level)[2]) {
+    const unsigned index = nibbles & 0x77777777u;
+    const unsigned side = ((nibbles & 0x88888888u) >> 1) | 0x32103210u;
+    CATENA_UNROLL
+    for (int i = 0; i < 2; ++i)
+        level[i] = static_cast<int>(
+            x.permute(x.permute(Table.word[0], Table.word[1], index >> 16 * i),
+                      x.permute(Table.word[2], Table.word[3], index >> 16 * i), side >> 16 * i));
+}
+
 /// Four levels each, of the low nibbles of a word's bytes and of the high ones.
 struct looked_up {
     unsigned low, high;
 };
 
-/// A permute chooses among eight bytes; nibbles 0 .. 7 and 8 .. 15 are looked up apart, and a third
-/// permute keeps what their top bits say. Levels then lie in the order of nibbles.
 template <table16 Table, class X>
 CATENA_FN looked_up look_up(X& x, unsigned nibbles) {
-    const unsigned index = nibbles & 0x77777777u;
-    const unsigned side = ((nibbles & 0x88888888u) >> 1) | 0x32103210u;
-    unsigned level[2];
-    CATENA_UNROLL
-    for (int i = 0; i < 2; ++i)
-        level[i] =
-            x.permute(x.permute(Table.word[0], Table.word[1], index >> 16 * i),
-                      x.permute(Table.word[2], Table.word[3], index >> 16 * i), side >> 16 * i);
-    return {x.permute(level[0], level[1], 0x6420u), x.permute(level[0], level[1], 0x7531u)};
+    int level[2];
+    look_up_eight<Table>(x, nibbles, level);
+    take_apart(x, level);
+    return {static_cast<unsigned>(level[0]), static_cast<unsigned>(level[1])};
 }
 
 /// Words first .. first + N - 1 of a group whose 32 nibbles lie in 16 bytes of its block, from byte

@@ -125,8 +125,11 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
                     int& t = dot[i / words_of_part];
                     t = x.dp4a(w[r][i], q[i], t);
                 }
+                real products[parts];
+                CATENA_UNROLL
+                for (int p = 0; p < parts; ++p) products[p] = from_int(dot[p]);
                 real& sum = this->of(r, c);
-                sum = fma(d, weighed(scales[r], dot, of_ones), sum);
+                sum = fma(d, weighed(scales[r], products, of_ones), sum);
             }
         }
     }

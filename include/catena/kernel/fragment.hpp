@@ -12,11 +12,22 @@ template <policy P, format F>
 struct product<P, F, inner_product::mma> {
     static_assert(P.rows == 16 && P.columns == 8, "an mma has 16 rows and 8 columns");
     using form = unpack<F>;
-    using scales = group_scales<form::scales, form::mins>;
+    /// Words are multiplied with their scale, an integer, before a tensor core adds their products.
+    static constexpr bool scaled_words = has_integer_scales<F>;
+    static constexpr int parts = scaled_words ? 1 : form::scales;
+    using weights = group_scales<parts, form::mins>;
     static constexpr int quad = 4;  ///< lanes, and the groups of a step
+    static constexpr int steps = block_groups<F> > quad ? block_groups<F> / quad : 1;  ///< a block
+    static_assert(steps <= 2, "a block has 8 groups at most");
     static constexpr bool whole_steps = block_groups<F> % quad == 0;
     /// A policy for what no other takes: its code is to be small, and may be slower.
     static constexpr bool small = P.activation == activation_source::global;
+
+    /// Floats of exact sums without conversions, which the integer pipe would make: 1.5 * 2^23 is
+    /// added to begin with, and taken off. In small code the registers for it cost more.
+    static constexpr bool converts = small || (scaled_words && form::mins);
+    static constexpr int zero = converts ? 0 : sum_zero;
+    CATENA_FN static real number(int sum) { return converts ? from_int(sum) : exact_sum(sum); }
 
     real sum[2][2];  ///< [rows g, g + 8][columns 2t, 2t + 1]
 
@@ -35,15 +46,16 @@ struct product<P, F, inner_product::mma> {
         const std::byte* q8_1 = u.x + (g < u.count ? g : u.count - 1) * u.x_bytes;
         const int groups = piece.values / group_values;
         CATENA_NO_UNROLL
-        for (int first = 0; first < groups; first += quad) {
-            const int left = groups - first, own = whole_steps || t < left ? t : left - 1;
+        for (int at = 0; at < groups; at += quad) {
+            const int left = groups - at, first = steps == 2 ? at & quad : 0,
+                      own = whole_steps || t < left ? t : left - 1;
             const real d = load_scale<P>(x, q8_1 + own * q8_1_bytes);
-            scales of_row[2];
+            row_scales of_row[2];
             CATENA_UNROLL
-            for (int h = 0; h < 2; ++h)
-                of_row[h] = weights_of<F>(x, block_of(row[h], own), group_of(first, own));
+            for (int h = 0; h < 2; ++h) of_row[h] = scales_of_row(x, row[h], first, own);
+            step_sums of_step{};
             const auto add = [&](int j) {
-                add_group(x, row, q8_1 + j * q8_1_bytes, first, j, of_row, d);
+                add_group(x, row, q8_1 + j * q8_1_bytes, first, j, of_row, d, of_step);
             };
             if constexpr (small) {
                 const int count = whole_steps || left > quad ? quad : left;
@@ -54,8 +66,17 @@ struct product<P, F, inner_product::mma> {
                 for (int j = 0; j < quad; ++j)
                     if (whole_steps || j == 0 || j < left) add(j);
             }
+            if constexpr (scaled_words) {
+                CATENA_UNROLL
+                for (int i = 0; i < 4; ++i) {
+                    const weights& w = of_row[i / 2].of_block;
+                    real& v = sum[i / 2][i % 2];
+                    v = fma(w.scale[0], of_step.product[i / 2][i % 2], v);
+                    if constexpr (form::mins) v = fma(-w.min[0], of_step.sum[i / 2][i % 2], v);
+                }
+            }
             CATENA_UNROLL
-            for (int h = 0; h < 2; ++h) row[h] = next_step(row[h], first);
+            for (int h = 0; h < 2; ++h) row[h] += step_bytes(first);
             q8_1 += quad * q8_1_bytes;
         }
     }
@@ -72,107 +93,156 @@ struct product<P, F, inner_product::mma> {
     }
 
   private:
+    /// Where scales are integers: sums of a step that are still to be weighed with the block's.
+    struct step_sums {
+        real product[2][2], sum[2][2];
+    };
+
+    /// What a lane keeps of a row in a step: the scales of its own group. Where those are integers,
+    /// what belongs to the block, and of two groups the scale of its half; a min stands four times
+    /// in a word.
+    struct row_scales {
+        weights of_group;
+        weights of_block;
+        integer_scale of_half[2];
+    };
+
+    template <class X>
+    CATENA_FN static row_scales scales_of_row(X& x, const std::byte* row, int first, int own) {
+        row_scales s{};
+        if constexpr (scaled_words) {
+            static_assert(block_groups<F> % quad == 0, "a step lies in one block");
+            const int t = x.lane() & 3;
+            s.of_block = form::factors_of(x, row);
+            CATENA_UNROLL
+            for (int i = 0; i < 2; ++i)
+                s.of_half[i] = form::integers_of(x, row, group_of(first, t % 2 + 2 * i), t / 2);
+        } else {
+            s.of_group = weights_of<F>(x, block_of(row, own), group_of(first, own));
+        }
+        return s;
+    }
+
     /// A step of four groups is half a block, one, or several.
     CATENA_FN static const std::byte* block_of(const std::byte* step, int j) {
         return step + (block_groups<F> < quad ? j / block_groups<F> * block_bytes<F> : 0);
     }
-    CATENA_FN static int group_of(int first, int j) {
-        return (block_groups<F> > quad ? first % block_groups<F> : 0) + j % block_groups<F>;
-    }
-    CATENA_FN static const std::byte* next_step(const std::byte* step, int first) {
-        if constexpr (block_groups<F> > quad)
-            return step + (first % block_groups<F> == block_groups<F> - quad ? block_bytes<F> : 0);
+    CATENA_FN static int group_of(int first, int j) { return first + j % block_groups<F>; }
+    CATENA_FN static int step_bytes(int first) {
+        if constexpr (steps == 2)
+            return first != 0 ? block_bytes<F> : 0;
         else
-            return step + quad / block_groups<F> * block_bytes<F>;
+            return quad / block_groups<F> * block_bytes<F>;
     }
 
-    /// Which two words of a group lane t of a quad brings: each word in one lane, of two scales one
-    /// of each half. A sum of integers does not depend on who brings what.
+    /// Which two words of a group lane t of a quad brings: each word in one lane. A sum of integers
+    /// does not depend on who brings what.
     CATENA_FN static int word_of_lane(int t, int i) {
-        if constexpr (!has_eights<F>)
-            return t + 4 * i;
-        else if constexpr (form::scales == 1)
+        if constexpr (has_eights<F>)
             return form::word_of_eight(t, i);
         else
-            return form::word_of_eight(t % 2 + 2 * i, t / 2);
+            return scaled_words ? 2 * t + i : t + 4 * i;
     }
 
-    /// Eights are taken apart once in a quad; of two scales lanes t and t + 2 then exchange a word.
     template <class X>
     CATENA_FN static void words_of_lane(X& x, const std::byte* block, int group, int (&word)[2]) {
         const int t = x.lane() & 3;
-        if constexpr (!has_eights<F>) {
+        if constexpr (has_eights<F>) {
+            form::eight(x, block, group, t, word);
+        } else {
             CATENA_UNROLL
             for (int i = 0; i < 2; ++i) {
                 int one[1];
                 raw_words<F>(x, block, group, t + 4 * i, one);
                 word[i] = one[0];
             }
-        } else {
-            form::eight(x, block, group, t, word);
-            if constexpr (form::scales == 2) {
-                const bool upper = t >= 2;
-                const int kept = upper ? word[1] : word[0], given = upper ? word[0] : word[1];
-                const int other = x.shuffle_xor(given, 2);
-                word[0] = upper ? other : kept;
-                word[1] = upper ? kept : other;
-            }
         }
     }
 
-    /// Group j of the step: one mma, and another with ones where the column's sums are wanted.
+    /// Adds the products of a group's words to `to`, those of each half apart where it has two
+    /// scales. An eight lies in one half: the other is multiplied with zeros.
+    template <class X>
+    CATENA_FN static void multiply(X& x, const unsigned (&a)[4], const unsigned (&b)[2],
+                                   int (&to)[parts][4]) {
+        if constexpr (parts == 1) {
+            x.mma(to[0], a, b);
+        } else if constexpr (has_eights<F>) {
+            const unsigned first = (x.lane() & 2) == 0 ? ~0u : 0u;
+            x.mma(to[0], a, {b[0] & first, b[1] & first});
+            x.mma(to[1], a, {b[0] & ~first, b[1] & ~first});
+        } else {
+            x.mma(to[0], {a[0], a[1]}, b[0]);
+            x.mma(to[1], {a[2], a[3]}, b[1]);
+        }
+    }
+
+    /// Group j of the step: one mma, and another with ones or mins where the column's sums are
+    /// wanted.
     template <class X>
     CATENA_FN void add_group(X& x, const std::byte* const (&row)[2], const std::byte* q8_1,
-                             int first, int j, const scales (&of_row)[2], real d) {
-        const int t = x.lane() & 3, from = x.lane() - t + j;
-        unsigned a[4];
+                             int first, int j, const row_scales (&of_row)[2], real d,
+                             [[maybe_unused]] step_sums& of_step) {
+        const int t = x.lane() & 3, from = x.lane() - t + j, group = group_of(first, j);
+        unsigned b[2] = {load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 0)),
+                         load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 1))};
+        if constexpr (has_interleaved<F>) interleave(x, b);
+        constexpr unsigned ones = 0x01010101u, less = -excess_of<F> & 0xff, each = less * ones;
+        unsigned a[4], mins[2];
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) {  // rows g and g + 8
+            const std::byte* block = block_of(row[h], j);
             int word[2];
-            words_of_lane(x, block_of(row[h], j), group_of(first, j), word);
+            if constexpr (scaled_words) {
+                const int lane = x.lane() - t % 2 + j % 2;
+                const integer_scale own = of_row[h].of_half[j / 2];
+                const integer_scale s{x.shuffle(own.scale, lane), x.shuffle(own.rest, lane)};
+                form::scaled_pair(x, block, group, t, s, word);
+                mins[h] = static_cast<unsigned>(s.rest);
+            } else {
+                words_of_lane(x, block, group, word);
+            }
             a[h] = static_cast<unsigned>(word[0]), a[2 + h] = static_cast<unsigned>(word[1]);
         }
-        const unsigned b[2] = {load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 0)),
-                               load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 1))};
-        int dot[form::scales][4] = {}, total[form::scales][4] = {};
-        constexpr unsigned ones = 0x01010101u, less = -excess_of<F> & 0xff, each = less * ones;
-        if constexpr (form::scales == 1) {
-            if constexpr (each != 0) x.mma(dot[0], {each, each, each, each}, b);
-            x.mma(dot[0], a, b);
-            if constexpr (form::mins) x.mma(total[0], {ones, ones, ones, ones}, b);
-        } else {
-            CATENA_UNROLL
-            for (int p = 0; p < 2; ++p) {
-                if constexpr (each != 0) x.mma(dot[p], {each, each}, b[p]);
-                x.mma(dot[p], {a[2 * p], a[2 * p + 1]}, b[p]);
-                if constexpr (form::mins) x.mma(total[p], {ones, ones}, b[p]);
-            }
-        }
-        real of_ones[2][form::scales];
+        int dot[parts][4], total[parts][4];
         CATENA_UNROLL
-        for (int i = 0; i < 2 * form::scales; ++i)
-            of_ones[i % 2][i / 2] = from_int(total[i / 2][i % 2]);
+        for (int i = 0; i < 4 * parts; ++i) dot[i / 4][i % 4] = total[i / 4][i % 4] = zero;
+        if constexpr (each != 0) multiply(x, {each, each, each, each}, b, dot);
+        multiply(x, a, b, dot);
+        if constexpr (form::mins && scaled_words)
+            x.mma(total[0], mins, b[0]), x.mma(total[0], mins, b[1]);
+        else if constexpr (form::mins)
+            multiply(x, {ones, ones, ones, ones}, b, total);
         const real of_column[2] = {x.shuffle(d, t * 8 + j), x.shuffle(d, t * 8 + 4 + j)};
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) {
-            const scales w = of_lane(x, of_row[h], from);
+            [[maybe_unused]] const weights w = weights_of_lane(x, of_row[h], from);
             CATENA_UNROLL
             for (int c = 0; c < 2; ++c) {
-                int mine[form::scales];
+                real products[parts], sums[parts];
                 CATENA_UNROLL
-                for (int p = 0; p < form::scales; ++p) mine[p] = dot[p][2 * h + c];
-                sum[h][c] = fma(of_column[c], weighed(w, mine, of_ones[c]), sum[h][c]);
+                for (int p = 0; p < parts; ++p) {
+                    products[p] = number(dot[p][2 * h + c]);
+                    sums[p] = number(total[p][scaled_words ? 2 * h + c : c]);
+                }
+                if constexpr (scaled_words) {
+                    of_step.product[h][c] = fma(of_column[c], products[0], of_step.product[h][c]);
+                    of_step.sum[h][c] = fma(of_column[c], sums[0], of_step.sum[h][c]);
+                } else {
+                    sum[h][c] = fma(of_column[c], weighed(w, products, sums), sum[h][c]);
+                }
             }
         }
     }
 
     template <class X>
-    CATENA_FN static scales of_lane(X& x, const scales& s, int from) {
-        scales w;
-        CATENA_UNROLL
-        for (int p = 0; p < form::scales; ++p) {
-            w.scale[p] = x.shuffle(s.scale[p], from);
-            if constexpr (form::mins) w.min[p] = x.shuffle(s.min[p], from);
+    CATENA_FN static weights weights_of_lane(X& x, const row_scales& s, int from) {
+        weights w{};
+        if constexpr (!scaled_words) {
+            CATENA_UNROLL
+            for (int p = 0; p < parts; ++p) {
+                w.scale[p] = x.shuffle(s.of_group.scale[p], from);
+                if constexpr (form::mins) w.min[p] = x.shuffle(s.of_group.min[p], from);
+            }
         }
         return w;
     }

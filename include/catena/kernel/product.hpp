@@ -77,10 +77,10 @@ CATENA_FN auto weights_of(X& x, const std::byte* block, int group) {
 /// with mins, the sums of the activation, one for each scale. Mins come negated. Part of every
 /// accumulation order.
 template <int Scales, bool Mins>
-CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const int (&product)[Scales],
+CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const real (&product)[Scales],
                        [[maybe_unused]] const real (&sum)[Scales]) {
-    real v = w.scale[0] * from_int(product[0]);
-    if constexpr (Scales == 2) v = fma(w.scale[1], from_int(product[1]), v);
+    real v = w.scale[0] * product[0];
+    if constexpr (Scales == 2) v = fma(w.scale[1], product[1], v);
     if constexpr (Mins) {
         v = fma(w.min[0], sum[0], v);
         if constexpr (Scales == 2) v = fma(w.min[1], sum[1], v);

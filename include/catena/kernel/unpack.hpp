@@ -22,8 +22,8 @@ inline constexpr int group_words = 8;
 ///
 ///     static constexpr int scales;  // 1 for the group, or 2: one for each half of 16 values
 ///     static constexpr bool mins;   // a value is scale * q - min; else scale * q
-///     template <int N, class X>     // words first .. first + N - 1 of the block's group: N = 8 and
-///     static void words(X& x, const std::byte* block, int group,  // first = 0, or N = 1 and
+///     template <int N, class X>     // words first .. first + N - 1 of the block's group: N = 8
+///     and static void words(X& x, const std::byte* block, int group,  // first = 0, or N = 1 and
 ///                       int first, int (&q)[N]);                  // any `first`
 ///     template <class X>
 ///     static group_scales<scales, mins> scales_of(X& x, const std::byte* block, int group);
@@ -47,6 +47,20 @@ inline constexpr int group_words = 8;
 ///     template <class X>
 ///     static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]);
 ///     static constexpr int word_of_eight(int i, int word);
+///     static constexpr bool interleaved = true;  // optional: bytes of the two words in turn
+///
+/// And where a scale of 16 values is a factor of the block times an integer so small that q times
+/// it is an int8, words may be multiplied before a tensor core adds their products. A min then is a
+/// factor times an int8 too, and `rest` that int8 four times; without mins it is the format's own.
+///
+///     static constexpr bool integer_scales = true;
+///     template <class X>  // words 2i and 2i + 1 times `scale`, that of their half
+///     static void scaled_pair(X& x, const std::byte* block, int group, int i, integer_scale scale,
+///                             int (&q)[2]);
+///     template <class X>
+///     static integer_scale integers_of(X& x, const std::byte* block, int group, int half);
+///     template <class X>
+///     static group_scales<1, mins> factors_of(X& x, const std::byte* block);
 template <format F>
 struct unpack {
     static_assert(F != F,
@@ -63,6 +77,16 @@ struct group_scales {
 template <int Scales>
 struct group_scales<Scales, false> {
     real scale[Scales];
+};
+
+/// Of 16 values.
+struct integer_scale {
+    int scale, rest;
+};
+
+template <format F>
+inline constexpr bool has_integer_scales = requires {
+    unpack<F>::integer_scales;
 };
 
 template <format F>
@@ -83,7 +107,30 @@ CATENA_FN void raw_words(X& x, const std::byte* block, int group, int first, int
 }
 
 template <format F>
-inline constexpr bool has_eights = requires { unpack<F>::word_of_eight(0, 0); };
+inline constexpr bool has_eights = requires {
+    unpack<F>::word_of_eight(0, 0);
+};
+
+template <format F>
+inline constexpr bool has_interleaved = requires {
+    unpack<F>::interleaved;
+};
+
+/// Two words of which bytes stand in turn: then those of the first, and those of the second.
+template <class T, class X>
+CATENA_FN void take_apart(X& x, T (&q)[2]) {
+    const auto first = static_cast<unsigned>(q[0]), second = static_cast<unsigned>(q[1]);
+    q[0] = static_cast<T>(x.permute(first, second, 0x6420u));
+    q[1] = static_cast<T>(x.permute(first, second, 0x7531u));
+}
+
+/// The same backwards.
+template <class T, class X>
+CATENA_FN void interleave(X& x, T (&q)[2]) {
+    const auto first = static_cast<unsigned>(q[0]), second = static_cast<unsigned>(q[1]);
+    q[0] = static_cast<T>(x.permute(first, second, 0x5140u));
+    q[1] = static_cast<T>(x.permute(first, second, 0x7362u));
+}
 
 /// Words first .. first + N - 1 of a format that has eights.
 template <format F, int N, class X>
@@ -93,6 +140,7 @@ CATENA_FN void words_of_eights(X& x, const std::byte* block, int group, int firs
     for (int i = 0; i < 4; ++i) {
         int eight[2];
         unpack<F>::eight(x, block, group, i, eight);
+        if constexpr (has_interleaved<F>) take_apart(x, eight);
         CATENA_UNROLL
         for (int word = 0; word < 2; ++word) {
             const int at = unpack<F>::word_of_eight(i, word);
@@ -116,8 +164,10 @@ inline constexpr int block_groups = info(F).block_elements / group_values;
 /// at most. Where it is 4 or more, the fields of which a format loads words lie at multiples of 4.
 /// Of numbers that stand alone, the alignment of a row.
 template <format F>
-inline constexpr int block_alignment =
-    info(F).block_elements == 1 ? 16 : (info(F).block_bytes | 16) & -(info(F).block_bytes | 16);
+inline constexpr int block_alignment = info(F).block_elements == 1
+                                           ? 16
+                                           : (info(F).block_bytes | 16) &
+                                                 -(info(F).block_bytes | 16);
 
 template <class T, class X>
 CATENA_FN T load_as(X& x, const std::byte* p) {
@@ -136,6 +186,14 @@ CATENA_FN real byte_less(X& x, unsigned word, unsigned i, int less) {
     return from_bits(x.permute(word, 0x4b000000u, 0x7440u | i)) -
            real{static_cast<float>(0x800000 + less)};
 }
+
+// An accumulator of integers that starts here is, read as a float, 1.5 * 2^23 plus its sum: exact
+// while that stays below 2^22, and one subtraction instead of a conversion.
+inline constexpr int sum_zero = 0x4b400000;
+CATENA_FN real exact_sum(int accumulator) {
+    return from_bits(static_cast<std::uint32_t>(accumulator)) - real{12582912.0f};
+}
+static_assert(32 * 128 * 128 < 1 << 22, "a group's sum is exact");
 
 /// N words of a block, from byte `at` on. With a `shift` every bit moves down by so many places, up
 /// if it is negative (the byte before is then read too): right for bits that stay in their byte.

@@ -12,14 +12,6 @@
 
 namespace catena::kernel {
 
-// An accumulator of integers that starts here is, read as a float, 1.5 * 2^23 plus its sum: exact
-// while that stays below 2^22, and one subtraction instead of a conversion.
-inline constexpr int sum_zero = 0x4b400000;
-CATENA_FN real exact_sum(int accumulator) {
-    return from_bits(static_cast<std::uint32_t>(accumulator)) - real{12582912.0f};
-}
-static_assert(32 * 128 * 128 < 1 << 22, "a group's sum is exact");
-
 /// A lane's two columns of an mma in one group. `sum` belongs to whole groups, or to each half.
 template <int Scales, bool Mins>
 struct column_pair {

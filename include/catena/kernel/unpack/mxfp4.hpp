@@ -37,11 +37,11 @@ struct unpack<format::nvfp4> {
         return i / 2 * 4 + i % 2 + 2 * word;
     }
 
+    static constexpr bool interleaved = true;
+
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
-        const auto nibbles = load_as<unsigned>(x, block + 4 + 16 * group + 4 * i);
-        const looked_up both = look_up<e2m1_table>(x, nibbles);
-        q[0] = static_cast<int>(both.low), q[1] = static_cast<int>(both.high);
+        look_up_eight<e2m1_table>(x, load_as<unsigned>(x, block + 4 + 16 * group + 4 * i), q);
     }
 
     template <int N, class X>

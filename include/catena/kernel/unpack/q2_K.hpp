@@ -32,6 +32,28 @@ struct unpack<format::q2_K> {
         };
         return {{d * nibble(0), d * nibble(2)}, {dmin * nibble(1), dmin * nibble(3)}};
     }
+
+    static constexpr bool integer_scales = true;  // 3 * 15
+
+    template <class X>
+    CATENA_FN static void scaled_pair(X& x, const std::byte* block, int group, int i,
+                                      integer_scale s, int (&q)[2]) {
+        words(x, block, group, 2 * i, q);
+        q[0] *= s.scale, q[1] *= s.scale;
+    }
+
+    template <class X>
+    CATENA_FN static integer_scale integers_of(X& x, const std::byte* block, int group, int half) {
+        const int both = load_as<std::uint8_t>(x, block + 2 * group + half);
+        return {both & 15, (both >> 4) * 0x01010101};
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, true> factors_of(X& x, const std::byte* block) {
+        const unsigned both = load_as<unsigned>(x, block + 80);
+        return {{from_half(static_cast<std::uint16_t>(both & 0xffffu))},
+                {from_half(static_cast<std::uint16_t>(both >> 16))}};
+    }
 };
 
 }  // namespace catena::kernel

@@ -37,6 +37,40 @@ struct unpack<format::q3_K> {
         const real d = load_half(x, block + 108) * real{1.0f / 32};
         return {{d * byte_less(x, both, 0, 32), d * byte_less(x, both, 1, 32)}};
     }
+
+    static constexpr bool integer_scales = true;  // negated, so that -4 * 32 is the largest
+
+    /// A word is a number whose digits to the base of 256 are q * scale + 128: none is negative,
+    /// and so four bytes are multiplied at once. Without its third bit q is 4 less.
+    template <class X>
+    CATENA_FN static void scaled_pair(X& x, const std::byte* block, int group, int i,
+                                      integer_scale s, int (&q)[2]) {
+        constexpr int ones = 0x01010101;
+        unsigned low[2], high[2];
+        load_words<format::q3_K>(x, block, 32 + group / 4 * 32 + 8 * i, low, group % 4 * 2);
+        load_words<format::q3_K>(x, block, 8 * i, high, group - 2);
+        CATENA_UNROLL
+        for (int w = 0; w < 2; ++w) {
+            const unsigned more = (low[w] & 3 * ones) | (high[w] & 4 * ones);
+            q[w] = static_cast<int>(
+                (more * static_cast<unsigned>(s.scale) + static_cast<unsigned>(s.rest)) ^
+                0x80808080u);
+        }
+    }
+
+    template <class X>
+    CATENA_FN static integer_scale integers_of(X& x, const std::byte* block, int group, int half) {
+        const int at = 2 * group + half;
+        const int nibble = load_as<std::uint8_t>(x, block + 96 + at % 8) >> (at / 8 * 4) & 15;
+        const int pair = load_as<std::uint8_t>(x, block + 104 + at % 4) >> (at / 4 * 2) & 3;
+        const int scale = 32 - (nibble | pair << 4);
+        return {scale, static_cast<int>(static_cast<unsigned>(128 - 4 * scale) * 0x01010101u)};
+    }
+
+    template <class X>
+    CATENA_FN static group_scales<1, false> factors_of(X& x, const std::byte* block) {
+        return {{-load_half(x, block + 108)}};
+    }
 };
 
 }  // namespace catena::kernel
