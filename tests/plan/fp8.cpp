@@ -3,6 +3,8 @@
 
 #include "catena/plan/optimize.hpp"
 
+#include <cstdlib>
+
 using namespace catena;
 using namespace catena_test;
 
@@ -159,8 +161,16 @@ TEST_CASE("fp8 beside quantized weights is quantized for in a step of its own", 
     const graph_view view = c.g.view();
     const plan p = planner(with_tiles).plan(view);
     CHECK(difference(view, p) == "");
-    CHECK(steps_of(p) == "1: 0 1, 2: 2, 3:, 3: 3");
+    REQUIRE(steps_of(p) == "1: 0 1, 2: 2, 3:, 3: 3");
     CHECK(!p.at(1).elided);
+    // Another order of the readers would find both copies in use.
+    alignas(256) static std::byte workspace[1 << 16];
+    const auto* q8 = static_cast<std::byte*>(p.args(0, workspace).row.q8_1_mmq_d4);
+    const auto* fp8 = static_cast<std::byte*>(p.args(2, workspace).row.fp8_group.data);
+    CHECK(p.args(1, workspace).matmul.x == q8);
+    CHECK(p.args(3, workspace).matmul.x == fp8);
+    CHECK(std::abs(fp8 - q8) >= 9 * (512 + 4 * 4));
+    CHECK(p.workspace_bytes() <= optimize(view).workspace_bound);
 }
 
 TEST_CASE("two fp8 matrices of a GLU are one output if their scales are dealt alike", "[plan][fp8]") {

@@ -29,6 +29,7 @@ class slot_map {
         format_set layouts;  ///< of matmuls; a matvec's is q8_1
         std::int64_t bytes = 0;  ///< in one layout
         std::int32_t slot = -1;
+        format_set written;  ///< layouts of a plan: several steps may quantize the same value
     };
 
     explicit slot_map(const graph_index& g) : g_(g), view_(g.view) {
@@ -45,6 +46,9 @@ class slot_map {
     }
 
     /// The candidate of a value that is read in rows of k on a stream.
+    candidate& of(std::int32_t value, std::int64_t k, std::int32_t stream) {
+        return all_[at(find(value, k, stream))];
+    }
     const candidate& of(std::int32_t value, std::int64_t k, std::int32_t stream) const {
         return all_[at(find(value, k, stream))];
     }

@@ -62,9 +62,10 @@ inline std::vector<std::int32_t> plan_builder::store_steps(plan& out) {
     return stored;
 }
 
-/// Every place gets its slot's part of the workspace, one copy after the other for each layout.
+/// Every place gets its slot's part of the workspace: a copy for each layout of its activation, whichever
+/// of its places writes it.
 inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t>& stored) const {
-    const slot_map slots(g_);
+    slot_map slots(g_);
     std::vector<std::int64_t> bytes(at(slots.slots()), 0);
     std::vector<const slot_map::candidate*> where;
     where.reserve(places_.size());
@@ -75,9 +76,11 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
             where.push_back(nullptr);
             continue;
         }
-        where.push_back(&slots.of(m.activation, m.quant_k, m.stream));
-        std::int64_t& slot = bytes[at(where.back()->slot)];
-        slot = std::max(slot, p.layouts.size() * where.back()->bytes);
+        slot_map::candidate& c = slots.of(m.activation, m.quant_k, m.stream);
+        c.written = c.written | p.layouts;
+        where.push_back(&c);
+        std::int64_t& slot = bytes[at(c.slot)];
+        slot = std::max(slot, c.written.size() * c.bytes);
     }
     std::int64_t total = 0;
     for (std::int64_t& b : bytes) total += std::exchange(b, total);
@@ -100,10 +103,12 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
         c.layouts = p.layouts;
         c.norm_apart = p.norm_apart;
         std::int64_t offset = where[i] == nullptr ? 0 : bytes[at(where[i]->slot)];
-        for (int l = 0; l < layout_count; ++l) {
-            if (!p.layouts.has(activation_layouts[l])) continue;
-            c.workspace_offset[l] = offset;
-            c.workspace_bytes += where[i]->bytes;
+        for (int l = 0; l < layout_count && where[i] != nullptr; ++l) {
+            if (!where[i]->written.has(activation_layouts[l])) continue;
+            if (p.layouts.has(activation_layouts[l])) {
+                c.workspace_offset[l] = offset;
+                c.workspace_bytes += where[i]->bytes;
+            }
             offset += where[i]->bytes;
         }
         out.chains_.push_back(c);
