@@ -75,6 +75,24 @@ void check_raw_words(reader& x, int group, const int (&all)[group_words]) {
     }
 }
 
+/// Transposed words: their bytes, without the excess, in their places.
+template <format F>
+void check_transposed_words(reader& x, int group, const int (&all)[group_words]) {
+    if constexpr (has_transposed<F>) {
+        int q[group_words], places[group_words];
+        unpack<F>::transposed_words(x, x.block, group, q);
+        for (int w = 0; w < group_words; ++w) places[w] = 0x03020100 + 0x04040404 * w;
+        transpose(x, places[0], places[1], places[2], places[3]);
+        transpose(x, places[4], places[5], places[6], places[7]);
+        for (int w = 0; w < group_words; ++w)
+            for (int i = 0; i < 4; ++i) {
+                const auto place = static_cast<int>(value_of(places[w], i));
+                CHECK(value_of(q[w], i) - unpack<F>::transposed_excess ==
+                      value_of(all[place / 4], place % 4));
+            }
+    }
+}
+
 /// Words times an integer scale, and mins, what those are with scales of their own.
 template <format F>
 void check_scaled_words(reader& x, int group, const int (&all)[group_words]) {
@@ -105,6 +123,7 @@ std::vector<double> taken_apart(reader& x) {
         unpack<F>::template words<group_words>(x, x.block, group, 0, all);
         check_raw_words<F>(x, group, all);
         check_scaled_words<F>(x, group, all);
+        check_transposed_words<F>(x, group, all);
         for (int w = 0; w < group_words; ++w) {
             int one[1];
             unpack<F>::template words<1>(x, x.block, group, w, one);

@@ -35,22 +35,13 @@ CATENA_FN unsigned bitwise(unsigned a, unsigned b, unsigned c) {
     return out;
 }
 
-/// Bit i of eight becomes bit 2 of nibble i of `onto`, which has none there. Even and odd bits
-/// apart: of four copies six bits apart, none then carries into a bit that is wanted.
-CATENA_FN constexpr unsigned with_spread_eight(unsigned bits, unsigned onto) {
-    onto |= (bits & 0x55u) * 0x00104104u & 0x04040404u;
-    return onto | ((bits & 0xaau) * 0x00820820u & 0x40404040u);
-}
-
-/// Eight signs from the low seven bits of a word: of eight, an even number is set. What bit 7 was is
-/// counted too, and so disappears; bits above are anything.
-CATENA_FN unsigned eighth_sign(unsigned seven) {
+/// How many bits are set. Of eight signs that is even: of seven its lowest bit is the eighth.
+CATENA_FN unsigned ones_in(unsigned bits) {
 #if defined(__CUDA_ARCH__)
-    const auto set = static_cast<unsigned>(__popc(seven & 0xffu));
+    return static_cast<unsigned>(__popc(bits));
 #else
-    const auto set = static_cast<unsigned>(__builtin_popcount(seven & 0xffu));
+    return static_cast<unsigned>(__builtin_popcount(bits));
 #endif
-    return seven ^ set << 7;
 }
 
 /// `word` with bit `from` of every byte at bit `to`; the others rotate along.

@@ -23,6 +23,20 @@ constexpr table16 table16_of(const std::int8_t (&levels)[16]) {
     return t;
 }
 
+/// A constant in a register of its own: read from memory, since else it is made anew for each
+/// permute that wants it.
+template <unsigned Word>
+CATENA_FN unsigned kept() {
+#if defined(__CUDA_ARCH__)
+    static __device__ constexpr unsigned held = Word;
+    unsigned word;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(&held));
+    return word;
+#else
+    return Word;
+#endif
+}
+
 /// The levels of a word's nibbles, in their sequence. A permute chooses among eight bytes; nibbles
 /// 0 .. 7 and 8 .. 15 are looked up apart, and a third permute keeps what their top bits say.
 template <table16 Table, class X>
@@ -31,9 +45,9 @@ CATENA_FN void look_up_eight(X& x, unsigned nibbles, int (&level)[2]) {
     const unsigned side = ((nibbles & 0x88888888u) >> 1) | 0x32103210u;
     CATENA_UNROLL
     for (int i = 0; i < 2; ++i)
-        level[i] = static_cast<int>(
-            x.permute(x.permute(Table.word[0], Table.word[1], index >> 16 * i),
-                      x.permute(Table.word[2], Table.word[3], index >> 16 * i), side >> 16 * i));
+        level[i] = static_cast<int>(x.permute(
+            x.permute(kept<Table.word[0]>(), Table.word[1], index >> 16 * i),
+            x.permute(kept<Table.word[2]>(), Table.word[3], index >> 16 * i), side >> 16 * i));
 }
 
 /// Four levels each, of the low nibbles of a word's bytes and of the high ones.
@@ -45,7 +59,7 @@ template <table16 Table, class X>
 CATENA_FN looked_up look_up(X& x, unsigned nibbles) {
     int level[2];
     look_up_eight<Table>(x, nibbles, level);
-    take_apart(x, level);
+    permute_pair<in_turn.back[0], in_turn.back[1]>(x, level[0], level[1]);
     return {static_cast<unsigned>(level[0]), static_cast<unsigned>(level[1])};
 }
 
@@ -71,14 +85,26 @@ CATENA_FN void look_up_group(X& x, const std::byte* block, int at, int first, in
     }
 }
 
+/// The nibbles of a point from the value that Place says on; Place has a nibble for each.
+template <int Points>
+constexpr codebook<Points> with_places(codebook<Points> book, std::uint32_t place) {
+    for (std::uint32_t& point : book.point) {
+        std::uint32_t to = 0;
+        for (int i = 0; i < 32; i += 4) to |= (point >> 4 * (place >> i & 15u) & 15u) << i;
+        point = to;
+    }
+    return book;
+}
+
 /// A point of a format's codebook. A module holds the codebooks that its kernels ask for.
-template <format F>
+template <format F, std::uint32_t Place = 0x76543210u>
 CATENA_FN unsigned point_of(unsigned i) {
 #if defined(__CUDA_ARCH__)
-    static __device__ constexpr auto book = codebook_of<F>;
+    static __device__ constexpr auto book = with_places(codebook_of<F>, Place);
     return book.point[i];
 #else
-    return codebook_of<F>.point[i];
+    static constexpr auto book = with_places(codebook_of<F>, Place);
+    return book.point[i];
 #endif
 }
 

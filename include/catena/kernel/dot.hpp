@@ -68,6 +68,12 @@ template <policy P, format F>
 struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     using form = unpack<F>;
     static constexpr int parts = form::scales, words_of_part = group_words / parts;
+    static constexpr int excess = [] {
+        if constexpr (has_transposed<F>)
+            return form::transposed_excess;
+        else
+            return excess_of<F>;
+    }();
     static constexpr int step = warp_values;
     static_assert(P.piece % step == 0, "a piece is whole steps of 1024 values");
 
@@ -97,7 +103,12 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
         group_scales<parts, form::mins> scales[P.rows];
         CATENA_UNROLL
         for (int r = 0; r < P.rows; ++r) {
-            raw_words<F>(x, row[r], group, 0, w[r]);
+            if constexpr (has_transposed<F>)
+                form::transposed_words(x, row[r], group, w[r]);
+            else if constexpr (has_order<F>)
+                words_of_eights<F, false>(x, row[r], group, 0, w[r]);
+            else
+                raw_words<F>(x, row[r], group, 0, w[r]);
             scales[r] = weights_of<F>(x, row[r], group);
         }
         CATENA_UNROLL
@@ -110,7 +121,15 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             for (int i = 0; i < group_words; ++i) {
                 q[i] = static_cast<int>(load_as<unsigned>(x, block + 4 + 4 * i));
                 int& t = total[i / words_of_part];
-                if constexpr (form::mins || excess_of<F> != 0) t = x.dp4a(0x01010101, q[i], t);
+                if constexpr (form::mins || excess != 0) t = x.dp4a(0x01010101, q[i], t);
+            }
+            if constexpr (has_transposed<F>) {
+                transpose(x, q[0], q[1], q[2], q[3]);
+                transpose(x, q[4], q[5], q[6], q[7]);
+            } else if constexpr (has_order<F>) {
+                CATENA_UNROLL
+                for (int i = 0; i < 4; ++i)
+                    to_order<F>(x, q[form::word_of_eight(i, 0)], q[form::word_of_eight(i, 1)]);
             }
             real of_ones[parts];
             CATENA_UNROLL
@@ -119,7 +138,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             for (int r = 0; r < P.rows; ++r) {
                 int dot[parts];
                 CATENA_UNROLL
-                for (int p = 0; p < parts; ++p) dot[p] = -excess_of<F> * total[p];
+                for (int p = 0; p < parts; ++p) dot[p] = -excess * total[p];
                 CATENA_UNROLL
                 for (int i = 0; i < group_words; ++i) {
                     int& t = dot[i / words_of_part];

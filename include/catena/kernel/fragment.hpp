@@ -25,7 +25,7 @@ struct product<P, F, inner_product::mma> {
 
     /// Floats of exact sums without conversions, which the integer pipe would make: 1.5 * 2^23 is
     /// added to begin with, and taken off. In small code the registers for it cost more.
-    static constexpr bool converts = small || (scaled_words && form::mins);
+    static constexpr bool converts = small ? parts == 1 : scaled_words && form::mins;
     static constexpr int zero = converts ? 0 : sum_zero;
     CATENA_FN static real number(int sum) { return converts ? from_int(sum) : exact_sum(sum); }
 
@@ -185,7 +185,7 @@ struct product<P, F, inner_product::mma> {
         const int t = x.lane() & 3, from = x.lane() - t + j, group = group_of(first, j);
         unsigned b[2] = {load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 0)),
                          load_as<unsigned>(x, q8_1 + 4 + 4 * word_of_lane(t, 1))};
-        if constexpr (has_interleaved<F>) interleave(x, b);
+        if constexpr (has_order<F>) to_order<F>(x, b[0], b[1]);
         constexpr unsigned ones = 0x01010101u, less = -excess_of<F> & 0xff, each = less * ones;
         unsigned a[4], mins[2];
         CATENA_UNROLL

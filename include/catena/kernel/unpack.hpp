@@ -8,6 +8,7 @@
 #include "catena/exec/real.hpp"
 #include "catena/format/format.hpp"
 #include "catena/format/half.hpp"
+#include "catena/kernel/bits.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +48,15 @@ inline constexpr int group_words = 8;
 ///     template <class X>
 ///     static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]);
 ///     static constexpr int word_of_eight(int i, int word);
-///     static constexpr bool interleaved = true;  // optional: bytes of the two words in turn
+///     static constexpr byte_order order = ..;  // optional: in which bytes of the two words stand
+///
+/// And where four words cost less with their bytes transposed (byte b of word 4h + j is that of
+/// value 16h + 4b + j), too large by an excess of their own; dp4a then transposes the activation.
+///
+///     static constexpr int transposed_excess;
+///     template <class X>
+///     static void transposed_words(X& x, const std::byte* block, int group,
+///                                  int (&q)[group_words]);
 ///
 /// And where a scale of 16 values is a factor of the block times an integer so small that q times
 /// it is an int8, words may be multiplied before a tensor core adds their products. A min then is a
@@ -97,6 +106,11 @@ inline constexpr int excess_of = [] {
         return 0;
 }();
 
+template <format F>
+inline constexpr bool has_transposed = requires {
+    unpack<F>::transposed_excess;
+};
+
 /// Words as `unpack<F>::words` gives them, each byte too large by excess_of<F>.
 template <format F, int N, class X>
 CATENA_FN void raw_words(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
@@ -106,41 +120,61 @@ CATENA_FN void raw_words(X& x, const std::byte* block, int group, int first, int
         unpack<F>::words(x, block, group, first, q);
 }
 
+/// How eights have the bytes of their two words: what picks them from those in sequence, and back.
+struct byte_order {
+    unsigned there[2], back[2];
+};
+inline constexpr byte_order in_turn = {{0x5140u, 0x7362u}, {0x6420u, 0x7531u}};
+
 template <format F>
 inline constexpr bool has_eights = requires {
     unpack<F>::word_of_eight(0, 0);
 };
 
 template <format F>
-inline constexpr bool has_interleaved = requires {
-    unpack<F>::interleaved;
+inline constexpr bool has_order = requires {
+    unpack<F>::order;
 };
 
-/// Two words of which bytes stand in turn: then those of the first, and those of the second.
-template <class T, class X>
-CATENA_FN void take_apart(X& x, T (&q)[2]) {
-    const auto first = static_cast<unsigned>(q[0]), second = static_cast<unsigned>(q[1]);
-    q[0] = static_cast<T>(x.permute(first, second, 0x6420u));
-    q[1] = static_cast<T>(x.permute(first, second, 0x7531u));
+/// Two words of those bytes of both that First and Second pick.
+template <unsigned First, unsigned Second, class T, class X>
+CATENA_FN void permute_pair(X& x, T& first, T& second) {
+    const auto low = static_cast<unsigned>(first), high = static_cast<unsigned>(second);
+    first = static_cast<T>(x.permute(low, high, First));
+    second = static_cast<T>(x.permute(low, high, Second));
 }
 
-/// The same backwards.
-template <class T, class X>
-CATENA_FN void interleave(X& x, T (&q)[2]) {
-    const auto first = static_cast<unsigned>(q[0]), second = static_cast<unsigned>(q[1]);
-    q[0] = static_cast<T>(x.permute(first, second, 0x5140u));
-    q[1] = static_cast<T>(x.permute(first, second, 0x7362u));
+/// Four words by four bytes.
+template <class X>
+CATENA_FN void transpose(X& x, int& a, int& b, int& c, int& d) {
+    permute_pair<0x5140u, 0x7362u>(x, a, b);  // a0 b0 a1 b1, a2 b2 a3 b3
+    permute_pair<0x5140u, 0x7362u>(x, c, d);
+    permute_pair<0x5410u, 0x7632u>(x, a, c);
+    permute_pair<0x5410u, 0x7632u>(x, b, d);
+    const int second = c;
+    c = b, b = second;
 }
 
-/// Words first .. first + N - 1 of a format that has eights.
-template <format F, int N, class X>
+/// Two words in sequence into the format's order, and back.
+template <format F, class T, class X>
+CATENA_FN void to_order(X& x, T& first, T& second) {
+    permute_pair<unpack<F>::order.there[0], unpack<F>::order.there[1]>(x, first, second);
+}
+template <format F, class T, class X>
+CATENA_FN void from_order(X& x, T& first, T& second) {
+    permute_pair<unpack<F>::order.back[0], unpack<F>::order.back[1]>(x, first, second);
+}
+
+/// Words first .. first + N - 1 of a format that has eights, or with the bytes of eights as they
+/// are.
+template <format F, bool InSequence = true, int N, class X>
 CATENA_FN void words_of_eights(X& x, const std::byte* block, int group, int first, int (&q)[N]) {
     static_assert(N == 1 || N == group_words, "one word of a group, or all");
     CATENA_UNROLL
     for (int i = 0; i < 4; ++i) {
         int eight[2];
         unpack<F>::eight(x, block, group, i, eight);
-        if constexpr (has_interleaved<F>) take_apart(x, eight);
+        if constexpr (has_order<F> && InSequence) from_order<F>(x, eight[0], eight[1]);
         CATENA_UNROLL
         for (int word = 0; word < 2; ++word) {
             const int at = unpack<F>::word_of_eight(i, word);
@@ -185,6 +219,15 @@ template <class X>
 CATENA_FN real byte_less(X& x, unsigned word, unsigned i, int less) {
     return from_bits(x.permute(word, 0x4b000000u, 0x7440u | i)) -
            real{static_cast<float>(0x800000 + less)};
+}
+
+/// 2n + 1 divided by 2^Halvings, exactly; n: the bits of Mask / 2 from bit `at` on. A float whose
+/// last bit has that value, less what it is without n.
+template <int Halvings, unsigned Mask = 0x1e>
+CATENA_FN real odd_number(unsigned bits, int at) {
+    constexpr unsigned base = 0x4b000000u - (Halvings << 23);
+    const unsigned twice = at == 0 ? bits << 1 : bits >> (at - 1);
+    return from_bits(bitwise<0xea>(twice, Mask, base | 1u)) - from_bits(base);
 }
 
 // An accumulator of integers that starts here is, read as a float, 1.5 * 2^23 plus its sum: exact

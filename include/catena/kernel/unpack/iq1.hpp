@@ -8,8 +8,9 @@
 
 namespace catena::kernel {
 
-CATENA_FN constexpr chosen_levels moved_point(unsigned point, bool down) {
-    return {point, {down ? 0x0007fff7u : 0x000901f9u, 0}};  // -9, -1, 7 or -7, 1, 9
+CATENA_FN chosen_levels moved_point(unsigned point, bool down) {
+    const unsigned lower = kept<0x0007fff7u>();
+    return {point, {down ? lower : 0x000901f9u, 0}};  // -9, -1, 7 or -7, 1, 9
 }
 
 template <>
@@ -21,15 +22,14 @@ struct unpack<format::iq1_s> : unpack_eights<format::iq1_s> {
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
         const unsigned low = load_as<std::uint8_t>(x, block + 2 + 4 * group + i);
-        const unsigned point = low | (high >> 3 * i & 7u) << 8;
+        const unsigned point = low | (high << 8 >> 3 * i & 0x700u);
         choose(x, moved_point(point_of<format::iq1_s>(point), (high & 0x8000u) != 0), q);
     }
 
     template <class X>
     CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
         const unsigned high = load_as<std::uint16_t>(x, block + 34 + 2 * group);
-        const real d = load_half(x, block) * real{1.0f / 8};
-        return {{d * from_int(static_cast<int>((high >> 11 & 14u) | 1u))}};
+        return {{load_half(x, block) * odd_number<3, 14>(high, 12)}};
     }
 };
 
@@ -42,8 +42,8 @@ struct unpack<format::iq1_m> : unpack_eights<format::iq1_m> {
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         const unsigned high = load_as<std::uint16_t>(x, block + 32 + 2 * group);
         const unsigned low = load_as<std::uint8_t>(x, block + 4 * group + i);
-        const unsigned nibble = high >> 4 * i, point = low | (nibble & 7u) << 8;
-        choose(x, moved_point(point_of<format::iq1_s>(point), (nibble & 8u) != 0), q);
+        const unsigned point = low | (high << 8 >> 4 * i & 0x700u);
+        choose(x, moved_point(point_of<format::iq1_s>(point), (high >> 4 * i & 8u) != 0), q);
     }
 
     /// d lies in the top nibbles of the four words of scales.
@@ -53,11 +53,10 @@ struct unpack<format::iq1_m> : unpack_eights<format::iq1_m> {
         load_words<format::iq1_m>(x, block, 48, word);
         const unsigned low = (word[0] >> 12 & 0xfu) | (word[0] >> 24 & 0xf0u);
         const unsigned high = (word[1] >> 4 & 0xf00u) | (word[1] >> 16 & 0xf000u);
-        const real d = from_half(static_cast<std::uint16_t>(low | high)) * real{1.0f / 8};
+        const real d = from_half(static_cast<std::uint16_t>(low | high));
         const unsigned both =
             (group < 4 ? word[0] : word[1]) >> (group / 2 % 2 * 16 + group % 2 * 6);
-        return {{d * from_int(static_cast<int>((both << 1 & 14u) | 1u)),
-                 d * from_int(static_cast<int>((both >> 2 & 14u) | 1u))}};
+        return {{d * odd_number<3, 14>(both, 0), d * odd_number<3, 14>(both, 3)}};
     }
 };
 

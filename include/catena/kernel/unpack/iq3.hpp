@@ -15,6 +15,13 @@ CATENA_FN int negate_each(X& x, unsigned magnitudes, unsigned signs) {
     return static_cast<int>((magnitudes ^ negative) + (negative & 0x01010101u));
 }
 
+/// The same of odd bytes, of which the negative differs in all bits but the lowest.
+template <class X>
+CATENA_FN int negate_each_odd(X& x, unsigned magnitudes, unsigned signs) {
+    const unsigned negative = x.permute(signs, 0, 0xba98u);
+    return static_cast<int>(magnitudes ^ (negative & 0xfefefefeu));
+}
+
 template <>
 struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs> {
     static constexpr int scales = 1;
@@ -24,20 +31,21 @@ struct unpack<format::iq3_xxs> : unpack_eights<format::iq3_xxs> {
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {
         unsigned signs[1];
         load_words<format::iq3_xxs>(x, block, 66 + 4 * group, signs);
-        const unsigned eight = eighth_sign(signs[0] >> 7 * i);
+        const unsigned seven = signs[0] >> 7 * i & 127u;
+        const unsigned at_top[2] = {seven * 0x10204080u,  // copies that do not overlap
+                                    seven * 0x01020408u + (ones_in(seven) << 31)};
         CATENA_UNROLL
         for (int j = 0; j < 2; ++j) {
             const std::byte* point = block + 2 + 8 * group + 2 * i + j;
             q[j] = negate_each(x, point_of<format::iq3_xxs>(load_as<std::uint8_t>(x, point)),
-                               spread_nth<2>(eight, j, 7));
+                               at_top[j]);
         }
     }
 
     template <class X>
     CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
         const unsigned top = load_as<std::uint16_t>(x, block + 68 + 4 * group);
-        const real d = load_half(x, block) * real{1.0f / 4};
-        return {{d * from_int(static_cast<int>(top >> 11 | 1u))}};
+        return {{load_half(x, block) * odd_number<2>(top, 12)}};
     }
 };
 
@@ -54,16 +62,15 @@ struct unpack<format::iq3_s> : unpack_eights<format::iq3_s> {
         for (int j = 0; j < 2; ++j) {
             const int word = 2 * i + j;
             const unsigned low = load_as<std::uint8_t>(x, block + 2 + 8 * group + word);
-            q[j] = negate_each(x, point_of<format::iq3_s>(low | (ninth << (8 - word) & 0x100u)),
-                               spread_nth<2>(eight, j, 7));
+            q[j] = negate_each_odd(x, point_of<format::iq3_s>(low | (ninth << (8 - word) & 0x100u)),
+                                   spread_nth<2>(eight, j, 7));
         }
     }
 
     template <class X>
     CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int group) {
         const unsigned pair = load_as<std::uint8_t>(x, block + 106 + group / 2);
-        const unsigned s = pair >> (group % 2 * 4) & 15u;
-        return {{load_half(x, block) * from_int(static_cast<int>(2 * s + 1))}};
+        return {{load_half(x, block) * odd_number<0>(pair << (4 - group % 2 * 4), 4)}};
     }
 };
 

@@ -37,7 +37,7 @@ struct unpack<format::nvfp4> {
         return i / 2 * 4 + i % 2 + 2 * word;
     }
 
-    static constexpr bool interleaved = true;
+    static constexpr byte_order order = in_turn;
 
     template <class X>
     CATENA_FN static void eight(X& x, const std::byte* block, int group, int i, int (&q)[2]) {

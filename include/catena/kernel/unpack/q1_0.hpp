@@ -55,6 +55,18 @@ struct unpack<format::q2_0> {
         }
     }
 
+    static constexpr int transposed_excess = 1;
+
+    template <class X>
+    CATENA_FN static void transposed_words(X& x, const std::byte* block, int group,
+                                           int (&q)[group_words]) {
+        unsigned pairs[2];
+        load_words<format::q2_0>(x, block, 2 + 8 * group, pairs);
+        CATENA_UNROLL
+        for (int i = 0; i < group_words; ++i)
+            q[i] = static_cast<int>(pairs[i / 4] >> 2 * (i % 4) & 0x03030303u);
+    }
+
     template <class X>
     CATENA_FN static group_scales<1, false> scales_of(X& x, const std::byte* block, int) {
         return {{load_half(x, block)}};
