@@ -68,7 +68,7 @@ namespace catena {
       "the engine's own kernels took {need} ns where steps took {have} ns, measured in one run")   \
     X(overlap, "the step would pass node {have}, which shares memory with it")                     \
     X(group_split,                                                                                 \
-      "it is launched apart from its group: node {have} between them shares its memory")           \
+      "it is launched apart from its group: node {have} between them shares its memory or reads it") \
     X(epilogue_apart,                                                                              \
       "what follows it stays with the engine: node {have} shares its memory, or no row does it")   \
     X(norm_shared, "others than the matrices of one launch read the norm")                         \

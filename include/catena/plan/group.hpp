@@ -128,6 +128,9 @@ inline std::int32_t plan_builder::join(step& s, const output& o, const match* va
     const std::size_t before = trial_.nodes.size();
     for (int i = 0; i < o.node_count; ++i)  // an ADD of two matmuls follows both
         if (schedule_.covered(o.nodes[i]) || trial_.has(o.nodes[i])) return o.nodes[i];
+    if (value != nullptr)  // from the workspace: no conflict in memory tells who reads too early
+        for (const reader& r : value->readers)
+            if (r.servable() && r.node < trial_.launch_at) return r.node;
     for (int i = 0; i < o.node_count; ++i) {
         const std::int32_t n = o.nodes[i];
         const tensor& t = view_.node(n);

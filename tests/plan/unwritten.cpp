@@ -1,0 +1,22 @@
+// Values that steps leave in the workspace only: nobody reads one before it is there, and no reader
+// is forgotten.
+#include "epilogue_cases.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+TEST_CASE("a launch that waits for a residual does not quantize for who reads before", "[unwritten]") {
+    const std::int64_t columns = GENERATE(1, 40);
+    graph_builder g;
+    const id x = g.input(format::f32, {512, columns});
+    const id mul = g.scaled_norm(x);
+    const id sum = g.matmul(format::q4_K, 512, mul);
+    const id made = g.matmul(format::q4_K, 256, mul);
+    const id reader = g.matmul(format::q6_K, 512, made);
+    g.add(sum, g.other({x}));
+    const plan p = planned(g);
+    CHECK(steps_of(p) == "1: 0 1, 3: 3, 4: 4, 6: 2 6");
+    CHECK(p.at(g.position(made)).elided);  // by a launch of its own, before the reader's
+    CHECK(left_why(p, g.position(made)) == reason::group_split);
+    CHECK(p.at(g.position(reader)).step == 2);
+}
