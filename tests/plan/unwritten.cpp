@@ -20,3 +20,16 @@ TEST_CASE("a launch that waits for a residual does not quantize for who reads be
     CHECK(left_why(p, g.position(made)) == reason::group_split);
     CHECK(p.at(g.position(reader)).step == 2);
 }
+
+TEST_CASE("gate and up stay one step where another matmul has taken the sum behind them",
+          "[unwritten]") {
+    graph_builder g;
+    const id other = g.matmul(format::q4_K, 256, g.scaled_norm(g.input(format::f32, {512})));
+    const id mul = g.scaled_norm(g.input(format::f32, {512}));
+    const id gate = g.matmul(format::q4_K, 256, mul);
+    const id up = g.matmul(format::q4_K, 256, mul);
+    g.add(g.glu(gate, up), other);
+    const plan p = planned(g);
+    CHECK(steps_of(p) == "1: 0 1, 4: 3 4, 5: 5 6 7, 8: 2 8");
+    CHECK(p.at(g.position(mul)).elided);
+}

@@ -78,10 +78,9 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
         }
     }
     for (std::size_t i = mine; i < waiting_.size(); ++i) {
-        output& o = waiting_[i];
-        follow.add_residual(o);
-        const auto gone = [this](std::int32_t n) { return schedule_.covered(n); };
-        if (std::any_of(o.nodes, o.nodes + o.node_count, gone)) o = follow.plain(o.matmul);
+        output sum = waiting_[i];  // of two matmuls the first that is planned takes the ADD
+        if (follow.add_residual(sum) && !schedule_.covered(sum.nodes[sum.node_count - 1]))
+            waiting_[i] = sum;
     }
 }
 
