@@ -33,3 +33,14 @@ TEST_CASE("gate and up stay one step where another matmul has taken the sum behi
     CHECK(steps_of(p) == "1: 0 1, 4: 3 4, 5: 5 6 7, 8: 2 8");
     CHECK(p.at(g.position(mul)).elided);
 }
+
+TEST_CASE("both halves of a matrix are as aligned as a row asks", "[unwritten]") {
+    norm_case c;
+    const id both = c.g.matmul(format::q6_K, 4, c.mul);
+    const id weight = c.g[both].src[0];
+    c.g.share(weight, weight, 8);  // two rows of 420 bytes further on, the up half is at 16
+    c.g.glu_of_halves(both);
+    const plan p = planned(c.g);
+    REQUIRE(steps_of(p) == "1: 0 1, 2: 2 3");
+    CHECK(p.steps()[1].what.alignment == 8);
+}

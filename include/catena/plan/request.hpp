@@ -107,7 +107,8 @@ inline void add_member(const graph_view& view, problem& p, const output& o, bool
     m.written = written;
     p.needs.weights = p.needs.weights | w.type;
     p.needs.epilogue = p.needs.epilogue | m.epilogue;
-    p.alignment = std::min(p.alignment, base_alignment(w, o.halves() ? m.rows * w.nb[1] : 0));
+    p.alignment = std::min(p.alignment, base_alignment(w));
+    if (o.halves()) p.alignment = std::min(p.alignment, base_alignment(w, m.rows * w.nb[1]));
     if (o.up >= 0)
         p.alignment = std::min(p.alignment, base_alignment(view.at(view.node(o.up).src[0])));
 }
