@@ -129,7 +129,7 @@ std::uint32_t internal_sources(const graph_view& view, const range<std::int32_t>
     return bits;
 }
 
-/// What every byte of the workspace holds: one layout of one chain's activation.
+/// What every byte of the workspace holds: one layout of one activation.
 class activation_room {
   public:
     /// Lets step `index` read and write. Empty, or what is wrong.
@@ -154,10 +154,11 @@ class activation_room {
   private:
     struct part {
         std::int64_t first, last;
-        std::int32_t chain;
+        std::int32_t activation;
         format layout;
         bool operator==(const part& o) const {
-            return first == o.first && last == o.last && chain == o.chain && layout == o.layout;
+            return first == o.first && last == o.last && activation == o.activation &&
+                   layout == o.layout;
         }
     };
     std::map<std::int64_t, part> parts_;
@@ -173,7 +174,8 @@ class activation_room {
     static part part_of(const plan& plan, std::int32_t chain, format layout) {
         const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
         const std::int64_t first = c.workspace_offset[layout_number(layout)];
-        return {first, first + c.workspace_bytes / std::max(c.layouts.size(), 1), chain, layout};
+        return {first, first + c.workspace_bytes / std::max(c.layouts.size(), 1), c.activation,
+                layout};
     }
 
     std::string write(const plan& plan, std::int32_t chain, format layout) {

@@ -1,6 +1,6 @@
 #include "catena/plan/slots.hpp"
 
-#include "cases.hpp"
+#include "epilogue_cases.hpp"
 
 using namespace catena;
 using namespace catena_test;
@@ -102,4 +102,27 @@ TEST_CASE("activations that are alive together lie side by side", "[slots]") {
     const plan p = checked_plan(g);
     CHECK(p.workspace_bytes() == 2 * 768);
     CHECK(p.chains()[0].workspace_offset[0] != p.chains()[1].workspace_offset[0]);
+}
+
+TEST_CASE("layouts of one value that two steps write lie side by side", "[slots]") {
+    table t = full_table();
+    std::vector<lowered_chain> chains(t.chains, t.chains + t.chain_count);
+    for (lowered_chain& c : chains)
+        if (std::string(c.name) == "norm.q4_q6")
+            for (int i = 0; i < c.count; ++i)
+                if (!c.stages[i].formats.empty() && c.stages[i].formats == (q4 | q6))
+                    c.stages[i].formats = q4;
+    t.chains = chains.data();
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 40});
+    const id a = g.scaled_norm(x);
+    g.matmul(format::q4_K, 512, a);
+    const id between = g.other({x});
+    g.matmul(format::q6_K, 512, a);  // no norm's chain lists it: a step of its own quantizes for it
+    g.other({between});
+    const id last = g.matmul(format::q4_K, 512, a);
+    g.share(last, between);  // it cannot stand at the first
+    const plan p = planned(g, t);
+    REQUIRE(steps_of(p) == "1: 0 1, 2: 2, 4:, 4: 4, 6: 6");
+    CHECK(p.workspace_bytes() == 2 * p.chains()[0].workspace_bytes);
 }
