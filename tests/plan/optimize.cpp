@@ -139,6 +139,31 @@ TEST_CASE("matmuls of other ids, kinds, precisions and streams are not moved tog
     CHECK(std::is_sorted(o.order.begin(), o.order.end()));
 }
 
+TEST_CASE("nothing moves before a node that writes its operand in place", "[optimize]") {
+    graph_builder g;
+    const auto write = [&g](id what, id to) {
+        const id t = g.same_shape(op::add, to, {to, what});
+        g[t].view_src = to;
+        g.share(t, to);
+    };
+    const id x = g.input(format::f32, {512});
+    const id a = g.scaled_norm(x);
+    g.matmul(format::q4_K, 512, a);
+    const id room = g.input(format::f32, {512});
+    SECTION("the activation") {
+        write(x, a);
+        g.matmul(format::q4_K, 512, a);
+    }
+    SECTION("a leaf that is added") {
+        write(x, room);
+        g.add(g.matmul(format::q4_K, 512, a), room);
+    }
+    const ordering o = optimize(g.view());
+    const auto written = std::find(o.order.begin(), o.order.end(), 3);
+    const auto reader = std::find(o.order.begin(), o.order.end(), g.view().size() - 1);
+    CHECK(written < reader);
+}
+
 TEST_CASE("what a step may read late is kept alive until then", "[optimize]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512})});

@@ -78,10 +78,16 @@ class order_builder {
         emitted_[at(node)] = 1;
     }
 
-    /// A matmul that a step may take over, whatever its sizes.
+    /// A matmul that a step may take over, whatever its sizes, and that reads the same earlier.
     bool groups(const tensor& t, bool numbers) const {
         return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
-               detail::check_params(t, numbers).why == reason::none;
+               detail::check_params(t, numbers).why == reason::none &&
+               std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
+    }
+
+    /// Is it, once it is made, what it is until its last reader? What nodes write in place is not.
+    bool lasts(std::int32_t source) const {
+        return source == no_tensor || !g_.written_in_place(g_.root(source));
     }
 
     /// The matmuls of one activation, op kind, ids and stream.
@@ -146,6 +152,7 @@ class order_builder {
     /// A leaf, the ids of the group, or made since its first member.
     bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) const {
         const std::int32_t p = g_.position(source);
+        if (!lasts(source)) return false;
         if (p < 0) return named_by(view_.at(source)) == no_tensor;
         if (reader.kind == op::add_id && source == reader.src[2]) return emitted_[at(p)] != 0;
         return std::find(order_.begin() + first, order_.end(), p) != order_.end();
