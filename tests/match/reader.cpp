@@ -55,6 +55,27 @@ TEST_CASE("experts read through a RESHAPE", "[reader]") {
     }
 }
 
+TEST_CASE("more than kernels can number is left", "[reader]") {
+    reader_case c;
+    SECTION("columns of experts") {
+        const id wide = c.g.reshape(c.mul, {512, 1, 4});
+        const id ids = c.g.input(format::i32, {1 << 29, 4});
+        const id w = c.g.weight(format::q4_K, {512, 64, 8});
+        CHECK(c.left(c.g.mul_mat_id(w, wide, ids)) == reason::too_large);
+    }
+    SECTION("rows of a weight") {
+        CHECK(c.left(c.g.matmul(format::q4_K, std::int64_t{1} << 31, c.mul)) == reason::too_large);
+    }
+    SECTION("values of the activation") {
+        graph_builder g;
+        g.matmul(format::q4_K, 64, g.scaled_norm(g.input(format::f32, {512, 1 << 22})));
+        graph_index index;
+        REQUIRE(index.build(g.view()).ok());
+        const pattern p = pattern_of(chain_of("c", false, true, q4));
+        CHECK(matcher(index, p).at_norm(0).why.why == reason::too_large);
+    }
+}
+
 TEST_CASE("a view that holds everything is another name, one that does not is not", "[reader]") {
     reader_case c;
     CHECK(c.left(c.g.matmul(format::q4_K, 64, c.g.view(c.mul, {512, 4}))) == reason::none);

@@ -12,6 +12,9 @@
 
 namespace catena {
 
+/// Kernels number rows, columns and blocks of 32 values in 32 bits.
+inline constexpr std::int64_t max_values = std::numeric_limits<std::int32_t>::max();
+
 /// One edge that reads an activation.
 struct reader {
     std::int32_t node = -1;  ///< position
@@ -47,9 +50,8 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     if (!formats.has(w.type)) return {-1, reason::format_not_in_chain};
     if (w.ne[3] != 1 || (!expert && w.ne[2] != 1)) return {-1, reason::weight_batched};
     if (!contiguous(w)) return {-1, reason::weight_strided};
-    const std::int64_t limit = std::numeric_limits<std::int32_t>::max();
     for (const std::int64_t n : {w.ne[0], w.ne[1], w.ne[2]})
-        if (n > limit) return {-1, reason::too_large, n, limit};
+        if (n > max_values) return {-1, reason::too_large, n, max_values};
     return {};
 }
 
@@ -108,6 +110,7 @@ inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids,
     if (ids.type != format::i32 || ids.nb[0] != 4 || ids.ne[2] != 1 || ids.ne[3] != 1)
         return {-1, reason::expert_ids};
     const std::int64_t slots = ids.ne[0];
+    if (slots * ids.ne[1] > max_values) return {-1, reason::too_large, slots * ids.ne[1], max_values};
     const bool fits = x.ne[0] == w.ne[0] && (x.ne[1] == 1 || x.ne[1] == slots) &&
                       x.ne[2] == ids.ne[1] && x.ne[3] == 1 && dst.ne[0] == w.ne[1] &&
                       dst.ne[1] == slots && dst.ne[2] == ids.ne[1] && dst.ne[3] == 1;

@@ -8,9 +8,6 @@
 
 namespace catena {
 
-/// Kernels number rows and blocks of 32 values in 32 bits.
-inline constexpr std::int64_t max_values = std::numeric_limits<std::int32_t>::max();
-
 /// f32 rows that a row step reads: all of a tensor, or the part of every row that starts at
 /// `offset` bytes.
 struct row_operand {
