@@ -51,10 +51,10 @@ inline std::vector<std::int32_t> plan_builder::store_steps(plan& out) {
         if (at(from[i]) == i) continue;
         const step first = out.steps_[i];
         std::size_t gap = i;  // goes round the cycle: the step that belongs there moves up
-        for (std::size_t next = at(from[gap]); next != i; next = at(from[gap])) {
-            out.steps_[gap] = out.steps_[next];
+        for (std::size_t there = at(from[gap]); there != i; there = at(from[gap])) {
+            out.steps_[gap] = out.steps_[there];
             from[gap] = static_cast<std::int32_t>(gap);
-            gap = next;
+            gap = there;
         }
         out.steps_[gap] = first;
         from[gap] = static_cast<std::int32_t>(gap);
