@@ -63,12 +63,17 @@ TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]
 TEST_CASE("wrong usage is exit code 2 and says what is wrong", "[command]") {
     workplace w;
     CHECK(w.run("").code == 2);
+    CHECK_THAT(w.run("").err, Catch::Contains("subcommand is required"));
     CHECK(w.run("frobnicate").code == 2);
+    CHECK_THAT(w.run("frobnicate").err, Catch::Contains("frobnicate"));
     CHECK(w.run("explain").code == 2);
     CHECK_THAT(w.run("explain").err, Catch::Contains("GRAPH"));
     CHECK(w.run("explain small.json --no-such-option").code == 2);
     CHECK(w.run("run small.json --layers 0").code == 2);
     CHECK(w.run("run small.json --layers x").code == 2);
+    CHECK(w.run("run small.json --layers 0").err.size() < 200);
+    CHECK(w.run("tune --arch sm_90 --simulate 1 --time 0s").code == 2);
+    CHECK(w.run("tune --arch sm_90 --simulate 1 --check-model").code == 2);
     CHECK(w.run("instances").code == 2);
 }
 
@@ -98,6 +103,16 @@ TEST_CASE("a file from before survives a failure", "[command]") {
     CHECK(content(w.path + "/result.json") == "precious");
     CHECK(w.run("explain small.json --output none/result.json").code == 2);
     CHECK(w.files() == 2);
+}
+
+TEST_CASE("a result that could not be written is refused before the work", "[command]") {
+    workplace w;
+    const outcome o = w.run("run small.json --host --output none/result.json");
+    CHECK(o.code == 2);
+    CHECK_THAT(o.err, Catch::Contains("none/result.json: cannot be written"));
+    const std::string tune = "tune --arch sm_90 --simulate 1 --graphs small.json --time 90s";
+    CHECK(w.run(tune + " --rows none/rows.txt --out t.json").code == 2);
+    CHECK(w.files() == 1);  // no record of a search
 }
 
 TEST_CASE("explain prints text, or JSON to a file", "[command]") {

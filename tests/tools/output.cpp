@@ -47,4 +47,8 @@ TEST_CASE("a place that cannot be written is named, and nothing is left there", 
     fs::create_directories(d.path + "/directory/inside");
     CHECK_THROWS_AS(write_whole(d.path + "/directory", "text"), failure);
     CHECK(d.files() == 1);  // no draft beside it
+    CHECK_THROWS_AS(refuse_unwritable(d.path + "/none/a"), failure);
+    refuse_unwritable(d.path + "/a");
+    refuse_unwritable("");
+    CHECK(d.files() == 1);
 }

@@ -12,7 +12,7 @@
 int main(int argc, char** argv) {
     using namespace catena::tool;
     CLI::App app{"Catena: chains of operations, expanded into tuned CUDA kernels.", "catena"};
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);  // one that is not known is named before one that is missing
     app.footer(exit_code_help);
     int code = exit_ok;
     add_coverage(app, code);
@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     add_tune(app, code);
     try {
         app.parse(argc, argv);
+        if (app.get_subcommands().empty()) throw CLI::RequiredError::Subcommand(1);
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? exit_ok : exit_bad_input;
     } catch (const std::exception& e) {

@@ -56,6 +56,10 @@ void write_whole(const std::string& path, const std::string& text) {
         draft(path).place(text);
 }
 
+void refuse_unwritable(const std::string& path) {
+    if (!path.empty()) draft{path};
+}
+
 void add_output_options(CLI::App& command, output_options& to) {
     command.add_flag("--json", to.json, "Print JSON instead of text");
     command.add_option("--output", to.file, "Write to FILE, whole or not at all, instead of standard output")

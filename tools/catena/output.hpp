@@ -9,4 +9,7 @@ namespace catena::tool {
 /// then the file, if it was there before, is as it was.
 void write_whole(const std::string& path, const std::string& text);
 
+/// Throws as write_whole would where no file can be made, before the work whose result is to go there.
+void refuse_unwritable(const std::string& path);
+
 }  // namespace catena::tool

@@ -45,6 +45,7 @@ int steps_of_layers(const plan& p, int layers) {
 }
 
 int run(const run_options& o) {
+    refuse_unwritable(o.output.file);
     json::graph g = json::read(o.graph);
     if (o.optimized) g = optimized(g);
     std::unique_ptr<machine> on = o.host ? nullptr : cuda_machine();
@@ -81,7 +82,7 @@ void add_run(CLI::App& app, int& code) {
     command->add_option("--layers", o->layers,
                         "Only the first N layers (two norms that feed matmuls count as one layer; without "
                         "such norms, four quantised activations)")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1 << 20))
         ->type_name("N");
     command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");
     command->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")

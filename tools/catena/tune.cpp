@@ -144,6 +144,7 @@ std::unique_ptr<tune::timing_device> device_of(const tune_options& o, const arch
 }
 
 int tune_now(const tune_options& o) {
+    if (!(o.within.seconds > 0)) throw failure("--time leaves none: give it more than 0 s");
     const arch& target = target_of(o);
     const std::string recorded = o.root + "/" + generator::tuning_path(target);
     if (o.check_model) {
@@ -156,6 +157,7 @@ int tune_now(const tune_options& o) {
     }
     const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
     if (o.resume && out.empty()) throw failure("--resume wants the --out that an earlier run wrote");
+    for (const std::string& file : {out, o.rows}) refuse_unwritable(file);
 
     const auto on = device_of(o, target);
     const tune::described_set set(target);
@@ -199,14 +201,17 @@ void add_tune(CLI::App& app, int& code) {
         ->transform(CLI::AsNumberWithUnit(units))
         ->type_name("TIME");
     command->add_option("--candidates", o->within.candidates, "Policies to compile for a problem, besides those listed")
-        ->check(CLI::PositiveNumber)
+        ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
     command->add_option("--out", o->out, "The record (default instances/ARCH/tuning.json; none for --simulate)");
-    command->add_flag("--resume", o->resume, "Go on from the record: nothing is measured twice");
+    CLI::Option* const resume = command->add_flag("--resume", o->resume, "Go on from the record: nothing is measured twice");
     command->add_option("--rows", o->rows, "Also write the medians as text for catena::measured_file");
-    command->add_option("--simulate", o->simulate, "No GPU: the cost model, bent and with noise, by this seed")
-        ->type_name("SEED");
-    command->add_flag("--check-model", o->check_model, "Only print the cost model's error against the record");
+    CLI::Option* const simulate =
+        command->add_option("--simulate", o->simulate, "No GPU: the cost model, bent and with noise, by this seed")
+            ->type_name("SEED");
+    command->add_flag("--check-model", o->check_model, "Only print the cost model's error against the record")
+        ->excludes(resume)
+        ->excludes(simulate);
     command->add_option("--root", o->root, "The project's root, for headers, graphs and instances")
         ->check(CLI::ExistingDirectory);
     command->add_option("--nvcc", o->nvcc, "The compiler of candidates");
