@@ -1,5 +1,6 @@
 // Random graphs in random memory: whatever the planner does with them must read what the engine's
 // order reads.
+#include "arena.hpp"
 #include "cases.hpp"
 
 #include <random>
@@ -20,7 +21,7 @@ struct random_graph {
         values.push_back(g.input(format::f32, {512, 2}));
         values.push_back(g.input(format::f32, {512, 2}));
         while (g.nodes.size() < 40) grow();
-        allocate();
+        deal_arena(g, random, {.places = 10, .apart = 2048});
     }
 
     int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
@@ -60,48 +61,6 @@ struct random_graph {
             }
         }
         if (below(10) == 0) g[g.nodes.back()].flags |= flag_output;
-    }
-
-    /// Gives every node's result a place of an arena where no value lies that is still read;
-    /// sometimes exactly over an input that dies here, as engines do.
-    void allocate() {
-        const int count = static_cast<int>(g.nodes.size());
-        std::vector<int> last(g.tensors.size(), -1);
-        const auto root = [this](id t) { return g[t].view_src == no_tensor ? t : g[t].view_src; };
-        std::vector<bool> read(g.tensors.size(), false);
-        for (int i = 0; i < count; ++i)
-            for (const id s : g[g.nodes[static_cast<std::size_t>(i)]].src)
-                if (s != no_tensor)
-                    last[static_cast<std::size_t>(root(s))] = i,
-                    read[static_cast<std::size_t>(s)] = true;
-        for (const id n : g.nodes)
-            if (!read[static_cast<std::size_t>(n)] || (g[n].flags & flag_output) != 0)
-                last[static_cast<std::size_t>(root(n))] = count;
-        const std::int64_t bytes = 4096;
-        for (int i = 0; i < count; ++i) {
-            const id t = g.nodes[static_cast<std::size_t>(i)];
-            if (g[t].view_src != no_tensor) {
-                g.share(t, g[t].view_src);
-                continue;
-            }
-            for (int tries = 0;; ++tries) {
-                const std::int64_t at = 1 << 20 | below(tries < 50 ? 10 : 10 + tries) * (bytes / 2);
-                bool free = true;
-                for (int j = 0; j < i && free; ++j) {
-                    const id o = g.nodes[static_cast<std::size_t>(j)];
-                    if (root(o) != o) continue;
-                    const std::int64_t d = static_cast<std::int64_t>(g[o].offset) - at;
-                    if (d <= -bytes || d >= bytes) continue;
-                    const int until = last[static_cast<std::size_t>(o)];
-                    const bool takes_over = until == i && d == 0 && g[t].kind != op::mul_mat;
-                    free = until < i || takes_over;
-                }
-                if (!free) continue;
-                g[t].offset = static_cast<std::uint64_t>(at);
-                g[t].data = reinterpret_cast<void*>((2ull << 40) + g[t].offset);
-                break;
-            }
-        }
     }
 };
 

@@ -5,7 +5,8 @@
 using namespace catena;
 using namespace catena_test;
 
-TEST_CASE("a launch that waits for a residual does not quantize for who reads before", "[unwritten]") {
+TEST_CASE("a launch that waits for a residual does not quantize for who reads before",
+          "[unwritten]") {
     const std::int64_t columns = GENERATE(1, 40);
     graph_builder g;
     const id x = g.input(format::f32, {512, columns});
