@@ -161,17 +161,18 @@ bytes quantized(const row_case& c, const std::vector<float>& values) {
     return out;
 }
 
-/// The same in the layout of a matmul: block of 128 by block, the rows of each next to each other.
+/// The same in a layout of a matmul: block by block, the rows of each next to each other.
 bytes quantized_for_matmul(format f, const row_case& c, const std::vector<float>& values) {
     const std::size_t block = size(info(f).block_bytes), rows = size(quant_rows(c));
     const std::size_t stored = size(static_cast<int>(stored_elements(f, c.quant_k())));
-    bytes out(stored / 128 * rows * block);
+    const std::size_t blocks = stored / size(info(f).block_elements);
+    bytes out(blocks * rows * block);
     for (std::size_t row = 0; row < rows; ++row) {
         std::vector<float> padded(stored);
         std::copy_n(values.begin() + static_cast<int>(row) * c.quant_k(), c.quant_k(),
                     padded.begin());
         const bytes of_row = encode_row(f, padded);
-        for (std::size_t i = 0; i < stored / 128; ++i)
+        for (std::size_t i = 0; i < blocks; ++i)
             std::copy_n(of_row.begin() + static_cast<std::ptrdiff_t>(i * block), block,
                         out.begin() + static_cast<std::ptrdiff_t>((i * rows + row) * block));
     }
@@ -219,7 +220,8 @@ std::vector<in_blocks> blocks_of(row_args& a) {
     return {{format::q8_1, &a.q8_1},
             {format::q8_1_mmq_d4, &a.q8_1_mmq_d4},
             {format::q8_1_mmq_ds4, &a.q8_1_mmq_ds4},
-            {format::q8_1_mmq_d2s6, &a.q8_1_mmq_d2s6}};
+            {format::q8_1_mmq_d2s6, &a.q8_1_mmq_d2s6},
+            {format::bf16_mma, &a.bf16_mma}};
 }
 struct apart {
     format type;
@@ -310,11 +312,14 @@ row_outputs run(const instance& on, const row_case& c) {
     if (c.emits.has(format::f16)) a.f16 = machine->blank("f16", plain_bytes(2), at);
     if (c.emits.has(format::bf16)) a.bf16 = machine->blank("bf16", plain_bytes(2), at);
     const auto q8_1_size = size(quant_rows(c) * quant_blocks(c) * q8_1_bytes);
-    const auto mmq_size =
-        size(quant_rows(c) * static_cast<int>(stored_bytes(format::q8_1_mmq_d4, c.quant_k())));
+    const auto size_of = [&](format f) {
+        return f == format::q8_1
+                   ? q8_1_size
+                   : size(quant_rows(c) * static_cast<int>(stored_bytes(f, c.quant_k())));
+    };
     for (const in_blocks& b : blocks_of(a))
         if (c.emits.has(b.type))
-            *b.to = machine->blank(name(b.type), b.type == format::q8_1 ? q8_1_size : mmq_size);
+            *b.to = machine->blank(name(b.type), size_of(b.type));
     if (c.emits.has(format::q8_1) || c.k % 32 == 0) {
         a.quant_k = c.quant_k();
         a.quant_blocks = quant_blocks(c);
@@ -349,7 +354,7 @@ row_outputs run(const instance& on, const row_case& c) {
     if (a.bf16 != nullptr) out.emits[format::bf16] = halves_of(a.bf16);
     for (const in_blocks& b : blocks_of(a))
         if (*b.to != nullptr)
-            out.emits[b.type] = machine->read(*b.to, b.type == format::q8_1 ? q8_1_size : mmq_size);
+            out.emits[b.type] = machine->read(*b.to, size_of(b.type));
     for (const apart& o : apart_of(a)) {
         if (o.to->data == nullptr) continue;
         out.emits[o.type] = machine->read(o.to->data, data_size(o.type, c));

@@ -2,6 +2,7 @@
 // host. To add a format: write format/<name>.hpp with its codec and include it here.
 #pragma once
 
+#include "catena/format/bf16_mma.hpp"
 #include "catena/format/format.hpp"
 #include "catena/format/fp8.hpp"
 #include "catena/format/iq1.hpp"

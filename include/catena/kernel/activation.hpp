@@ -1,5 +1,5 @@
-// Where the quantized blocks of a row go, in ggml's layouts. A norm row may be part of an
-// activation row, or hold several. Every format stores scales and int8; they differ in where.
+// Where the quantized blocks of a row go, in ggml's layouts and in bf16_mma. A norm row may be part of
+// an activation row, or hold several. Those of ggml store scales and int8; they differ in where.
 #pragma once
 
 #include "catena/exec/executor.hpp"
@@ -39,8 +39,7 @@ class activation_rows {
 
     /// Is anything to be stored in these formats?
     CATENA_FN static bool wanted(const row_args& a) {
-        return operand<0>(a) != nullptr || operand<1>(a) != nullptr || operand<2>(a) != nullptr ||
-               operand<3>(a) != nullptr;
+        return in_int8(a) || in_bf16(a) != nullptr;
     }
 
     CATENA_FN int end() const { return a_.k + ended_ * padding(); }
@@ -49,7 +48,7 @@ class activation_rows {
     /// One layout after the other, in one piece of code.
     template <class X>
     CATENA_FN void store(X& x, int at, const real (&v)[quad]) const {
-        if (first_of_layout == layouts) return;
+        if (first_of_layout == layouts && !Emits.has(format::bf16_mma)) return;
         const bool inside = at < end();
         real in[quad];  // of a row that is not finite, what lies past it need not be zeros yet
         CATENA_UNROLL
@@ -59,6 +58,11 @@ class activation_rows {
         CATENA_NO_UNROLL
         for (; inside && element >= length; element -= length) ++row;
         element += before;
+        if (in_bf16(a_) != nullptr && inside && element < stored())
+            x.store(reinterpret_cast<std::uint64_t*>(
+                        place_of_bf16(in_bf16(a_), rows_, row, element)),
+                    bfloat16_quad(in));
+        if (!in_int8(a_)) return;
         quantized_quad z;
         CATENA_NO_UNROLL
         for (int layout = first_of_layout; layout < layouts; ++layout) {
@@ -92,6 +96,14 @@ class activation_rows {
     }
     CATENA_FN int padding() const {
         return (of_q8_1() > stored() ? of_q8_1() : stored()) - a_.quant_k;
+    }
+
+    CATENA_FN static bool in_int8(const row_args& a) {
+        return operand<0>(a) != nullptr || operand<1>(a) != nullptr || operand<2>(a) != nullptr ||
+               operand<3>(a) != nullptr;
+    }
+    CATENA_FN static void* in_bf16(const row_args& a) {
+        return Emits.has(format::bf16_mma) ? a.bf16_mma : nullptr;
     }
 
     template <int Layout>

@@ -33,10 +33,11 @@ CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
     return q8_1_row_blocks(k) * q8_1_bytes;
 }
 
-/// Bytes of an activation row as a group reads it: the layouts of a matmul are as large as q8_1, but
-/// for fp8, whose scales count too. None is larger.
+/// Bytes of an activation row as a group reads it: the layouts of int8 are as large as q8_1; of fp8
+/// scales count too. Of what is quantized, none is larger than bf16_mma.
 constexpr std::int64_t activation_row_bytes(format f, std::int64_t k) {
     if (f == format::fp8_group) return row_bytes(f, k) + scale_bytes(f, k);
+    if (f == format::bf16_mma) return row_bytes(f, stored_elements(f, k));
     return f == format::f32 ? 4 * k : q8_1_row_bytes(k);
 }
 
@@ -97,21 +98,30 @@ constexpr int tile_rows(const policy& p) {
     return p.threads / warp_size / tile_slices(p) * p.rows;
 }
 
-/// Values of K that a block multiplies at a step.
-constexpr int step_values(const policy& p) { return tile_slices(p) * p.piece; }
-
-/// Warpgroups multiply from swizzled rows of 128 bytes (exec/operand.hpp), which lie without gaps.
+/// Warpgroups multiply 64 values of K at a step, from swizzled rows of 128 bytes (exec/operand.hpp),
+/// which lie without gaps: numbers as they come, quantized weights decoded to bf16.
 constexpr bool by_warpgroups(const policy& p) { return p.product == inner_product::wgmma; }
+inline constexpr int warpgroup_values = info(format::bf16_mma).block_elements;
+inline constexpr int warpgroup_row_bytes = info(format::bf16_mma).block_bytes;
+constexpr bool decodes(const policy& p, format_set weights) {
+    return by_warpgroups(p) && !has_numbers(weights);
+}
 
-/// Room for one weight row in a stage. Sixteen lanes read as many rows at once: rows that are an
-/// odd number of chunks apart start in different banks.
+/// Values of K that a block multiplies at a step.
+constexpr int step_values(const policy& p) {
+    return by_warpgroups(p) ? warpgroup_values : tile_slices(p) * p.piece;
+}
+
+/// Room for a piece of one weight row, which begins at any even byte, or any at all. Sixteen lanes
+/// read as many rows at once: rows that are an odd number of chunks apart start in different banks,
+/// but for those longest ones of which warpgroups would not fit.
 constexpr int tile_row_bytes(const policy& p, format f) {
-    if (by_warpgroups(p)) return p.piece / info(f).block_elements * info(f).block_bytes;
-    const int whole = info(f).block_bytes % 16 == 0 ? 0 : 16;
-    const int bytes =
-        static_cast<int>(round_up(p.piece / info(f).block_elements * info(f).block_bytes, 16)) +
-        whole;
-    return bytes / 16 % 2 == 0 ? bytes + 16 : bytes;
+    const int block = info(f).block_bytes, bytes = p.piece / info(f).block_elements * block;
+    if (by_warpgroups(p) && is_number(f)) return bytes;
+    const int before = block % 16 == 0 ? 0 : block % 2 == 0 ? 14 : 15;
+    const int chunks = (bytes + before + 15) / 16;
+    const bool even = chunks % 2 == 0 && !(by_warpgroups(p) && chunks >= 14);
+    return (even ? chunks + 1 : chunks) * 16;
 }
 constexpr int tile_row_bytes(const policy& p, format_set weights) {
     int widest = 0;
@@ -126,21 +136,36 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
 /// numbers that read f32 a piece of that, an odd number of 16 bytes from the next. A block of fp8 has
 /// its scale behind it, and is as long as the others.
 constexpr int tile_block_values(const policy& p, format_set weights) {
+    if (decodes(p, weights)) return warpgroup_values;
     return reads_f32(weights) ? p.piece : mmq_values;
 }
 constexpr int tile_block_bytes(const policy& p, format_set weights) {
+    if (decodes(p, weights)) return warpgroup_row_bytes;
     return reads_f32(weights) ? 4 * p.piece + (by_warpgroups(p) ? 0 : 16) : mmq_bytes;
 }
 inline constexpr int fp8_values = info(format::fp8_group).block_elements;
 static_assert(fp8_values == mmq_values && fp8_values + 16 == mmq_bytes, "as long as the others");
 
-/// What a stage holds: the weights of all warps, then the activation's blocks.
+/// What a stage holds: the weights of all warps, then the activation's blocks. Of weights that are
+/// decoded no stage holds any.
 constexpr int tile_weight_bytes(const policy& p, format_set weights) {
-    return p.threads / warp_size * p.rows * tile_row_bytes(p, weights);
+    return decodes(p, weights) ? 0 : p.threads / warp_size * p.rows * tile_row_bytes(p, weights);
 }
 constexpr int tile_stage_bytes(const policy& p, format_set weights) {
     return tile_weight_bytes(p, weights) + step_values(p) / tile_block_values(p, weights) *
                                                p.columns * tile_block_bytes(p, weights);
+}
+
+/// Weights that are decoded have two rings of their own beside the stages': pieces as they come, and
+/// steps of the operand, two of each.
+inline constexpr int decoding_ring = 2;
+constexpr int tile_piece_bytes(const policy& p, format_set weights) {
+    return tile_rows(p) * tile_row_bytes(p, weights);
+}
+constexpr int tile_operand_bytes(const policy& p) { return tile_rows(p) * warpgroup_row_bytes; }
+constexpr std::int64_t tile_decoding_bytes(const policy& p, format_set weights) {
+    if (!decodes(p, weights)) return 0;
+    return std::int64_t{decoding_ring} * (tile_operand_bytes(p) + tile_piece_bytes(p, weights));
 }
 
 /// Two groups of one weight row, unpacked: 64 int8. A row is 20 words from the next, so that the
@@ -150,7 +175,8 @@ inline constexpr int unpacked_groups = 2;
 inline constexpr int unpacked_row_bytes = unpacked_groups * 32 + 16;
 inline constexpr int unpacked_scale_bytes = unpacked_groups * 16;
 constexpr int unpacked_bytes(const policy& p, format_set weights) {
-    return has_numbers(weights) ? 0 : p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
+    const bool none = has_numbers(weights) || by_warpgroups(p);
+    return none ? 0 : p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
 }
 
 /// Finished products of a tile, column by column, of each slice; 4 floats between columns keep the
@@ -159,7 +185,8 @@ constexpr int finished_stride(const policy& p) { return tile_rows(p) + 4; }
 constexpr int finished_floats(const policy& p) { return p.columns * finished_stride(p); }
 
 constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
-    const std::int64_t stages = std::int64_t{p.stages} * tile_stage_bytes(p, weights);
+    const std::int64_t stages = std::int64_t{p.stages} * tile_stage_bytes(p, weights) +
+                                tile_decoding_bytes(p, weights);
     const std::int64_t finished = std::int64_t{tile_slices(p)} * finished_floats(p) * 4;
     return stages > finished ? stages : finished;
 }
@@ -207,7 +234,8 @@ constexpr std::uint32_t order_of(const computation& c, const policy& p) {
 /// with a precision that no standard states, each generation its own: such rows give the same bits run
 /// after run, and agree with the host executor to a tolerance.
 constexpr bool bits_of_device(const computation& c) {
-    return c.kind == skeleton::matmul && has_numbers(c.weights);
+    return c.kind == skeleton::matmul &&
+           (has_numbers(c.weights) || c.activation == format::bf16_mma);
 }
 
 }  // namespace catena

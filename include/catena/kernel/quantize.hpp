@@ -116,6 +116,18 @@ CATENA_FN block_place place_of_mmq(void* base, std::int64_t rows, int row, int e
     return {block + 4 * part, block + 16 + 32 * part};
 }
 
+/// Where the values from `element` on of row `row` lie in bf16_mma of `rows` rows.
+CATENA_FN std::byte* place_of_bf16(void* base, std::int64_t rows, int row, int element) {
+    constexpr int values = info(format::bf16_mma).block_elements;
+    return static_cast<std::byte*>(base) +
+           ((element / values * rows + row) * values + element % values) * 2;
+}
+
+/// Four values rounded to bf16, the first in the lowest bits.
+CATENA_FN std::uint64_t bfloat16_quad(const real (&v)[quad]) {
+    return std::uint64_t{to_bfloat16_pair(v[2], v[3])} << 32 | to_bfloat16_pair(v[0], v[1]);
+}
+
 /// Stores a thread's share. `scales` is what the block's format wants of d and s.
 template <class X>
 CATENA_FN void store_share(X& x, const block_place& to, unsigned scales, unsigned q) {

@@ -53,7 +53,7 @@ CATENA_FN real sum_of_slices(X& x, const float* product) {
 }
 
 CATENA_FN bool is_quantized(const matvec_member& m) {
-    return m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr;
+    return m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr || m.bf16_mma != nullptr;
 }
 
 /// Quantizes the finished results of a tile, which are whole blocks of 32; the tile with a column's
@@ -83,6 +83,10 @@ CATENA_FN void quantize_tile(X& x, const matmul_args& a, const matmul_tile& t,
         };
         store(m.q8_1_mmq_d4, z.d_bits());
         store(m.q8_1_mmq_ds4, z.ds);
+        if (m.bf16_mma != nullptr)
+            x.store(reinterpret_cast<std::uint64_t*>(
+                        place_of_bf16(m.bf16_mma, a.columns, column, t.first_row + row)),
+                    bfloat16_quad(v));
     }
 }
 

@@ -35,6 +35,10 @@ inline constexpr int weight_bytes = tile_weight_bytes(P, W);
 template <policy P, format_set W>
 inline constexpr int stage_bytes_of = tile_stage_bytes(P, W);
 template <policy P, format_set W>
+inline constexpr int piece_bytes_of = tile_piece_bytes(P, W);
+template <policy P>
+inline constexpr int operand_bytes_of = tile_operand_bytes(P);
+template <policy P, format_set W>
 inline constexpr int ring_bytes = static_cast<int>(tile_ring_bytes(P, W));
 
 struct matmul_tile {
