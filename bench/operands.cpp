@@ -55,12 +55,13 @@ void fill_row(const problem& p, table_of_stretches s) {
     if (p.needs.emits.has(format::bf16)) a.bf16 = s.output(2 * values, format::bf16);
     const auto quantized = [&](format f) -> void* {
         if (!p.needs.emits.has(f)) return nullptr;
-        return s.output(values / p.quant_k * q8_1_row_bytes(p.quant_k), f);
+        return s.output(values / p.quant_k * activation_row_bytes(f, p.quant_k), f);
     };
     a.q8_1 = quantized(format::q8_1);
     a.q8_1_mmq_d4 = quantized(format::q8_1_mmq_d4);
     a.q8_1_mmq_ds4 = quantized(format::q8_1_mmq_ds4);
     a.q8_1_mmq_d2s6 = quantized(format::q8_1_mmq_d2s6);
+    a.bf16_mma = quantized(format::bf16_mma);
     const auto scaled = [&](format f) -> scaled_output {
         if (!p.needs.emits.has(f)) return {};
         const std::int64_t scales = p.rows * scale_bytes(f, p.k);

@@ -45,6 +45,12 @@ constexpr policy warpgroup_shape = {.threads = 256,
                                     .copy = copy_method::async,
                                     .product = inner_product::wgmma};
 
+/// Quantized weights by warpgroups: 256 rows, and half of them for grids that are small.
+constexpr policy decoded_shapes[] = {
+    {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
+    {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128},
+};
+
 /// The same of fp8, whose pieces are the 128 values of a scale. A warp holds its rows of one in registers,
 /// 16 or 32 of a lane, which 128 a thread leave no room for.
 constexpr policy fp8_shapes[] = {
@@ -114,6 +120,15 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
         return fits(p);
     };
+    if (computes.activation == format::bf16_mma) {
+        for (policy p : decoded_shapes) {
+            p.piece = piece_of(computes.weights);
+            p.copy = copy;
+            p.product = inner_product::wgmma;
+            if (target.wgmma && shrink(p) && p.stages > 2) all.push_back(p);
+        }
+        return all;
+    }
     for (policy p : shapes_of(computes.weights)) {
         p.piece = piece_of(computes.weights);
         p.copy = copy;

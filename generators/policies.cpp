@@ -208,14 +208,18 @@ bool norm_inside(format_set weights) {
 
 namespace {
 
-/// What kernel/matmul/wgmma.hpp takes; of columns, the instruction that exec/wgmma.cuh spells.
+/// What kernel/matmul/wgmma.hpp and decoded.hpp take; of columns, the instruction that exec/wgmma.cuh
+/// spells.
 std::string objection_to_warpgroups(const computation& c, const policy& p) {
-    if (c.kind != skeleton::matmul || c.activation != format::f32 || c.weights.has(format::f32))
-        return "warpgroups multiply f16 and bf16 in a matmul, and nothing else";
+    const bool decoded = c.activation == format::bf16_mma;
+    if (c.kind != skeleton::matmul || c.weights.has(format::f32) ||
+        (c.activation != format::f32 && !decoded))
+        return "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else";
     if (p.threads % exec::warpgroup_threads != 0 || p.slices != 0)
         return "all threads are of whole warpgroups, and a warpgroup has all of K";
-    if (p.columns != 128 || p.piece * 2 != exec::swizzled_row_bytes || p.copy != copy_method::async)
-        return "a warpgroup multiplies 128 columns, and pieces of 64 values that come by cp.async";
+    if (p.columns != 128) return "a warpgroup multiplies 128 columns";
+    if (!decoded && (p.piece != warpgroup_values || p.copy != copy_method::async))
+        return "a warpgroup takes pieces of 64 numbers that come by cp.async";
     return "";
 }
 
@@ -232,13 +236,19 @@ std::string objection(const arch& target, const row& r) {
         return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
     const bool matmul = r.computes.kind == skeleton::matmul;
     const bool numbers = r.computes.activation == format::f32;
-    const int piece_unit = !matmul ? catena::piece_unit : numbers ? 16 : mmq_values;
+    const bool decoded = r.computes.activation == format::bf16_mma;
+    const int piece_unit = !matmul   ? catena::piece_unit
+                           : numbers ? 16
+                           : decoded ? warpgroup_values
+                                     : mmq_values;
     if (p.piece <= 0 || p.piece % piece_unit != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
     if (p.product == inner_product::wgmma)
         if (const std::string why = objection_to_warpgroups(r.computes, p); !why.empty()) return why;
+    if (decoded && p.product != inner_product::wgmma)
+        return "warpgroups alone read bf16_mma";
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
     if (!matmul && numbers != (p.product == inner_product::fma))

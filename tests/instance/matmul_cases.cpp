@@ -44,6 +44,7 @@ struct shapes {
 
 std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
     std::vector<matvec_case> cases;
+    const int step = std::max(step_values(numbers), numbers.piece);
     for (const format f : s.formats)
         cases.push_back({.what = "one row of one block, one column",
                          .k = std::max(32, length_unit(skeleton::matmul, f)),
@@ -59,11 +60,11 @@ std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
                    .members = s.members({s.tile + 3, 1, s.tile}),
                    .columns = s.columns + 9},
                   {.what = "k beyond the ring of stages",
-                   .k = step_values(numbers) * (numbers.stages + 2) + s.unit,
+                   .k = step * (numbers.stages + 2) + s.unit,
                    .members = s.members({17}),
                    .columns = 9},
                   {.what = "k of one step less than the ring",
-                   .k = step_values(numbers) * (numbers.stages - 1),
+                   .k = step * (numbers.stages - 1),
                    .members = s.members({s.tile - 1}),
                    .columns = s.columns},
                   {.what = "rows with gaps",
@@ -233,7 +234,7 @@ std::vector<matvec_case> matmul_cases(const computation& computes, const policy&
         cases.push_back(std::move(c));
     }
     // Quantized, an infinity is a NaN; as a number it stays one.
-    if (reads_f32(computes.weights))
+    if (reads_f32(computes.weights) || computes.activation == format::bf16_mma)
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
     return cases;
 }

@@ -155,6 +155,9 @@ matvec_data make_data(const instance& on, const matvec_case& c) {
 
 bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id < c.experts; }
 
+/// Does the launch decode its weights to bf16?
+bool decodes(const instance& on) { return on.computes.activation == format::bf16_mma; }
+
 std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
                                    const bytes& weight, const std::vector<float>& scale) {
     std::vector<double> out;
@@ -238,6 +241,13 @@ double rounded(format weights, double v) {
     if (weights == format::f16) return double{f32_from_f16(to_half(x))};
     if (weights == format::bf16) return double{f32_from_bf16(to_bfloat16(x))};
     return double{from_bits(to_tf32(x)).v};
+}
+
+chain::inputs rounded_weights(chain::inputs in) {
+    for (chain::matrix& m : in.matrices)
+        for (std::vector<double>* all : {&m.values, &m.up})
+            for (double& v : *all) v = rounded(format::bf16, v);
+    return in;
 }
 
 std::vector<double> decoded_activation(const instance& on, const matvec_case& c,

@@ -3,10 +3,10 @@
 #include "policies.hpp"
 #include "simplicity.hpp"
 
-#include "catena/exec/operand.hpp"
 #include "catena/pick/pick.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace catena::tune {
 
@@ -81,20 +81,24 @@ std::vector<policy> norm_policies() {
     return all;
 }
 
-/// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops.
+/// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops. Pieces of
+/// numbers come chunk by chunk, of what is decoded row by row.
 std::vector<policy> warpgroup_policies() {
     std::vector<policy> all;
-    for (const int stages : {2, 3, 4})
-        for (const int rows : {mma_rows, 2 * mma_rows})
-            for (const int columns : {64, 128, 256})
-                for (const int threads : {128, 256, 512})
-                    all.push_back({.threads = threads,
-                                   .rows = rows,
-                                   .columns = columns,
-                                   .piece = exec::swizzled_row_bytes / 2,
-                                   .stages = stages,
-                                   .copy = copy_method::async,
-                                   .product = inner_product::wgmma});
+    for (const auto& [copy, piece] : {std::pair(copy_method::async, warpgroup_values),
+                                      std::pair(copy_method::bulk, 2 * warpgroup_values),
+                                      std::pair(copy_method::bulk, 4 * warpgroup_values)})
+        for (const int stages : {2, 3, 4})
+            for (const int rows : {mma_rows, 2 * mma_rows})
+                for (const int columns : {64, 128, 256})
+                    for (const int threads : {128, 256, 512})
+                        all.push_back({.threads = threads,
+                                       .rows = rows,
+                                       .columns = columns,
+                                       .piece = piece,
+                                       .stages = stages,
+                                       .copy = copy,
+                                       .product = inner_product::wgmma});
     return all;
 }
 

@@ -21,6 +21,7 @@
 
 #include "catena/exec/real.hpp"
 #include "catena/kernel/format_list.hpp"
+#include "catena/kernel/matmul/decoded.hpp"
 #include "catena/kernel/matmul/experts.hpp"
 #include "catena/kernel/matmul/fill.hpp"
 #include "catena/kernel/matmul/finish.hpp"
@@ -35,20 +36,35 @@ namespace catena::kernel {
 
 template <policy P>
 inline constexpr bool warpgroups_of = by_warpgroups(P);
+template <policy P, format_set W>
+inline constexpr bool decoded_of = decodes(P, W);
 
-/// What a block has besides its tile. The ring goes on where the tile before left it.
-template <class Stream>
+/// What a block has besides its tile. Rings go on where the tile before left them.
+template <class Stream, class Pieces>
 struct matmul_block {
     Stream& stream;
+    Pieces& pieces;  ///< of weights that are decoded
     std::byte* ring;
     unpacked_rows unpacked;  ///< the warp's
     int fill = 0, read = 0;  ///< stages that come next
+    int fill_piece = 0, read_piece = 0;
 };
 
+template <policy P>
+CATENA_FN void clear(tile_sums<P>& sum) {
+    CATENA_UNROLL
+    for (int m = 0; m < P.rows / mma_rows; ++m) {
+        CATENA_UNROLL
+        for (int n = 0; n < P.columns / mma_columns; ++n) {
+            CATENA_UNROLL
+            for (int i = 0; i < 4; ++i) sum[m][n][i] = real{0};
+        }
+    }
+}
+
 /// The products of one tile, where finish_tile reads them. All threads of the block.
-template <policy P, format L, format F, format_set W, class X, class Stream>
-CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
-                             matmul_block<Stream>& b) {
+template <policy P, format L, format F, format_set W, class X, class Block>
+CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, Block& b) {
     constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
     constexpr int columns_bytes = P.piece / column_block_values<P, W> * P.columns *
                                   column_block_bytes<P, W>;  // of a slice
@@ -64,14 +80,7 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
         b.fill = next(b.fill);
     };
     tile_sums<P> sum;
-    CATENA_UNROLL
-    for (int m = 0; m < P.rows / mma_rows; ++m) {
-        CATENA_UNROLL
-        for (int n = 0; n < P.columns / mma_columns; ++n) {
-            CATENA_UNROLL
-            for (int i = 0; i < 4; ++i) sum[m][n][i] = real{0};
-        }
-    }
+    clear<P>(sum);
 
     // Fills run ahead of reads by all stages but one: the one that others may still read. So the
     // first steps only fill.
@@ -107,6 +116,46 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t,
     x.sync();
 }
 
+/// The same by warpgroups.
+template <policy P, format F, format_set W, class X, class Block>
+CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const matmul_tile& t,
+                                           Block& b) {
+    constexpr int ahead = P.stages - 1, step_values = step_of_tile<P>;
+    static_assert(P.threads % exec::warpgroup_threads == 0 && P.slices == 0,
+                  "whole warpgroups have all of K");
+    warpgroup_step<P, F, W> product(x, a, t, b);
+    const int steps = (a.k + step_values - 1) / step_values;
+    const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
+    tile_sums<P> sum;
+    clear<P>(sum);
+
+    // The first steps only fill, and the last of them prepares.
+    CATENA_NO_UNROLL
+    for (int step = -ahead; step < steps; ++step) {
+        if (step >= 0) {
+            x.sync();
+            product.multiply(x, b, step, sum);
+        }
+        if (step + ahead < steps) {
+            product.fill(x, b, step + ahead);
+            b.fill = next(b.fill);
+        }
+        if (step >= -1 && step + 1 < steps) {
+            const int prepared = step < 0 ? b.read : next(b.read);
+            b.stream.wait(prepared);
+            product.prepare(x, b, step + 1, prepared);
+            x.async_fence();
+        }
+        x.template wgmma_wait<0>(sum);
+        if (step < 0) continue;
+        b.stream.release(b.read);
+        b.read = next(b.read);
+    }
+    x.sync();
+    share_sums<P>(x, t, sum, x.warp() * P.rows, reinterpret_cast<float*>(b.ring));
+    x.sync();
+}
+
 /// The body. Grid: row tiles of all members times column tiles (dense) or experts; column tiles are
 /// the faster, so that blocks that read the same weights run together. Shared memory as
 /// kernel/layout.hpp says. `a` follows args.hpp; x is in layout L, every member's format in W, k a
@@ -131,12 +180,17 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
     column_lists lists{.column = x.template shared<int>(P.columns),
                        .x_row = x.template shared<int>(P.columns),
                        .warp_total = x.template shared<int>(x.warps())};
-    auto stream = x.template stream<P.copy, P.stages>();
+    // What is swizzled comes chunk by chunk.
+    constexpr copy_method staged = warpgroups_of<P> ? copy_method::async : P.copy;
+    constexpr copy_method in_pieces = decoded_of<P, W> ? P.copy : copy_method::plain;
+    auto stream = x.template stream<staged, P.stages>();
+    auto pieces = x.template stream<in_pieces, decoding_ring>();
     x.sync();
     x.grid_wait();
 
-    matmul_block<decltype(stream)> b{
+    matmul_block<decltype(stream), decltype(pieces)> b{
         .stream = stream,
+        .pieces = pieces,
         .ring = ring,
         .unpacked = {unpacked, unpacked + P.rows * unpacked_row_bytes}};
     const bool dense = a.ids == nullptr;

@@ -155,8 +155,10 @@ constexpr group_issues number_issues(format weights) {
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
 
-/// By warpgroups tensor cores take half the time, and nothing is loaded for them.
+/// By warpgroups tensor cores take half the time, and nothing is loaded for them. While they multiply,
+/// a warp decodes 16 rows of a group, where they are quantized (kernel/matmul/decoded.hpp).
 inline constexpr group_issues wgmma_issues = {0, 0, 8};
+inline constexpr double decoding_issues = 150;
 inline constexpr double issues_per_us = 4000;  ///< of an SM's warps: four a cycle, at best
 
 /// Columns that a tensor's matrix meets: of experts, if the ids spread evenly.
@@ -188,7 +190,9 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
         by_warpgroups ? tiles * n.columns / mma_columns : whole(columns, mma_columns);
     const double per_tile = fragments * of.rows;
     const double per_column = of.columns + fragments * of.mma;
-    const double block = groups * warps * (tiles * per_tile + eights * per_column) /
+    const double multiplying = tiles * per_tile + eights * per_column;
+    const double decoding = decodes(n, p.needs.weights) ? tiles * fragments * decoding_issues : 0;
+    const double block = groups * warps * (multiplying > decoding ? multiplying : decoding) /
                          (p.expert ? 1 : tiles) / tile_slices(n);
     double blocks = static_cast<double>(blocks_of(r, p, band));
     if (p.expert && p.columns < experts_of(p))

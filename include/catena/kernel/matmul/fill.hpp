@@ -77,6 +77,8 @@ CATENA_FN const std::byte* column_block(const matmul_args& a, int value, int row
         return x + row * a.x_bytes + value * std::int64_t{4};
     else if constexpr (L == format::fp8_group)
         return x + row * a.x_bytes + value;
+    else if constexpr (L == format::bf16_mma)
+        return x + (value / warpgroup_values * std::int64_t{a.x_rows} + row) * warpgroup_row_bytes;
     else
         return x + (value / mmq_values * std::int64_t{a.x_rows} + row) * mmq_bytes;
 }
@@ -86,6 +88,28 @@ CATENA_FN int copied_bytes(int left) {
         return 4 * (left < P.piece ? left : P.piece);
     else
         return L == format::fp8_group ? fp8_values : mmq_bytes;
+}
+
+/// What copies bring of the warp's weight rows in the step that begins at `value`.
+template <policy P, format F, class X>
+CATENA_FN int weight_bytes_of_warp(X& x, const weight_rows_of_warp<P, F>& weights, int value) {
+    int total = 0;
+    for (int r = x.lane(); r < P.rows; r += warp_size) total += weights.piece(r, value).whole;
+    CATENA_UNROLL
+    for (int mask = warp_size / 2; mask > 0; mask /= 2) total += x.shuffle_xor(total, mask);
+    return total;
+}
+
+/// Copies them, row by row, `Room` bytes from one to the next.
+template <int Room, policy P, format F, class X, class Stream>
+CATENA_FN void copy_weights_of_warp(X& x, Stream& stream, const weight_rows_of_warp<P, F>& weights,
+                                    std::byte* to, int value) {
+    stream.template copy_rows<P.rows, Room>([&](int r) -> copied_row {
+        const slice s = weights.piece(r, value);
+        return {to + r * Room + s.head, s.source, s.whole};
+    });
+    for (int r = x.lane(); r < P.rows; r += warp_size)
+        copy_ends(x, to + r * Room, weights.piece(r, value));
 }
 
 /// Fills stage `stage` at `to` with the step that begins at `value`.
@@ -98,10 +122,6 @@ CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matm
     std::byte* own_rows = to + x.warp() * P.rows * room;
     std::byte* columns_to = to + weight_bytes<P, W>;
 
-    int total = 0;
-    for (int r = x.lane(); r < P.rows; r += warp_size) total += weights.piece(r, value).whole;
-    CATENA_UNROLL
-    for (int mask = warp_size / 2; mask > 0; mask /= 2) total += x.shuffle_xor(total, mask);
     const int left = copied_columns<L>(t) - x.warp() * share;
     const int columns = left < 0 ? 0 : left < share ? left : share;
     constexpr int step = step_of_tile<P>, unit = column_block_values<P, W>;
@@ -111,13 +131,8 @@ CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matm
     const int of_column =
         (blocks - 1) * copied_bytes<P, L>(unit) + copied_bytes<P, L>(values - (blocks - 1) * unit);
 
-    stream.begin(stage, total + columns * of_column);
-    stream.template copy_rows<P.rows, room>([&](int r) -> copied_row {
-        const slice s = weights.piece(r, value);
-        return {own_rows + r * room + s.head, s.source, s.whole};
-    });
-    for (int r = x.lane(); r < P.rows; r += warp_size)
-        copy_ends(x, own_rows + r * room, weights.piece(r, value));
+    stream.begin(stage, weight_bytes_of_warp(x, weights, value) + columns * of_column);
+    copy_weights_of_warp<room>(x, stream, weights, own_rows, value);
     stream.template copy_rows<step / unit * share, room_of_block>([&](int i) -> copied_row {
         const int block = i / share, column = x.warp() * share + i % share;
         if (block >= blocks || i % share >= columns) return {columns_to, a.x, 0};

@@ -1,0 +1,153 @@
+// Quantized weights by warpgroups (sm_90a): decoded to bf16 on their way into the operand, and
+// multiplied with an activation that its maker rounded to bf16 (format::bf16_mma).
+//
+// Behind the stages, which hold the activation alone, lie two steps of decoded weights and two pieces
+// as they come from the tensor, several steps long. A warp copies and decodes rows of its own, the next
+// step's while tensor cores multiply this one; pieces are a stream of its own.
+#pragma once
+
+#include "catena/kernel/matmul/fill.hpp"
+#include "catena/kernel/matmul/wgmma.hpp"
+
+namespace catena::kernel {
+
+/// Four values of a word, scale * q - min, or scale * q.
+template <int Scales, bool Mins, class X>
+CATENA_FN void decode_word(X& x, unsigned q, const group_scales<Scales, Mins>& s, int scale,
+                           real (&v)[quad]) {
+    // Bytes behind the exponent of 2^23 are floats of it and themselves, exactly.
+    const unsigned bytes = q ^ 0x80808080u;
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i) {
+        const real whole = from_bits(x.permute(bytes, 0x4b000000u, 0x7440u + unsigned(i)));
+        v[i] = whole - real{8388608.0f + 128.0f};
+        if constexpr (Mins)
+            v[i] = fma(v[i], s.scale[scale], -s.min[scale]);
+        else
+            v[i] = v[i] * s.scale[scale];
+    }
+}
+
+template <policy P, format F, format_set W>
+    requires(!is_number(F))
+struct warpgroup_step<P, F, W> {
+    static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
+    static constexpr int own_columns = share * swizzled_chunks / warp_size;
+    static constexpr int piece_steps = P.piece / warpgroup_values;
+    static constexpr int room = weight_room<P, W>;
+    static_assert(P.piece % warpgroup_values == 0, "a piece is whole steps");
+
+    std::byte *decoded, *pieces;  ///< of the block; of the warp
+    weight_rows_of_warp<P, F> weights;
+    std::int64_t block;  ///< of the activation, to the next of the same column
+    const std::byte* column[own_columns];
+
+    template <class X, class Block>
+    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block& b)
+        : decoded(b.ring + P.stages * stage_bytes_of<P, W>),
+          pieces(decoded + decoding_ring * operand_bytes_of<P> + x.warp() * P.rows * room),
+          weights(weight_rows_of_warp<P, F>::of(x, a, t)),
+          block(std::int64_t{a.x_rows} * warpgroup_row_bytes) {
+        CATENA_UNROLL
+        for (int i = 0; i < own_columns; ++i) {
+            const int wanted = x.warp() * share + column_of(x, i);
+            const int there = wanted < t.columns ? wanted : t.columns - 1;
+            column[i] = column_block<format::bf16_mma>(a, 0, x_row_of(x, t, there)) +
+                        x.lane() % swizzled_chunks * chunk_bytes;
+        }
+        b.pieces.reuse();
+        CATENA_NO_UNROLL
+        for (int i = 0; i < decoding_ring; ++i) bring(x, b, i * P.piece);
+    }
+
+    template <class X, class Block>
+    CATENA_FN void fill(X& x, Block& b, int) {
+        const int chunk = x.lane() % swizzled_chunks;
+        std::byte* to =
+            b.ring + b.fill * stage_bytes_of<P, W> + x.warp() * share * warpgroup_row_bytes;
+        b.stream.begin(b.fill, share * warpgroup_row_bytes);
+        CATENA_UNROLL
+        for (int i = 0; i < own_columns; ++i) {
+            b.stream.copy_own(to + exec::swizzled(column_of(x, i), chunk), column[i], chunk_bytes);
+            column[i] += block;
+        }
+        b.stream.commit(b.fill);
+    }
+
+    /// Decodes the warp's rows: a lane has a group of one or of several. A piece whose last step that
+    /// is makes room for the next.
+    template <class X, class Block>
+    CATENA_FN void prepare(X& x, Block& b, int step, int) const {
+        const int of_piece = step % piece_steps, value = (step - of_piece) * warpgroup_values;
+        if (of_piece == 0) b.pieces.wait(b.read_piece);
+        const int group = x.lane() / mma_rows;
+        const bool there = step * warpgroup_values + group * group_values < weights.k;
+        const std::byte* piece = pieces + b.read_piece * piece_bytes_of<P, W>;
+        std::byte* to = operand_of(step) + operand_rows_of_warp<P>(x);
+        CATENA_UNROLL
+        for (int r = x.lane() % mma_rows; r < P.rows; r += mma_rows)
+            decode_group(x, piece + r * room + slice_offset<F>(weights.at(r, value)),
+                         of_piece * 2 + group, there, to, operand_row(r),
+                         group * swizzled_chunks / 2);
+        if (of_piece + 1 < piece_steps && (step + 1) * warpgroup_values < weights.k) return;
+        b.pieces.release(b.read_piece);
+        b.read_piece = next(b.read_piece);
+        bring(x, b, value + decoding_ring * P.piece);
+    }
+
+    template <class X, class Block>
+    CATENA_FN void multiply(X& x, Block& b, int step, tile_sums<P>& sum) const {
+        multiply_step<P, format::bf16>(x, operand_of(step), b.ring + b.read * stage_bytes_of<P, W>,
+                                       exec::swizzle_bytes, 2, sum);
+    }
+
+  private:
+    CATENA_FN static int next(int piece) { return piece + 1 < decoding_ring ? piece + 1 : 0; }
+    CATENA_FN std::byte* operand_of(int step) const {
+        return decoded + step % decoding_ring * operand_bytes_of<P>;
+    }
+    /// Of the warp's share: of which the lane's copy i brings a chunk.
+    template <class X>
+    CATENA_FN static int column_of(X& x, int i) {
+        return (i * warp_size + x.lane()) / swizzled_chunks;
+    }
+
+    /// Starts the copies of the piece at `value`, if K is so long.
+    template <class X, class Block>
+    CATENA_FN void bring(X& x, Block& b, int value) const {
+        if (value >= weights.k) return;
+        std::byte* to = pieces + b.fill_piece * piece_bytes_of<P, W>;
+        b.pieces.begin(b.fill_piece, weight_bytes_of_warp(x, weights, value));
+        copy_weights_of_warp<room>(x, b.pieces, weights, to, value);
+        b.pieces.commit(b.fill_piece);
+        b.fill_piece = next(b.fill_piece);
+    }
+
+    /// A group, from its place in a piece to four chunks of an operand's row; behind K, zeros.
+    template <class X>
+    CATENA_FN static void decode_group(X& x, const std::byte* piece, int group, bool there,
+                                       std::byte* to, int row, int chunk) {
+        using format_of = unpack<F>;
+        int q[group_words] = {};
+        group_scales<format_of::scales, format_of::mins> s{};
+        if (there) {
+            const std::byte* own = piece + group / block_groups<F> * block_bytes<F>;
+            format_of::template words<group_words>(x, own, group % block_groups<F>, 0, q);
+            s = format_of::scales_of(x, own, group % block_groups<F>);
+        }
+        CATENA_UNROLL
+        for (int i = 0; i < group_words; i += 2) {
+            real v[2][quad];
+            CATENA_UNROLL
+            for (int word = 0; word < 2; ++word)
+                decode_word(x, unsigned(q[i + word]), s, i * format_of::scales / group_words,
+                            v[word]);
+            const auto low = bfloat16_quad(v[0]), high = bfloat16_quad(v[1]);
+            x.store16(to + exec::swizzled(row, chunk + i / 2),
+                      word4{unsigned(low), unsigned(low >> 32), unsigned(high),
+                            unsigned(high >> 32)});
+        }
+    }
+};
+
+}  // namespace catena::kernel

@@ -1,0 +1,73 @@
+// Quantized weights that warpgroups multiply as bf16, under policies at the edges of what they take and
+// for every format that can be taken apart: right for every case, and the same bits whatever the policy.
+#include "edge_tiles.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+template <format... F>
+constexpr computation decoded = {.kind = skeleton::matmul,
+                                 .activation = format::bf16_mma,
+                                 .weights = (format_set{} | ... | F),
+                                 .epilogue = every_part};
+
+/// One with two fragments, and two with the fewest stages; pieces of four and of eight steps.
+constexpr policy one_group = {.threads = 128,
+                              .rows = 32,
+                              .columns = 32,
+                              .piece = 256,
+                              .stages = 3,
+                              .copy = copy_method::bulk,
+                              .product = inner_product::wgmma};
+constexpr policy two_groups = {.threads = 256,
+                               .rows = 16,
+                               .columns = 128,
+                               .piece = 512,
+                               .stages = 2,
+                               .copy = copy_method::plain,
+                               .product = inner_product::wgmma};
+
+/// Pieces as long as a step.
+constexpr policy short_pieces = {.threads = 128,
+                                 .rows = 16,
+                                 .columns = 64,
+                                 .piece = 64,
+                                 .stages = 4,
+                                 .copy = copy_method::async,
+                                 .product = inner_product::wgmma};
+
+}  // namespace
+
+TEST_CASE("A matmul of decoded weights stands every case, and all its policies give the same bits") {
+    constexpr auto small = decoded<format::q8_0>, mins = decoded<format::q4_K>,
+                   halves = decoded<format::q6_K>;
+    stands_every_case(
+        {made<small, one_group>(), made<small, two_groups>(), made<small, short_pieces>()});
+    stands_every_case({made<mins, one_group>(), made<mins, two_groups>()});
+    stands_every_case({made<halves, one_group>(), made<halves, two_groups>()});
+}
+
+TEST_CASE("A matmul of several formats decodes each member's own") {
+    stands_every_case({made<decoded<format::q4_K, format::q6_K>, one_group>()});
+}
+
+TEST_CASE("A matmul decodes every format that can be taken apart") {
+    const auto stands = []<format... F> {
+        const auto one = [](const instance& on) {
+            INFO(row_name(on.computes, on.numbers, "test"));
+            sweep(on);
+        };
+        (one(made<decoded<F>, one_group>()), ...);
+    };
+    using enum format;
+    stands.operator()<q4_0, q4_1, q5_0, q5_1, q2_K, q3_K, q5_K, mxfp4, nvfp4, iq4_nl, iq4_xs>();
+    stands.operator()<iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s, iq1_m>();
+    stands.operator()<q1_0, q2_0, tq1_0, tq2_0>();
+}
+
+TEST_CASE("Decoded weights have the bits of a device's tensor cores, and an order of their own") {
+    CHECK(bits_of_device(decoded<format::q4_K>));
+    CHECK(order_of(decoded<format::q4_K>, one_group) == order_of(decoded<format::q4_K>, two_groups));
+}
