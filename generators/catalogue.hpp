@@ -19,7 +19,7 @@ inline constexpr auto finish =
 /// Whatever reads an activation: q8_1 for few columns, the layouts of a matmul for many.
 template <format... Ws>
 inline constexpr auto activation =
-    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6> | readers<Ws...> | finish;
+    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6, bf16_mma> | readers<Ws...> | finish;
 
 /// The same for a value that others read in a plain format.
 inline constexpr auto plain_value = emit<f32> | emit<f16> | emit<bf16>;

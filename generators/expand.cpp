@@ -21,8 +21,8 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
     return wide != narrow && wide.weights == narrow.weights && serves(wide, narrow);
 }
 
-/// The matmuls of a chain: for every weight format one, if the chain quantizes in the layout that
-/// it reads, or if it reads numbers. At so many columns it costs nothing that a group of two
+/// The matmuls of a chain: for every weight format one in each layout that it may read, if the chain
+/// quantizes so, or if it reads numbers. At so many columns it costs nothing that a group of two
 /// formats is two launches.
 std::vector<computation> matmul_parts(const lowered_chain& chain) {
     std::vector<computation> parts;
@@ -32,8 +32,10 @@ std::vector<computation> matmul_parts(const lowered_chain& chain) {
         if (!c.weights.has(static_cast<format>(f))) continue;
         c.kind = skeleton::matmul;
         c.weights = format_set::of(static_cast<format>(f));
-        c.activation = matmul_layout(static_cast<format>(f));
-        if (layouts.has(c.activation) || reads_f32(static_cast<format>(f))) parts.push_back(c);
+        for (const format layout : matmul_layouts(static_cast<format>(f))) {
+            c.activation = layout;
+            if (layouts.has(layout) || reads_f32(static_cast<format>(f))) parts.push_back(c);
+        }
     }
     return parts;
 }

@@ -174,8 +174,17 @@ class activation_room {
     static part part_of(const plan& plan, std::int32_t chain, format layout) {
         const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
         const std::int64_t first = c.workspace_offset[layout_number(layout)];
-        return {first, first + c.workspace_bytes / std::max(c.layouts.size(), 1), c.activation,
-                layout};
+        // Stored are so many times 512 values, of which bf16_mma takes 1024 bytes and all others 576,
+        // rounded up to 256.
+        const bool wide = c.layouts.has(format::bf16_mma);
+        const std::int64_t others = c.layouts.size() - (wide ? 1 : 0);
+        const std::int64_t times = c.workspace_bytes / (576 * others + 1024);
+        const std::int64_t small = wide          ? (576 * times + 255) / 256 * 256
+                                   : others == 0 ? 0
+                                                 : c.workspace_bytes / others;
+        const std::int64_t own =
+            layout == format::bf16_mma ? c.workspace_bytes - others * small : small;
+        return {first, first + own, c.activation, layout};
     }
 
     std::string write(const plan& plan, std::int32_t chain, format layout) {

@@ -9,8 +9,9 @@ namespace catena {
 
 /// The formats in which a group can read its activation, in the order in which rows are asked.
 inline constexpr format activation_layouts[] = {format::q8_1, format::q8_1_mmq_d4,
-                                                format::q8_1_mmq_ds4, format::fp8_group};
-inline constexpr int layout_count = 4;
+                                                format::q8_1_mmq_ds4, format::bf16_mma,
+                                                format::fp8_group};
+inline constexpr int layout_count = 5;
 
 /// Below so many columns (of experts: tokens) a matvec serves every reader of an activation, from
 /// one copy.
@@ -41,6 +42,14 @@ constexpr format matmul_layout(format weight) {
         default:
             return format::q8_1_mmq_d4;
     }
+}
+
+/// All layouts in which a matmul may read it: warpgroups multiply decoded weights with bf16.
+constexpr format_set matmul_layouts(format weight) {
+    const format first = matmul_layout(weight);
+    if (first == format::unknown) return {};
+    if (is_number(weight)) return format_set::of(first);
+    return format_set::of(first) | format::bf16_mma;
 }
 
 struct pattern {

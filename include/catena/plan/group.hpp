@@ -104,7 +104,7 @@ inline std::optional<match> plan_builder::quantized(const family& f, skeleton ma
     if (!m.found()) return std::nullopt;
     const bool tiled = maker == skeleton::matmul;
     const format_set writes =
-        tiled ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4
+        tiled ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 | format::bf16_mma
               : format_set::of(format::q8_1);
     left_over ignored;
     for (reader& r : m.readers) {

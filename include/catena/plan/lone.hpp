@@ -33,7 +33,7 @@ inline const plan_builder::lone& plan_builder::alone(std::int32_t node, format_s
         };
         ask(skeleton::matvec, format::f32);
         ask(skeleton::matvec, format::q8_1);
-        ask(skeleton::matmul, matmul_layout(weight_type(node)));
+        for (const format layout : matmul_layouts(weight_type(node))) ask(skeleton::matmul, layout);
         return best;
     });
 }

@@ -27,9 +27,18 @@ class slot_map {
         std::int32_t from = 0, until = 0;  ///< positions, both included
         std::int32_t readers = 0;
         format_set layouts;  ///< of matmuls; a matvec's is q8_1
-        std::int64_t bytes = 0;  ///< in one layout
+        std::int64_t small = 0, large = 0;  ///< bytes in one layout; in bf16_mma
         std::int32_t slot = -1;
         format_set written;  ///< layouts of a plan: several steps may quantize the same value
+
+        std::int64_t bytes(format layout) const {
+            return layout == format::bf16_mma ? large : small;
+        }
+        std::int64_t bytes_written() const {
+            std::int64_t sum = 0;
+            for (const format layout : written) sum += bytes(layout);
+            return sum;
+        }
     };
 
     explicit slot_map(const graph_index& g) : g_(g), view_(g.view) {
@@ -60,7 +69,8 @@ class slot_map {
         std::vector<std::int64_t> bytes(ends_.size(), 0);
         for (const candidate& c : all_) {
             const std::int64_t copies = std::min(c.readers, 1 + c.layouts.size());
-            bytes[at(c.slot)] = std::max(bytes[at(c.slot)], copies * c.bytes);
+            const std::int64_t largest = c.layouts.has(format::bf16_mma) ? c.large : c.small;
+            bytes[at(c.slot)] = std::max(bytes[at(c.slot)], largest + (copies - 1) * c.small);
         }
         std::int64_t sum = 0;
         for (const std::int64_t b : bytes) sum += b;
@@ -99,8 +109,12 @@ class slot_map {
             fresh.stream = t.stream;
             fresh.from = node;
             const std::int64_t rows = k > 0 ? quotient(elements(view_.at(value)), k) : 0;
-            fresh.bytes = round_up(rows * q8_1_row_bytes(k),
-                                   static_cast<std::int64_t>(workspace_alignment));
+            const auto bytes = [&](format layout) {
+                return round_up(rows * activation_row_bytes(layout, k),
+                                static_cast<std::int64_t>(workspace_alignment));
+            };
+            fresh.small = bytes(format::q8_1);
+            fresh.large = bytes(format::bf16_mma);
             all_.push_back(fresh);
             next_.push_back(first_[at(value)]);
             first_[at(value)] = c;
@@ -108,8 +122,7 @@ class slot_map {
         candidate& known = all_[at(c)];
         known.until = std::max(known.until, latest(node));
         ++known.readers;
-        if (const format f = matmul_layout(view_.at(t.src[0]).type); f != format::unknown)
-            known.layouts = known.layouts | f;
+        known.layouts = known.layouts | matmul_layouts(view_.at(t.src[0]).type);
     }
 
     /// Readers of other row lengths may share the copy.

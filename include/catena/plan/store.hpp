@@ -80,7 +80,7 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
         c.written = c.written | p.layouts;
         where.push_back(&c);
         std::int64_t& slot = bytes[at(c.slot)];
-        slot = std::max(slot, c.written.size() * c.bytes);
+        slot = std::max(slot, c.bytes_written());
     }
     std::int64_t total = 0;
     for (std::int64_t& b : bytes) total += std::exchange(b, total);
@@ -104,12 +104,13 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
         c.norm_apart = p.norm_apart;
         std::int64_t offset = where[i] == nullptr ? 0 : bytes[at(where[i]->slot)];
         for (int l = 0; l < layout_count && where[i] != nullptr; ++l) {
-            if (!where[i]->written.has(activation_layouts[l])) continue;
-            if (p.layouts.has(activation_layouts[l])) {
+            const format layout = activation_layouts[l];
+            if (!where[i]->written.has(layout)) continue;
+            if (p.layouts.has(layout)) {
                 c.workspace_offset[l] = offset;
-                c.workspace_bytes += where[i]->bytes;
+                c.workspace_bytes += where[i]->bytes(layout);
             }
-            offset += where[i]->bytes;
+            offset += where[i]->bytes(layout);
         }
         out.chains_.push_back(c);
     }

@@ -86,24 +86,37 @@ void decode_mmq(format layout, const mmq_block& block, int left, float* out) {
     }
 }
 
+/// Blocks of q8_1 themselves, and of bf16_mma, whose 64 values have room for two: so they too are the
+/// same as in every layout.
+bool keeps_q8_1(format layout) { return layout == format::q8_1 || layout == format::bf16_mma; }
+
+void quantize_q8_1(const float* x, int values, std::byte* to) {
+    auto* block = reinterpret_cast<catena::block_q8_1*>(to);
+    for (int i = 0; i < values; i += 32) catena::codec<format::q8_1>::encode(x + i, block++);
+}
+
+void decode_q8_1(const std::byte* from, int values, float* out) {
+    const auto* block = reinterpret_cast<const catena::block_q8_1*>(from);
+    for (int i = 0; i < values; i += 32) catena::codec<format::q8_1>::decode(block++, out + i);
+}
+
 }  // namespace
 
 void quantize(format layout, const float* x, int k, std::byte* blocks) {
-    if (layout == format::q8_1) {
-        auto* to = reinterpret_cast<catena::block_q8_1*>(blocks);
-        for (int i = 0; i < k; i += 32) catena::codec<format::q8_1>::encode(x + i, to++);
-        return;
+    const int step = info(layout).block_elements, bytes = info(layout).block_bytes;
+    for (int i = 0; i < k; i += step, blocks += bytes) {
+        if (keeps_q8_1(layout))
+            quantize_q8_1(x + i, std::min(step, k - i), blocks);
+        else
+            quantize_mmq(layout, x + i, k - i, *reinterpret_cast<mmq_block*>(blocks));
     }
-    auto* to = reinterpret_cast<mmq_block*>(blocks);
-    for (int i = 0; i < k; i += 128) quantize_mmq(layout, x + i, k - i, *to++);
 }
 
 void decode(format layout, const std::byte* blocks, std::ptrdiff_t stride, int k, float* out) {
-    const int step = layout == format::q8_1 ? 32 : 128;
+    const int step = info(layout).block_elements;
     for (int i = 0; i < k; i += step, blocks += stride) {
-        if (layout == format::q8_1)
-            catena::codec<format::q8_1>::decode(reinterpret_cast<const catena::block_q8_1*>(blocks),
-                                                out + i);
+        if (keeps_q8_1(layout))
+            decode_q8_1(blocks, std::min(step, k - i), out + i);
         else
             decode_mmq(layout, *reinterpret_cast<const mmq_block*>(blocks), k - i, out + i);
     }

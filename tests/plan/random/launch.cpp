@@ -57,6 +57,7 @@ class row_launch {
         add(a_.q8_1, format::q8_1);
         add(a_.q8_1_mmq_d4, format::q8_1_mmq_d4);
         add(a_.q8_1_mmq_ds4, format::q8_1_mmq_ds4);
+        add(a_.bf16_mma, format::bf16_mma);
         return out;
     }
 
@@ -64,8 +65,8 @@ class row_launch {
         return static_cast<int>(std::int64_t{a_.rows} * a_.k / a_.quant_k);
     }
     std::int64_t quantized_bytes(format layout) const {
-        const int blocks = activation_rows() * a_.quant_blocks;
-        return layout == format::q8_1 ? blocks * 36 : blocks / 4 * 144;
+        const int values = activation_rows() * a_.quant_blocks * 32;
+        return catena::row_bytes(layout, values);
     }
 
     operand_range range(const char* name, const void* p, const row_strides& at, int size) const {
@@ -182,11 +183,14 @@ class row_launch {
                                  to + std::int64_t{r} * a_.quant_blocks * 36);
                 continue;
             }
-            const int blocks = (a_.quant_k + 127) / 128;
-            std::vector<std::byte> own(static_cast<std::size_t>(blocks) * 144);
+            const int values = catena::info(layout).block_elements;
+            const std::int64_t bytes = catena::info(layout).block_bytes;
+            const int blocks = (a_.quant_k + values - 1) / values;
+            std::vector<std::byte> own(static_cast<std::size_t>(blocks * bytes));
             scalar::quantize(layout, x, a_.quant_k, own.data());
             for (int b = 0; b < blocks; ++b)
-                std::memcpy(to + (std::int64_t{b} * rows + r) * 144, own.data() + b * 144, 144);
+                std::memcpy(to + (std::int64_t{b} * rows + r) * bytes, own.data() + b * bytes,
+                            static_cast<std::size_t>(bytes));
         }
     }
 };

@@ -64,7 +64,8 @@ class product_launch {
         std::vector<target> out;
         for (const target& t : {target{m.q8_1, format::q8_1},
                                 {m.q8_1_mmq_d4, format::q8_1_mmq_d4},
-                                {m.q8_1_mmq_ds4, format::q8_1_mmq_ds4}})
+                                {m.q8_1_mmq_ds4, format::q8_1_mmq_ds4},
+                                {m.bf16_mma, format::bf16_mma}})
             if (t.to != nullptr) out.push_back(t);
         return out;
     }
@@ -113,9 +114,11 @@ class product_launch {
     format activation_format() const {
         return makes_norm() ? format::f32 : row_.computes.activation;
     }
+    const catena::format_info& block() const { return catena::info(activation_format()); }
     std::int64_t activation_bytes() const {
         if (tiled && !numbers())
-            return std::int64_t{(a_.k + 127) / 128} * x_rows() * catena::mmq_bytes;
+            return (a_.k + block().block_elements - 1) / block().block_elements *
+                   std::int64_t{x_rows()} * block().block_bytes;
         return (x_rows() - 1) * a_.x_bytes +
                catena::activation_row_bytes(activation_format(), a_.k);
     }
@@ -214,7 +217,7 @@ class product_launch {
         if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
         for (const target& t : targets) {
             demand(tiled == (t.layout != format::q8_1), "a layout that its skeleton does not write");
-            ops.write(flat("quantized result", t.to, a_.columns * catena::q8_1_row_bytes(m.rows)));
+            ops.write(flat("quantized result", t.to, a_.columns * catena::activation_row_bytes(t.layout, m.rows)));
         }
     }
 
@@ -224,8 +227,8 @@ class product_launch {
         if (numbers())
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
         else if constexpr (tiled)
-            scalar::decode(row_.computes.activation, from + row * catena::mmq_bytes,
-                           std::ptrdiff_t{a_.x_rows} * catena::mmq_bytes, a_.k, x.data());
+            scalar::decode(activation_format(), from + row * block().block_bytes,
+                           std::ptrdiff_t{a_.x_rows} * block().block_bytes, a_.k, x.data());
         else if (makes_norm()) {
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
             return normed(x);
@@ -284,7 +287,8 @@ class product_launch {
     /// Column c's row, padding included: of a matmul's layout its blocks lie `columns` apart.
     void quantize(const target& t, const std::vector<float>& values, int c) const {
         const auto rows = static_cast<std::int64_t>(values.size());
-        std::vector<std::byte> own(static_cast<std::size_t>(catena::q8_1_row_bytes(rows)));
+        std::vector<std::byte> own(
+            static_cast<std::size_t>(catena::activation_row_bytes(t.layout, rows)));
         scalar::quantize(t.layout, values.data(), static_cast<int>(rows), own.data());
         auto* to = static_cast<std::byte*>(t.to);
         if (t.layout == format::q8_1) {

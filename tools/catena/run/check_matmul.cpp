@@ -87,7 +87,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::vector<double> read =
         numbers ? exact : read_activation(a, picked.computes.activation);
     // The sums of a ds4 are those of the exact values, which the quantized ones do not give again; of
-    // numbers the activation is rounded inside.
+    // numbers the activation is rounded inside, and for bf16_mma the weights are.
     const bool fp8 = picked.computes.activation == format::fp8_group;
     const bool same_sums = fp8 || picked.computes.activation == format::q8_1_mmq_d4;
     const double limit = fp8 ? fp8_limit : exact_limit;
@@ -109,7 +109,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
                     against_exact.add(static_cast<double>(found[r]), exact_wanted[r]);
                 }
             }
-            if (m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr)
+            if (!quantised_outputs(m, a.columns, 0).empty())
                 made.try_emplace(p.at.member, a.columns, m, same_sums ? same_rule_limit : limit)
                     .first->second.add(on_, column.made_row, p.at.first,
                                        same_sums ? wanted : exact_wanted);

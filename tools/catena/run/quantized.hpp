@@ -43,10 +43,12 @@ std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows
     std::vector<quantised_output> all;
     if (a.q8_1 != nullptr) all.push_back({"q8_1", format::q8_1, a.q8_1, q8_1_row, q8_1_bytes});
     const auto of_matmul = [&](format type, const void* base) {
-        if (base != nullptr) all.push_back({name(type), type, base, mmq_bytes, rows * mmq_bytes});
+        const int block = info(type).block_bytes;
+        if (base != nullptr) all.push_back({name(type), type, base, block, rows * block});
     };
     of_matmul(format::q8_1_mmq_d4, a.q8_1_mmq_d4);
     of_matmul(format::q8_1_mmq_ds4, a.q8_1_mmq_ds4);
+    of_matmul(format::bf16_mma, a.bf16_mma);
     if constexpr (requires { a.q8_1_mmq_d2s6; })
         of_matmul(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
     return all;
