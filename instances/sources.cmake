@@ -1,4 +1,4 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d72e4d0023f2af3f.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3555062b5d24ef3e.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_bf16_0.cpp
@@ -109,6 +109,7 @@ set(catena_host_sources
   host/matmul_q4_1_0.cpp
   host/matmul_q4_K_0.cpp
   host/matmul_q4_K_1.cpp
+  host/matmul_q4_K_2.cpp
   host/matmul_q5_0_0.cpp
   host/matmul_q5_1_0.cpp
   host/matmul_q5_K_0.cpp

@@ -1,10 +1,11 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b048ba3b1eb8bb7b.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d5541ac1bf3a1a8a.
 // Host kernels: matmul_q4_K_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matmul_q4_K_0 {
 
 constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::q4_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::bf16_mma, .weights = format_set::of(format::q4_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {
@@ -13,9 +14,9 @@ const host_instance kernels[8] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 256, .stages = 3, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 256, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 256, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 64, .piece = 256, .stages = 2}>(),
-    host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 2, .copy = copy_method::async}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 256, .stages = 2, .copy = copy_method::async}>(),
 };
 
 }  // namespace catena::instances::host_matmul_q4_K_0

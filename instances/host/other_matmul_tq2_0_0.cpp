@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 41939ff3dcf98ccd.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4917810d08dd0208.
 // Host kernels: other_matmul_tq2_0_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -9,9 +9,9 @@ constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 64, .piece = 256, .stages = 2}>(),
-    host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 2, .copy = copy_method::async}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 256, .stages = 2, .copy = copy_method::async}>(),
-    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 3, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 256, .stages = 3, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32, .piece = 256, .stages = 3, .copy = copy_method::async}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4, .copy = copy_method::async}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 64, .piece = 256, .stages = 2, .copy = copy_method::async}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .copy = copy_method::async}>(),

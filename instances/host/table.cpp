@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f4221108631c0b88.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4223f82c58cd9728.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -22,32 +22,33 @@ namespace host_matmul_bf16_0 { extern const host_instance kernels[5]; }
 namespace host_matmul_f16_0 { extern const host_instance kernels[5]; }
 namespace host_matmul_f32_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_fp8_e4m3_0 { extern const host_instance kernels[4]; }
-namespace host_matmul_iq1_m_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq1_s_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq2_s_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq2_xs_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq2_xxs_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq3_s_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq3_xxs_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq4_nl_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_iq4_xs_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_mxfp4_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_nvfp4_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q1_0_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q2_0_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q2_K_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q3_K_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q4_0_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q4_1_0 { extern const host_instance kernels[5]; }
+namespace host_matmul_iq1_m_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq1_s_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq2_s_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq2_xs_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq2_xxs_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq3_s_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq3_xxs_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq4_nl_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_iq4_xs_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_mxfp4_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_nvfp4_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q1_0_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q2_0_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q2_K_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q3_K_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q4_0_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q4_1_0 { extern const host_instance kernels[7]; }
 namespace host_matmul_q4_K_0 { extern const host_instance kernels[8]; }
-namespace host_matmul_q4_K_1 { extern const host_instance kernels[7]; }
-namespace host_matmul_q5_0_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q5_1_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q5_K_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q6_K_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_q8_0_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_tq1_0_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_tq2_0_0 { extern const host_instance kernels[5]; }
+namespace host_matmul_q4_K_1 { extern const host_instance kernels[8]; }
+namespace host_matmul_q4_K_2 { extern const host_instance kernels[1]; }
+namespace host_matmul_q5_0_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q5_1_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q5_K_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q6_K_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_q8_0_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_tq1_0_0 { extern const host_instance kernels[7]; }
+namespace host_matmul_tq2_0_0 { extern const host_instance kernels[7]; }
 namespace host_matvec_bf16_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_f16_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_f32_0 { extern const host_instance kernels[4]; }
@@ -182,32 +183,33 @@ const host_family host_families[] = {
     {host_matmul_f16_0::kernels, 5},
     {host_matmul_f32_0::kernels, 4},
     {host_matmul_fp8_e4m3_0::kernels, 4},
-    {host_matmul_iq1_m_0::kernels, 5},
-    {host_matmul_iq1_s_0::kernels, 5},
-    {host_matmul_iq2_s_0::kernels, 5},
-    {host_matmul_iq2_xs_0::kernels, 5},
-    {host_matmul_iq2_xxs_0::kernels, 5},
-    {host_matmul_iq3_s_0::kernels, 5},
-    {host_matmul_iq3_xxs_0::kernels, 5},
-    {host_matmul_iq4_nl_0::kernels, 5},
-    {host_matmul_iq4_xs_0::kernels, 5},
-    {host_matmul_mxfp4_0::kernels, 5},
-    {host_matmul_nvfp4_0::kernels, 5},
-    {host_matmul_q1_0_0::kernels, 5},
-    {host_matmul_q2_0_0::kernels, 5},
-    {host_matmul_q2_K_0::kernels, 5},
-    {host_matmul_q3_K_0::kernels, 5},
-    {host_matmul_q4_0_0::kernels, 5},
-    {host_matmul_q4_1_0::kernels, 5},
+    {host_matmul_iq1_m_0::kernels, 7},
+    {host_matmul_iq1_s_0::kernels, 7},
+    {host_matmul_iq2_s_0::kernels, 7},
+    {host_matmul_iq2_xs_0::kernels, 7},
+    {host_matmul_iq2_xxs_0::kernels, 7},
+    {host_matmul_iq3_s_0::kernels, 7},
+    {host_matmul_iq3_xxs_0::kernels, 7},
+    {host_matmul_iq4_nl_0::kernels, 7},
+    {host_matmul_iq4_xs_0::kernels, 7},
+    {host_matmul_mxfp4_0::kernels, 7},
+    {host_matmul_nvfp4_0::kernels, 7},
+    {host_matmul_q1_0_0::kernels, 7},
+    {host_matmul_q2_0_0::kernels, 7},
+    {host_matmul_q2_K_0::kernels, 7},
+    {host_matmul_q3_K_0::kernels, 7},
+    {host_matmul_q4_0_0::kernels, 7},
+    {host_matmul_q4_1_0::kernels, 7},
     {host_matmul_q4_K_0::kernels, 8},
-    {host_matmul_q4_K_1::kernels, 7},
-    {host_matmul_q5_0_0::kernels, 5},
-    {host_matmul_q5_1_0::kernels, 5},
-    {host_matmul_q5_K_0::kernels, 5},
-    {host_matmul_q6_K_0::kernels, 5},
-    {host_matmul_q8_0_0::kernels, 5},
-    {host_matmul_tq1_0_0::kernels, 5},
-    {host_matmul_tq2_0_0::kernels, 5},
+    {host_matmul_q4_K_1::kernels, 8},
+    {host_matmul_q4_K_2::kernels, 1},
+    {host_matmul_q5_0_0::kernels, 7},
+    {host_matmul_q5_1_0::kernels, 7},
+    {host_matmul_q5_K_0::kernels, 7},
+    {host_matmul_q6_K_0::kernels, 7},
+    {host_matmul_q8_0_0::kernels, 7},
+    {host_matmul_tq1_0_0::kernels, 7},
+    {host_matmul_tq2_0_0::kernels, 7},
     {host_matvec_bf16_0::kernels, 4},
     {host_matvec_f16_0::kernels, 4},
     {host_matvec_f32_0::kernels, 4},
@@ -343,7 +345,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 301;
+    t.row_count = 351;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 17d32b8401c8b2be.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 24497186c3b7364e.
 // sm_90: matmul_iq4_xs.
 #include "catena/instances/device_instance.cuh"
 
@@ -36,13 +36,27 @@ catena_mul_mat_tiles_iq4_xs_t128_r16_c32_p256_s2_plain_sm_90(const __grid_consta
     run_on_device<format::q8_1_mmq_d4, weights, p4>(args);
 }
 
-extern const void* const kernels[5];
-const void* const kernels[5] = {
+constexpr policy p5 = {.threads = 256, .rows = 32, .columns = 128, .piece = 256, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma};
+extern "C" __global__ __launch_bounds__(p5.threads, p5.min_blocks) void
+catena_mul_mat_tiles_iq4_xs_t256_r32_c128_p256_s4_bulk_wgmma_sm_90(const __grid_constant__ matmul_args args) {
+    run_on_device<format::bf16_mma, weights, p5>(args);
+}
+
+constexpr policy p6 = {.threads = 256, .rows = 16, .columns = 128, .piece = 256, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma};
+extern "C" __global__ __launch_bounds__(p6.threads, p6.min_blocks) void
+catena_mul_mat_tiles_iq4_xs_t256_r16_c128_p256_s4_bulk_wgmma_sm_90(const __grid_constant__ matmul_args args) {
+    run_on_device<format::bf16_mma, weights, p6>(args);
+}
+
+extern const void* const kernels[7];
+const void* const kernels[7] = {
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t256_r32_c64_p256_s3_bulk_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_m2_r16_c64_p256_s3_bulk_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_m3_r16_c32_p256_s3_bulk_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_m2_r16_c32_p256_s2_bulk_k4_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t128_r16_c32_p256_s2_plain_sm_90),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t256_r32_c128_p256_s4_bulk_wgmma_sm_90),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_iq4_xs_t256_r16_c128_p256_s4_bulk_wgmma_sm_90),
 };
 
 }  // namespace catena::instances::sm_90_matmul_iq4_xs

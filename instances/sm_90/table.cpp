@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a1f42e0152152db9.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ef276fe9fc5ea506.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -30,55 +30,55 @@ namespace sm_90_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_90_row_quantize { extern const void* const kernels[8]; }
 namespace sm_90_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_90_matvec_q8_0 { extern const void* const kernels[5]; }
-namespace sm_90_matmul_q8_0 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q8_0 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q4_0 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q4_0 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q4_0 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q4_1 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q4_1 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q4_1 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q5_0 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q5_0 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q5_0 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q5_1 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q5_1 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q5_1 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q2_K { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q2_K { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q2_K { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q3_K { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q3_K { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q3_K { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q4_K { extern const void* const kernels[5]; }
-namespace sm_90_matmul_q4_K { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q4_K { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q5_K { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q5_K { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q5_K { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q6_K { extern const void* const kernels[4]; }
-namespace sm_90_matmul_q6_K { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q6_K { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq4_nl { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq4_nl { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq4_nl { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq4_xs { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq4_xs { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq4_xs { extern const void* const kernels[7]; }
 namespace sm_90_matvec_mxfp4 { extern const void* const kernels[4]; }
-namespace sm_90_matmul_mxfp4 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_mxfp4 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_nvfp4 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_nvfp4 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_nvfp4 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq2_xxs { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq2_xxs { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq2_xxs { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq2_xs { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq2_xs { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq2_xs { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq2_s { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq2_s { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq2_s { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq3_xxs { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq3_xxs { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq3_xxs { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq3_s { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq3_s { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq3_s { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq1_s { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq1_s { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq1_s { extern const void* const kernels[7]; }
 namespace sm_90_matvec_iq1_m { extern const void* const kernels[3]; }
-namespace sm_90_matmul_iq1_m { extern const void* const kernels[5]; }
+namespace sm_90_matmul_iq1_m { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q1_0 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q1_0 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q1_0 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q2_0 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_q2_0 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_q2_0 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_tq1_0 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_tq1_0 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_tq1_0 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_tq2_0 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_tq2_0 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_tq2_0 { extern const void* const kernels[7]; }
 namespace sm_90_matvec_q4_K_q6_K { extern const void* const kernels[4]; }
 namespace sm_90_matvec_q4_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q6_K_q5_K { extern const void* const kernels[3]; }
@@ -98,7 +98,7 @@ table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 301;
+    t.row_count = 351;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
