@@ -48,6 +48,12 @@ problem with_norm(problem p) {
     return p;
 }
 
+/// The same with its weights decoded: another.
+problem decoded(problem p) {
+    p.needs.activation = format::bf16_mma;
+    return p;
+}
+
 }  // namespace
 
 TEST_CASE("Every problem of the domain that no absence is declared for has a row, and every row of a "
@@ -63,11 +69,14 @@ TEST_CASE("Every problem of the domain that no absence is declared for has a row
                 each_group_problem(formats, n, [&](const problem& p) {
                     const picked best = pick(p, t);
                     used.insert(best.row);
-                    if (!p.expert && n == 1)
-                        if (const picked inside = pick(with_norm(p), t); inside.row >= 0) {
-                            used.insert(inside.row);
-                            CHECK(legal(inside, t.rows[inside.row], p, a));
-                        }
+                    const auto may_have = [&](const problem& other) {
+                        const picked row = pick(other, t);
+                        if (row.row < 0) return;
+                        used.insert(row.row);
+                        CHECK(legal(row, t.rows[row.row], p, a));
+                    };
+                    if (!p.expert && n == 1) may_have(with_norm(p));
+                    if (n > max_matvec_columns) may_have(decoded(p));
                     if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
                     INFO(formats_part(formats)
                          << ": k " << p.k << ", rows " << p.member[0].rows << ", columns "

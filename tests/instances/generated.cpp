@@ -6,6 +6,7 @@
 #include "render.hpp"
 #include "tuning.hpp"
 
+#include "catena/match/pattern.hpp"
 #include "catena_test/catch.hpp"
 
 #include <algorithm>
@@ -98,7 +99,10 @@ TEST_CASE("Instances grow with formats and listed sets, not with powers of them"
     });
     CHECK(launches[catena::skeleton::matvec] ==
           sets.size() + static_cast<std::size_t>(with_norm));
-    CHECK(launches[catena::skeleton::matmul] == static_cast<std::size_t>(weights.size()));
+    std::size_t layouts = 0;  // of all weights
+    for (const catena::format f : weights)
+        layouts += static_cast<std::size_t>(catena::matmul_layouts(f).size());
+    CHECK(launches[catena::skeleton::matmul] == layouts);
     // One for each kind of value, in ggml's activations and in those of engines.
     CHECK(launches[catena::skeleton::row] <= 2 * 6);
 }

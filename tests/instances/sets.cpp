@@ -76,6 +76,10 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                 CHECK(rows == 0);
                 continue;
             }
+            if (c.activation == format::bf16_mma) {  // beside a layout that takes every problem
+                CHECK((rows > 0) == t.target->wgmma);
+                continue;
+            }
             // Where all copies are plain, the smallest tile may be the only one that fits.
             CHECK(rows > (c.kind == skeleton::matmul && !t.target->async_copy ? 0 : 1));
             CHECK(plain >= 1);
@@ -218,9 +222,16 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
           "the arch does not multiply by warpgroups (sm_90 alone does)");
     CHECK(said("sm_90", [](policy& p) { p.threads = 64; }) ==
           "all threads are of whole warpgroups, and a warpgroup has all of K");
-    CHECK(said("sm_90", [](policy& p) { p.columns = 64; }) ==
-          "a warpgroup multiplies 128 columns, and pieces of 64 values that come by cp.async");
+    CHECK(said("sm_90", [](policy& p) { p.columns = 64; }) == "a warpgroup multiplies 128 columns");
+    CHECK(said("sm_90", [](policy& p) { p.copy = copy_method::bulk; }) ==
+          "a warpgroup takes pieces of 64 numbers that come by cp.async");
     good.computes.weights = format_set::of(format::f32);
     CHECK(said("sm_90", [](policy&) {}) ==
-          "warpgroups multiply f16 and bf16 in a matmul, and nothing else");
+          "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else");
+    good.computes.weights = format_set::of(format::q4_K);
+    good.computes.activation = format::bf16_mma;
+    good.numbers.piece = 256, good.numbers.copy = copy_method::bulk;
+    CHECK(said("sm_90", [](policy&) {}) == "");
+    CHECK(said("sm_90", [](policy& p) { p.product = inner_product::dp4a; }) ==
+          "warpgroups alone read bf16_mma");
 }

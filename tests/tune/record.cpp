@@ -4,6 +4,7 @@
 #include "simplicity.hpp"
 #include "tuning.hpp"
 
+#include "catena/match/pattern.hpp"
 #include "catena/pick/measured.hpp"
 #include "catena_test/catch.hpp"
 #include "catena_test/problems.hpp"
@@ -156,7 +157,9 @@ TEST_CASE("A tile that was measured replaces those listed, but for what takes pr
           "[tune]") {
     computation tiles;
     for (const computation& c : computations_of(catalogue_chains()))
-        if (c.kind == skeleton::matmul && c.weights == format_set::of(format::q4_K)) tiles = c;
+        if (c.kind == skeleton::matmul && c.weights == format_set::of(format::q4_K) &&
+            c.activation == matmul_layout(format::q4_K))
+            tiles = c;
     const std::vector<row> listed = rows_for(sm_90, tiles);
     constexpr policy large = {.threads = 256, .rows = 16, .columns = 64, .piece = 256, .stages = 3,
                               .copy = copy_method::bulk};
