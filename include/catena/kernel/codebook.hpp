@@ -96,15 +96,17 @@ constexpr codebook<Points> with_places(codebook<Points> book, std::uint32_t plac
     return book;
 }
 
+template <format F, std::uint32_t Place>
+inline constexpr auto placed_codebook = with_places(codebook_of<F>, Place);
+
 /// A point of a format's codebook. A module holds the codebooks that its kernels ask for.
 template <format F, std::uint32_t Place = 0x76543210u>
 CATENA_FN unsigned point_of(unsigned i) {
 #if defined(__CUDA_ARCH__)
-    static __device__ constexpr auto book = with_places(codebook_of<F>, Place);
+    static __device__ constexpr auto book = placed_codebook<F, Place>;
     return book.point[i];
 #else
-    static constexpr auto book = with_places(codebook_of<F>, Place);
-    return book.point[i];
+    return placed_codebook<F, Place>.point[i];
 #endif
 }
 

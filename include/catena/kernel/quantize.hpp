@@ -118,9 +118,9 @@ CATENA_FN block_place place_of_mmq(void* base, std::int64_t rows, int row, int e
 
 /// Where the values from `element` on of row `row` lie in bf16_mma of `rows` rows.
 CATENA_FN std::byte* place_of_bf16(void* base, std::int64_t rows, int row, int element) {
-    constexpr int values = info(format::bf16_mma).block_elements;
     return static_cast<std::byte*>(base) +
-           ((element / values * rows + row) * values + element % values) * 2;
+           (element / warpgroup_values * rows + row) * warpgroup_row_bytes +
+           element % warpgroup_values * 2;
 }
 
 /// Four values rounded to bf16, the first in the lowest bits.
