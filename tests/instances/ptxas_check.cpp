@@ -1,6 +1,7 @@
-// ptxas_check NVCC ARCH LOG FAMILY... : compiles families of an arch's set (all: every one) and
-// checks what ptxas reports: every row is there, none spills or waits for each wgmma, registers fit the
-// launch bounds and are those on record. The compiler's words go to LOG.
+// ptxas_check NVCC ARCH KEPT LOG FAMILY... : checks what ptxas reports of families of an arch's set (all:
+// every one): every row is there, none spills or waits for each wgmma, registers fit the launch bounds
+// and are those on record. What the build has compiled, it has kept in the folder KEPT; the rest is
+// compiled. The words go to LOG.
 #include "files.hpp"
 #include "nvcc.hpp"
 #include "policies.hpp"
@@ -11,6 +12,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <set>
 #include <string>
 
@@ -36,13 +38,23 @@ std::string faults(const row& r, const std::string& name,
     return name + " was not compiled\n";
 }
 
+/// What ptxas says of a file: as the build has kept it, or now.
+std::string words(const std::string& file, const arch& target, const std::string& nvcc,
+                  const std::filesystem::path& kept, const std::string& log) {
+    if (std::filesystem::exists(kept / file)) return read_text(kept / file);
+    const std::string source = std::string("instances/") + target.name + "/" + file;
+    std::printf("compiling %s\n", source.c_str());
+    std::fflush(stdout);
+    return compile(nvcc, target, CATENA_SOURCE_DIR, source, log).said;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc < 5) throw std::runtime_error("usage: ptxas_check NVCC ARCH LOG FAMILY...");
+    if (argc < 6) throw std::runtime_error("usage: ptxas_check NVCC ARCH KEPT LOG FAMILY...");
     const arch* target = arch_named(argv[2]);
     if (target == nullptr) throw std::runtime_error(std::string(argv[2]) + " is no arch");
-    const std::set<std::string> families(argv + 4, argv + argc);
+    const std::set<std::string> families(argv + 5, argv + argc);
     const bool whole = families.count("all") != 0;
 
     const registers_by_name known = read_registers(CATENA_SOURCE_DIR);
@@ -56,10 +68,7 @@ int main(int argc, char** argv) try {
             const std::string f = family(r.computes);
             if (!whole && families.count(f) == 0) continue;
             if (!compiled.insert(f).second) continue;
-            const std::string source = std::string("instances/") + target->name + "/" + f + ".cu";
-            std::printf("%s\n", source.c_str());
-            std::fflush(stdout);
-            log += compile(argv[1], *target, CATENA_SOURCE_DIR, source, argv[3]).said;
+            log += words(f + ".cu", *target, argv[1], argv[3], argv[4]);
         }
         const std::vector<compiled_kernel> kernels = parse_ptxas(log);
         const registers_by_name now = registers_of(set, kernels);
@@ -77,10 +86,10 @@ int main(int argc, char** argv) try {
         }
     }
     if (log.find("are serialized") != std::string::npos)
-        complaints += "a warpgroup's multiplications are serialized: " + std::string(argv[3]) + "\n";
-    write_text(argv[3], log);
+        complaints += "a warpgroup's multiplications are serialized: " + std::string(argv[4]) + "\n";
+    write_text(argv[4], log);
     std::printf("%s", complaints.c_str());
-    if (off_record) std::printf("to put them on record: generate --registers %s\n", argv[3]);
+    if (off_record) std::printf("to put them on record: generate --registers %s\n", argv[4]);
     return complaints.empty() ? 0 : 1;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "ptxas_check: %s\n", error.what());
