@@ -99,8 +99,7 @@ void machine::wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_o
             read_operand(t, read, at);
             of.reads.push_back(read);
         }
-        read_numbers<F>(shared_.start(), a, first_row, 16, of.a[half]);
-        read_numbers<F>(shared_.start(), b, 0, columns, of.b[half]);
+        of.numbers[half].template read<F>(shared_.start(), a, first_row, b, columns);
     }
 
     auto mine = std::find_if(t.pending.begin(), t.pending.end(),
@@ -108,18 +107,16 @@ void machine::wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_o
     if (mine == t.pending.end())
         mine = t.pending.insert(mine, {sums, std::vector<real>(sums, sums + columns / 2), 0});
     mine->group = t.wgmma_groups;
-    for (int i = 0; i < columns / 2; ++i) {
-        const int row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        const double* x = &of.a[half][static_cast<std::size_t>(row) * 16];
-        const double* y = &of.b[half][static_cast<std::size_t>(column) * 16];
-        double sum = 0;
-        for (int k = 0; k < 16; ++k)
-            sum = catena::detail::pinned(sum + catena::detail::pinned(x[k] * y[k]));
-        real& value = mine->values[static_cast<std::size_t>(i)];
-        value = catena::detail::finished(
-            static_cast<float>(catena::detail::pinned(sum + double{value.v})));
-        sums[i] = real{std::numeric_limits<float>::quiet_NaN()};
+    for (int i = 0; i < columns / 2; i += 2) {
+        const number_pair product = of.numbers[half].product(
+            lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2);
+        for (int j = 0; j < 2; ++j) {
+            real& value = mine->values[static_cast<std::size_t>(i + j)];
+            value = catena::detail::finished(
+                static_cast<float>(catena::detail::pinned(product[j] + double{value.v})));
+        }
     }
+    std::fill_n(sums, columns / 2, real{std::numeric_limits<float>::quiet_NaN()});
 }
 
 inline void machine::wgmma_wait(thread& t, int left, site at) {

@@ -45,21 +45,50 @@ struct pending_operand {
     std::uint32_t chunk(int i) const { return chunk_of(of, first + i / 2, i % 2); }
 };
 
-struct wgmma_warp {
-    /// The call's operands as numbers, 16 of K to a row, in the round's half as those of an mma.
-    std::vector<double> a[2], b[2];
-    std::vector<pending_operand> reads;
+/// Numbers of two columns.
+using number_pair = double __attribute__((vector_size(16)));
+
+/// A call's operands as numbers, 16 of K.
+struct wgmma_numbers {
+    std::vector<double> a;  ///< a warp's 16 rows, K within a row
+    std::vector<double> b;  ///< columns within a K
+
+    template <format F>
+    void read(const std::byte* shared, wgmma_operand rows, int first_row, wgmma_operand columns,
+              int count) {
+        a.resize(16 * 16);
+        b.resize(static_cast<std::size_t>(count) * 16);
+        for (int i = 0; i < 16; ++i)
+            for (int k = 0; k < 16; ++k)
+                a[static_cast<std::size_t>(i * 16 + k)] = number<F>(shared, rows, first_row + i, k);
+        for (int i = 0; i < count; ++i)
+            for (int k = 0; k < 16; ++k)
+                b[static_cast<std::size_t>(k * count + i)] = number<F>(shared, columns, i, k);
+    }
+
+    /// The product of `row` and of columns `column` and the next. A product of two numbers is exact in
+    /// f64, so only sums are rounded.
+    number_pair product(int row, int column) const {
+        const double* x = &a[static_cast<std::size_t>(row * 16)];
+        const double* y = &b[static_cast<std::size_t>(column)];
+        const std::size_t count = b.size() / 16;
+        number_pair sum{};
+        for (std::size_t k = 0; k < 16; ++k)
+            sum = catena::detail::pinned(sum + x[k] * number_pair{y[k * count], y[k * count + 1]});
+        return sum;
+    }
+
+  private:
+    template <format F>
+    static double number(const std::byte* shared, wgmma_operand o, int row, int k) {
+        const std::byte* chunk = shared + chunk_of(o, row, k / 8);
+        return mma_number<F>(reinterpret_cast<const unsigned char*>(chunk + k % 8 * 2));
+    }
 };
 
-template <format F>
-void read_numbers(const std::byte* shared, wgmma_operand o, int first, int rows,
-                  std::vector<double>& to) {
-    to.resize(static_cast<std::size_t>(rows) * 16);
-    for (int i = 0; i < rows * 16; ++i) {
-        const std::byte* chunk = shared + chunk_of(o, first + i / 16, i % 16 / 8);
-        to[static_cast<std::size_t>(i)] =
-            mma_number<F>(reinterpret_cast<const unsigned char*>(chunk + i % 8 * 2));
-    }
-}
+struct wgmma_warp {
+    wgmma_numbers numbers[2];  ///< in the round's half, as the operands of an mma
+    std::vector<pending_operand> reads;
+};
 
 }  // namespace catena::exec
