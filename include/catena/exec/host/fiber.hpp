@@ -31,13 +31,18 @@ struct fiber {
     }
 };
 
-/// Stacks that live as long as their device, so that a launch allocates none after the first.
+/// Stacks that live as long as their thread of the host, so that neither a launch nor a device after
+/// the first allocates any.
 class fiber_stacks {
   public:
     static constexpr std::size_t stack_bytes = 128 * 1024;
     using entry = void (*)(boost::context::detail::transfer_t);
 
-    fiber_stacks() = default;
+    static fiber_stacks& of_this_thread() {
+        thread_local fiber_stacks stacks;
+        return stacks;
+    }
+
     fiber_stacks(const fiber_stacks&) = delete;
     fiber_stacks& operator=(const fiber_stacks&) = delete;
     ~fiber_stacks() {
@@ -58,6 +63,8 @@ class fiber_stacks {
     }
 
   private:
+    fiber_stacks() = default;
+
     boost::context::protected_fixedsize_stack allocator_{stack_bytes};
     std::vector<boost::context::stack_context> stacks_;
 };

@@ -107,13 +107,13 @@ void machine::wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_o
     if (mine == t.pending.end())
         mine = t.pending.insert(mine, {sums, std::vector<real>(sums, sums + columns / 2), 0});
     mine->group = t.wgmma_groups;
-    for (int i = 0; i < columns / 2; i += 2) {
-        const number_pair product = of.numbers[half].product(
-            lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2);
-        for (int j = 0; j < 2; ++j) {
+    for (int i = 0; i < columns / 2; i += 4) {
+        number_pair products[2];
+        of.numbers[half].products(lane / 4, 2 * i + lane % 4 * 2, products);
+        for (int j = 0; j < 4; ++j) {
             real& value = mine->values[static_cast<std::size_t>(i + j)];
-            value = catena::detail::finished(
-                static_cast<float>(catena::detail::pinned(product[j] + double{value.v})));
+            value = catena::detail::finished(static_cast<float>(
+                catena::detail::pinned(products[j / 2][j % 2] + double{value.v})));
         }
     }
     std::fill_n(sums, columns / 2, real{std::numeric_limits<float>::quiet_NaN()});

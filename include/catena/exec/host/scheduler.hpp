@@ -119,7 +119,8 @@ class scheduler {
     /// Returns when all have returned, when nobody can go on, or on `abandon`.
     void run(int threads, const order_seed& seed, fiber_stacks::entry entry, void* owner) {
         const auto count = static_cast<std::size_t>(threads);
-        stacks_.reserve(count);
+        fiber_stacks& stacks = fiber_stacks::of_this_thread();
+        stacks.reserve(count);
         seed_ = seed;
         threads_.assign(count, {});
         warps_.assign(count / warp_lanes, {});
@@ -127,7 +128,7 @@ class scheduler {
         for (std::size_t i = 0; i < count; ++i) {
             threads_[i].id = static_cast<int>(i);
             threads_[i].owner = owner;
-            threads_[i].context = stacks_.start(i, entry);
+            threads_[i].context = stacks.start(i, entry);
             ready_[i] = &threads_[i];
         }
         seed_.shuffle(ready_.data(), count);
@@ -236,7 +237,6 @@ class scheduler {
         waiting_ += woken_.size();
     }
 
-    fiber_stacks stacks_;
     fiber main_;
     std::vector<thread> threads_;
     std::vector<warp> warps_;

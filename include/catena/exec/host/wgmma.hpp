@@ -66,16 +66,18 @@ struct wgmma_numbers {
                 b[static_cast<std::size_t>(k * count + i)] = number<F>(shared, columns, i, k);
     }
 
-    /// The product of `row` and of columns `column` and the next. A product of two numbers is exact in
-    /// f64, so only sums are rounded.
-    number_pair product(int row, int column) const {
+    /// Four products in the sequence of an mma's sums: of `row` and of row + 8, columns `column` and the
+    /// next. A product of two numbers is exact in f64, so only sums are rounded.
+    void products(int row, int column, number_pair (&sums)[2]) const {
         const double* x = &a[static_cast<std::size_t>(row * 16)];
         const double* y = &b[static_cast<std::size_t>(column)];
         const std::size_t count = b.size() / 16;
-        number_pair sum{};
-        for (std::size_t k = 0; k < 16; ++k)
-            sum = catena::detail::pinned(sum + x[k] * number_pair{y[k * count], y[k * count + 1]});
-        return sum;
+        sums[0] = sums[1] = number_pair{};
+        for (std::size_t k = 0; k < 16; ++k) {
+            const number_pair pair{y[k * count], y[k * count + 1]};
+            sums[0] = catena::detail::pinned(sums[0] + x[k] * pair);
+            sums[1] = catena::detail::pinned(sums[1] + x[k + 8 * 16] * pair);
+        }
     }
 
   private:
