@@ -107,13 +107,22 @@ void machine::wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_o
     if (mine == t.pending.end())
         mine = t.pending.insert(mine, {sums, std::vector<real>(sums, sums + columns / 2), 0});
     mine->group = t.wgmma_groups;
+    // Four sums at a time: of two rows, two columns each. A product of two numbers is exact in f64.
+    using pair = double __attribute__((vector_size(16)));
+    const double* x = &of.numbers[half].a[static_cast<std::size_t>(lane / 4 * 16)];
     for (int i = 0; i < columns / 2; i += 4) {
-        number_pair products[2];
-        of.numbers[half].products(lane / 4, 2 * i + lane % 4 * 2, products);
+        const double* y = &of.numbers[half].b[static_cast<std::size_t>(2 * i + lane % 4 * 2)];
+        pair upper = {}, lower = {};
+        for (int k = 0; k < 16; ++k, y += columns) {
+            const pair of_k = {y[0], y[1]};
+            upper = catena::detail::pinned(upper + x[k] * of_k);
+            lower = catena::detail::pinned(lower + x[8 * 16 + k] * of_k);
+        }
+        const double products[] = {upper[0], upper[1], lower[0], lower[1]};
         for (int j = 0; j < 4; ++j) {
             real& value = mine->values[static_cast<std::size_t>(i + j)];
-            value = catena::detail::finished(static_cast<float>(
-                catena::detail::pinned(products[j / 2][j % 2] + double{value.v})));
+            value = catena::detail::finished(
+                static_cast<float>(catena::detail::pinned(products[j] + double{value.v})));
         }
     }
     std::fill_n(sums, columns / 2, real{std::numeric_limits<float>::quiet_NaN()});

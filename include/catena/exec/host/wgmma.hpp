@@ -45,9 +45,6 @@ struct pending_operand {
     std::uint32_t chunk(int i) const { return chunk_of(of, first + i / 2, i % 2); }
 };
 
-/// Numbers of two columns.
-using number_pair = double __attribute__((vector_size(16)));
-
 /// A call's operands as numbers, 16 of K.
 struct wgmma_numbers {
     std::vector<double> a;  ///< a warp's 16 rows, K within a row
@@ -64,20 +61,6 @@ struct wgmma_numbers {
         for (int i = 0; i < count; ++i)
             for (int k = 0; k < 16; ++k)
                 b[static_cast<std::size_t>(k * count + i)] = number<F>(shared, columns, i, k);
-    }
-
-    /// Four products in the sequence of an mma's sums: of `row` and of row + 8, columns `column` and the
-    /// next. A product of two numbers is exact in f64, so only sums are rounded.
-    void products(int row, int column, number_pair (&sums)[2]) const {
-        const double* x = &a[static_cast<std::size_t>(row * 16)];
-        const double* y = &b[static_cast<std::size_t>(column)];
-        const std::size_t count = b.size() / 16;
-        sums[0] = sums[1] = number_pair{};
-        for (std::size_t k = 0; k < 16; ++k) {
-            const number_pair pair{y[k * count], y[k * count + 1]};
-            sums[0] = catena::detail::pinned(sums[0] + x[k] * pair);
-            sums[1] = catena::detail::pinned(sums[1] + x[k + 8 * 16] * pair);
-        }
     }
 
   private:
