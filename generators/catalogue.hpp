@@ -19,14 +19,16 @@ inline constexpr auto finish =
 /// Whatever reads an activation: q8_1 for few columns, the layouts of a matmul for many.
 template <format... Ws>
 inline constexpr auto activation =
-    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6, bf16_mma> | readers<Ws...> | finish;
+    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6, bf16_mma, f16_mma> |
+    readers<Ws...> | finish;
 
 /// The same for a value that others read in a plain format.
 inline constexpr auto plain_value = emit<f32> | emit<f16> | emit<bf16>;
 template <format... Ws>
 inline constexpr auto value = plain_value | activation<Ws...>;
 
-/// Weights that are numbers read a value's f32, routers of models with experts beside quantized ones.
+/// Weights that are numbers read a value's f32, routers of models with experts beside quantized ones;
+/// tiles by warpgroups read a copy that is rounded to their type, which the rows above write.
 template <format... Ws>
 inline constexpr auto multiplied = readers<Ws...> | finish;
 template <format... Ws>

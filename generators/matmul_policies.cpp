@@ -1,4 +1,3 @@
-#include "catena/exec/operand.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/constraints.hpp"
 #include "policies.hpp"
@@ -34,19 +33,8 @@ constexpr policy number_shapes[] = {
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
 };
 
-/// The same of f16 and bf16 by warpgroups. Tiles are as large as registers allow: what is read again from
-/// L2 bounds them, and tiles of 128 rows, though there are twice as many, never take less by the cost
-/// model.
-constexpr policy warpgroup_shape = {.threads = 256,
-                                    .min_blocks = 1,
-                                    .rows = 32,
-                                    .columns = 128,
-                                    .piece = exec::swizzled_row_bytes / 2,
-                                    .copy = copy_method::async,
-                                    .product = inner_product::wgmma};
-
-/// Quantized weights by warpgroups: 256 rows, and half of them for grids that are small.
-constexpr policy decoded_shapes[] = {
+/// By warpgroups: 256 rows, and half of them for grids that are small.
+constexpr policy warpgroup_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128},
 };
@@ -120,10 +108,11 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
         return fits(p);
     };
-    if (computes.activation == format::bf16_mma) {
-        for (policy p : decoded_shapes) {
+    if (in_mma_blocks(computes.activation)) {
+        const bool numbers = has_numbers(computes.weights);  // copied chunk by chunk
+        for (policy p : warpgroup_shapes) {
             p.piece = piece_of(computes.weights);
-            p.copy = copy;
+            p.copy = numbers ? copy_method::async : copy;
             p.product = inner_product::wgmma;
             if (target.wgmma && shrink(p) && p.stages > 2) all.push_back(p);
         }
@@ -136,9 +125,6 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         if (!served && reads_f32(computes.weights)) p.piece /= 2, served = shrink(p);
         if (served) all.push_back(p);
     }
-    if (policy p = warpgroup_shape;
-        target.wgmma && reads_f32(computes.weights) && !computes.weights.has(format::f32) && shrink(p))
-        all.push_back(p);
     policy plain = plain_shape;
     plain.piece = piece_of(computes.weights);
     if (copy != copy_method::plain) all.push_back(plain);

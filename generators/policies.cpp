@@ -2,6 +2,7 @@
 
 #include "catena/exec/operand.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/match/pattern.hpp"
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/name.hpp"
 
@@ -211,14 +212,15 @@ namespace {
 /// What kernel/matmul/wgmma.hpp and decoded.hpp take; of columns, the instruction that exec/wgmma.cuh
 /// spells.
 std::string objection_to_warpgroups(const computation& c, const policy& p) {
-    const bool decoded = c.activation == format::bf16_mma;
-    if (c.kind != skeleton::matmul || c.weights.has(format::f32) ||
-        (c.activation != format::f32 && !decoded))
-        return "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else";
+    bool known = c.kind == skeleton::matmul && in_mma_blocks(c.activation);
+    for (const format weight : c.weights) known = known && warpgroup_layout(weight) == c.activation;
+    if (!known)
+        return "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else, "
+               "with an activation of that type";
     if (p.threads % exec::warpgroup_threads != 0 || p.slices != 0)
         return "all threads are of whole warpgroups, and a warpgroup has all of K";
     if (p.columns != 128) return "a warpgroup multiplies 128 columns";
-    if (!decoded && (p.piece != warpgroup_values || p.copy != copy_method::async))
+    if (has_numbers(c.weights) && (p.piece != warpgroup_values || p.copy != copy_method::async))
         return "a warpgroup takes pieces of 64 numbers that come by cp.async";
     return "";
 }
@@ -236,19 +238,19 @@ std::string objection(const arch& target, const row& r) {
         return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
     const bool matmul = r.computes.kind == skeleton::matmul;
     const bool numbers = r.computes.activation == format::f32;
-    const bool decoded = r.computes.activation == format::bf16_mma;
+    const bool by_groups = in_mma_blocks(r.computes.activation);
     const int piece_unit = !matmul   ? catena::piece_unit
                            : numbers ? 16
-                           : decoded ? warpgroup_values
-                                     : mmq_values;
+                           : by_groups ? warpgroup_values
+                                       : mmq_values;
     if (p.piece <= 0 || p.piece % piece_unit != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
     if (p.product == inner_product::wgmma)
         if (const std::string why = objection_to_warpgroups(r.computes, p); !why.empty()) return why;
-    if (decoded && p.product != inner_product::wgmma)
-        return "warpgroups alone read bf16_mma";
+    if (by_groups && p.product != inner_product::wgmma)
+        return "warpgroups alone read bf16_mma and f16_mma";
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
     if (!matmul && numbers != (p.product == inner_product::fma))

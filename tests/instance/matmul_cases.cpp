@@ -234,7 +234,7 @@ std::vector<matvec_case> matmul_cases(const computation& computes, const policy&
         cases.push_back(std::move(c));
     }
     // Quantized, an infinity is a NaN; as a number it stays one.
-    if (reads_f32(computes.weights) || computes.activation == format::bf16_mma)
+    if (reads_f32(computes.weights) || in_mma_blocks(computes.activation))
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
     return cases;
 }

@@ -156,7 +156,9 @@ matvec_data make_data(const instance& on, const matvec_case& c) {
 bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id < c.experts; }
 
 /// Does the launch decode its weights to bf16?
-bool decodes(const instance& on) { return on.computes.activation == format::bf16_mma; }
+bool decodes(const instance& on) {
+    return on.computes.activation == format::bf16_mma && !has_numbers(on.computes.weights);
+}
 
 std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
                                    const bytes& weight, const std::vector<float>& scale) {

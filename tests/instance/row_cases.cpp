@@ -16,7 +16,7 @@ int team(const policy& numbers) { return numbers.threads / rows_of_block(numbers
 
 constexpr format_set in_blocks = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
                                 format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 |
-                                format::bf16_mma;
+                                format::bf16_mma | format::f16_mma;
 constexpr format_set apart = format_set::of(format::int8_token) | format::fp8_tensor |
                              format::fp8_token | format::fp8_group | format::mxfp8_rows |
                              format::mxfp4_rows | format::nvfp4_rows;

@@ -48,9 +48,9 @@ problem with_norm(problem p) {
     return p;
 }
 
-/// The same with its weights decoded: another.
-problem decoded(problem p) {
-    p.needs.activation = format::bf16_mma;
+/// The same by warpgroups, of all one layout: another.
+problem by_warpgroups(problem p) {
+    p.needs.activation = warpgroup_layout(p.member[0].type);
     return p;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("Every problem of the domain that no absence is declared for has a row
                         CHECK(legal(row, t.rows[row.row], p, a));
                     };
                     if (!p.expert && n == 1) may_have(with_norm(p));
-                    if (n > max_matvec_columns) may_have(decoded(p));
+                    if (n > max_matvec_columns) may_have(by_warpgroups(p));
                     if (best.row >= 0 && legal(best, t.rows[best.row], p, a)) return;
                     INFO(formats_part(formats)
                          << ": k " << p.k << ", rows " << p.member[0].rows << ", columns "

@@ -76,7 +76,7 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                 CHECK(rows == 0);
                 continue;
             }
-            if (c.activation == format::bf16_mma) {  // beside a layout that takes every problem
+            if (in_mma_blocks(c.activation)) {  // beside a layout that takes every problem
                 CHECK((rows > 0) == t.target->wgmma);
                 continue;
             }
@@ -217,6 +217,10 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
                     .stages = 3,
                     .copy = copy_method::async,
                     .product = inner_product::wgmma};
+    CHECK(said("sm_90", [](policy&) {}) ==
+          "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else, "
+          "with an activation of that type");
+    good.computes.activation = format::f16_mma;
     CHECK(said("sm_90", [](policy&) {}) == "");
     CHECK(said("sm_100", [](policy&) {}) ==
           "the arch does not multiply by warpgroups (sm_90 alone does)");
@@ -225,13 +229,14 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     CHECK(said("sm_90", [](policy& p) { p.columns = 64; }) == "a warpgroup multiplies 128 columns");
     CHECK(said("sm_90", [](policy& p) { p.copy = copy_method::bulk; }) ==
           "a warpgroup takes pieces of 64 numbers that come by cp.async");
-    good.computes.weights = format_set::of(format::f32);
+    good.computes.weights = format_set::of(format::bf16);
     CHECK(said("sm_90", [](policy&) {}) ==
-          "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else");
+          "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else, "
+          "with an activation of that type");
     good.computes.weights = format_set::of(format::q4_K);
     good.computes.activation = format::bf16_mma;
     good.numbers.piece = 256, good.numbers.copy = copy_method::bulk;
     CHECK(said("sm_90", [](policy&) {}) == "");
     CHECK(said("sm_90", [](policy& p) { p.product = inner_product::dp4a; }) ==
-          "warpgroups alone read bf16_mma");
+          "warpgroups alone read bf16_mma and f16_mma");
 }

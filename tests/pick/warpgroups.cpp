@@ -14,7 +14,7 @@ constexpr policy warpgroups = {.threads = 256,
                                .rows = 32,
                                .columns = 128,
                                .piece = 64,
-                               .stages = 3,
+                               .stages = 4,
                                .copy = copy_method::async,
                                .product = inner_product::wgmma};
 constexpr policy warps = {.threads = 256,
@@ -27,14 +27,14 @@ constexpr policy warps = {.threads = 256,
 
 constexpr row tiles(const policy& n) {
     const computation c = {.kind = skeleton::matmul,
-                           .activation = format::f32,
+                           .activation = by_warpgroups(n) ? format::f16_mma : format::f32,
                            .weights = format_set::of(format::f16)};
     return {.computes = c, .numbers = n, .order = order_of(c, n), .evidence = {}};
 }
 
-problem product(std::int32_t rows, std::int64_t columns) {
+problem product(const policy& by, std::int32_t rows, std::int64_t columns) {
     problem p;
-    p.needs = tiles(warps).computes;
+    p.needs = tiles(by).computes;
     p.k = 4096;
     p.columns = columns;
     p.member_count = 1;
@@ -45,7 +45,7 @@ problem product(std::int32_t rows, std::int64_t columns) {
 }  // namespace
 
 TEST_CASE("warpgroups multiply on sm_90, and neither before nor after", "[tiles]") {
-    const problem p = product(4096, 512);
+    const problem p = product(warpgroups, 4096, 512);
     for (const char* there : {"host", "sm_90"}) {
         INFO(there);
         CHECK(constraint(tiles(warpgroups), p, *arch_named(there)).why == limit::none);
@@ -61,11 +61,11 @@ TEST_CASE("warpgroups multiply on sm_90, and neither before nor after", "[tiles]
 TEST_CASE("a warpgroup's tile is swizzled without gaps, has an order and a name of its own", "[tiles]") {
     const format_set f16 = format_set::of(format::f16);
     CHECK(tile_row_bytes(warpgroups, f16) == 128);
-    CHECK(tile_block_bytes(warpgroups, f16) == 256);
-    CHECK(tile_stage_bytes(warpgroups, f16) == 65536);
+    CHECK(tile_block_bytes(warpgroups, f16) == 128);
+    CHECK(tile_stage_bytes(warpgroups, f16) == 49152);
     CHECK(tiles(warpgroups).order != tiles(warps).order);
     CHECK(row_name(tiles(warpgroups), "toy") ==
-          "mul_mat_tiles.f16.t256_r32_c128_p64_s3_async_wgmma.toy");
+          "mul_mat_tiles.f16.t256_r32_c128_p64_s4_async_wgmma.toy");
 }
 
 TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by warps", "[tiles]") {
@@ -74,8 +74,12 @@ TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by wa
     t.target = arch_named("sm_90");
     t.rows = rows.data();
     t.row_count = static_cast<int>(rows.size());
-    CHECK(pick(product(4096, 2048), t).row == 1);
-    CHECK(pick(product(14336, 512), t).row == 1);
-    CHECK(pick(product(4096, 16), t).row == 0);
-    CHECK(pick(product(1024, 128), t).row == 0);
+    const auto by_warpgroups = [&t](std::int32_t rows, std::int64_t columns) {
+        return pick(product(warpgroups, rows, columns), t).predicted_us <
+               pick(product(warps, rows, columns), t).predicted_us;
+    };
+    CHECK(by_warpgroups(4096, 2048));
+    CHECK(by_warpgroups(14336, 512));
+    CHECK(!by_warpgroups(4096, 16));
+    CHECK(!by_warpgroups(1024, 128));
 }

@@ -34,10 +34,10 @@ computation computation_of(const problem& p) {
 }
 
 /// f16 weights: what warpgroups multiply.
-problem number_prompt(std::int64_t columns) {
+problem number_prompt(std::int64_t columns, format layout = format::f32) {
     problem p = matvec_problem(4096, {{format::f16, 4096}}, columns);
     p.needs.kind = skeleton::matmul;
-    p.needs.activation = format::f32;
+    p.needs.activation = layout;
     return p;
 }
 
@@ -284,7 +284,7 @@ TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[
 
 TEST_CASE("Tiles of warpgroups are raced where a GPU has them, those that its registers and memory hold",
           "[tune]") {
-    const problem p = number_prompt(512);
+    const problem p = number_prompt(512, format::f16_mma);
     const computation c = computation_of(p);
     const auto by_warpgroups = [&c](const arch& on) {
         std::vector<policy> out;
@@ -300,7 +300,7 @@ TEST_CASE("Tiles of warpgroups are raced where a GPU has them, those that its re
     std::set<std::pair<int, int>> shapes;  // rows of a tile, stages
     for (const policy& n : by_warpgroups(sm_90)) shapes.insert({tile_rows(n), n.stages});
     const std::set<std::pair<int, int>> wanted = {{64, 2},  {64, 3},  {64, 4},  {128, 2}, {128, 3},
-                                                  {128, 4}, {256, 2}, {256, 3}};  // 4 are 256 KB
+                                                  {128, 4}, {256, 2}, {256, 3}, {256, 4}};
     CHECK(shapes == wanted);
     for (const char* without : {"sm_80", "sm_120"}) CHECK(by_warpgroups(*arch_named(without)).empty());
 
@@ -311,7 +311,7 @@ TEST_CASE("Tiles of warpgroups are raced where a GPU has them, those that its re
 }
 
 TEST_CASE("The best tile of warpgroups is found among all tiles", "[tune]") {
-    const problem p = number_prompt(512);
+    const problem p = number_prompt(512, format::f16_mma);
     const auto is_best = [](const policy& n) {
         return n.product == inner_product::wgmma && tile_rows(n) == 128 && n.threads == 128;
     };

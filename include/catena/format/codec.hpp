@@ -2,9 +2,9 @@
 // host. To add a format: write format/<name>.hpp with its codec and include it here.
 #pragma once
 
-#include "catena/format/bf16_mma.hpp"
 #include "catena/format/format.hpp"
 #include "catena/format/fp8.hpp"
+#include "catena/format/half_mma.hpp"
 #include "catena/format/iq1.hpp"
 #include "catena/format/iq2.hpp"
 #include "catena/format/iq3.hpp"

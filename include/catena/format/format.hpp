@@ -26,6 +26,7 @@ enum class format_role : std::uint8_t {
     X(q8_1_mmq_ds4, 128, 144, activation)                                                          \
     X(q8_1_mmq_d2s6, 128, 144, activation)                                                         \
     X(bf16_mma, 64, 128, activation)                                                               \
+    X(f16_mma, 64, 128, activation)                                                                \
     X(int8_token, 1, 1, activation)                                                                \
     X(fp8_tensor, 1, 1, activation)                                                                \
     X(fp8_token, 1, 1, activation)                                                                 \
@@ -133,12 +134,17 @@ constexpr format format_named(const char* text) {
 template <format F>
 struct codec {};
 
+/// Activations of 16-bit numbers, in blocks that are rows of a tensor core's operand.
+CATENA_FN constexpr bool in_mma_blocks(format f) {
+    return f == format::bf16_mma || f == format::f16_mma;
+}
+
 /// Elements of a stored row of k: rows of activations are padded with zeros to a multiple of 512,
 /// as ggml-cuda does.
 CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 ||
                         f == format::q8_1_mmq_ds4 || f == format::q8_1_mmq_d2s6 ||
-                        f == format::bf16_mma;
+                        in_mma_blocks(f);
     return padded ? (k + 511) & ~std::int64_t{511} : k;
 }
 

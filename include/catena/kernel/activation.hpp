@@ -1,5 +1,5 @@
-// Where the quantized blocks of a row go, in ggml's layouts and in bf16_mma. A norm row may be part of
-// an activation row, or hold several. Those of ggml store scales and int8; they differ in where.
+// Where the quantized blocks of a row go, in ggml's layouts and in those of numbers. A norm row may be part
+// of an activation row, or hold several. Those of ggml store scales and int8; they differ in where.
 #pragma once
 
 #include "catena/exec/executor.hpp"
@@ -39,7 +39,7 @@ class activation_rows {
 
     /// Is anything to be stored in these formats?
     CATENA_FN static bool wanted(const row_args& a) {
-        return in_int8(a) || in_bf16(a) != nullptr;
+        return in_int8(a) || in_bf16(a) != nullptr || in_f16(a) != nullptr;
     }
 
     CATENA_FN int end() const { return a_.k + ended_ * padding(); }
@@ -48,7 +48,9 @@ class activation_rows {
     /// One layout after the other, in one piece of code.
     template <class X>
     CATENA_FN void store(X& x, int at, const real (&v)[quad]) const {
-        if (first_of_layout == layouts && !Emits.has(format::bf16_mma)) return;
+        if (first_of_layout == layouts && !Emits.has(format::bf16_mma) &&
+            !Emits.has(format::f16_mma))
+            return;
         const bool inside = at < end();
         real in[quad];  // of a row that is not finite, what lies past it need not be zeros yet
         CATENA_UNROLL
@@ -58,10 +60,10 @@ class activation_rows {
         CATENA_NO_UNROLL
         for (; inside && element >= length; element -= length) ++row;
         element += before;
-        if (in_bf16(a_) != nullptr && inside && element < stored())
-            x.store(reinterpret_cast<std::uint64_t*>(
-                        place_of_bf16(in_bf16(a_), rows_, row, element)),
-                    bfloat16_quad(in));
+        if (inside && element < stored()) {
+            store_halves<format::bf16>(x, in_bf16(a_), rows_, row, element, in);
+            store_halves<format::f16>(x, in_f16(a_), rows_, row, element, in);
+        }
         if (!in_int8(a_)) return;
         quantized_quad z;
         CATENA_NO_UNROLL
@@ -104,6 +106,9 @@ class activation_rows {
     }
     CATENA_FN static void* in_bf16(const row_args& a) {
         return Emits.has(format::bf16_mma) ? a.bf16_mma : nullptr;
+    }
+    CATENA_FN static void* in_f16(const row_args& a) {
+        return Emits.has(format::f16_mma) ? a.f16_mma : nullptr;
     }
 
     template <int Layout>

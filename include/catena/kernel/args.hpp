@@ -40,7 +40,8 @@ struct row_args {
     void* q8_1_mmq_d4 = nullptr;   ///< the same values for a matmul: [row][block of 128] becomes
     void* q8_1_mmq_ds4 = nullptr;  ///< [block of 128][row], its header f32 d[4] or half (d, s)[4]
     void* q8_1_mmq_d2s6 = nullptr;  ///< or half d[2], s[6]
-    void* bf16_mma = nullptr;       ///< [block of 64][row], rounded to bf16
+    void* bf16_mma = nullptr;       ///< [block of 64][row], rounded to bf16,
+    void* f16_mma = nullptr;        ///< or to f16
     scaled_output int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8, mxfp4, nvfp4;
     std::int32_t* int8_sums = nullptr;    ///< int8_token: receives the sum of each row's data
     const float* fp8_scale = nullptr;     ///< fp8_tensor: value = *fp8_scale * data
@@ -78,7 +79,8 @@ struct matvec_member {
     void* q8_1 = nullptr;             ///< the result in rows of `rows` elements, padded with zeros
     void* q8_1_mmq_d4 = nullptr;      ///< of a matmul: the same in the layouts that matmuls read,
     void* q8_1_mmq_ds4 = nullptr;     ///< [block of 128][column],
-    void* bf16_mma = nullptr;         ///< or [block of 64][column]
+    void* bf16_mma = nullptr;         ///< or [block of 64][column],
+    void* f16_mma = nullptr;          ///< rounded to their type
     std::int64_t weight_bytes = 0;  ///< of the whole tensor: nothing past it is read
     std::int64_t row_bytes = 0;     ///< from one weight row to the next
     std::int64_t expert_bytes = 0;  ///< from one expert to the next
@@ -144,9 +146,9 @@ struct matvec_args {
 /// one member's rows (`first_band` counts tiles) and policy.columns columns; of experts, the rows
 /// of one matrix for all columns whose id picks it, tile after tile of columns. The epilogue is
 /// that of a matvec, but for the layouts in which the result is quantized.
-/// x is [block][row] of a layout that matmul_layout() names, or of bf16_mma, rows padded with zeros; of
-/// numbers rows of k f32, k a multiple of 32; of fp8 [row][k] e4m3, k a multiple of 128, and behind them their
-/// scales, [row][k / 128] f32. Dense: row i is column i.
+/// x is [block][row] of one of matmul_layouts(), rows padded with zeros; f32 of numbers is rows of k, a
+/// multiple of 32; of fp8 [row][k] e4m3, k a multiple of 128, and behind them their scales,
+/// [row][k / 128] f32. Dense: row i is column i.
 struct matmul_args {
     const void* x = nullptr;  ///< 16-byte aligned, and so is x_bytes
     const std::int32_t* ids = nullptr;

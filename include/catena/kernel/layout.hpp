@@ -34,10 +34,10 @@ CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
 }
 
 /// Bytes of an activation row as a group reads it: the layouts of int8 are as large as q8_1; of fp8
-/// scales count too. Of what is quantized, none is larger than bf16_mma.
+/// scales count too. Of what is quantized, none is larger than bf16_mma and f16_mma.
 constexpr std::int64_t activation_row_bytes(format f, std::int64_t k) {
     if (f == format::fp8_group) return row_bytes(f, k) + scale_bytes(f, k);
-    if (f == format::bf16_mma) return row_bytes(f, stored_elements(f, k));
+    if (in_mma_blocks(f)) return row_bytes(f, stored_elements(f, k));
     return f == format::f32 ? 4 * k : q8_1_row_bytes(k);
 }
 
@@ -133,15 +133,15 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
 }
 
 /// What a stage holds of a column is blocks of so many values: those of the activation's layout; for
-/// numbers that read f32 a piece of that, an odd number of 16 bytes from the next. A block of fp8 has
-/// its scale behind it, and is as long as the others.
+/// numbers that read f32, as tiles of warps do, a piece of that, an odd number of 16 bytes from the next.
+/// A block of fp8 has its scale behind it, and is as long as the others.
 constexpr int tile_block_values(const policy& p, format_set weights) {
-    if (decodes(p, weights)) return warpgroup_values;
+    if (by_warpgroups(p)) return warpgroup_values;
     return reads_f32(weights) ? p.piece : mmq_values;
 }
 constexpr int tile_block_bytes(const policy& p, format_set weights) {
-    if (decodes(p, weights)) return warpgroup_row_bytes;
-    return reads_f32(weights) ? 4 * p.piece + (by_warpgroups(p) ? 0 : 16) : mmq_bytes;
+    if (by_warpgroups(p)) return warpgroup_row_bytes;
+    return reads_f32(weights) ? 4 * p.piece + 16 : mmq_bytes;
 }
 inline constexpr int fp8_values = info(format::fp8_group).block_elements;
 static_assert(fp8_values == mmq_values && fp8_values + 16 == mmq_bytes, "as long as the others");

@@ -141,9 +141,8 @@ CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const mat
             b.fill = next(b.fill);
         }
         if (step >= -1 && step + 1 < steps) {
-            const int prepared = step < 0 ? b.read : next(b.read);
-            b.stream.wait(prepared);
-            product.prepare(x, b, step + 1, prepared);
+            b.stream.wait(step < 0 ? b.read : next(b.read));
+            product.prepare(x, b, step + 1);
             x.async_fence();
         }
         x.template wgmma_wait<0>(sum);

@@ -116,16 +116,30 @@ CATENA_FN block_place place_of_mmq(void* base, std::int64_t rows, int row, int e
     return {block + 4 * part, block + 16 + 32 * part};
 }
 
-/// Where the values from `element` on of row `row` lie in bf16_mma of `rows` rows.
-CATENA_FN std::byte* place_of_bf16(void* base, std::int64_t rows, int row, int element) {
+/// Where the values from `element` on of row `row` lie in bf16_mma or f16_mma of `rows` rows.
+CATENA_FN std::byte* place_of_halves(void* base, std::int64_t rows, int row, int element) {
     return static_cast<std::byte*>(base) +
            (element / warpgroup_values * rows + row) * warpgroup_row_bytes +
            element % warpgroup_values * 2;
 }
 
-/// Four values rounded to bf16, the first in the lowest bits.
-CATENA_FN std::uint64_t bfloat16_quad(const real (&v)[quad]) {
-    return std::uint64_t{to_bfloat16_pair(v[2], v[3])} << 32 | to_bfloat16_pair(v[0], v[1]);
+/// Four values rounded to f16 or bf16, the first in the lowest bits. An f16 overflows to infinity.
+template <format F>
+CATENA_FN std::uint64_t rounded_quad(const real (&v)[quad]) {
+    static_assert(F == format::f16 || F == format::bf16, "numbers of 16 bits");
+    if constexpr (F == format::f16)
+        return std::uint64_t{to_half_pair(v[2], v[3])} << 32 | to_half_pair(v[0], v[1]);
+    else
+        return std::uint64_t{to_bfloat16_pair(v[2], v[3])} << 32 | to_bfloat16_pair(v[0], v[1]);
+}
+
+/// Stores a quad of row `row` in bf16_mma or f16_mma of `rows` rows, if there is one.
+template <format F, class X>
+CATENA_FN void store_halves(X& x, void* base, std::int64_t rows, int row, int element,
+                            const real (&v)[quad]) {
+    if (base == nullptr) return;
+    x.store(reinterpret_cast<std::uint64_t*>(place_of_halves(base, rows, row, element)),
+            rounded_quad<F>(v));
 }
 
 /// Stores a thread's share. `scales` is what the block's format wants of d and s.

@@ -5,13 +5,15 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/format/number.hpp"
 
+#include <initializer_list>
+
 namespace catena {
 
 /// The formats in which a group can read its activation, in the order in which rows are asked.
 inline constexpr format activation_layouts[] = {format::q8_1, format::q8_1_mmq_d4,
                                                 format::q8_1_mmq_ds4, format::bf16_mma,
-                                                format::fp8_group};
-inline constexpr int layout_count = 5;
+                                                format::f16_mma, format::fp8_group};
+inline constexpr int layout_count = 6;
 
 /// Below so many columns (of experts: tokens) a matvec serves every reader of an activation, from
 /// one copy.
@@ -44,12 +46,20 @@ constexpr format matmul_layout(format weight) {
     }
 }
 
-/// All layouts in which a matmul may read it: warpgroups multiply decoded weights with bf16.
+/// The layout that warpgroups multiply with such weights: that of their type, bf16 of what they decode;
+/// unknown: they take none.
+constexpr format warpgroup_layout(format weight) {
+    if (weight == format::f16) return format::f16_mma;
+    const bool decoded = info(weight).role == format_role::weight && !is_number(weight);
+    return decoded || weight == format::bf16 ? format::bf16_mma : format::unknown;
+}
+
+/// All layouts in which a matmul may read it.
 constexpr format_set matmul_layouts(format weight) {
-    const format first = matmul_layout(weight);
-    if (first == format::unknown) return {};
-    if (is_number(weight)) return format_set::of(first);
-    return format_set::of(first) | format::bf16_mma;
+    format_set all;
+    for (const format f : {matmul_layout(weight), warpgroup_layout(weight)})
+        if (f != format::unknown) all = all | f;
+    return all;
 }
 
 struct pattern {

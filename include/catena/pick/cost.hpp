@@ -205,7 +205,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
     const double steps = whole(static_cast<double>(p.k), step_values(n)) * (p.expert ? tiles : 1);
     const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
-    const int ahead = n.stages - (by_warpgroups ? 2 : 1);  // what warpgroups read next was rounded before
+    const int ahead = n.stages - (by_warpgroups ? 2 : 1);  // what warpgroups read next has come before
     const double copied = waits / (ahead > 1 ? ahead : 1);
     const double issue = n.copy == copy_method::plain ? multiplied + waits / at_once
                          : multiplied > copied        ? multiplied

@@ -70,7 +70,7 @@ constexpr std::int64_t bytes_of(const problem& p) {
         bytes += 4 * p.k * ((p.needs.scale ? 1 : 0) + (p.needs.bias ? 1 : 0));
         for (const format id : p.needs.emits) {
             const bool padded = info(id).role == format_role::activation && !scales_apart(id);
-            bytes += padded ? quotient(values, p.quant_k) * q8_1_row_bytes(p.quant_k)
+            bytes += padded ? quotient(values, p.quant_k) * activation_row_bytes(id, p.quant_k)
                             : row_bytes(id, values) + scale_bytes(id, p.k) * p.rows;
         }
         return bytes;

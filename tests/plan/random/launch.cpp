@@ -58,6 +58,7 @@ class row_launch {
         add(a_.q8_1_mmq_d4, format::q8_1_mmq_d4);
         add(a_.q8_1_mmq_ds4, format::q8_1_mmq_ds4);
         add(a_.bf16_mma, format::bf16_mma);
+        add(a_.f16_mma, format::f16_mma);
         return out;
     }
 

@@ -65,7 +65,8 @@ class product_launch {
         for (const target& t : {target{m.q8_1, format::q8_1},
                                 {m.q8_1_mmq_d4, format::q8_1_mmq_d4},
                                 {m.q8_1_mmq_ds4, format::q8_1_mmq_ds4},
-                                {m.bf16_mma, format::bf16_mma}})
+                                {m.bf16_mma, format::bf16_mma},
+                                {m.f16_mma, format::f16_mma}})
             if (t.to != nullptr) out.push_back(t);
         return out;
     }

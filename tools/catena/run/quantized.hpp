@@ -49,6 +49,7 @@ std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows
     of_matmul(format::q8_1_mmq_d4, a.q8_1_mmq_d4);
     of_matmul(format::q8_1_mmq_ds4, a.q8_1_mmq_ds4);
     of_matmul(format::bf16_mma, a.bf16_mma);
+    of_matmul(format::f16_mma, a.f16_mma);
     if constexpr (requires { a.q8_1_mmq_d2s6; })
         of_matmul(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
     return all;

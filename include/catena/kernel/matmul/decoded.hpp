@@ -6,8 +6,8 @@
 // step's while tensor cores multiply this one; pieces are a stream of its own.
 #pragma once
 
-#include "catena/kernel/matmul/fill.hpp"
 #include "catena/kernel/matmul/wgmma.hpp"
+#include "catena/kernel/quantize.hpp"
 
 namespace catena::kernel {
 
@@ -31,30 +31,20 @@ CATENA_FN void decode_word(X& x, unsigned q, const group_scales<Scales, Mins>& s
 template <policy P, format F, format_set W>
     requires(!is_number(F))
 struct warpgroup_step<P, F, W> {
-    static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
-    static constexpr int own_columns = share * swizzled_chunks / warp_size;
     static constexpr int piece_steps = P.piece / warpgroup_values;
     static constexpr int room = weight_room<P, W>;
     static_assert(P.piece % warpgroup_values == 0, "a piece is whole steps");
 
     std::byte *decoded, *pieces;  ///< of the block; of the warp
     weight_rows_of_warp<P, F> weights;
-    std::int64_t block;  ///< of the activation, to the next of the same column
-    const std::byte* column[own_columns];
+    warpgroup_columns<P> columns;
 
     template <class X, class Block>
     CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block& b)
         : decoded(b.ring + P.stages * stage_bytes_of<P, W>),
           pieces(decoded + decoding_ring * operand_bytes_of<P> + x.warp() * P.rows * room),
           weights(weight_rows_of_warp<P, F>::of(x, a, t)),
-          block(std::int64_t{a.x_rows} * warpgroup_row_bytes) {
-        CATENA_UNROLL
-        for (int i = 0; i < own_columns; ++i) {
-            const int wanted = x.warp() * share + column_of(x, i);
-            const int there = wanted < t.columns ? wanted : t.columns - 1;
-            column[i] = column_block<format::bf16_mma>(a, 0, x_row_of(x, t, there)) +
-                        x.lane() % swizzled_chunks * chunk_bytes;
-        }
+          columns(x, a, t) {
         b.pieces.reuse();
         CATENA_NO_UNROLL
         for (int i = 0; i < decoding_ring; ++i) bring(x, b, i * P.piece);
@@ -62,22 +52,15 @@ struct warpgroup_step<P, F, W> {
 
     template <class X, class Block>
     CATENA_FN void fill(X& x, Block& b, int) {
-        const int chunk = x.lane() % swizzled_chunks;
-        std::byte* to =
-            b.ring + b.fill * stage_bytes_of<P, W> + x.warp() * share * warpgroup_row_bytes;
-        b.stream.begin(b.fill, share * warpgroup_row_bytes);
-        CATENA_UNROLL
-        for (int i = 0; i < own_columns; ++i) {
-            b.stream.copy_own(to + exec::swizzled(column_of(x, i), chunk), column[i], chunk_bytes);
-            column[i] += block;
-        }
+        b.stream.begin(b.fill, columns.bytes);
+        columns.copy(x, b.stream, b.ring + b.fill * stage_bytes_of<P, W>);
         b.stream.commit(b.fill);
     }
 
     /// Decodes the warp's rows: a lane has a group of one or of several. A piece whose last step that
     /// is makes room for the next.
     template <class X, class Block>
-    CATENA_FN void prepare(X& x, Block& b, int step, int) const {
+    CATENA_FN void prepare(X& x, Block& b, int step) const {
         const int of_piece = step % piece_steps, value = (step - of_piece) * warpgroup_values;
         if (of_piece == 0) b.pieces.wait(b.read_piece);
         const int group = x.lane() / mma_rows;
@@ -98,18 +81,13 @@ struct warpgroup_step<P, F, W> {
     template <class X, class Block>
     CATENA_FN void multiply(X& x, Block& b, int step, tile_sums<P>& sum) const {
         multiply_step<P, format::bf16>(x, operand_of(step), b.ring + b.read * stage_bytes_of<P, W>,
-                                       exec::swizzle_bytes, 2, sum);
+                                       2, sum);
     }
 
   private:
     CATENA_FN static int next(int piece) { return piece + 1 < decoding_ring ? piece + 1 : 0; }
     CATENA_FN std::byte* operand_of(int step) const {
         return decoded + step % decoding_ring * operand_bytes_of<P>;
-    }
-    /// Of the warp's share: of which the lane's copy i brings a chunk.
-    template <class X>
-    CATENA_FN static int column_of(X& x, int i) {
-        return (i * warp_size + x.lane()) / swizzled_chunks;
     }
 
     /// Starts the copies of the piece at `value`, if K is so long.
@@ -142,7 +120,8 @@ struct warpgroup_step<P, F, W> {
             for (int word = 0; word < 2; ++word)
                 decode_word(x, unsigned(q[i + word]), s, i * format_of::scales / group_words,
                             v[word]);
-            const auto low = bfloat16_quad(v[0]), high = bfloat16_quad(v[1]);
+            const auto low = rounded_quad<format::bf16>(v[0]),
+                       high = rounded_quad<format::bf16>(v[1]);
             x.store16(to + exec::swizzled(row, chunk + i / 2),
                       word4{unsigned(low), unsigned(low >> 32), unsigned(high),
                             unsigned(high >> 32)});

@@ -77,7 +77,7 @@ CATENA_FN const std::byte* column_block(const matmul_args& a, int value, int row
         return x + row * a.x_bytes + value * std::int64_t{4};
     else if constexpr (L == format::fp8_group)
         return x + row * a.x_bytes + value;
-    else if constexpr (L == format::bf16_mma)
+    else if constexpr (in_mma_blocks(L))
         return x + (value / warpgroup_values * std::int64_t{a.x_rows} + row) * warpgroup_row_bytes;
     else
         return x + (value / mmq_values * std::int64_t{a.x_rows} + row) * mmq_bytes;

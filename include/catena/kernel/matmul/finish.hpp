@@ -53,7 +53,8 @@ CATENA_FN real sum_of_slices(X& x, const float* product) {
 }
 
 CATENA_FN bool is_quantized(const matvec_member& m) {
-    return m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr || m.bf16_mma != nullptr;
+    return m.q8_1_mmq_d4 != nullptr || m.q8_1_mmq_ds4 != nullptr || m.bf16_mma != nullptr ||
+           m.f16_mma != nullptr;
 }
 
 /// Quantizes the finished results of a tile, which are whole blocks of 32; the tile with a column's
@@ -74,19 +75,19 @@ CATENA_FN void quantize_tile(X& x, const matmul_args& a, const matmul_tile& t,
             word = x.load16(finished + column_of_tile * columns_stride<P> + row);
         const real v[quad] = {from_bits(word.x), from_bits(word.y), from_bits(word.z),
                               from_bits(word.w)};
+        const int column = i < all ? column_of(x, t, column_of_tile) : 0;
+        if (i < all) {  // before the rest: fewer values are alive
+            store_halves<format::bf16>(x, m.bf16_mma, a.columns, column, t.first_row + row, v);
+            store_halves<format::f16>(x, m.f16_mma, a.columns, column, t.first_row + row, v);
+        }
         const quantized_quad z = quantize(x, v);
         if (i >= all) continue;
-        const int column = column_of(x, t, column_of_tile);
         const auto store = [&](void* to, unsigned scales) {
             if (to == nullptr) return;
             store_share(x, place_of_mmq(to, a.columns, column, t.first_row + row), scales, z.q);
         };
         store(m.q8_1_mmq_d4, z.d_bits());
         store(m.q8_1_mmq_ds4, z.ds);
-        if (m.bf16_mma != nullptr)
-            x.store(reinterpret_cast<std::uint64_t*>(
-                        place_of_bf16(m.bf16_mma, a.columns, column, t.first_row + row)),
-                    bfloat16_quad(v));
     }
 }
 

@@ -12,16 +12,6 @@ namespace catena::kernel {
 
 inline constexpr int mma_bytes = 32;  ///< of K
 
-/// Four f32 as f16 or bf16, next to each other. An f16 overflows to infinity.
-template <format F>
-CATENA_FN std::uint64_t rounded_quad(const word4& v) {
-    const auto pair = [](unsigned low, unsigned high) {
-        return F == format::f16 ? to_half_pair(from_bits(low), from_bits(high))
-                                : to_bfloat16_pair(from_bits(low), from_bits(high));
-    };
-    return std::uint64_t{pair(v.z, v.w)} << 32 | pair(v.x, v.y);
-}
-
 template <policy P, format F, format_set W>
 struct stage_product<P, format::f32, F, W> : nothing_apart {
     using nothing_apart::nothing_apart;
@@ -109,11 +99,12 @@ struct stage_product<P, format::f32, F, W> : nothing_apart {
     /// Four values of a column whose rounded ones begin at `column`.
     template <class X>
     CATENA_FN static void store_rounded(X& x, std::byte* column, int at, const word4& v) {
+        const real in[quad] = {from_bits(v.x), from_bits(v.y), from_bits(v.z), from_bits(v.w)};
         if constexpr (F == format::f32)
-            x.store16(column + at * 16, word4{to_tf32(from_bits(v.x)), to_tf32(from_bits(v.y)),
-                                              to_tf32(from_bits(v.z)), to_tf32(from_bits(v.w))});
+            x.store16(column + at * 16,
+                      word4{to_tf32(in[0]), to_tf32(in[1]), to_tf32(in[2]), to_tf32(in[3])});
         else
-            x.store(reinterpret_cast<std::uint64_t*>(column + at * 8), rounded_quad<F>(v));
+            x.store(reinterpret_cast<std::uint64_t*>(column + at * 8), rounded_quad<F>(in));
     }
 };
 

@@ -1,14 +1,15 @@
 // A tile of f16 or bf16 by warpgroups (sm_90a): tensor cores read both operands from shared memory,
-// rows of K in the swizzled 128 bytes of exec/operand.hpp. Weights that are numbers lie in the stage as
-// they come, and so does their activation, rounded from f32 in place: eight columns are 2048 bytes,
-// of which the first 1024 become the operand. Quantized weights are in decoded.hpp.
+// rows of K in the swizzled 128 bytes of exec/operand.hpp. The activation is what its maker rounded, to
+// f16_mma or bf16_mma. Weights that are numbers lie in the stage as they come, like it. Quantized weights
+// are in decoded.hpp.
 //
 // Tensor cores multiply a step while the warps start the copies of the one that follows all others,
 // and prepare the next one: one block barrier a step says that it is complete, and the last one free.
 #pragma once
 
 #include "catena/exec/operand.hpp"
-#include "catena/kernel/matmul/numbers.hpp"
+#include "catena/kernel/matmul/fill.hpp"
+#include "catena/kernel/matmul/multiply.hpp"
 
 namespace catena::kernel {
 
@@ -28,12 +29,12 @@ CATENA_FN int operand_row(int r) { return r / mma_rows * wgmma_rows + r % mma_ro
 
 /// Starts the products of a step, `groups` of 32 values. `rows`, `columns`: the block's operands.
 template <policy P, format F, class X>
-CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* columns,
-                             int eight_columns_bytes, int groups, tile_sums<P>& sum) {
+CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* columns, int groups,
+                             tile_sums<P>& sum) {
     constexpr int fragments = P.rows / mma_rows;
     const exec::wgmma_operand a = x.operand_at(
         rows + x.warp() / 4 * fragments * warpgroup_fragment_bytes, exec::swizzle_bytes);
-    const exec::wgmma_operand b = x.operand_at(columns, eight_columns_bytes);
+    const exec::wgmma_operand b = x.operand_at(columns, exec::swizzle_bytes);
     x.wgmma_fence();
     CATENA_UNROLL
     for (int group = 0; group < 2; ++group) {
@@ -55,109 +56,111 @@ CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* colum
 ///     warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block& b);
 ///     template <class X, class Block>  // starts the copies of a step's stage, b.fill,
 ///     void fill(X& x, Block& b, int step);
-///     template <class X, class Block>  // makes operands of them, once they have come,
-///     void prepare(X& x, Block& b, int step, int stage);
+///     template <class X, class Block>  // does what is left to do once they have come,
+///     void prepare(X& x, Block& b, int step);
 ///     template <class X, class Block>  // and starts their products, of stage b.read
 ///     void multiply(X& x, Block& b, int step, tile_sums<P>& sum);
 template <policy P, format F, format_set W>
 struct warpgroup_step;
 
-/// Of numbers: a lane's share are the chunks that it copies next, one of a row in every step, of its
-/// warp's weight rows and of its warp's share of the columns. Columns that do not exist repeat the last.
+/// A lane's share of the activation: the chunks that it copies next, one of a column in every step, of
+/// its warp's share of the columns. Those that do not exist repeat the last.
+template <policy P>
+struct warpgroup_columns {
+    static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
+    static constexpr int own = share * swizzled_chunks / warp_size;
+    static constexpr int bytes = share * warpgroup_row_bytes;  ///< of a step
+
+    std::int64_t block;  ///< to the next of the same column
+    const std::byte* column[own];
+
+    template <class X>
+    CATENA_FN warpgroup_columns(X& x, const matmul_args& a, const matmul_tile& t)
+        : block(std::int64_t{a.x_rows} * warpgroup_row_bytes) {
+        CATENA_UNROLL
+        for (int i = 0; i < own; ++i) {
+            const int wanted = x.warp() * share + column_of(x, i);
+            const int there = wanted < t.columns ? wanted : t.columns - 1;
+            column[i] = column_block<format::bf16_mma>(a, 0, x_row_of(x, t, there)) +
+                        x.lane() % swizzled_chunks * chunk_bytes;
+        }
+    }
+
+    /// Starts the copies of the next step to the block's operand.
+    template <class X, class Stream>
+    CATENA_FN void copy(X& x, Stream& stream, std::byte* operand) {
+        std::byte* to = operand + x.warp() * bytes;
+        CATENA_UNROLL
+        for (int i = 0; i < own; ++i) {
+            stream.copy_own(to + exec::swizzled(column_of(x, i), x.lane() % swizzled_chunks),
+                            column[i], chunk_bytes);
+            column[i] += block;
+        }
+    }
+
+  private:
+    /// Of the warp's share: of which the lane's copy i brings a chunk.
+    template <class X>
+    CATENA_FN static int column_of(X& x, int i) {
+        return (i * warp_size + x.lane()) / swizzled_chunks;
+    }
+};
+
+/// Of numbers: weights are copied like the activation, a lane's chunks of its warp's rows.
 template <policy P, format F, format_set W>
     requires(F == format::f16 || F == format::bf16)
 struct warpgroup_step<P, F, W> {
-    static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
-    static constexpr int chunks = swizzled_chunks;                   ///< of a weight row
-    static constexpr int quads = P.piece / quad;                     ///< of a column
-    static constexpr int own_rows = P.rows * chunks / warp_size;
-    static constexpr int own_columns = share * quads / warp_size;
-    static constexpr int eight_columns_bytes = 2 * exec::swizzle_bytes;
+    static constexpr int own_rows = P.rows * swizzled_chunks / warp_size;
     static_assert(P.piece == warpgroup_values, "a piece is a row of the swizzle");
-    static_assert(share % 8 == 0, "a warp rounds eight columns at a time");
 
     int k;
     const std::byte* row[own_rows];
-    const std::byte* column[own_columns];
+    warpgroup_columns<P> columns;
 
     template <class X, class Block>
-    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block&) : k(a.k) {
+    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block&)
+        : k(a.k), columns(x, a, t) {
         const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
         CATENA_UNROLL
         for (int i = 0; i < own_rows; ++i)
-            row[i] = weights.at(row_of(x, i), 0) + x.lane() % chunks * chunk_bytes;
-        CATENA_UNROLL
-        for (int i = 0; i < own_columns; ++i) {
-            const int wanted = x.warp() * share + (i * warp_size + x.lane()) / quads;
-            const int there = wanted < t.columns ? wanted : t.columns - 1;
-            column[i] =
-                column_block<format::f32>(a, x.lane() % quads * quad, x_row_of(x, t, there));
-        }
+            row[i] = weights.at(row_of(x, i), 0) + x.lane() % swizzled_chunks * chunk_bytes;
     }
 
     template <class X, class Block>
     CATENA_FN void fill(X& x, Block& b, int step) {
-        const int values = values_of(step);
+        const int values = values_of(step), chunk = x.lane() % swizzled_chunks;
         std::byte* to = b.ring + b.fill * stage_bytes_of<P, W>;
-        b.stream.begin(b.fill, P.rows * values * 2 + share * values * 4);
-        const int chunk = x.lane() % chunks, at = x.lane() % quads;
         std::byte* rows = to + operand_rows_of_warp<P>(x);
+        b.stream.begin(b.fill, P.rows * values * 2 + columns.bytes);
         CATENA_UNROLL
         for (int i = 0; i < own_rows; ++i) {
             b.stream.copy_own(rows + exec::swizzled(operand_row(row_of(x, i)), chunk), row[i],
                               chunk * chunk_bytes < values * 2 ? chunk_bytes : 0);
-            row[i] += P.piece * 2;
+            row[i] += warpgroup_row_bytes;
         }
-        std::byte* columns = to + weight_bytes<P, W> + x.warp() * share * 4 * P.piece;
-        CATENA_UNROLL
-        for (int i = 0; i < own_columns; ++i) {
-            b.stream.copy_own(columns + (i * warp_size + x.lane()) * chunk_bytes, column[i],
-                              at * quad < values ? chunk_bytes : 0);
-            column[i] += P.piece * 4;
-        }
+        columns.copy(x, b.stream, to + weight_bytes<P, W>);
         b.stream.commit(b.fill);
     }
 
-    /// Rounds the warp's columns.
     template <class X, class Block>
-    CATENA_FN void prepare(X& x, Block& b, int step, int stage) const {
-        constexpr int own = 8 * quads / warp_size;
-        const int at = x.lane() % quads, values = values_of(step);
-        std::byte* eight = b.ring + stage * stage_bytes_of<P, W> + weight_bytes<P, W> +
-                           x.warp() * share / 8 * eight_columns_bytes;
-        CATENA_UNROLL
-        for (int done = 0; done < share; done += 8, eight += eight_columns_bytes) {
-            word4 v[own];
-            CATENA_UNROLL
-            for (int i = 0; i < own; ++i)
-                v[i] = at * quad < values ? x.load16(eight + (i * warp_size + x.lane()) * chunk_bytes)
-                                          : word4{0, 0, 0, 0};
-            x.sync_warp();
-            CATENA_UNROLL
-            for (int i = 0; i < own; ++i) {
-                const int c = (i * warp_size + x.lane()) / quads;
-                std::byte* to = eight + exec::swizzled(c, at / 2) + at % 2 * 8;
-                x.store(reinterpret_cast<std::uint64_t*>(to), rounded_quad<F>(v[i]));
-            }
-        }
-    }
+    CATENA_FN void prepare(X&, Block&, int) const {}
 
     template <class X, class Block>
     CATENA_FN void multiply(X& x, Block& b, int step, tile_sums<P>& sum) const {
         const std::byte* rows = b.ring + b.read * stage_bytes_of<P, W>;
-        multiply_step<P, F>(x, rows, rows + weight_bytes<P, W>, eight_columns_bytes,
-                            values_of(step) / group_values, sum);
+        multiply_step<P, F>(x, rows, rows + weight_bytes<P, W>, values_of(step) / group_values, sum);
     }
 
   private:
-    /// Of K's last 32 a step is half.
+    /// Of K's last 32 a step is half; behind them nothing of the weights is there.
     CATENA_FN int values_of(int step) const {
-        return k - step * P.piece < P.piece ? k - step * P.piece : P.piece;
+        const int left = k - step * warpgroup_values;
+        return left < warpgroup_values ? left : warpgroup_values;
     }
     /// The warp's row of which the lane's copy i brings a chunk.
     template <class X>
     CATENA_FN static int row_of(X& x, int i) {
-        return (i * warp_size + x.lane()) / chunks;
+        return (i * warp_size + x.lane()) / swizzled_chunks;
     }
 };
 
