@@ -1,26 +1,29 @@
-// Quantized weights that two kinds of matmul take: the planner picks the layout of the quicker one.
+// Weights that two kinds of matmul take, quantized ones and numbers: the planner picks the layout of the
+// quicker one.
 #include "cases.hpp"
 
-#include "catena/plan/slots.hpp"
+#include "catena/plan/optimize.hpp"
 
 using namespace catena;
 using namespace catena_test;
 
 namespace {
 
-constexpr format_set layouts =
-    format_set::of(format::q8_1) | format::q8_1_mmq_ds4 | format::q8_1_mmq_d4 | format::bf16_mma;
+constexpr format_set layouts = format_set::of(format::q8_1) | format::q8_1_mmq_ds4 |
+                               format::q8_1_mmq_d4 | format::bf16_mma | format::f16_mma;
+constexpr format_set f16 = format_set::of(format::f16), f16_mma = format_set::of(format::f16_mma);
 
 constexpr computation tiles_of(format_set weights, format layout) {
     return {.kind = skeleton::matmul, .activation = layout, .weights = weights};
 }
 
-/// The toy table with matmuls of q4_K by int8 and decoded, of q6_K by int8 alone, and the toy arch with
-/// room for them.
+/// The toy table with matmuls of q4_K by int8 and decoded, of q6_K by int8 alone, of f16 that read f32 and
+/// f16, and of fp8; and the toy arch with room for them.
 table table_of_both() {
     static const arch roomy = [] {
         arch a = toy_arch;
         a.shared_per_sm = 233472, a.shared_per_block = 232448, a.registers_per_sm = 65536;
+        a.bytes_per_us = 100000;
         return a;
     }();
     static const std::vector<row> rows = [] {
@@ -33,10 +36,20 @@ table table_of_both() {
                                           .stages = 3,
                                           .copy = copy_method::bulk,
                                           .product = inner_product::wgmma};
+        policy numbers = by_int8, halves = by_warpgroups, scaled = by_int8;
+        numbers.threads = 256, numbers.rows = 16, numbers.stages = 4;
+        numbers.piece = 32, halves.piece = 64, scaled.piece = 128;
+        numbers.copy = copy_method::bulk, halves.copy = copy_method::async;
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         computation norm = norm_row;
         norm.emits = layouts | format::f32;
         out.push_back(row_of(norm, plain_row));
+        norm.emits = format_set::of(format::f32) | format::fp8_group;
+        out.push_back(row_of(norm, plain_row));
+        out.push_back(row_of({.kind = skeleton::row, .emits = layouts}, plain_row));
+        out.push_back(row_of(tiles_of(f16, format::f32), numbers));
+        out.push_back(row_of(tiles_of(f16, format::f16_mma), halves));
+        out.push_back(row_of(tiles_of(format_set::of(format::fp8_e4m3), format::fp8_group), scaled));
         out.push_back(row_of(tiles_of(q4, format::q8_1_mmq_ds4), by_int8));
         out.push_back(row_of(tiles_of(q6, format::q8_1_mmq_d4), by_int8));
         out.push_back(row_of(tiles_of(q4, format::bf16_mma), by_warpgroups));
@@ -47,6 +60,12 @@ table table_of_both() {
         for (lowered_chain& c : out)
             for (int i = 0; i < c.count; ++i)
                 if (c.stages[i].kind == stage_kind::quantize) c.stages[i].formats = layouts;
+        const format_set fp8 = format_set::of(format::fp8_e4m3);
+        lowered_chain& last = out.emplace_back(chain_of("norm.fp8", false, true, fp8));
+        std::copy_backward(last.stages + 3, last.stages + last.count, last.stages + last.count + 1);
+        last.stages[3] = {.kind = stage_kind::quantize,
+                          .formats = format_set::of(format::fp8_group)};
+        ++last.count;
         return out;
     }();
     table t = toy_table();
@@ -58,6 +77,16 @@ table table_of_both() {
     return t;
 }
 
+plan plan_of_both(graph_builder& g) {
+    const graph_view view = g.view();
+    plan p = planner(table_of_both()).plan(view);
+    CHECK(p.state().ok());
+    CHECK(inconsistency(view, p) == "");
+    CHECK(difference(view, p) == "");
+    CHECK(p.workspace_bytes() <= optimize(view).workspace_bound);
+    return p;
+}
+
 struct both_case {
     graph_builder g;
     explicit both_case(std::int64_t columns) {
@@ -65,14 +94,15 @@ struct both_case {
         g.matmul(format::q4_K, 512, mul);
         g.matmul(format::q6_K, 64, mul);
     }
-    plan planned() {
-        const graph_view view = g.view();
-        plan p = planner(table_of_both()).plan(view);
-        CHECK(p.state().ok());
-        CHECK(inconsistency(view, p) == "");
-        CHECK(difference(view, p) == "");
-        return p;
-    }
+    plan planned() { return plan_of_both(g); }
+};
+
+/// x of so many columns -> norm -> MUL, as nodes 0 and 1.
+struct numbers_case {
+    graph_builder g;
+    id mul;
+    explicit numbers_case(std::int64_t columns)
+        : mul(g.scaled_norm(g.input(format::f32, {512, columns}))) {}
 };
 
 }  // namespace
@@ -102,4 +132,70 @@ TEST_CASE("few columns stay with int8 where a tile of warpgroups would be spare"
     const plan p = c.planned();
     CHECK(p.steps()[0].what.needs.emits ==
           (format_set::of(format::q8_1_mmq_ds4) | format::q8_1_mmq_d4));
+}
+
+TEST_CASE("numbers are multiplied with a rounded copy where that is quicker, and then nobody needs f32",
+          "[plan][decoded]") {
+    numbers_case c(128);
+    c.g.matmul(format::f16, 512, c.mul);
+    c.g.matmul(format::f16, 512, c.mul);
+    const plan p = plan_of_both(c.g);
+    REQUIRE(steps_of(p) == "1: 0 1, 2: 2 3");
+    CHECK(p.at(1).elided);
+    CHECK(p.steps()[0].what.needs.emits == f16_mma);
+    CHECK(p.steps()[1].what.needs.activation == format::f16_mma);
+    CHECK(p.workspace_bytes() == 128 * 512 * 2);
+    alignas(256) static std::byte room[128 * 512 * 2];
+    CHECK(p.args(0, room).row.f16_mma == room);
+    CHECK(p.args(1, room).matmul.x == room);
+    CHECK(p.args(1, room).matmul.x_rows == 128);
+}
+
+TEST_CASE("few columns of numbers read f32, and so do their other readers", "[plan][decoded]") {
+    numbers_case few(12);
+    few.g.matmul(format::f16, 64, few.mul);
+    CHECK(plan_of_both(few.g).steps()[0].what.needs.emits == format_set::of(format::f32));
+
+    numbers_case c(128);
+    c.g.matmul(format::f16, 512, c.mul);
+    c.g.other({c.mul});
+    c.g.matmul(format::q6_K, 64, c.mul);
+    CHECK(plan_of_both(c.g).steps()[0].what.needs.emits ==
+          (f16_mma | format::f32 | format::q8_1_mmq_d4));
+}
+
+TEST_CASE("who asks for f32 gets no rounded copy either", "[plan][decoded]") {
+    numbers_case c(128);
+    c.g[c.g.matmul(format::f16, 512, c.mul)].params[0] = 10;
+    c.g.matmul(format::f16, 512, c.mul);
+    const plan p = plan_of_both(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 3: 3");
+    CHECK(left_why(p, 2) == reason::activation_rounded);
+    CHECK(!p.at(1).elided);
+}
+
+TEST_CASE("the engine's value is rounded for numbers where that saves more than it takes",
+          "[plan][decoded]") {
+    const auto plan_for = [](int readers) {
+        graph_builder g;
+        const id x = g.other({g.input(format::f32, {2048, 96})});
+        for (int i = 0; i < readers; ++i) g.matmul(format::f16, 128, x);
+        return plan_of_both(g);
+    };
+    const plan three = plan_for(3);
+    CHECK(steps_of(three) == "1:, 1: 1 2 3");
+    CHECK(three.steps()[0].what.needs.emits == f16_mma);
+    const plan one = plan_for(1);
+    CHECK(steps_of(one) == "1: 1");
+    CHECK(one.steps()[0].what.needs.activation == format::f32);
+    CHECK(one.workspace_bytes() == 0);
+}
+
+TEST_CASE("numbers beside fp8 read f32, for a step writes that or what is rounded", "[plan][decoded]") {
+    numbers_case c(128);
+    c.g.matmul(format::f16, 512, c.mul);
+    c.g.matmul(format::fp8_e4m3, 64, c.mul);
+    const plan p = plan_of_both(c.g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2, 3: 3");
+    CHECK(p.steps()[0].what.needs.emits == (format_set::of(format::f32) | format::fp8_group));
 }

@@ -106,25 +106,19 @@ std::string at_node(int i, const std::string& what) {
     return "node " + std::to_string(i) + ": " + what;
 }
 
-/// Are numbers multiplied with this node's activation as it lies? Fp8 is of few columns.
-bool multiplies_f32(const graph_view& view, const tensor& matmul) {
-    const tensor& w = view.at(matmul.src[0]);
-    return reads_f32(w.type) || (is_number(w.type) && detail::few_columns(matmul, w));
-}
-
 /// The sources of a covered node that its step does not read from the graph's memory: results of
-/// the step itself, and a quantized matmul's activation.
-std::uint32_t internal_sources(const graph_view& view, const range<std::int32_t>& covered,
-                               std::int32_t n) {
+/// the step itself, and a matmul's activation that is not f32.
+std::uint32_t internal_sources(const graph_view& view, const step& s,
+                               const range<std::int32_t>& covered, std::int32_t n) {
     const tensor& t = view.node(n);
     const bool matmul = t.kind == op::mul_mat || t.kind == op::mul_mat_id;
-    std::uint32_t bits = matmul && !multiplies_f32(view, t) ? 2u : 0u;
-    for (int s = 0; s < max_src; ++s) {
-        std::int32_t source = t.src[s];
+    std::uint32_t bits = matmul && s.what.needs.activation != format::f32 ? 2u : 0u;
+    for (int slot = 0; slot < max_src; ++slot) {
+        std::int32_t source = t.src[slot];
         while (source != no_tensor && named_by(view.at(source)) != no_tensor)
             source = named_by(view.at(source));
         for (const std::int32_t other : covered)
-            if (source != no_tensor && source == view.nodes[other]) bits |= 1u << s;
+            if (source != no_tensor && source == view.nodes[other]) bits |= 1u << slot;
     }
     return bits;
 }
@@ -174,16 +168,17 @@ class activation_room {
     static part part_of(const plan& plan, std::int32_t chain, format layout) {
         const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
         const std::int64_t first = c.workspace_offset[layout_number(layout)];
-        // Stored are so many times 512 values, of which bf16_mma takes 1024 bytes and all others 576,
-        // rounded up to 256.
-        const bool wide = c.layouts.has(format::bf16_mma);
-        const std::int64_t others = c.layouts.size() - (wide ? 1 : 0);
-        const std::int64_t times = c.workspace_bytes / (576 * others + 1024);
-        const std::int64_t small = wide          ? (576 * times + 255) / 256 * 256
+        // Stored are so many times 512 values, of which 16-bit numbers take 1024 bytes and all others
+        // 576, rounded up to 256.
+        std::int64_t wide = 0;
+        for (const format f : c.layouts) wide += in_mma_blocks(f) ? 1 : 0;
+        const std::int64_t others = c.layouts.size() - wide;
+        const std::int64_t times = c.workspace_bytes / (576 * others + 1024 * wide);
+        const std::int64_t small = wide > 0      ? (576 * times + 255) / 256 * 256
                                    : others == 0 ? 0
                                                  : c.workspace_bytes / others;
         const std::int64_t own =
-            layout == format::bf16_mma ? c.workspace_bytes - others * small : small;
+            in_mma_blocks(layout) ? (c.workspace_bytes - others * small) / wide : small;
         return {first, first + own, c.activation, layout};
     }
 
@@ -266,7 +261,7 @@ std::string difference(const graph_view& view, const plan& plan) {
             const range<std::int32_t> covered = plan.covered(s);
             const bool is_row = s.what.needs.kind == skeleton::row;
             for (const std::int32_t n : covered) {
-                const std::uint32_t skip = internal_sources(view, covered, n);
+                const std::uint32_t skip = internal_sources(view, s, covered, n);
                 planned.read(n, skip);
                 for (int src = 0; src < max_src; ++src) {
                     const std::int32_t t = view.node(n).src[src];

@@ -31,19 +31,28 @@ struct match {
     std::vector<reader> readers;  ///< of the activation through all its names, in node order
     std::int32_t stream = no_stream;  ///< of the engine, on which all of it runs
     bool sum_needed = false;      ///< somebody else reads, or may read, x + residual
-    bool f32_needed = false;      ///< the value is read, or may be, as it is: by who cannot be
-                                  ///< served, or multiplies numbers
+    bool f32_needed = false;      ///< the value is read, or may be, as it is, by who cannot be
+                                  ///< served; the planner adds who multiplies numbers with it
 
     /// The node that stands for the place in reports.
     std::int32_t node() const { return norm >= 0 ? norm : glu; }
 
     bool found() const { return why.why == reason::none; }
+    void quantize_rows(std::int64_t length) {
+        quant_k = length;
+        whole_blocks = stored_elements(format::q8_1, length) == length;
+    }
     int servable() const {
         int n = 0;
         for (const reader& r : readers) n += r.servable() ? 1 : 0;
         return n;
     }
 };
+
+/// May a value whose rows have k elements be quantized in rows of `length`?
+constexpr bool rows_of_both(std::int64_t length, std::int64_t k) {
+    return length == k || length % k == 0 || k % length == 0;
+}
 
 class matcher {
   public:
@@ -237,7 +246,7 @@ class matcher {
                 judge_stream(m, r);
             else if (r.servable())
                 judge_row(m, r, view_.node(u->node).src[u->slot]);
-            m.f32_needed = m.f32_needed || !r.servable() || r.numbers();
+            m.f32_needed = m.f32_needed || !r.servable();
             m.readers.push_back(r);
         }
     }
@@ -250,11 +259,10 @@ class matcher {
         const bool whole = stored_elements(format::q8_1, length) == length;
         const bool first = m.quant_k == 0;
         const bool together = first || length == m.quant_k || (whole && m.whole_blocks);
-        if (!together || (length != k && length % k != 0 && k % length != 0)) {
+        if (!together || !rows_of_both(length, k)) {
             r.left = {r.node, reason::row_length, length, first ? k : m.quant_k};
         } else if (judge_stream(m, r) && first) {
-            m.quant_k = length;
-            m.whole_blocks = whole;
+            m.quantize_rows(length);
         }
     }
 

@@ -23,7 +23,8 @@ struct reader {
     format weight = format::unknown;        ///< of the matrix, when a group may serve it
     skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
     format layout = format::unknown;        ///< which it reads the activation
-    bool as_f32 = false;                    ///< it multiplies numbers with the f32 as it lies
+    bool as_f32 = false;                    ///< it multiplies numbers with the f32 as it lies, unless
+                                            ///< the planner gives it a rounded copy
     bool dealt = false;                     ///< the planner gave it to a launch
     finding left;  ///< why: none when a group may serve it
 

@@ -191,10 +191,13 @@ class plan_builder {
         left_over last{{m.node(), reason::not_read}, {}};
         const int readers = m.servable();
         for (reader& r : m.readers) judge(f.common, m, r, last);
-        one_quantization(m, last);
         const bool by_engine = m.kind == value_kind::plain;
-        m.f32_needed =
-            !by_engine && (m.f32_needed || m.servable() < static_cast<int>(m.readers.size()));
+        if (by_engine) m.f32_needed = false;  // it is there
+        weigh_rounding(m);
+        one_quantization(m, last);
+        const auto reads_f32 = [](const reader& r) { return !r.servable() || r.numbers(); };
+        m.f32_needed = !by_engine && (m.f32_needed || std::any_of(m.readers.begin(),
+                                                                  m.readers.end(), reads_f32));
         if (m.servable() == 0) {
             if (last.what.why == reason::not_read && readers > 0)
                 last.what = {m.node(), reason::none_served, readers};
@@ -340,8 +343,11 @@ class plan_builder {
     }
 
     // Readers one by one: plan/lone.hpp.
+    inline problem lone_problem(std::int32_t node, skeleton kind, format layout) const;
     inline const lone& alone(std::int32_t node, format_set layouts);
-    inline void judge(const pattern& chain, const match& m, reader& r, left_over& last);
+    inline void judge(const pattern& chain, match& m, reader& r, left_over& last);
+    inline format_set layouts_of_numbers(const match& m, const reader& r) const;
+    inline void weigh_rounding(match& m);
     inline bool meets_own_input(std::int32_t matmul) const;
     static inline void one_quantization(match& m, left_over& last);
 

@@ -88,7 +88,8 @@ inline bool plan_builder::read_by_matmuls(std::int32_t value) const {
     const std::int32_t root = g_.root(value);
     return std::any_of(g_.readers_begin(root), g_.readers_end(root), [this](const use& u) {
         return is_matmul(view_.node(u.node).kind) && u.slot == 1 &&
-               info(weight_type(u.node)).role == format_role::weight;
+               (info(weight_type(u.node)).role == format_role::weight ||
+                warpgroup_layout(weight_type(u.node)) != format::unknown);
     });
 }
 
@@ -104,7 +105,8 @@ inline std::optional<match> plan_builder::quantized(const family& f, skeleton ma
     if (!m.found()) return std::nullopt;
     const bool tiled = maker == skeleton::matmul;
     const format_set writes =
-        tiled ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 | format::bf16_mma
+        tiled ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 | format::bf16_mma |
+                    format::f16_mma
               : format_set::of(format::q8_1);
     left_over ignored;
     for (reader& r : m.readers) {

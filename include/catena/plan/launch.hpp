@@ -23,6 +23,7 @@ inline step_args plan::args(int i, void* workspace) const {
         a.q8_1_mmq_d4 = activation(chain, format::q8_1_mmq_d4);
         a.q8_1_mmq_ds4 = activation(chain, format::q8_1_mmq_ds4);
         a.bf16_mma = activation(chain, format::bf16_mma);
+        a.f16_mma = activation(chain, format::f16_mma);
     };
     step_args out;
     out.kind = s.what.needs.kind;

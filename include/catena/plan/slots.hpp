@@ -19,20 +19,20 @@ inline constexpr std::size_t workspace_alignment = 256;
 
 class slot_map {
   public:
-    /// An activation of quantized matmuls, read in rows of k on one of the engine's streams.
+    /// An activation that matmuls read in rows of k on one of the engine's streams.
     struct candidate {
         std::int32_t value = no_tensor;
         std::int64_t k = 0;
         std::int32_t stream = 0;
         std::int32_t from = 0, until = 0;  ///< positions, both included
         std::int32_t readers = 0;
-        format_set layouts;  ///< of matmuls; a matvec's is q8_1
-        std::int64_t small = 0, large = 0;  ///< bytes in one layout; in bf16_mma
+        format_set layouts;  ///< in which they may read it
+        std::int64_t small = 0, large = 0;  ///< bytes in one layout; in one of 16-bit numbers
         std::int32_t slot = -1;
         format_set written;  ///< layouts of a plan: several steps may quantize the same value
 
         std::int64_t bytes(format layout) const {
-            return layout == format::bf16_mma ? large : small;
+            return in_mma_blocks(layout) ? large : small;
         }
         std::int64_t bytes_written() const {
             std::int64_t sum = 0;
@@ -46,7 +46,7 @@ class slot_map {
         all_.reserve(g_.matmuls().size());
         next_.reserve(g_.matmuls().size());
         for (const matmul_read& m : g_.matmuls())
-            if (!m.numbers) add(m);
+            if (!layouts_of(m).empty()) add(m);
         for (candidate& c : all_) {
             c.from = std::min(c.from, earliest(c.value, 6));
             c.until = last_read(c);
@@ -68,9 +68,12 @@ class slot_map {
     std::int64_t bound() const {
         std::vector<std::int64_t> bytes(ends_.size(), 0);
         for (const candidate& c : all_) {
-            const std::int64_t copies = std::min(c.readers, 1 + c.layouts.size());
-            const std::int64_t largest = c.layouts.has(format::bf16_mma) ? c.large : c.small;
-            bytes[at(c.slot)] = std::max(bytes[at(c.slot)], largest + (copies - 1) * c.small);
+            std::int32_t copies = c.readers;
+            std::int64_t most = 0;  // in the largest layouts, one for a reader
+            for (const bool large : {true, false})
+                for (const format layout : c.layouts)
+                    if (in_mma_blocks(layout) == large && copies-- > 0) most += c.bytes(layout);
+            bytes[at(c.slot)] = std::max(bytes[at(c.slot)], most);
         }
         std::int64_t sum = 0;
         for (const std::int64_t b : bytes) sum += b;
@@ -94,6 +97,13 @@ class slot_map {
         std::int32_t c = first_[at(value)];
         while (c >= 0 && (all_[at(c)].k != k || all_[at(c)].stream != stream)) c = next_[at(c)];
         return c;
+    }
+
+    /// In which a copy is made for it: not f32. Of quantized weights, for a matvec too.
+    format_set layouts_of(const matmul_read& m) const {
+        format_set all = matmul_layouts(view_.at(view_.node(m.node).src[0]).type);
+        all.bits &= ~format_set::of(format::f32).bits;
+        return m.numbers ? all : all | format::q8_1;
     }
 
     void add(const matmul_read& m) {
@@ -122,7 +132,7 @@ class slot_map {
         candidate& known = all_[at(c)];
         known.until = std::max(known.until, latest(node));
         ++known.readers;
-        known.layouts = known.layouts | matmul_layouts(view_.at(t.src[0]).type);
+        known.layouts = known.layouts | layouts_of(m);
     }
 
     /// Readers of other row lengths may share the copy.
