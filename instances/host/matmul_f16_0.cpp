@@ -1,18 +1,20 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a59f32f326fb03eb.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6d9cb3b78f1b923f.
 // Host kernels: matmul_f16_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matmul_f16_0 {
 
 constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::f16_mma, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[5];
-const host_instance kernels[5] = {
+extern const host_instance kernels[6];
+const host_instance kernels[6] = {
     host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 64, .stages = 3, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64, .piece = 64, .stages = 3, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 64, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
-    host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 64, .stages = 3, .copy = copy_method::async, .product = inner_product::wgmma}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 64, .stages = 2}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 64, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
 };
 
 }  // namespace catena::instances::host_matmul_f16_0

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4223f82c58cd9728.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bce74566f8ab1caa.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -18,8 +18,8 @@ constexpr lowered_chain chains[] = {
 
 }  // namespace
 
-namespace host_matmul_bf16_0 { extern const host_instance kernels[5]; }
-namespace host_matmul_f16_0 { extern const host_instance kernels[5]; }
+namespace host_matmul_bf16_0 { extern const host_instance kernels[6]; }
+namespace host_matmul_f16_0 { extern const host_instance kernels[6]; }
 namespace host_matmul_f32_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_fp8_e4m3_0 { extern const host_instance kernels[4]; }
 namespace host_matmul_iq1_m_0 { extern const host_instance kernels[7]; }
@@ -179,8 +179,8 @@ namespace host_other_matvec_tq2_0_0 { extern const host_instance kernels[4]; }
 #endif
 
 const host_family host_families[] = {
-    {host_matmul_bf16_0::kernels, 5},
-    {host_matmul_f16_0::kernels, 5},
+    {host_matmul_bf16_0::kernels, 6},
+    {host_matmul_f16_0::kernels, 6},
     {host_matmul_f32_0::kernels, 4},
     {host_matmul_fp8_e4m3_0::kernels, 4},
     {host_matmul_iq1_m_0::kernels, 7},
@@ -345,7 +345,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 351;
+    t.row_count = 353;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

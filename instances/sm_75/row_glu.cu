@@ -1,32 +1,32 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 40ef4f705479ee0f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c415db74e4a83885.
 // sm_75: row_glu.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_75_row_glu {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::glu, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma};
+constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::glu, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
 
 constexpr policy p0 = {.threads = 128, .values = 8, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void
-catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t128_v8_vec_sm_75(const __grid_constant__ row_args args) {
+catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t128_v8_vec_sm_75(const __grid_constant__ row_args args) {
     run_on_device<c0, p0>(args);
 }
 
 constexpr policy p1 = {.threads = 512, .values = 8, .vector = true};
 extern "C" __global__ __launch_bounds__(p1.threads, p1.min_blocks) void
-catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t512_v8_vec_sm_75(const __grid_constant__ row_args args) {
+catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t512_v8_vec_sm_75(const __grid_constant__ row_args args) {
     run_on_device<c0, p1>(args);
 }
 
 constexpr policy p2 = {.threads = 1024, .vector = true};
 extern "C" __global__ __launch_bounds__(p2.threads, p2.min_blocks) void
-catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t1024_v0_vec_sm_75(const __grid_constant__ row_args args) {
+catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t1024_v0_vec_sm_75(const __grid_constant__ row_args args) {
     run_on_device<c0, p2>(args);
 }
 
 constexpr policy p3 = {.threads = 256};
 extern "C" __global__ __launch_bounds__(p3.threads, p3.min_blocks) void
-catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t256_v0_sm_75(const __grid_constant__ row_args args) {
+catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t256_v0_sm_75(const __grid_constant__ row_args args) {
     run_on_device<c0, p3>(args);
 }
 
@@ -58,10 +58,10 @@ catena_glu_f32_f16_bf16_int8_token_fp8_tensor_fp8_token_fp8_group_mxfp8_rows_mxf
 
 extern const void* const kernels[8];
 const void* const kernels[8] = {
-    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t128_v8_vec_sm_75),
-    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t512_v8_vec_sm_75),
-    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t1024_v0_vec_sm_75),
-    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_t256_v0_sm_75),
+    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t128_v8_vec_sm_75),
+    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t512_v8_vec_sm_75),
+    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t1024_v0_vec_sm_75),
+    reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16_mma_t256_v0_sm_75),
     reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_int8_token_fp8_tensor_fp8_token_fp8_group_mxfp8_rows_mxfp4_rows_nvfp4_rows_t128_v8_vec_sm_75),
     reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_int8_token_fp8_tensor_fp8_token_fp8_group_mxfp8_rows_mxfp4_rows_nvfp4_rows_t512_v8_vec_sm_75),
     reinterpret_cast<const void*>(&catena_glu_f32_f16_bf16_int8_token_fp8_tensor_fp8_token_fp8_group_mxfp8_rows_mxfp4_rows_nvfp4_rows_t1024_v0_vec_sm_75),

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ef276fe9fc5ea506.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 66043deceeafbfa0.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -85,9 +85,9 @@ namespace sm_90_matvec_q6_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q3_K_q5_K { extern const void* const kernels[3]; }
 namespace sm_90_matvec_q8_0_q5_0 { extern const void* const kernels[3]; }
 namespace sm_90_matvec_f16 { extern const void* const kernels[4]; }
-namespace sm_90_matmul_f16 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_f16 { extern const void* const kernels[6]; }
 namespace sm_90_matvec_bf16 { extern const void* const kernels[4]; }
-namespace sm_90_matmul_bf16 { extern const void* const kernels[5]; }
+namespace sm_90_matmul_bf16 { extern const void* const kernels[6]; }
 namespace sm_90_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_f32 { extern const void* const kernels[4]; }
 namespace sm_90_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
@@ -98,7 +98,7 @@ table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 351;
+    t.row_count = 353;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
