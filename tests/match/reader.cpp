@@ -212,6 +212,19 @@ TEST_CASE("a RESHAPE is its source's memory, whether or not it says so", "[reade
     CHECK(c.left(reads) == reason::not_activation);
 }
 
+TEST_CASE("a RESHAPE of which nobody says where it lies is its source's memory", "[reader]") {
+    graph_builder g;
+    const id mul = g.scaled_norm(g.input(format::f32, {512, 2}));
+    const id name = g.reshape(mul, {512, 2, 1});
+    const graph_view view = g.view();
+    g[name].buffer = no_buffer;
+    CHECK(value_behind(view, name) == mul);
+    g[name].data = nullptr;
+    CHECK(value_behind(view, name) == mul);
+    g[name].data = static_cast<std::byte*>(g[mul].data) + 16;
+    CHECK(value_behind(view, name) == name);
+}
+
 TEST_CASE("other readers of the value are told apart", "[reader]") {
     reader_case c;
     CHECK(c.left(c.g.matmul(format::f32, 8, c.mul)) == reason::plain_weight);

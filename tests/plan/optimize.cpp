@@ -196,3 +196,16 @@ TEST_CASE("a plan of the order's topology stays within its workspace bound", "[o
         CHECK(checked_plan(smaller.g).workspace_bytes() <= o.workspace_bound);
     }
 }
+
+TEST_CASE("names that lie nowhere yet need no more workspace than the bound", "[optimize]") {
+    graph_builder g;
+    const id mul = g.scaled_norm(g.input(format::f32, {512, 2}));
+    g.matmul(format::q4_K, 64, mul);
+    const id name = g.reshape(mul, {512, 2, 1});
+    g.matmul(format::q4_K, 64, name);
+    const std::int64_t bound = optimize(g.view()).workspace_bound;
+    g[name].buffer = no_buffer;
+    const plan p = planner(toy_table()).plan(g.view());
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 4");
+    CHECK(p.workspace_bytes() <= bound);
+}

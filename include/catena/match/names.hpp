@@ -7,6 +7,14 @@
 
 namespace catena {
 
+/// Do two tensors begin at the same byte, as far as the engine says where they are? A name without
+/// a place is where its op says.
+inline bool may_begin_together(const tensor& a, const tensor& b) {
+    if (a.buffer != no_buffer && b.buffer != no_buffer)
+        return a.buffer == b.buffer && a.offset == b.offset;
+    return a.data == nullptr || b.data == nullptr || a.data == b.data;
+}
+
 /// True when `name` holds exactly the elements of `value`, row-major and without gaps: the value
 /// itself, or what RESHAPE and whole contiguous VIEWs make of it.
 inline bool names_whole(const graph_view& view, std::int32_t name, std::int32_t value) {
@@ -19,8 +27,7 @@ inline bool names_whole(const graph_view& view, std::int32_t name, std::int32_t 
         if (elements(t) != count || t.type != source.type || !contiguous(t) || !contiguous(source))
             return false;
         if (t.kind == op::view && (t.params[0] != 0 || t.params[1] != 0)) return false;
-        if (t.buffer != source.buffer || (t.buffer != no_buffer && t.offset != source.offset))
-            return false;
+        if (!may_begin_together(t, source)) return false;
         name = t.src[0];
     }
     return true;
