@@ -1,6 +1,7 @@
 #include "arithmetic.hpp"
 
 #include "catena/format/codec.hpp"
+#include "catena/format/scaled.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -122,6 +123,23 @@ void decode(format layout, const std::byte* blocks, std::ptrdiff_t stride, int k
         else
             decode_mmq(layout, *reinterpret_cast<const mmq_block*>(blocks), k - i, out + i);
     }
+}
+
+void quantize_fp8(const float* x, int k, std::byte* data, float* scales) {
+    const catena::scaled_row row =
+        catena::encode_scaled(format::fp8_group, {x, static_cast<std::size_t>(k)});
+    std::memcpy(data, row.data.data(), row.data.size());
+    std::copy(row.scales.begin(), row.scales.end(), scales);
+}
+
+void decode_fp8(const std::byte* data, const float* scales, int k, float* out) {
+    catena::scaled_row row;
+    const auto* first = reinterpret_cast<const std::uint8_t*>(data);
+    row.data.assign(first, first + k);
+    row.scales.assign(scales, scales + k / 128);
+    const std::vector<double> values = catena::decode_scaled(format::fp8_group, row, k);
+    std::transform(values.begin(), values.end(), out,
+                   [](double v) { return static_cast<float>(v); });
 }
 
 float dot(const float* a, const float* b, int k) {

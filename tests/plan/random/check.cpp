@@ -1,6 +1,7 @@
 #include "check.hpp"
 
 #include "engine.hpp"
+#include "tables.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -128,6 +129,7 @@ class planned_run {
 
     /// What no run can show.
     void look_at(const catena::graph_view& view, const catena::plan& plan, int first) {
+        met_.given += plan.counters().left[static_cast<int>(catena::reason::engine_faster)];
         for (const catena::step& s : plan.steps()) {
             ++met_.steps;
             met_.norms += makes_norm(s.what);
@@ -212,14 +214,17 @@ std::string run_optimized(unsigned seed, const random_graph& before, const oracl
 
 }  // namespace
 
-std::string check_graph(unsigned seed, const catena::table& rows, tally& met) {
+std::string check_graph(unsigned seed, const catena::table& rows, bool tuned, tally& met) {
     random_graph g(seed);
     ++met.graphs;
     const oracle expected(g);
     if (!expected.fault.empty()) return expected.fault + "\n" + describe(g.engine());
     catena::options asked;
     if (g.one_in(20)) asked.chains_off = rows.chains[g.below(rows.chain_count)].name;
-    const catena::planner planner(rows, asked);
+    tuned_table own(rows, g.random);
+    for (int rounds = tuned ? 2 : 0; rounds > 0; --rounds)
+        own.learn(catena::planner(own.get(), asked).plan(g.planner()));
+    const catena::planner planner(own.get(), asked);
     if (!g.allocated) {  // nothing can run; the plan must hold together
         const catena::plan plan = planner.plan(g.planner());
         return plan.state().ok() ? "" : plan.state().message;

@@ -18,10 +18,12 @@ struct tally {
     int elided = 0;    ///< nodes whose result was never written
     int moved = 0;     ///< nodes done at another position than their own
     int norms = 0;     ///< made by a launch of their readers
+    int given = 0;     ///< nodes left for the engine's speed
     int given_up = 0;  ///< plans that lacked an address
 };
 
-/// Empty, or the first difference and the graph that shows it.
-std::string check_graph(unsigned seed, const catena::table& rows, tally& met);
+/// Empty, or the first difference and the graph that shows it. `tuned`: by medians invented for the
+/// graph.
+std::string check_graph(unsigned seed, const catena::table& rows, bool tuned, tally& met);
 
 }  // namespace catena_test

@@ -4,6 +4,7 @@
 #include "memory.hpp"
 
 #include "catena/kernel/layout.hpp"
+#include "catena/match/weight_scale.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -138,34 +139,65 @@ struct node_run {
         out.resize(static_cast<std::size_t>(k));
         for (int i = 0; i < k; ++i) out[static_cast<std::size_t>(i)] = *at(x, i, i1, i2, i3);
         if (info(w.type).role != catena::format_role::weight || t.params[3] != 0) return;
+        if (w.type == format::fp8_e4m3) {
+            if (!many_columns() || k % 128 != 0) return;
+            std::vector<std::byte> data(out.size());
+            std::vector<float> scales(out.size() / 128);
+            scalar::quantize_fp8(out.data(), k, data.data(), scales.data());
+            scalar::decode_fp8(data.data(), scales.data(), k, out.data());
+            return;
+        }
         std::vector<std::byte> blocks(static_cast<std::size_t>(catena::q8_1_row_bytes(k)));
         scalar::quantize(format::q8_1, out.data(), k, blocks.data());
         scalar::decode(format::q8_1, blocks.data(), catena::q8_1_bytes, k, out.data());
     }
 
+    /// So many that fp8 weights are multiplied with fp8.
+    bool many_columns() const {
+        return (t.kind == op::mul_mat_id ? t.ne[2] : catena::elements(t) / t.ne[0]) >= 9;
+    }
+
+    /// Row r of a matrix times an activation row; of fp8 each weight is scaled.
+    float product(std::int64_t r, std::int64_t w2, std::int64_t w3,
+                  const std::vector<float>& x) const {
+        const tensor& w = src(0);
+        std::vector<float> scratch;
+        const auto k = static_cast<int>(w.ne[0]);
+        const float* row =
+            weight_pool::decoded(w.type, at<void>(w, 0, r, w2, w3), w.ne[0], scratch);
+        const std::int32_t scales = t.src[catena::plain_sources(t.kind)];
+        if (scales == catena::no_tensor) return scalar::dot(row, x.data(), k);
+        const tensor& s = view.at(scales);
+        std::vector<float> scaled(row, row + k);
+        for (int i = 0; i < k; ++i)
+            scaled[static_cast<std::size_t>(i)] *=
+                *at(s, s.ne[0] == 1 ? 0 : i / 128,
+                    s.ne[1] == 1         ? 0
+                    : s.ne[1] == w.ne[1] ? r
+                                         : r / 128,
+                    w2, w3);
+        return scalar::dot(scaled.data(), x.data(), k);
+    }
+
     void mul_mat() const {
         const tensor& w = src(0);
-        std::vector<float> x, scratch;
+        std::vector<float> x;
         each_row(t, [&](auto i1, auto i2, auto i3) {
             activation(w, i1, i2, i3, x);
             const std::int64_t w2 = i2 / (t.ne[2] / w.ne[2]), w3 = i3 / (t.ne[3] / w.ne[3]);
             for (std::int64_t r = 0; r < t.ne[0]; ++r)
-                *at(t, r, i1, i2, i3) = scalar::dot(
-                    weight_pool::decoded(w.type, at<void>(w, 0, r, w2, w3), w.ne[0], scratch),
-                    x.data(), static_cast<int>(w.ne[0]));
+                *at(t, r, i1, i2, i3) = product(r, w2, w3, x);
         });
     }
 
     void mul_mat_id() const {
         const tensor& w = src(0);
-        std::vector<float> x, scratch;
+        std::vector<float> x;
         each_row(t, [&](auto slot, auto token, auto) {
             const std::int32_t id = *at<std::int32_t>(src(2), slot, token);
             activation(w, slot % src(1).ne[1], token, 0, x);
             for (std::int64_t r = 0; r < t.ne[0]; ++r)
-                *at(t, r, slot, token) = scalar::dot(
-                    weight_pool::decoded(w.type, at<void>(w, 0, r, id), w.ne[0], scratch), x.data(),
-                    static_cast<int>(w.ne[0]));
+                *at(t, r, slot, token) = product(r, id, 0, x);
         });
     }
 

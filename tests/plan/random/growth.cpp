@@ -16,13 +16,14 @@ void set(catena::tensor& t, int word, float value) {
 
 growth::growth(random_graph& to, graph_builder& g) : to_(to), g_(g) {
     k_ = any<std::int64_t>({256, 256, 256, 64, 64, 96, 288, 512});
-    columns_ = one_in(4) ? 1 + below(9) : one_in(2) ? 1 : 2 + below(2);
+    columns_ = one_in(4) ? 1 + below(10) : one_in(2) ? 1 : 2 + below(2);
     if (one_in(400)) {
         columns_ = 512;
         k_ = 64;
     }
     const std::vector<format> all{format::q4_K, format::q4_K, format::q6_K, format::q8_0,
-                                  format::q4_0, format::f16,  format::bf16};
+                                  format::q4_0, format::f16,  format::bf16, format::fp8_e4m3};
+    scaling_ = below(4);
     const int kinds = 1 + below(3);
     for (int i = 0; i < kinds; ++i) palette_.push_back(any(all));
     palette_.push_back(one_in(2) ? format::q8_0 : format::q4_0);  // there is one for every k
@@ -64,6 +65,34 @@ id growth::weight(std::int64_t k, std::int64_t rows, std::int64_t matrices) {
     const id w = leaf(type, {k, rows, matrices});
     if (!one_in(60)) return w;
     return g_.node(op::cont, type, {k, rows, matrices}, {w});  // a weight that is computed
+}
+
+/// Those of fp8 weights: one, one for each row, one for each square of 128 by 128 values, or none.
+id growth::scales(id w) {
+    if (g_[w].type != format::fp8_e4m3) return catena::no_tensor;
+    const std::int64_t rows = ne(w, 1), matrices = ne(w, 2);
+    const auto leaf_of = [&](std::int64_t across, std::int64_t down) {
+        const id s = leaf(format::f32, {across, down, matrices}, true);
+        return one_in(40) ? mix({s}, {across, down, matrices}) : s;
+    };
+    switch (one_in(8) ? below(4) : scaling_) {
+        case 0:
+            return catena::no_tensor;
+        case 1:
+            return leaf_of(1, 1);
+        case 2:
+            return leaf_of(1, rows);
+        default:
+            return leaf_of((ne(w, 0) + 127) / 128, (rows + 127) / 128);
+    }
+}
+
+/// A MUL_MAT or, with ids, a MUL_MAT_ID, which names the scales of its weight.
+id growth::product(id w, id x, id ids) {
+    const id by = scales(w);
+    const id y = ids == catena::no_tensor ? g_.mul_mat(w, x) : g_.mul_mat_id(w, x, ids);
+    g_[y].src[catena::plain_sources(g_[y].kind)] = by;
+    return y;
 }
 
 id growth::input(format type, shape ne, int below) {
@@ -135,7 +164,7 @@ id growth::named(id x) {
 
 id growth::matmul(id x, std::int64_t rows) {
     const id w = one_in(12) ? leaf(format::f32, {ne(x, 0), rows}) : weight(ne(x, 0), rows);
-    const id y = g_.mul_mat(w, named(x));
+    const id y = product(w, named(x));
     if (one_in(50)) g_[y].params[0] = 10;  // f32 to sum in, which everybody does
     if (one_in(50)) g_[y].params[3] = 10;  // f32 as the activation
     if (one_in(50)) g_[y].params[1] = 1;   // a hint; the engine knows what to do about it

@@ -20,6 +20,7 @@ class growth {
     graph_builder& g_;
     std::int64_t k_, columns_;
     std::vector<format> palette_;
+    int scaling_;  // how fp8 weights of the graph are scaled, mostly
     std::vector<id> hidden_;  // values [k, columns] of the main path
     std::vector<id> strays_;  // values of any shape
     std::vector<id> outside_;
@@ -43,6 +44,8 @@ class growth {
     // growth.cpp: values and matmuls
     id leaf(format type, shape ne, bool around_one = false);
     id weight(std::int64_t k, std::int64_t rows, std::int64_t matrices = 1);
+    id scales(id w);
+    id product(id w, id x, id ids = catena::no_tensor);
     id input(format type, shape ne, int below = 0);  // integers are below `below`
     id binary(op kind, id a, id b);
     id unary(catena::sub_op f, id x);

@@ -96,6 +96,8 @@ class row_launch {
         demand(a_.f32 == nullptr || c.emits.has(format::f32), "f32, which the row does not emit");
         for (const target& t : quantized())
             demand(c.emits.has(t.layout), "a layout that the row does not emit");
+        demand(a_.fp8_group.data == nullptr || c.emits.has(format::fp8_group),
+               "fp8, which the row does not emit");
         const catena::policy& p = row_.numbers;
         demand(p.values == 0 || a_.k <= p.threads / catena::rows_of_block(p) * p.values,
                "a row too long for its policy");
@@ -131,6 +133,15 @@ class row_launch {
             demand(a_.quant_k % 32 == 0 && a_.k % 32 == 0, "a quantized row in parts of blocks");
             demand(a_.quant_k % a_.k == 0 || a_.k % a_.quant_k == 0, "rows that do not divide");
             demand(a_.quant_blocks * 32 >= a_.quant_k, "activation rows over each other");
+        }
+        if (a_.fp8_group.data != nullptr) {
+            const std::int64_t values = std::int64_t{a_.rows} * a_.k;
+            ops.write({"fp8", static_cast<std::byte*>(a_.fp8_group.data), values, {1, 1, 1}, {}});
+            ops.write({"scales of fp8", static_cast<std::byte*>(a_.fp8_group.scales),
+                       values / 128 * 4, {1, 1, 1}, {}});
+            demand(a_.k % 128 == 0, "rows in parts of groups");
+            demand(reinterpret_cast<std::uintptr_t>(a_.fp8_group.scales) % 4 == 0,
+                   "misaligned scales");
         }
         demand(!p.vector || (aligned && a_.k % 4 == 0), "vector accesses to misaligned rows");
         static constexpr const char* element_wise[] = {"x", "gate", "residual", nullptr};
@@ -172,6 +183,10 @@ class row_launch {
     void emit(int r, const float* v) {
         if (a_.f32 != nullptr)
             std::copy(v, v + a_.k, const_cast<float*>(row_of(a_.f32, a_.f32_at, r)));
+        const std::int64_t before = std::int64_t{r} * a_.k;
+        if (a_.fp8_group.data != nullptr)
+            scalar::quantize_fp8(v, a_.k, static_cast<std::byte*>(a_.fp8_group.data) + before,
+                                 static_cast<float*>(a_.fp8_group.scales) + before / 128);
     }
 
     void quantize(format layout, std::byte* to, const std::vector<float>& all) const {

@@ -89,14 +89,14 @@ void growth::experts() {
         ids = input(format::i32, {used, columns_}, static_cast<int>(count));
     }
     const id slots = g_.reshape(x, {k_, 1, columns_});
-    const auto product = [&](id value, std::int64_t n) {
-        const id y = g_.mul_mat_id(weight(ne(value, 0), n, count), value, ids);
+    const auto picked = [&](id value, std::int64_t n) {
+        const id y = product(weight(ne(value, 0), n, count), value, ids);
         if (!one_in(4)) return y;
         return g_.same_shape(op::add_id, y, {y, leaf(format::f32, {n, count}), ids});
     };
-    const id gate = product(slots, rows);
-    const id inner = one_in(6) ? unary(gating(), gate) : gated(gate, product(slots, rows));
-    const id down = product(inner, k_);
+    const id gate = picked(slots, rows);
+    const id inner = one_in(6) ? unary(gating(), gate) : gated(gate, picked(slots, rows));
+    const id down = picked(inner, k_);
     const id share = mix({odds}, {1, used, columns_});
     const id weighted = one_in(4) ? down : binary(op::mul, down, share);
     id sum = catena::no_tensor;
@@ -231,7 +231,7 @@ void growth::odd_matmul() {
         case 2: {  // a weight for each of two batches, or one for both
             const id two =
                 columns_ % 2 == 0 ? g_.reshape(x, {k_, columns_ / 2, 2}) : mix({x}, {k_, 1, 2});
-            strays_.push_back(g_.mul_mat(weight(k_, 32, 1 + below(2)), two));
+            strays_.push_back(product(weight(k_, 32, 1 + below(2)), two));
             break;
         }
         case 3: {  // a permuted activation
@@ -241,8 +241,8 @@ void growth::odd_matmul() {
         }
         case 4: {  // one weight, two readers
             const id w = weight(k_, k_);
-            keep(g_.mul_mat(w, x));
-            keep(g_.mul_mat(w, x));
+            keep(product(w, x));
+            keep(product(w, x));
             break;
         }
         case 5: {  // nothing at all

@@ -116,7 +116,9 @@ class product_launch {
         return makes_norm() ? format::f32 : row_.computes.activation;
     }
     const catena::format_info& block() const { return catena::info(activation_format()); }
+    bool fp8() const { return row_.computes.activation == format::fp8_group; }
     std::int64_t activation_bytes() const {
+        if (fp8()) return x_rows() * catena::activation_row_bytes(format::fp8_group, a_.k);
         if (tiled && !numbers())
             return (a_.k + block().block_elements - 1) / block().block_elements *
                    std::int64_t{x_rows()} * block().block_bytes;
@@ -181,8 +183,8 @@ class product_launch {
         const std::vector<target> targets = quantized(m);
         demand(m.dst != nullptr || !targets.empty(), "a member whose result goes nowhere");
         demand(m.first_band == band, "bands that are not numbered over the members");
-        demand(a_.k % (numbers() ? 32 : info(m.type).block_elements) == 0,
-               "rows that are no whole blocks");
+        const int block = numbers() ? 32 : fp8() ? 128 : info(m.type).block_elements;
+        demand(a_.k % block == 0, "rows that are no whole blocks");
         demand(m.up_bias == nullptr || m.bias != nullptr, "a bias of the second matrix alone");
         int rows = 0;  // of weights, a band
         if constexpr (tiled)
@@ -213,6 +215,15 @@ class product_launch {
                           std::int64_t{m.rows} * 4,
                           {matrices, 1, 1},
                           {m.bias_nb1, 0, 0}});
+        for (const float* scales : {m.weight_scale, m.up_scale}) {
+            if (scales == nullptr) continue;
+            demand(m.type == format::fp8_e4m3, "scales of what has none");
+            demand(m.scale_values % (tiled ? 128 : 8) == 0, "scales of so few values");
+            const std::int64_t count = scale_index(m, matrices - 1, m.rows - 1, a_.k - 1) + 1;
+            ops.read(flat("scales", scales, count * 4));
+        }
+        demand(m.up == nullptr || (m.weight_scale == nullptr) == (m.up_scale == nullptr),
+               "scales of one of two matrices");
         if (m.residual != nullptr)
             ops.read(result("residual", m, m.residual, m.residual_nb1, m.residual_nb2));
         if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
@@ -227,6 +238,11 @@ class product_launch {
         const auto* from = static_cast<const std::byte*>(a_.x);
         if (numbers())
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
+        else if (fp8())
+            scalar::decode_fp8(from + row * a_.x_bytes,
+                               reinterpret_cast<const float*>(from + x_rows() * a_.x_bytes) +
+                                   row * (a_.k / 128),
+                               a_.k, x.data());
         else if constexpr (tiled)
             scalar::decode(activation_format(), from + row * block().block_bytes,
                            std::ptrdiff_t{a_.x_rows} * block().block_bytes, a_.k, x.data());
@@ -252,7 +268,8 @@ class product_launch {
     }
 
     void column(const matvec_member& m, int c) const {
-        std::int64_t row = c, matrix = 0;
+        std::int64_t row = c;
+        int matrix = 0;
         if (expert()) {
             row = std::int64_t{token(c)} * a_.x_slots + (a_.x_slots == 1 ? 0 : slot(c));
             matrix = offset(a_.ids, token(c) * a_.ids_nb1)[slot(c)];
@@ -260,18 +277,23 @@ class product_launch {
             if (!machine_.fault.empty()) return;
         }
         const std::vector<float> x = activation(row);
-        std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch;
-        const auto product = [&](const void* weight, int r) {
+        std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch, scaled(x.size());
+        const auto product = [&](const void* weight, const float* scales, int r) {
             const auto* at =
                 static_cast<const std::byte*>(weight) + matrix * m.expert_bytes + r * m.row_bytes;
-            return scalar::dot(weight_pool::decoded(m.type, at, a_.k, scratch), x.data(), a_.k);
+            const float* values = weight_pool::decoded(m.type, at, a_.k, scratch);
+            if (scales == nullptr) return scalar::dot(values, x.data(), a_.k);
+            for (int i = 0; i < a_.k; ++i)
+                scaled[static_cast<std::size_t>(i)] =
+                    values[i] * scales[scale_index(m, matrix, r, i)];
+            return scalar::dot(scaled.data(), x.data(), a_.k);
         };
         for (int r = 0; r < m.rows; ++r) {
-            float v = product(m.weight, r);
+            float v = product(m.weight, m.weight_scale, r);
             if (m.scale != 1) v *= m.scale;
             if (m.bias != nullptr) v += offset(m.bias, matrix * m.bias_nb1)[r];
             if (m.up != nullptr) {
-                float up = product(m.up, r);
+                float up = product(m.up, m.up_scale, r);
                 if (m.up_bias != nullptr) up += offset(m.up_bias, matrix * m.bias_nb1)[r];
                 v = scalar::gated(m.function, v, up, m.alpha, m.limit);
             }

@@ -1,7 +1,10 @@
 #include "tables.hpp"
 
 #include "catena/kernel/layout.hpp"
+#include "catena/pick/constraints.hpp"
+#include "catena/pick/measured.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <vector>
 
@@ -65,6 +68,29 @@ table norm_inside_table() {
     t.rows = all.data();
     t.row_count = static_cast<int>(all.size());
     return t;
+}
+
+void tuned_table::learn(const plan& p) {
+    std::vector<std::uint64_t> of_chain(p.chains().size(), 0);
+    for (const step& s : p.steps()) {
+        const std::uint64_t key = problem_key(s.what);
+        of_chain[static_cast<std::size_t>(s.chain)] += key;
+        const auto known = [key](const measurement& m) { return m.problem == key; };
+        if (std::any_of(medians_.begin(), medians_.end(), known)) continue;
+        for (int i = 0; i < table_.row_count; ++i)
+            if (serves(table_.rows[i].computes, s.what.needs) && !one_in(3))
+                medians_.push_back({key, i, median(), 0});
+    }
+    for (const std::uint64_t key : of_chain)
+        if (one_in(4)) engine_.push_back({key, median(), median()});
+    std::stable_sort(medians_.begin(), medians_.end(),
+                     [](const auto& a, const auto& b) { return a.problem < b.problem; });
+    std::stable_sort(engine_.begin(), engine_.end(),
+                     [](const auto& a, const auto& b) { return a.steps < b.steps; });
+    table_.measured = medians_.data();
+    table_.measured_count = static_cast<int>(medians_.size());
+    table_.engine = engine_.data();
+    table_.engine_count = static_cast<int>(engine_.size());
 }
 
 }  // namespace catena_test
