@@ -6,6 +6,7 @@
 #include "small_graph.hpp"
 
 #include <cstdio>
+#include <limits>
 #include <string>
 
 using namespace catena;
@@ -126,6 +127,8 @@ TEST_CASE("impossible sizes are refused", "[json]") {
                Catch::Contains("tensor 0: field 'ne': expected a tensor whose elements fit 63 bits"));
     CHECK_THAT(said("/tensors/0/nb/1", 1L << 62),
                Catch::Contains("tensor 0: field 'nb': expected strides whose last byte fits 63 bits"));
+    CHECK_THAT(said("/tensors/0/off", std::numeric_limits<std::int64_t>::max()),
+               Catch::Contains("tensor 0: field 'off': expected an offset whose last byte fits"));
     CHECK_THAT(said("/tensors/0/ne/0", 18446744073709551615ull), Catch::Contains("tensor 0: field 'ne'"));
 }
 

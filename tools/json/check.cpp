@@ -39,7 +39,7 @@ struct checker {
                                    f.block_elements, f.name, t.ne[0]));
         std::int64_t count = 1;
         // The last byte, and a limit that keeps every product of a size and a stride in range.
-        std::int64_t end = static_cast<std::int64_t>(t.offset);
+        std::int64_t end = 0;
         for (int d = 0; d < 4; ++d) {
             std::int64_t span = 0;
             if (__builtin_mul_overflow(count, t.ne[d], &count))
@@ -51,6 +51,9 @@ struct checker {
                                        "with nb {}",
                                        shape(t), t.nb));
         }
+        if (__builtin_add_overflow(end, static_cast<std::int64_t>(t.offset), &end))
+            fail("off", fmt::format("expected an offset whose last byte fits 63 bits, found {}",
+                                    t.offset));
     }
 
     void view(std::int64_t begin) const {
