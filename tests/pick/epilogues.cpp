@@ -6,6 +6,7 @@
 #include "catena_test/invented.hpp"
 #include "catena_test/problems.hpp"
 
+#include <limits>
 #include <vector>
 
 using namespace catena;
@@ -106,6 +107,8 @@ TEST_CASE("a band counts weight rows, of which a GLU reads two for a result", "[
     CHECK(bands_of(p.member[0], 16) == 8);
     CHECK(bands_of(p.member[1], 16) == 4);
     CHECK(config_of(r, p, toy_arch, 16).blocks == 12);
+    p = finished(1024, {member(std::numeric_limits<std::int32_t>::max())});
+    CHECK(bands_of(p.member[0], 1 << 30) == 2);
 }
 
 TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet", "[epilogues]") {

@@ -93,8 +93,8 @@ constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, 
 
 /// Bands of one member.
 constexpr std::int32_t bands_of(const problem_member& m, std::int32_t band) {
-    const std::int32_t results = band / weight_rows(m);
-    return (m.rows + results - 1) / results;
+    const std::int64_t results = band / weight_rows(m);
+    return static_cast<std::int32_t>(quotient(m.rows + results - 1, results));
 }
 
 /// Bands of all members; of experts, for each column.
