@@ -2,6 +2,7 @@
 
 #include "catena/format/codec.hpp"
 #include "catena/format/scaled.hpp"
+#include "catena/kernel/layout.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -123,6 +124,12 @@ void decode(format layout, const std::byte* blocks, std::ptrdiff_t stride, int k
         else
             decode_mmq(layout, *reinterpret_cast<const mmq_block*>(blocks), k - i, out + i);
     }
+}
+
+void round_as_q8_1(float* x, int k) {
+    std::vector<std::byte> blocks(static_cast<std::size_t>(catena::q8_1_row_bytes(k)));
+    quantize(format::q8_1, x, k, blocks.data());
+    decode(format::q8_1, blocks.data(), catena::q8_1_bytes, k, x);
 }
 
 void quantize_fp8(const float* x, int k, std::byte* data, float* scales) {

@@ -26,6 +26,9 @@ void quantize(catena::format layout, const float* x, int k, std::byte* blocks);
 void decode(catena::format layout, const std::byte* blocks, std::ptrdiff_t stride, int k,
             float* out);
 
+/// k values as they come out of blocks of q8_1.
+void round_as_q8_1(float* x, int k);
+
 /// Rows whose scales lie apart: k values of e4m3, and a scale for each 128 of them.
 void quantize_fp8(const float* x, int k, std::byte* data, float* scales);
 void decode_fp8(const std::byte* data, const float* scales, int k, float* out);

@@ -138,7 +138,9 @@ struct node_run {
         const auto k = static_cast<int>(x.ne[0]);
         out.resize(static_cast<std::size_t>(k));
         for (int i = 0; i < k; ++i) out[static_cast<std::size_t>(i)] = *at(x, i, i1, i2, i3);
-        if (info(w.type).role != catena::format_role::weight || t.params[3] != 0) return;
+        const bool rounds = w.type == format::f16 || w.type == format::bf16;
+        const bool plain = catena::reads_f32(w.type) && !(rounds && many_columns() && k % 32 == 0);
+        if (plain || t.params[3] != 0) return;
         if (w.type == format::fp8_e4m3) {
             if (!many_columns() || k % 128 != 0) return;
             std::vector<std::byte> data(out.size());
@@ -147,12 +149,11 @@ struct node_run {
             scalar::decode_fp8(data.data(), scales.data(), k, out.data());
             return;
         }
-        std::vector<std::byte> blocks(static_cast<std::size_t>(catena::q8_1_row_bytes(k)));
-        scalar::quantize(format::q8_1, out.data(), k, blocks.data());
-        scalar::decode(format::q8_1, blocks.data(), catena::q8_1_bytes, k, out.data());
+        scalar::round_as_q8_1(out.data(), k);
     }
 
-    /// So many that fp8 weights are multiplied with fp8.
+    /// So many that fp8 weights are multiplied with fp8, and the activation of f16 and bf16 is
+    /// rounded, be it on its way or by who makes it: as q8_1, since then it is one value in all layouts.
     bool many_columns() const {
         return (t.kind == op::mul_mat_id ? t.ne[2] : catena::elements(t) / t.ne[0]) >= 9;
     }

@@ -260,9 +260,7 @@ class product_launch {
         if constexpr (!tiled) {
             const float s = scalar::norm_scale(x.data(), a_.k, a_.eps);
             for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] * s * a_.norm_weight[i];
-            std::vector<std::byte> blocks(static_cast<std::size_t>(catena::q8_1_row_bytes(a_.k)));
-            scalar::quantize(format::q8_1, x.data(), a_.k, blocks.data());
-            scalar::decode(format::q8_1, blocks.data(), catena::q8_1_bytes, a_.k, x.data());
+            scalar::round_as_q8_1(x.data(), a_.k);
         }
         return x;
     }
@@ -276,7 +274,8 @@ class product_launch {
             demand(matrix >= 0 && matrix < m.experts, "an expert that is not there");
             if (!machine_.fault.empty()) return;
         }
-        const std::vector<float> x = activation(row);
+        std::vector<float> x = activation(row);
+        if (tiled && numbers() && m.type != format::f32) scalar::round_as_q8_1(x.data(), a_.k);
         std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch, scaled(x.size());
         const auto product = [&](const void* weight, const float* scales, int r) {
             const auto* at =
