@@ -77,9 +77,9 @@ table table_of_both() {
     return t;
 }
 
-plan plan_of_both(graph_builder& g) {
+plan plan_of_both(graph_builder& g, const options& asked = {}) {
     const graph_view view = g.view();
-    plan p = planner(table_of_both()).plan(view);
+    plan p = planner(table_of_both(), asked).plan(view);
     CHECK(p.state().ok());
     CHECK(inconsistency(view, p) == "");
     CHECK(difference(view, p) == "");
@@ -94,7 +94,7 @@ struct both_case {
         g.matmul(format::q4_K, 512, mul);
         g.matmul(format::q6_K, 64, mul);
     }
-    plan planned() { return plan_of_both(g); }
+    plan planned(const options& asked = {}) { return plan_of_both(g, asked); }
 };
 
 /// x of so many columns -> norm -> MUL, as nodes 0 and 1.
@@ -198,4 +198,35 @@ TEST_CASE("numbers beside fp8 read f32, for a step writes that or what is rounde
     const plan p = plan_of_both(c.g);
     CHECK(steps_of(p) == "1: 0 1, 2: 2, 3: 3");
     CHECK(p.steps()[0].what.needs.emits == (format_set::of(format::f32) | format::fp8_group));
+}
+
+TEST_CASE("the same bits for every number of columns are those of int8", "[plan][decoded]") {
+    options asked;
+    asked.pick.same_bits = true;
+    for (const std::int64_t columns : {12, 128}) {
+        both_case c(columns);
+        CHECK(c.planned(asked).steps()[1].what.needs.activation == format::q8_1_mmq_ds4);
+    }
+}
+
+TEST_CASE("matmuls that differ in what is quicker agree where one launch is quicker",
+          "[plan][decoded]") {
+    both_case c(128);
+    c.g.matmul(format::q4_K, 64, c.g.nodes[1]);  // alone it would be int8
+    const plan p = c.planned();
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 4, 3: 3");
+    CHECK(p.steps()[1].what.needs.activation == format::bf16_mma);
+    CHECK(p.steps()[0].what.needs.emits ==
+          (format_set::of(format::bf16_mma) | format::q8_1_mmq_d4));
+}
+
+TEST_CASE("one layout for all is written if that takes less than the quickest of each",
+          "[plan][decoded]") {
+    graph_builder g;
+    const id mul = g.scaled_norm(g.input(format::f32, {512, 128}));
+    for (int i = 0; i < 4; ++i) g.matmul(format::q4_K, 64, mul);
+    g.matmul(format::q4_K, 256, mul);  // alone it would be bf16
+    const plan p = plan_of_both(g);
+    CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4 5 6");
+    CHECK(p.steps()[0].what.needs.emits.size() == 1);
 }

@@ -194,6 +194,7 @@ class plan_builder {
         const bool by_engine = m.kind == value_kind::plain;
         if (by_engine) m.f32_needed = false;  // it is there
         weigh_rounding(m);
+        agree(f.common, m);
         one_quantization(m, last);
         const auto reads_f32 = [](const reader& r) { return !r.servable() || r.numbers(); };
         m.f32_needed = !by_engine && (m.f32_needed || std::any_of(m.readers.begin(),
@@ -351,6 +352,10 @@ class plan_builder {
     inline bool meets_own_input(std::int32_t matmul) const;
     static inline void one_quantization(match& m, left_over& last);
 
+    // The layouts of readers together: plan/layout.hpp.
+    inline void agree(const pattern& chain, match& m);
+    inline double time_of(const match& m);
+
     // The engine's own kernels as a contender: plan/contest.hpp.
     bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }
     inline left_over contest(const family& f, match&& m);
@@ -389,6 +394,7 @@ class plan_builder {
 
 #include "catena/plan/contest.hpp"
 #include "catena/plan/group.hpp"
+#include "catena/plan/layout.hpp"
 #include "catena/plan/norm.hpp"
 #include "catena/plan/lone.hpp"
 #include "catena/plan/store.hpp"

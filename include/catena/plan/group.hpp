@@ -115,6 +115,7 @@ inline std::optional<match> plan_builder::quantized(const family& f, skeleton ma
         if (r.servable() && !writes.has(r.layout)) return std::nullopt;
         m.f32_needed = m.f32_needed || !r.servable();
     }
+    agree(f.common, m);
     const bool row = m.quant_k == result.ne[0] ||
                      (!tiled && m.whole_blocks &&
                       stored_elements(format::q8_1, result.ne[0]) == result.ne[0]);

@@ -27,7 +27,9 @@ inline const plan_builder::lone& plan_builder::alone(std::int32_t node, format_s
             const auto better = [&] {
                 const limit now = best.nearest.why, then = way.nearest.why;
                 if (best.layout == format::unknown) return true;
-                if (now == limit::none) return then == limit::none && us(way) < us(best);
+                if (now == limit::none)  // the quicker may be another one for other columns
+                    return then == limit::none && !known_.asked.pick.same_bits &&
+                           us(way) < us(best);
                 return then == limit::none || then >= now;  // the later limit is the closer
             };
             if (better()) best = way;
