@@ -108,6 +108,10 @@ TEST_CASE("an order that cannot be executed is named with its node", "[check]") 
         c.g[c.out].src[2] = c.out;
         CHECK_THAT(c.message(), Contains("node 2: a source is node 2"));
     }
+    SECTION("a source that runs later, behind empty slots") {
+        c.g[c.mul].src[max_src - 1] = c.out;
+        CHECK_THAT(c.message(), Contains("node 1: a source is node 2"));
+    }
     SECTION("a tensor that is two nodes") {
         c.g.nodes.push_back(c.mul);
         CHECK_THAT(c.message(), Contains("node 3: its tensor is node 1 already"));

@@ -45,23 +45,20 @@ inline tensor_fault fault_of(const graph_view& view, std::int32_t index) {
         return {"ne[0]", t.ne[0], "a multiple of its format's block"};
     if (static_cast<double>(t.offset) > max_extent) return {"offset", -1, "2^60 bytes at most"};
     if (t.uses < unknown_uses) return {"uses", t.uses, "a count, or -1 for unknown"};
-    for (const std::int32_t s : t.src)
-        if (s < no_tensor || s >= view.tensor_count)
+    for (int i = 0, slots = source_slots(t); i < slots; ++i)
+        if (const std::int32_t s = t.src[i]; s < no_tensor || s >= view.tensor_count)
             return {"src", s, "a tensor of the view, or -1"};
     if (t.view_src < no_tensor || t.view_src >= view.tensor_count)
         return {"view_src", t.view_src, "a tensor of the view, or -1"};
     return {};
 }
 
-/// ok, or a sentence that names tensor or node, field and what was expected. `position` receives,
-/// per tensor, its place in the view's nodes, or -1.
-inline status check(const graph_view& view, std::vector<std::int32_t>& position) {
-    const auto wrong = [](const char* sentence, int a, int b) {
-        return failure(status_code::invalid_argument, sentence, a, b);
-    };
+/// ok, or a sentence that names tensor, field and what was expected. The nodes are not looked at.
+inline status check_tensors(const graph_view& view) {
     if (view.tensor_count < 0 || view.node_count < 0)
-        return wrong("the view has %d tensors and %d nodes; expected counts of 0 or more",
-                     view.tensor_count, view.node_count);
+        return failure(status_code::invalid_argument,
+                       "the view has %d tensors and %d nodes; expected counts of 0 or more",
+                       view.tensor_count, view.node_count);
     if ((view.tensors == nullptr && view.tensor_count > 0) ||
         (view.nodes == nullptr && view.node_count > 0))
         return failure(status_code::invalid_argument, "the view's tensors or nodes are null");
@@ -69,7 +66,15 @@ inline status check(const graph_view& view, std::vector<std::int32_t>& position)
         if (const tensor_fault f = fault_of(view, t); f.field != nullptr)
             return failure(status_code::invalid_argument, "tensor %d: %s is %lld; expected %s", t,
                            f.field, static_cast<long long>(f.have), f.expected);
+    return {};
+}
 
+/// The same of the nodes, whose tensors are known to be right. `position` receives, per tensor, its
+/// place in the view's nodes, or -1.
+inline status check_nodes(const graph_view& view, std::vector<std::int32_t>& position) {
+    const auto wrong = [](const char* sentence, int a, int b) {
+        return failure(status_code::invalid_argument, sentence, a, b);
+    };
     position.assign(static_cast<std::size_t>(view.tensor_count), -1);
     for (int i = 0; i < view.node_count; ++i) {
         const std::int32_t t = view.nodes[i];
@@ -84,13 +89,16 @@ inline status check(const graph_view& view, std::vector<std::int32_t>& position)
     }
     for (int i = 0; i < view.node_count; ++i) {
         const tensor& t = view.node(i);
-        for (const std::int32_t s : t.src)
-            if (s != no_tensor && position[static_cast<std::size_t>(s)] >= i &&
-                !is_own_destination(t, view.nodes[i], s))
-                return wrong(
-                    "node %d: a source is node %d; expected sources to run before their readers "
-                    "(a cycle, or a wrong order)",
-                    i, position[static_cast<std::size_t>(s)]);
+        for (int slot = 0, slots = source_slots(t); slot < slots; ++slot) {
+            const std::int32_t s = t.src[slot];
+            if (s == no_tensor || position[static_cast<std::size_t>(s)] < i ||
+                is_own_destination(t, view.nodes[i], s))
+                continue;
+            return wrong(
+                "node %d: a source is node %d; expected sources to run before their readers "
+                "(a cycle, or a wrong order)",
+                i, position[static_cast<std::size_t>(s)]);
+        }
     }
     return {};
 }

@@ -108,6 +108,17 @@ constexpr bool has_more_sources(const tensor& t, int count) {
     return none != no_tensor;
 }
 
+/// Slots of src behind which there are no more: most tensors have two sources at most.
+constexpr int source_slots(const tensor& t) { return has_more_sources(t, 2) ? max_src : 2; }
+
+/// A node that multiplies by a quantized weight, and is computed.
+constexpr bool quantized_matmul(const graph_view& view, const tensor& t) {
+    if (!is_matmul(t.kind)) return false;
+    if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return false;
+    const tensor& w = view.at(t.src[0]);
+    return (t.flags & flag_compute) != 0 && w.weight && info(w.type).role == format_role::weight;
+}
+
 /// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no elements.
 /// Of an unknown type: the largest extent that its strides allow.
 constexpr std::int64_t extent_bytes(const tensor& t) {

@@ -7,6 +7,7 @@
 #include "catena/match/check.hpp"
 #include "catena/match/names.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -36,7 +37,11 @@ struct read_edge {
 struct matmul_read {
     std::int32_t node = -1;  ///< position
     std::int32_t value = no_tensor;
+    std::int64_t k = 0;  ///< elements of a row as it reads them
+    std::int32_t stream = 0;
+    format weight = format::unknown;
     bool numbers = false;
+    bool quantized = false;  ///< quantized_matmul
 };
 
 /// A tensor's root is the tensor whose memory it names: itself, or the end of its
@@ -48,9 +53,19 @@ class graph_index {
     /// Builds the index; on a malformed view returns why, and the index must not be used.
     status build(const graph_view& graph) {
         view = graph;
-        if (status s = check(view, position_); !s.ok()) return s;
+        if (status s = check_tensors(view); !s.ok()) return s;
         if (status s = find_roots(); !s.ok()) return s;
         find_extents();
+        return order(view.nodes);
+    }
+
+    /// Puts the nodes in another order, which must outlive the index as the view does; on a wrong one
+    /// returns why, and the index must not be used.
+    status order(const std::int32_t* nodes) {
+        view.nodes = nodes;
+        if (status s = check_nodes(view, position_); !s.ok()) return s;
+        find_nodes();
+        find_edges();
         count_uses();
         find_outsiders();
         find_reads();
@@ -127,7 +142,14 @@ class graph_index {
   private:
     enum mark : std::uint8_t { outside = 1, is_output = 2, in_place = 4 };
 
-    std::vector<std::int32_t> position_, root_, edges_, first_use_, last_use_, first_read_;
+    /// An edge that moves data: a node that launches nothing, or touches no elements, only renames.
+    struct edge {
+        std::int32_t tensor, node, slot;
+    };
+
+    std::vector<std::int32_t> position_, root_, first_use_, last_use_, first_read_;
+    std::vector<std::int32_t> named_;  // per tensor: how often the view's nodes name it
+    std::vector<edge> edges_;          // in node order
     std::vector<use> uses_;
     std::vector<read_edge> reads_;
     std::vector<extent> extents_;
@@ -170,6 +192,13 @@ class graph_index {
                 t.buffer != no_buffer ? t.offset : reinterpret_cast<std::uintptr_t>(t.data);
             extents_[at(i)] = {t.buffer, begin, begin + bytes};
         }
+    }
+
+    bool has_bytes(std::int32_t tensor) const {
+        return extents_[at(tensor)].begin != extents_[at(tensor)].end;
+    }
+
+    void find_nodes() {
         acts_.resize(at(view.node_count));
         kinds_.resize(acts_.size());
         many_streams_ = false;
@@ -183,53 +212,52 @@ class graph_index {
         }
     }
 
-    /// An edge that moves data: a node that launches nothing, or touches no elements, only renames.
-    template <class F>
-    void each_read(F&& f) const {
+    void find_edges() {
+        named_.assign(at(view.tensor_count), 0);
+        edges_.clear();
+        edges_.reserve(2 * at(view.node_count));
         for (std::int32_t i = 0; i < view.node_count; ++i) {
-            if (!acts(i)) continue;
             const tensor& t = view.node(i);
-            for (std::int32_t s = 0; s < max_src; ++s)
-                if (t.src[s] != no_tensor &&
-                    extents_[at(t.src[s])].begin != extents_[at(t.src[s])].end)
-                    f(i, s, root_[at(t.src[s])]);
+            for (std::int32_t s = 0, slots = source_slots(t); s < slots; ++s) {
+                if (t.src[s] == no_tensor) continue;
+                ++named_[at(t.src[s])];
+                if (acts(i)) edges_.push_back({t.src[s], i, s});
+            }
         }
     }
 
     void count_uses() {
-        edges_.assign(at(view.tensor_count), 0);
         first_use_.assign(at(view.tensor_count) + 1, 0);
         last_use_.assign(at(view.tensor_count), -1);
         marks_.assign(at(view.tensor_count), 0);
         for (std::int32_t i = 0; i < view.node_count; ++i) {
             const tensor& t = view.node(i);
-            for (const std::int32_t s : t.src)
-                if (s != no_tensor) ++edges_[at(s)];
             if (t.view_src != no_tensor && acts(i)) {
                 const std::int32_t root = root_[at(view.nodes[i])];
                 marks_[at(root)] |= in_place;
                 last_use_[at(root)] = i;
             }
         }
-        each_read([this](std::int32_t node, std::int32_t, std::int32_t root) {
+        for (const edge& e : edges_) {
+            if (!has_bytes(e.tensor)) continue;
+            const std::int32_t root = root_[at(e.tensor)];
             ++first_use_[at(root) + 1];
-            if (node > last_use_[at(root)]) last_use_[at(root)] = node;
-        });
+            if (e.node > last_use_[at(root)]) last_use_[at(root)] = e.node;
+        }
         for (std::size_t r = 1; r < first_use_.size(); ++r) first_use_[r] += first_use_[r - 1];
         uses_.resize(at(first_use_.back()));
         std::vector<std::int32_t> next(first_use_.begin(), first_use_.end() - 1);
-        each_read([this, &next](std::int32_t node, std::int32_t slot, std::int32_t root) {
-            uses_[at(next[at(root)]++)] = {node, slot};
-        });
+        for (const edge& e : edges_)
+            if (has_bytes(e.tensor)) uses_[at(next[at(root_[at(e.tensor)])]++)] = {e.node, e.slot};
     }
 
     void find_outsiders() {
         for (std::int32_t t = 0; t < view.tensor_count; ++t) {
             const tensor& name = view.at(t);
-            if (extents_[at(t)].begin == extents_[at(t)].end) continue;
+            if (!has_bytes(t)) continue;
             const std::int32_t root = root_[at(t)];
             const bool unknown = name.uses == unknown_uses;
-            const bool kept = !unknown && (name.uses == 0 || name.uses > edges_[at(t)]);
+            const bool kept = !unknown && (name.uses == 0 || name.uses > named_[at(t)]);
             if (unknown || kept) marks_[at(root)] |= outside;
             if ((name.flags & flag_output) != 0) marks_[at(root)] |= is_output;
             if (view.at(root).weight || kept || (marks_[at(root)] & is_output) != 0)
@@ -240,14 +268,14 @@ class graph_index {
     void find_reads() {
         first_read_.assign(at(view.node_count) + 1, 0);
         reads_.clear();
-        for (std::int32_t i = 0; i < view.node_count; ++i) {
-            first_read_[at(i)] = static_cast<std::int32_t>(reads_.size());
-            if (!acts(i)) continue;
-            const tensor& t = view.node(i);
-            for (std::int32_t s = 0; s < max_src; ++s)
-                if (t.src[s] != no_tensor && !constant(t.src[s])) reads_.push_back({t.src[s], s});
+        reads_.reserve(edges_.size());
+        for (const edge& e : edges_) {
+            if (constant(e.tensor)) continue;
+            reads_.push_back({e.tensor, e.slot});
+            first_read_[at(e.node) + 1] = static_cast<std::int32_t>(reads_.size());
         }
-        first_read_.back() = static_cast<std::int32_t>(reads_.size());
+        for (std::size_t i = 1; i < first_read_.size(); ++i)
+            first_read_[i] = std::max(first_read_[i], first_read_[i - 1]);
     }
 
     void find_matmuls() {
@@ -259,7 +287,8 @@ class graph_index {
             const format type = view.at(t.src[0]).type;
             const bool numbers = reads_f32(type) && constant(t.src[0]);
             if (numbers || info(type).role == format_role::weight)
-                matmuls_.push_back({i, value_behind(view, t.src[1]), numbers});
+                matmuls_.push_back({i, value_behind(view, t.src[1]), view.at(t.src[1]).ne[0], t.stream,
+                                    type, numbers, quantized_matmul(view, t)});
         }
     }
 };

@@ -15,14 +15,6 @@
 
 namespace catena {
 
-/// A node that multiplies by a quantized weight, and is computed.
-inline bool quantized_matmul(const graph_view& view, const tensor& t) {
-    if (!is_matmul(t.kind)) return false;
-    if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return false;
-    const tensor& w = view.at(t.src[0]);
-    return (t.flags & flag_compute) != 0 && w.weight && info(w.type).role == format_role::weight;
-}
-
 /// The row of its computation that takes any shape and alignment: element by element, or weights
 /// copied by plain loads where the arch has better.
 constexpr bool is_plain(const row& r, const arch& a) {
@@ -87,12 +79,11 @@ inline std::string why_plain(const plan& p, const step& s) {
 
 /// Counts a plan of this view; time is linear in nodes, but for sorting the matmuls.
 inline plan_counters count(const graph_index& g, const plan& p) {
-    const graph_view& view = g.view;
     plan_counters out;
     std::vector<detail::group_member> members;
     members.reserve(g.matmuls().size());
     for (const matmul_read& m : g.matmuls()) {
-        if (!quantized_matmul(view, view.node(m.node))) continue;
+        if (!m.quantized) continue;
         const std::int32_t step = p.at(m.node).step;
         ++out.matmuls;
         if (step >= 0)

@@ -95,15 +95,15 @@ class order_builder {
         group_of_.assign(at(view_.node_count), -1);
         std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
         std::vector<std::int32_t> before;                            // per group: the one before
-        for (const auto [i, value, numbers] : g_.matmuls()) {
-            const tensor& t = view_.node(i);
-            if (!groups(t, numbers)) continue;
-            std::int32_t& known = last[at(value)];
+        for (const matmul_read& m : g_.matmuls()) {
+            const tensor& t = view_.node(m.node);
+            if (!groups(t, m.numbers)) continue;
+            std::int32_t& known = last[at(m.value)];
             std::int32_t g = known;
             for (; g >= 0; g = before[at(g)]) {
                 const tensor& f = view_.node(groups_[at(g)].front());
                 if (f.kind == t.kind && same_ids(f, t) && f.stream == t.stream &&
-                    reads_f32(view_.at(f.src[0]).type) == numbers)
+                    reads_f32(view_.at(f.src[0]).type) == m.numbers)
                     break;
             }
             if (g < 0) {
@@ -111,8 +111,8 @@ class order_builder {
                 groups_.emplace_back();
                 before.push_back(std::exchange(known, g));
             }
-            groups_[at(g)].push_back(i);
-            group_of_[at(i)] = g;
+            groups_[at(g)].push_back(m.node);
+            group_of_[at(m.node)] = g;
         }
     }
 
@@ -170,7 +170,7 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const std::int32_t t = g.view.nodes[i];
         if (!g.acts(i) || g.root(t) != t) continue;
-        const std::int64_t bytes = extent_bytes(g.view.at(t));
+        const auto bytes = static_cast<std::int64_t>(g.bytes(t).end - g.bytes(t).begin);
         const std::int32_t last = std::max(g.live_until(t), until[static_cast<std::size_t>(t)]);
         change[static_cast<std::size_t>(i)] += bytes;
         if (last < g.view.node_count) change[static_cast<std::size_t>(std::max(last, i)) + 1] -= bytes;
@@ -215,8 +215,8 @@ inline ordering optimize(const graph_view& view) noexcept {
     if (!out.state.ok()) return out;
     out.order = detail::order_builder(before).build();
     const std::vector<std::int32_t> nodes = out.nodes(view);
-    graph_index after;
-    out.state = after.build({view.tensors, view.tensor_count, nodes.data(), view.node_count});
+    graph_index after = before;
+    out.state = after.order(nodes.data());
     out.keep = detail::delayed_reads(after);
     out.workspace_bound = slot_map(after).bound();
     out.peak_before = detail::peak_bytes(before, {});

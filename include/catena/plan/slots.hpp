@@ -100,24 +100,23 @@ class slot_map {
     }
 
     /// In which a copy is made for it: not f32. Of quantized weights, for a matvec too.
-    format_set layouts_of(const matmul_read& m) const {
-        format_set all = matmul_layouts(view_.at(view_.node(m.node).src[0]).type);
+    static format_set layouts_of(const matmul_read& m) {
+        format_set all = matmul_layouts(m.weight);
         all.bits &= ~format_set::of(format::f32).bits;
         return m.numbers ? all : all | format::q8_1;
     }
 
     void add(const matmul_read& m) {
-        const std::int32_t node = m.node, value = m.value;
-        const tensor& t = view_.node(node);
-        const std::int64_t k = view_.at(t.src[1]).ne[0];
-        std::int32_t c = find(value, k, t.stream);
+        const std::int32_t value = m.value;
+        const std::int64_t k = m.k;
+        std::int32_t c = find(value, k, m.stream);
         if (c < 0) {
             c = static_cast<std::int32_t>(all_.size());
             candidate fresh;
             fresh.value = value;
             fresh.k = k;
-            fresh.stream = t.stream;
-            fresh.from = node;
+            fresh.stream = m.stream;
+            fresh.from = m.node;
             const std::int64_t rows = k > 0 ? quotient(elements(view_.at(value)), k) : 0;
             const auto bytes = [&](format layout) {
                 return round_up(rows * activation_row_bytes(layout, k),
@@ -130,7 +129,7 @@ class slot_map {
             first_[at(value)] = c;
         }
         candidate& known = all_[at(c)];
-        known.until = std::max(known.until, latest(node));
+        known.until = std::max(known.until, latest(m.node));
         ++known.readers;
         known.layouts = known.layouts | layouts_of(m);
     }
@@ -152,7 +151,7 @@ class slot_map {
         for (const use* u = g_.readers_begin(root); u != g_.readers_end(root); ++u) {
             use next = *u;
             for (int ops = 0; ops < 6 && next.node >= 0; ++ops) {
-                const op kind = view_.node(next.node).kind;
+                const op kind = g_.kind(next.node);
                 if (kind != op::add && kind != op::add_id && kind != op::mul &&
                     kind != op::scale && kind != op::glu && kind != op::unary)
                     break;
@@ -173,12 +172,11 @@ class slot_map {
             return source == no_tensor ? p
                                        : std::min(p, earliest(value_behind(view_, source), ops - 1));
         };
-        switch (t.kind) {
+        switch (g_.kind(p)) {
             case op::rms_norm:
             case op::norm:
                 if (t.src[0] == no_tensor) return p;
-                if (const std::int32_t a = g_.position(t.src[0]);
-                    a >= 0 && view_.node(a).kind == op::add)
+                if (const std::int32_t a = g_.position(t.src[0]); a >= 0 && g_.kind(a) == op::add)
                     return std::min(a, p);
                 return p;
             case op::mul_mat:
