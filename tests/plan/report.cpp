@@ -78,6 +78,11 @@ TEST_CASE("a malformed graph and a table without rows are the engine's, with the
         CHECK(p.size() == 3);
         CHECK(p.explain().nodes == 3);
     }
+    SECTION("rows without an arch") {
+        table t = toy_table();
+        t.target = nullptr;
+        CHECK(planner(t).plan(c.g.view()).state().code == status_code::no_instances);
+    }
     SECTION("a state of the table is handed on") {
         table t = toy_table();
         t.state = failure(status_code::no_instances, "no instances for sm_61; built in: sm_90");

@@ -129,24 +129,27 @@ constexpr rejection matmul_fits(const policy& n, const problem& p) {
     return {};
 }
 
+/// What the row asks of the problem, whatever the arch.
+constexpr rejection fits_shape(const row& r, const problem& p) {
+    const skeleton kind = p.needs.kind;
+    return kind == skeleton::row      ? row_fits(r.numbers, p)
+           : kind == skeleton::matvec ? matvec_fits(r.numbers, p)
+                                      : matmul_fits(r.numbers, p);
+}
+
+constexpr rejection fits_memory(std::int64_t shared, const arch& a) {
+    if (shared <= a.shared_per_block) return {};
+    return no(limit::shared_memory, shared, a.shared_per_block);
+}
+
 }  // namespace detail
 
-/// The first hard limit that forbids the row, or limit::none. A block takes `shared` bytes.
-constexpr rejection constraint(const row& r, const problem& p, const arch& a,
-                               std::int64_t shared) {
+/// The first hard limit that forbids the row, or limit::none.
+constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
     if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
     if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
-    const skeleton kind = p.needs.kind;
-    const rejection shape = kind == skeleton::row      ? detail::row_fits(r.numbers, p)
-                            : kind == skeleton::matvec ? detail::matvec_fits(r.numbers, p)
-                                                       : detail::matmul_fits(r.numbers, p);
-    if (shape.why != limit::none) return shape;
-    if (shared > a.shared_per_block)
-        return detail::no(limit::shared_memory, shared, a.shared_per_block);
-    return {};
-}
-constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
-    return constraint(r, p, a, shared_bytes(r, p));
+    if (const rejection no = detail::fits_shape(r, p); no.why != limit::none) return no;
+    return detail::fits_memory(shared_bytes(r, p), a);
 }
 
 }  // namespace catena

@@ -58,9 +58,11 @@ void each_contender(const problem& p, const row_index& index, bool measured_only
     const arch& a = t.limits();
     const measured_rows medians(t, p);
     const auto judge = [&](std::int32_t i, const row& r) {
-        const std::int64_t shared = shared_bytes(r, p);
         contender c;
-        c.barred = constraint(r, p, a, shared);
+        c.barred = index.fits_arch(i);
+        if (c.barred.why == limit::none) c.barred = fits_shape(r, p);
+        std::int64_t shared = 0;
+        if (c.barred.why == limit::none) c.barred = fits_memory(shared = shared_bytes(r, p), a);
         c.barred.row = i;
         if (c.barred.why != limit::none) return c;
         c.median_us = medians.median_us(i);

@@ -2,6 +2,7 @@
 // rows that may serve, however many others there are.
 #pragma once
 
+#include "catena/pick/constraints.hpp"
 #include "catena/pick/problem.hpp"
 #include "catena/pick/row.hpp"
 
@@ -21,7 +22,10 @@ class row_index {
   public:
     /// The table may be a bad one: it has no runs then.
     explicit row_index(const table& t) : table_(t) {
-        if (t.rows == nullptr) return;
+        if (t.rows == nullptr || t.target == nullptr) return;
+        fits_arch_.reserve(static_cast<std::size_t>(t.row_count));
+        for (std::int32_t i = 0; i < t.row_count; ++i)
+            fits_arch_.push_back(detail::fits_arch(t.rows[i], t.limits()));
         for (std::int32_t first = 0, last = 0; first < t.row_count; first = last) {
             const computation& c = t.rows[first].computes;
             for (last = first + 1; last < t.row_count && t.rows[last].computes == c;) ++last;
@@ -41,6 +45,11 @@ class row_index {
         return groups_[static_cast<int>(weight)];
     }
 
+    /// What row i asks of the table's arch, whatever the problem: limit::none, or what it lacks.
+    const rejection& fits_arch(std::int32_t i) const {
+        return fits_arch_[static_cast<std::size_t>(i)];
+    }
+
     /// Runs that might serve a problem.
     const std::vector<row_run>& candidates(const problem& p) const {
         return p.needs.kind == skeleton::row ? row_steps_ : groups_of(p.member[0].type);
@@ -48,6 +57,7 @@ class row_index {
 
   private:
     table table_;
+    std::vector<rejection> fits_arch_;  // per row
     std::vector<row_run> row_steps_;
     std::vector<row_run> groups_[format_count];  // by weight format; [unknown] stays empty
 };
