@@ -48,7 +48,9 @@ class epilogue_matcher {
     /// The matmul with its scale and bias.
     output biased(std::int32_t matmul) const {
         output out = plain(matmul);
-        while (out.node_count < 3 && (add_scale(out) || add_bias(out))) {
+        while (out.node_count < 3) {
+            const use next = g_.only_reader(out.result);
+            if (next.node < 0 || !(add_scale(out, next) || add_bias(out, next))) break;
         }
         return out;
     }
@@ -58,11 +60,11 @@ class epilogue_matcher {
         if (!allowed_.has(epilogue_part::glu)) return -1;
         const use u = g_.only_reader(o.result);
         if (u.node < 0) return -1;
-        const tensor& t = view_.node(u.node);
-        if (t.kind == op::glu || t.kind == op::mul) return u.node;
-        if (t.kind != op::unary) return -1;
+        const op kind = g_.kind(u.node);
+        if (kind == op::glu || kind == op::mul) return u.node;
+        if (kind != op::unary) return -1;
         const use next = g_.only_reader(view_.nodes[u.node]);
-        return next.node >= 0 && view_.node(next.node).kind == op::mul ? next.node : -1;
+        return next.node >= 0 && g_.kind(next.node) == op::mul ? next.node : -1;
     }
 
     /// Joins the results of two matmuls, or of one whose rows are two halves, that `node` gates: it
@@ -102,7 +104,7 @@ class epilogue_matcher {
     bool add_residual(output& o) const {
         if (!allowed_.has(epilogue_part::residual)) return false;
         const use u = g_.only_reader(o.result);
-        if (u.node < 0 || view_.node(u.node).kind != op::add || u.slot > 1) return false;
+        if (u.node < 0 || g_.kind(u.node) != op::add || u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
         if (t.src[u.slot] != o.result || t.src[1 - u.slot] == o.result) return false;
         if (!follows(u.node, 2, o)) return false;
@@ -160,10 +162,10 @@ class epilogue_matcher {
                same_ids(s, t) && same_scales(view_, s, t);
     }
 
-    bool add_scale(output& o) const {
+    /// `u`: the one reader of the result.
+    bool add_scale(output& o, use u) const {
         if (!allowed_.has(epilogue_part::scale) || !o.parts.empty()) return false;
-        const use u = g_.only_reader(o.result);
-        if (u.node < 0 || view_.node(u.node).kind != op::scale) return false;
+        if (g_.kind(u.node) != op::scale) return false;
         const tensor& t = view_.node(u.node);
         if (t.src[0] != o.result || t.params[1] != 0 || !follows(u.node, 1, o)) return false;
         std::memcpy(&o.scale, &t.params[0], sizeof(o.scale));
@@ -174,14 +176,12 @@ class epilogue_matcher {
     }
 
     /// ADD of one vector over the rows, or ADD_ID of the vector of each expert.
-    bool add_bias(output& o) const {
+    bool add_bias(output& o, use u) const {
         if (!allowed_.has(epilogue_part::bias) || o.parts.has(epilogue_part::bias)) return false;
-        const use u = g_.only_reader(o.result);
-        if (u.node < 0 || u.slot > 1) return false;
+        const bool by_expert = g_.kind(u.node) == op::add_id;
+        if (u.slot > 1 || (!by_expert && g_.kind(u.node) != op::add)) return false;
         const tensor& t = view_.node(u.node);
         const tensor& made = view_.node(o.matmul);
-        const bool by_expert = t.kind == op::add_id;
-        if (!by_expert && t.kind != op::add) return false;
         if (by_expert && (u.slot != 0 || made.kind != op::mul_mat_id || t.src[2] != made.src[2]))
             return false;
         const std::int32_t bias = t.src[1 - u.slot];

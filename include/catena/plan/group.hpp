@@ -43,6 +43,7 @@ inline format_set plan_builder::largest_set() const {
             return c.weights.has(r->weight);
         });
         if (n > most) best = c.weights, most = n;
+        if (most == static_cast<std::ptrdiff_t>(mates_.size())) break;
     }
     return best;
 }
@@ -52,7 +53,8 @@ inline format_set plan_builder::largest_set() const {
 inline void plan_builder::wait(const pattern& chain, reader* first, reader* end) {
     const epilogue_matcher follow(g_, chain.epilogue);
     mates_.clear();
-    for (reader* r = first; r != end; ++r)
+    mates_.push_back(first);
+    for (reader* r = first + 1; r != end; ++r)
         if (!r->dealt && r->servable() && one_launch(*first, *r)) mates_.push_back(r);
     const format_set set = largest_set();
     const std::size_t mine = waiting_.size();

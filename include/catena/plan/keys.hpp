@@ -9,10 +9,12 @@
 
 namespace catena {
 
+/// Two numbers as a word of a hash.
+inline std::uint64_t pair(std::int64_t high, std::int64_t low) {
+    return static_cast<std::uint64_t>(high) << 32 ^ static_cast<std::uint64_t>(low);
+}
+
 inline std::uint64_t hash(const problem& p) {
-    const auto pair = [](std::int64_t high, std::int64_t low) {
-        return static_cast<std::uint64_t>(high) << 32 ^ static_cast<std::uint64_t>(low);
-    };
     hasher h;
     h << (p.needs.emits.bits ^ p.needs.weights.bits);
     h << pair(p.k, p.quant_k) << pair(p.columns, p.rows);
@@ -53,8 +55,7 @@ struct lone_matmul {
 };
 inline std::uint64_t hash(const lone_matmul& m) {
     hasher h;
-    h << m.layouts.bits << m.k << m.rows << m.values << m.experts << m.alignment;
-    h << static_cast<int>(m.type);
+    h << m.layouts.bits << pair(m.k, m.rows) << pair(m.values, static_cast<int>(m.type));
     return h.value();
 }
 

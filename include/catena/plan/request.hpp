@@ -189,13 +189,14 @@ inline void fill_scales(matvec_member& m, const graph_view& view, const output& 
 }
 
 /// The part of a group that is one output; where it is quantized to is filled in at launch.
-inline void fill_member(matvec_member& m, const graph_view& view, const output& o,
+inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
                         const problem_member& what, std::int32_t first_band, addresses& at) {
+    const graph_view& view = g.view;
     const tensor& made = view.node(o.matmul);
     const tensor& dst = view.at(o.result);
     const tensor& w = view.at(made.src[0]);
     m.weight = at.of(made.src[0]);
-    m.weight_bytes = extent_bytes(w);
+    m.weight_bytes = static_cast<std::int64_t>(g.bytes(made.src[0]).end - g.bytes(made.src[0]).begin);
     m.row_bytes = w.nb[1];
     m.expert_bytes = what.experts > 0 ? w.nb[2] : 0;
     if (o.up >= 0) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace catena {
@@ -47,10 +48,11 @@ class schedule {
     explicit schedule(const graph_index& g)
         : g_(g),
           action_(static_cast<std::size_t>(g.view.node_count), -1),
+          runs_at_(action_.size()),
           first_at_(action_.size(), -1) {
+        std::iota(runs_at_.begin(), runs_at_.end(), 0);
         accepted_.reserve(action_.size() / 8 + 8);
         nodes_.reserve(action_.size() / 2);
-        step_of_.reserve(action_.size() / 2);
     }
 
     bool covered(std::int32_t node) const { return action_[at(node)] >= 0; }
@@ -67,7 +69,7 @@ class schedule {
         const std::int32_t low = std::min(m.launch_at, node.node);
         const std::int32_t high = std::max(m.launch_at, node.node);
         for (std::int32_t v = low; v <= high; ++v) {
-            if (g_.acts(v) && changes_order(m, node, v, runs_at(v)) &&
+            if (g_.acts(v) && changes_order(m, node, v, runs_at_[at(v)]) &&
                 conflict(touched, action(v)) && !m.has(v))
                 return v;
             for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
@@ -96,8 +98,8 @@ class schedule {
                              first_at_[at(m.launch_at)]});
         for (const covered_node& c : m.nodes) {
             action_[at(c.node)] = static_cast<std::int32_t>(nodes_.size());
+            runs_at_[at(c.node)] = m.launch_at;
             nodes_.push_back(c);
-            step_of_.push_back(step);
         }
         first_at_[at(m.launch_at)] = step;
         return step;
@@ -107,9 +109,11 @@ class schedule {
     void retract(std::size_t count) {
         while (accepted_.size() > count) {
             const scheduled_step& s = accepted_.back();
-            for (const covered_node& c : nodes(s)) action_[at(c.node)] = -1;
+            for (const covered_node& c : nodes(s)) {
+                action_[at(c.node)] = -1;
+                runs_at_[at(c.node)] = c.node;
+            }
             nodes_.resize(at(s.first_node));
-            step_of_.resize(at(s.first_node));
             first_at_[at(s.launch_at)] = s.next;
             accepted_.pop_back();
         }
@@ -128,10 +132,10 @@ class schedule {
   private:
     const graph_index& g_;
     std::vector<std::int32_t> action_;    // per position: index into nodes_; -1: the engine's
+    std::vector<std::int32_t> runs_at_;   // the same: where it runs, as the engine's or in its step
     std::vector<std::int32_t> first_at_;  // per position: the step that was accepted there last
     std::vector<scheduled_step> accepted_;
-    std::vector<covered_node> nodes_;    // of all accepted steps
-    std::vector<std::int32_t> step_of_;  // of each of nodes_
+    std::vector<covered_node> nodes_;  // of all accepted steps
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -140,12 +144,6 @@ class schedule {
         covered_node by_engine;
         by_engine.node = position;
         return covered(position) ? nodes_[at(action_[at(position)])] : by_engine;
-    }
-
-    /// Where it does so.
-    std::int32_t runs_at(std::int32_t position) const {
-        if (!covered(position)) return position;
-        return accepted_[at(step_of_[at(action_[at(position)])])].launch_at;
     }
 
     /// The tensors that an action reads and writes outside its step.

@@ -181,7 +181,7 @@ inline plan::group_head plan_builder::store_group(plan& out, const step& s,
         const drafted_output& o = outputs[i];
         const problem_member& what = asked.member[i];
         plan::stored_member& m = out.members_.emplace_back();
-        fill_member(m.args, view_, o.what, what, band, address);
+        fill_member(m.args, g_, o.what, what, band, address);
         m.makes = o.makes;
         band += bands_of(what, s.band_rows);
     }
