@@ -12,6 +12,8 @@
 #include "catena_test/problems.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 
@@ -76,6 +78,9 @@ constexpr budget plenty = {.seconds = 1e6};
 }  // namespace
 
 TEST_CASE("What is chosen is the best there is, to within what noise allows", "[tune]") {
+    // Medians that differ by four standard errors are a tie, and may mislead by as many.
+    const double error = 1.253 * simulation{}.noise / std::sqrt(double{std::end(cuts)[-1]});
+    const double allowed = 2 * 4 * std::hypot(error, error);
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         simulated_device on(sm_90, {.seed = seed});
         tuning t = blank_of(on);
@@ -84,7 +89,7 @@ TEST_CASE("What is chosen is the best there is, to within what noise allows", "[
             double best = 1e9;
             for (const auto& c : p.candidates) best = std::min(best, on.true_us(p, c));
             INFO("seed " << seed << ", " << text(p.what));
-            CHECK(on.true_us(p, chosen(p)) <= best * 1.025);
+            CHECK(on.true_us(p, chosen(p)) <= best * (1 + allowed));
         }
     }
 }
