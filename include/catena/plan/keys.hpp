@@ -9,19 +9,23 @@
 
 namespace catena {
 
+namespace detail {
+
 /// Two numbers as a word of a hash.
-inline std::uint64_t pair(std::int64_t high, std::int64_t low) {
+inline std::uint64_t as_word(std::int64_t high, std::int64_t low) {
     return static_cast<std::uint64_t>(high) << 32 ^ static_cast<std::uint64_t>(low);
 }
+
+}  // namespace detail
 
 inline std::uint64_t hash(const problem& p) {
     hasher h;
     h << (p.needs.emits.bits ^ p.needs.weights.bits);
-    h << pair(p.k, p.quant_k) << pair(p.columns, p.rows);
-    h << pair((p.needs.residual ? 1 : 0) | (p.needs.scale ? 2 : 0) | (p.sum ? 4 : 0),
+    h << detail::as_word(p.k, p.quant_k) << detail::as_word(p.columns, p.rows);
+    h << detail::as_word((p.needs.residual ? 1 : 0) | (p.needs.scale ? 2 : 0) | (p.sum ? 4 : 0),
               p.alignment << 8 | static_cast<int>(p.needs.activation));
     for (int i = 0; i < p.member_count; ++i)
-        h << pair(p.member[i].rows,
+        h << detail::as_word(p.member[i].rows,
                   p.member[i].epilogue.bits << 8 | static_cast<int>(p.member[i].type));
     return h.value();
 }
@@ -55,7 +59,7 @@ struct lone_matmul {
 };
 inline std::uint64_t hash(const lone_matmul& m) {
     hasher h;
-    h << m.layouts.bits << pair(m.k, m.rows) << pair(m.values, static_cast<int>(m.type));
+    h << m.layouts.bits << detail::as_word(m.k, m.rows) << detail::as_word(m.values, static_cast<int>(m.type));
     return h.value();
 }
 
