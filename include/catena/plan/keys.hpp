@@ -59,7 +59,8 @@ struct lone_matmul {
 };
 inline std::uint64_t hash(const lone_matmul& m) {
     hasher h;
-    h << m.layouts.bits << detail::as_word(m.k, m.rows) << detail::as_word(m.values, static_cast<int>(m.type));
+    h << m.layouts.bits << detail::as_word(m.k, m.rows);
+    h << detail::as_word(m.values, static_cast<int>(m.type));
     return h.value();
 }
 
