@@ -76,6 +76,12 @@ class growth {
     id permuted(id x);
     void keep(id value);
 
+    // blocks.cpp: blocks of other models
+    void parallel();
+    void latent();
+    void batches();
+    id shared_expert(id x);
+
     // order.cpp
     void flag();
     void reorder();

@@ -104,6 +104,7 @@ void growth::experts() {
         const id one = strided(weighted, {k_, columns_}, used * k_ * 4, s * k_ * 4);
         sum = sum == catena::no_tensor ? one : binary(op::add, sum, one);
     }
+    if (one_in(3)) sum = binary(op::add, sum, shared_expert(x));
     keep(binary(op::add, sum, recent()));
 }
 
@@ -290,7 +291,7 @@ void growth::odd_value() {
 
 void growth::run() {
     for (int pieces = 1 + below(one_in(4) ? 8 : 4); pieces > 0; --pieces) {
-        switch (below(16)) {
+        switch (below(20)) {
             case 0:
             case 1:
             case 2:
@@ -324,6 +325,16 @@ void growth::run() {
                 break;
             case 15:
                 odd_value();
+                break;
+            case 16:
+            case 17:
+                parallel();
+                break;
+            case 18:
+                latent();
+                break;
+            case 19:
+                batches();
                 break;
         }
     }

@@ -1,0 +1,49 @@
+// Pieces of models that are built otherwise than in a row of attention and feed-forward.
+#include "growth.hpp"
+
+namespace catena_test {
+
+using catena::sub_op;
+
+/// Attention and feed-forward side by side, of one norm or of two norms of one value.
+void growth::parallel() {
+    const id x = recent();
+    const id first = normed(x);
+    const id second = one_in(2) ? first : normed(x);
+    const id q = after_matmul(matmul(first, k_), first);
+    const id mixed = mix({q, matmul(first, 32)}, {k_, columns_});
+    const id inner = glu(second, any<std::int64_t>({64, 96, 256}));
+    keep(binary(op::add, matmul(mixed, k_), matmul(inner, k_)));
+}
+
+/// A value of low rank: a matmul down, a norm of its result or of a part of that, a matmul up.
+void growth::latent() {
+    const id x = normed(recent());
+    const std::int64_t rank = any<std::int64_t>({32, 64, 256}), beside = 32;
+    const id q = matmul(normed(matmul(x, rank)), k_);
+    const id both = matmul(x, rank + beside);
+    const std::int64_t row = (rank + beside) * 4;
+    const id turned = strided(both, {beside, columns_}, row, rank * 4);
+    const id v = matmul(normed(strided(both, {rank, columns_}, row, 0)), k_);
+    keep(mix({q, v, turned}, {k_, columns_}));
+}
+
+/// The columns in other dimensions than the second.
+void growth::batches() {
+    const id x = one_in(2) ? normed(recent()) : recent();
+    const id deep = one_in(2) ? g_.reshape(x, {k_, 1, columns_}) : g_.reshape(x, {k_, 1, 1, columns_});
+    for (int i = below(3); i >= 0; --i) strays_.push_back(product(weight(k_, 32), deep));
+    if (one_in(2)) keep(g_.reshape(product(weight(k_, k_), deep), {k_, columns_}));
+    if (one_in(2)) keep(matmul(x, k_));
+    if (one_in(2)) strays_.push_back(matmul(normed(deep), 32));
+}
+
+/// What every token takes beside its experts, by a share of its own or whole.
+id growth::shared_expert(id x) {
+    const id inner = glu(x, any<std::int64_t>({64, 96}));
+    const id y = after_matmul(matmul(inner, k_), inner);
+    if (one_in(2)) return y;
+    return binary(op::mul, y, unary(sub_op::sigmoid, matmul(x, 1)));
+}
+
+}  // namespace catena_test
