@@ -77,23 +77,26 @@ STREAM_KERNEL(bulk)
 #endif
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-/// Both types of a warpgroup's.
+/// All types of a warpgroup's.
 __global__ void wgmma_kernel(float* out) {
     exec::cuda x;
     auto* shared = x.shared<unsigned>(8192);
     for (int i = x.thread(); i < 8192; i += x.threads()) x.store(shared + i, 0u);
     x.async_fence();
     x.sync();
-    real sum[2][16][4] = {};
+    real sum[2][16][4] = {}, part[1][16][4];
     const exec::wgmma_operand a = x.operand_at(shared, 1024), b = x.operand_at(shared + 2048, 1024);
     x.wgmma_fence();
     x.wgmma<format::f16>(sum[0], a, b);
     x.wgmma<format::bf16>(sum[1], a + 32, b + 32);
+    x.wgmma<format::fp8_e4m3, false>(part[0], a, b);
+    x.wgmma<format::fp8_e4m3>(part[0], a + 32, b + 32);
     x.wgmma_commit();
     x.wgmma_wait<0>(sum);
+    x.wgmma_wait<0>(part);
     CATENA_UNROLL
     for (int i = 0; i < 128; ++i)
-        x.store(out + 128 * x.thread() + i, sum[i / 64][i / 4 % 16][i % 4]);
+        x.store(out + 128 * x.thread() + i, sum[i / 64][i / 4 % 16][i % 4] + part[0][i / 4 % 16][i % 4]);
 }
 #endif
 

@@ -102,6 +102,33 @@ TEST_CASE("a fill brings what each of its lanes asks for") {
     fills_by_lanes<copy_method::bulk>();
 }
 
+/// Every lane brings a piece of its own, of so many bytes.
+template <copy_method M>
+auto copies_own(const ring& r, int bytes) {
+    return with_stream<M>(r.source, [bytes](host& x, auto& stream, auto* to, auto* from) {
+        const int at = x.lane() % (piece / bytes) * bytes;
+        const int own = x.lane() < piece / bytes ? bytes : 0;
+        stream.begin(0, piece);
+        stream.copy_own(to + at, from + piece - bytes - at, own);
+        stream.commit(0);
+        stream.wait(0);
+        if (own != 0) CHECK(x.load(to + at + 1) == from[piece - bytes - at + 1]);
+        stream.release(0);
+    });
+}
+
+TEST_CASE("a lane copies 16 bytes of its own, and by cp.async words") {
+    ring r;
+    passes(r.device, config, copies_own<copy_method::plain>(r, 16));
+    passes(r.device, config, copies_own<copy_method::bulk>(r, 16));
+    passes(r.device, config, copies_own<copy_method::async>(r, 16));
+    passes(r.device, config, copies_own<copy_method::async>(r, 4));
+    CHECK(says(caught(r.device, fault::stream, config, copies_own<copy_method::bulk>(r, 4)),
+               "copies 4 bytes, which is no multiple of 16"));
+    CHECK(says(caught(r.device, fault::stream, config, copies_own<copy_method::async>(r, 8)),
+               "copies 8 bytes by one lane: it takes 16, a word, or none"));
+}
+
 TEST_CASE("bytes really arrive at the wait, whatever the source holds then") {
     ring r;
     auto* y = r.device.allocate<unsigned char>("y", 2, memory::uninitialised);

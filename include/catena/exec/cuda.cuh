@@ -190,11 +190,14 @@ class cuda {
         for (int i = 0; i < M * N * 4; ++i)  // so that nobody reads them before
             asm volatile("" : "+f"(sum[i / N / 4][i / 4 % N][i % 4].v)::"memory");
     }
-    template <format F, int N>
+    template <format F, bool Adds = true, int N>
     __device__ void wgmma(real (&sum)[N][4], wgmma_operand a, wgmma_operand b) const {
         static_assert(N == 16, "the instruction of 128 columns alone is spelt here: add another's");
+        static_assert(Adds || F == format::fp8_e4m3, "sums of fp8 alone start here: add another's");
         if constexpr (F == format::f16) detail::wgmma_f16(sum, a, b);
         if constexpr (F == format::bf16) detail::wgmma_bf16(sum, a, b);
+        if constexpr (F == format::fp8_e4m3 && Adds) detail::wgmma_e4m3(sum, a, b);
+        if constexpr (F == format::fp8_e4m3 && !Adds) detail::wgmma_e4m3_alone(sum, a, b);
     }
 
     /// Waits until the kernels before this one have completed, wherever their trigger stood.
@@ -302,7 +305,7 @@ class cuda_stream<copy_method::plain, Stages> {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
-/// cp.async: every lane copies its share, 16 bytes at a time. A fill is one group.
+/// cp.async: every lane copies its share, 16 bytes at a time, or a word. A fill is one group.
 template <int Stages>
 class cuda_stream<copy_method::async, Stages> {
   public:
@@ -324,7 +327,13 @@ class cuda_stream<copy_method::async, Stages> {
         }
     }
     __device__ void copy_own(void* shared, const void* global, int bytes) {
-        if (bytes > 0) copy_chunk(shared, global, 0);
+        if (bytes == 4)
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+                             static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                         "l"(__cvta_generic_to_global(global))
+                         : "memory");
+        else if (bytes > 0)
+            copy_chunk(shared, global, 0);
     }
     __device__ void commit(int) {
         asm volatile("cp.async.commit_group;" ::: "memory");

@@ -39,7 +39,8 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
     s.copy(dst, src, bytes);  // async, bulk: both ends and the size are multiples of 16; plain: any
     // The same for row(0), row(1) of at most 64 bytes each, dealt to the lanes.
     s.template copy_rows<2, 64>(row);
-    s.copy_own(dst, src, bytes);  // 16 aligned bytes or none: here arguments differ from lane to lane
+    s.copy_own(dst, src, bytes);  // 16 aligned bytes, by async 4 too, or none: here arguments differ
+                                  // from lane to lane
     s.commit(stage);          // no more copies for this fill
     s.fill(stage, dst, src, bytes, lanes);  // the same in one call, of a copy from each of the
                                             // first lanes: here arguments differ, 0 bytes: none
@@ -70,8 +71,8 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// load_matrices(v, row) is ldmatrix: row(lane), equal in all lanes, says where row lane % 8 of matrix
 /// lane / 8 lies, 16 aligned bytes; v[i] becomes word t of row g of matrix i.
 ///
-/// wgmma<F>(sum, a, b) is a warpgroup's sum += a * b of f16 or bf16, on sm_90a: 64 rows, 8 columns for
-/// each sum[n], 32 bytes of K. Warp w of the four has rows 16 w on, in sum[n] as d of an mma above. Both
+/// wgmma<F>(sum, a, b) is a warpgroup's sum += a * b of f16, bf16 or fp8_e4m3, on sm_90a: 64 rows, 8
+/// columns for each sum[n], 32 bytes of K; wgmma<F, false> is sum = a * b. Warp w of the four has rows 16 w on, in sum[n] as d of an mma above. Both
 /// operands lie in shared memory (exec/operand.hpp) and are named by x.operand_at(p, stride). The
 /// tensor cores read them, and add to the sums, in their own time: until `wgmma_wait<Left>(sum)` has
 /// said that all groups of multiplications but the last `Left` are done, operands are not written and
@@ -111,6 +112,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     x.template mma<format::f16>(r4, a4, a2), x.load_matrices(u4, row);
     o = x.operand_at(f, i), x.async_fence(), x.wgmma_fence(), x.wgmma_commit();
     x.template wgmma<format::f16>(tile[0], o, o), x.template wgmma_wait<0>(tile);
+    x.template wgmma<format::fp8_e4m3, false>(tile[0], o, o);
     x.grid_wait(), x.grid_trigger();
     requires weight_stream<decltype(x.template stream<copy_method::plain, 2>())>;
 };

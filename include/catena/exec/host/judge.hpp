@@ -140,9 +140,10 @@ inline void machine::stream_fill(thread& t, stream_log& log, int stage, const st
 }
 
 inline void machine::stream_copy_own(thread& t, stream_log& log, const stream_call& mine, site at) {
-    if (mine.bytes != 0 && mine.bytes != 16)
+    if (mine.bytes != 0 && mine.bytes != 16 && mine.bytes != 4)
         stop(t, fault::stream, at,
-             "copies " + std::to_string(mine.bytes) + " bytes by one lane: it takes 16, or none");
+             "copies " + std::to_string(mine.bytes) +
+                 " bytes by one lane: it takes 16, a word, or none");
     check_meeting(t, meeting::stream_copy, 0, at);
     log.of_lane(t.id % scheduler::warp_lanes) = mine;
     if (!scheduler_.meet_warp(t, meeting::stream_copy, 0, at)) return;

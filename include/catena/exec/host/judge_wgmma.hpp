@@ -83,10 +83,12 @@ inline void machine::finish_reads(thread& t, int done, site at) {
 }
 
 template <format F>
-void machine::wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_operand b, site at) {
+void machine::wgmma(thread& t, real* sums, int columns, bool adds, wgmma_operand a, wgmma_operand b,
+                    site at) {
+    constexpr int depth = wgmma_depth<F>;
     const int lane = t.id % scheduler::warp_lanes, warp = t.id / scheduler::warp_lanes;
     const int detail = mma_detail(F);
-    check_wgmma(t, {detail, columns, a.bits, b.bits}, at);
+    check_wgmma(t, {detail, columns, adds, a.bits, b.bits}, at);
     check_meeting(t, meeting::wgmma, detail, at);
     wgmma_warp& of = wgmma_warps_[static_cast<std::size_t>(warp)];
     const unsigned half = scheduler_.warp_of(t).round & 1;
@@ -107,16 +109,17 @@ void machine::wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_o
     if (mine == t.pending.end())
         mine = t.pending.insert(mine, {sums, std::vector<real>(sums, sums + columns / 2), 0});
     mine->group = t.wgmma_groups;
+    if (!adds) std::fill(mine->values.begin(), mine->values.end(), real{0});
     // Four sums at a time: of two rows, two columns each. A product of two numbers is exact in f64.
     using pair = double __attribute__((vector_size(16)));
-    const double* x = &of.numbers[half].a[static_cast<std::size_t>(lane / 4 * 16)];
+    const double* x = &of.numbers[half].a[static_cast<std::size_t>(lane / 4 * depth)];
     for (int i = 0; i < columns / 2; i += 4) {
         const double* y = &of.numbers[half].b[static_cast<std::size_t>(2 * i + lane % 4 * 2)];
         pair upper = {}, lower = {};
-        for (int k = 0; k < 16; ++k, y += columns) {
+        for (int k = 0; k < depth; ++k, y += columns) {
             const pair of_k = {y[0], y[1]};
             upper = catena::detail::pinned(upper + x[k] * of_k);
-            lower = catena::detail::pinned(lower + x[8 * 16 + k] * of_k);
+            lower = catena::detail::pinned(lower + x[8 * depth + k] * of_k);
         }
         const double products[] = {upper[0], upper[1], lower[0], lower[1]};
         for (int j = 0; j < 4; ++j) {

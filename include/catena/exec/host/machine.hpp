@@ -176,7 +176,8 @@ class machine {
     wgmma_operand operand_at(thread& t, const void* p, int stride, site at);
     void async_fence(thread& t) { t.async_fence = t.now; }
     template <format F>
-    void wgmma(thread& t, real* sums, int columns, wgmma_operand a, wgmma_operand b, site at);
+    void wgmma(thread& t, real* sums, int columns, bool adds, wgmma_operand a, wgmma_operand b,
+               site at);
     void wgmma_wait(thread& t, int left, site at);
 
     void grid_wait(thread& t) { grid_waited_ = t.past_grid_wait = true; }

@@ -173,10 +173,14 @@ class stream_log {
         if (filling_ < 0) return "copies outside begin and commit: begin a stage first";
         if (call.bytes <= 0)
             return "copies " + std::to_string(call.bytes) + " bytes: leave out empty copies";
-        if (const std::string why = ragged(call.bytes); !why.empty()) return "copies " + why;
-        if (method_ != copy_method::plain && (call.to % 16 != 0 || call.from % 16 != 0))
-            return std::string("copies ") + (call.to % 16 != 0 ? "to" : "from") +
-                   " an address that is no multiple of 16: align it, or use copy_method::plain";
+        const bool word = method_ == copy_method::async && call.bytes == 4;
+        if (const std::string why = word ? "" : ragged(call.bytes); !why.empty())
+            return "copies " + why;
+        const std::uintptr_t unit = word ? 4 : 16;
+        if (method_ != copy_method::plain && (call.to % unit != 0 || call.from % unit != 0))
+            return std::string("copies ") + (call.to % unit != 0 ? "to" : "from") +
+                   " an address that is no multiple of " + std::to_string(unit) +
+                   ": align it, or use copy_method::plain";
         at(filling_).copied += call.bytes;
         at(filling_).copies.push_back(call);
         return {};

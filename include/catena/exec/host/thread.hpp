@@ -205,11 +205,12 @@ class host {
     void async_fence() { machine_.async_fence(thread_); }
     void wgmma_fence() { thread_.wgmma_fence = true; }
     void wgmma_commit() { ++thread_.wgmma_groups; }
-    template <format F, int N>
+    template <format F, bool Adds = true, int N>
     void wgmma(real (&sum)[N][4], wgmma_operand a, wgmma_operand b, site at = CATENA_HERE) {
-        static_assert(F == format::f16 || F == format::bf16, "warpgroups multiply f16 or bf16 here");
+        static_assert(F == format::f16 || F == format::bf16 || F == format::fp8_e4m3,
+                      "warpgroups multiply f16, bf16 or fp8_e4m3 here");
         static_assert(N > 0 && N <= 32, "a warpgroup multiplies at most 256 columns");
-        machine_.wgmma<F>(thread_, sum[0], 8 * N, a, b, at);
+        machine_.wgmma<F>(thread_, sum[0], 8 * N, Adds, a, b, at);
     }
     template <int Left, int M, int N>
     void wgmma_wait(real (&)[M][N][4], site at = CATENA_HERE) {

@@ -23,6 +23,7 @@ struct pending_sums {
 struct wgmma_call {
     int detail;  ///< mma_detail of the format
     int columns;
+    bool adds;
     std::uint64_t a, b;
 
     bool operator==(const wgmma_call&) const = default;
@@ -45,7 +46,11 @@ struct pending_operand {
     std::uint32_t chunk(int i) const { return chunk_of(of, first + i / 2, i % 2); }
 };
 
-/// A call's operands as numbers, 16 of K.
+/// Numbers of K that a call multiplies: 32 bytes.
+template <format F>
+inline constexpr int wgmma_depth = 32 / info(F).block_bytes;
+
+/// A call's operands as numbers.
 struct wgmma_numbers {
     std::vector<double> a;  ///< a warp's 16 rows, K within a row
     std::vector<double> b;  ///< columns within a K
@@ -53,21 +58,24 @@ struct wgmma_numbers {
     template <format F>
     void read(const std::byte* shared, wgmma_operand rows, int first_row, wgmma_operand columns,
               int count) {
-        a.resize(16 * 16);
-        b.resize(static_cast<std::size_t>(count) * 16);
+        constexpr int depth = wgmma_depth<F>;
+        a.resize(16 * depth);
+        b.resize(static_cast<std::size_t>(count) * depth);
         for (int i = 0; i < 16; ++i)
-            for (int k = 0; k < 16; ++k)
-                a[static_cast<std::size_t>(i * 16 + k)] = number<F>(shared, rows, first_row + i, k);
+            for (int k = 0; k < depth; ++k)
+                a[static_cast<std::size_t>(i * depth + k)] =
+                    number<F>(shared, rows, first_row + i, k);
         for (int i = 0; i < count; ++i)
-            for (int k = 0; k < 16; ++k)
+            for (int k = 0; k < depth; ++k)
                 b[static_cast<std::size_t>(k * count + i)] = number<F>(shared, columns, i, k);
     }
 
   private:
     template <format F>
     static double number(const std::byte* shared, wgmma_operand o, int row, int k) {
-        const std::byte* chunk = shared + chunk_of(o, row, k / 8);
-        return mma_number<F>(reinterpret_cast<const unsigned char*>(chunk + k % 8 * 2));
+        constexpr int of_chunk = wgmma_depth<F> / 2, bytes = info(F).block_bytes;
+        const std::byte* chunk = shared + chunk_of(o, row, k / of_chunk);
+        return mma_number<F>(reinterpret_cast<const unsigned char*>(chunk + k % of_chunk * bytes));
     }
 };
 
