@@ -108,16 +108,17 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
         return fits(p);
     };
-    if (in_mma_blocks(computes.activation)) {
+    const bool fp8 = computes.activation == format::fp8_group;
+    if (target.wgmma && (in_mma_blocks(computes.activation) || fp8)) {
         const bool numbers = has_numbers(computes.weights);  // copied chunk by chunk
         for (policy p : warpgroup_shapes) {
             p.piece = piece_of(computes.weights);
             p.copy = numbers ? copy_method::async : copy;
             p.product = inner_product::wgmma;
-            if (target.wgmma && shrink(p) && p.stages > 2) all.push_back(p);
+            if (shrink(p) && p.stages > 2) all.push_back(p);
         }
-        return all;
     }
+    if (in_mma_blocks(computes.activation)) return all;
     for (policy p : shapes_of(computes.weights)) {
         p.piece = piece_of(computes.weights);
         p.copy = copy;

@@ -209,19 +209,22 @@ bool norm_inside(format_set weights) {
 
 namespace {
 
-/// What kernel/matmul/wgmma.hpp and decoded.hpp take; of columns, the instruction that exec/wgmma.cuh
-/// spells.
+/// What kernel/matmul/wgmma.hpp, decoded.hpp and fp8_wgmma.hpp take; of columns, the instruction that
+/// exec/wgmma.cuh spells.
 std::string objection_to_warpgroups(const computation& c, const policy& p) {
-    bool known = c.kind == skeleton::matmul && in_mma_blocks(c.activation);
-    for (const format weight : c.weights) known = known && warpgroup_layout(weight) == c.activation;
+    bool known = c.kind == skeleton::matmul;
+    for (const format weight : c.weights)
+        known = known && c.activation == (weight == format::fp8_e4m3 ? format::fp8_group
+                                                                     : warpgroup_layout(weight));
     if (!known)
-        return "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else, "
-               "with an activation of that type";
+        return "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
+               "else, with an activation of that type";
     if (p.threads % exec::warpgroup_threads != 0 || p.slices != 0)
         return "all threads are of whole warpgroups, and a warpgroup has all of K";
     if (p.columns != 128) return "a warpgroup multiplies 128 columns";
-    if (has_numbers(c.weights) && (p.piece != warpgroup_values || p.copy != copy_method::async))
-        return "a warpgroup takes pieces of 64 numbers that come by cp.async";
+    const int step = step_values(p, c.weights);
+    if (has_numbers(c.weights) && (p.piece != step || p.copy != copy_method::async))
+        return "a warpgroup takes pieces of " + std::to_string(step) + " numbers that come by cp.async";
     return "";
 }
 

@@ -144,6 +144,7 @@ constexpr opcode opcodes[] = {
     {0x1c6, sass_kind::memory},      // FENCE
     {0x1c7, sass_kind::control},     // UCGABAR_ARV, UCGABAR_WAIT
     {0x1f0, sass_kind::wgmma},       // HGMMA
+    {0x1f3, sass_kind::wgmma},       // QGMMA, of fp8
 };
 
 constexpr unsigned branch = 0x147, load_global = 0x181, half_or_add = 0x035;

@@ -16,13 +16,15 @@ using namespace catena;
 namespace {
 
 struct shapes {
+    format_set weights;
     std::vector<format> formats;
     int unit = 32;   ///< elements of the largest block, or 32 numbers
     int ragged = 0;  ///< a K that ends inside a step
     int tile = 0, columns = 0;
 
     shapes(const computation& computes, const policy& numbers)
-        : formats(formats_in(computes.weights)),
+        : weights(computes.weights),
+          formats(formats_in(weights)),
           tile(tile_rows(numbers)),
           columns(numbers.columns) {
         for (const format f : formats) unit = std::max(unit, length_unit(skeleton::matmul, f));
@@ -44,7 +46,7 @@ struct shapes {
 
 std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
     std::vector<matvec_case> cases;
-    const int step = std::max(step_values(numbers), numbers.piece);
+    const int step = std::max(step_values(numbers, s.weights), numbers.piece);
     for (const format f : s.formats)
         cases.push_back({.what = "one row of one block, one column",
                          .k = std::max(32, length_unit(skeleton::matmul, f)),

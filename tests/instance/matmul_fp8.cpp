@@ -24,10 +24,31 @@ constexpr policy wide = {.threads = 128,
 
 constexpr policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
 
+/// Warpgroups: one with two fragments and the fewest stages, and two with every stage.
+constexpr policy one_group = {.threads = 128,
+                              .rows = 32,
+                              .columns = 32,
+                              .piece = 128,
+                              .stages = 2,
+                              .copy = copy_method::async,
+                              .product = inner_product::wgmma};
+constexpr policy two_groups = {.threads = 256,
+                               .rows = 16,
+                               .columns = 128,
+                               .piece = 128,
+                               .stages = 4,
+                               .copy = copy_method::async,
+                               .product = inner_product::wgmma};
+
 }  // namespace
 
 TEST_CASE("A matmul of fp8 stands every case, and all its policies give the same bits") {
     stands_every_case({made<tiles, lone_warp>(), made<tiles, plain>(), made<tiles, wide>()});
     stands_every_case({made<tiles, sliced>(), made<tiles, sliced_plain>()});
     CHECK(bits_of_device(tiles));
+}
+
+TEST_CASE("A matmul of fp8 by warpgroups stands every case, and all its policies give the same bits") {
+    stands_every_case({made<tiles, one_group>(), made<tiles, two_groups>()});
+    CHECK(order_of(tiles, one_group) != order_of(tiles, plain));
 }

@@ -218,8 +218,8 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
                     .copy = copy_method::async,
                     .product = inner_product::wgmma};
     CHECK(said("sm_90", [](policy&) {}) ==
-          "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else, "
-          "with an activation of that type");
+          "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
+          "else, with an activation of that type");
     good.computes.activation = format::f16_mma;
     CHECK(said("sm_90", [](policy&) {}) == "");
     CHECK(said("sm_100", [](policy&) {}) ==
@@ -231,8 +231,14 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
           "a warpgroup takes pieces of 64 numbers that come by cp.async");
     good.computes.weights = format_set::of(format::bf16);
     CHECK(said("sm_90", [](policy&) {}) ==
-          "warpgroups multiply f16, bf16 and what is decoded to it in a matmul, and nothing else, "
-          "with an activation of that type");
+          "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
+          "else, with an activation of that type");
+    good.computes.weights = format_set::of(format::fp8_e4m3);
+    good.computes.activation = format::fp8_group;
+    good.numbers.piece = 128;
+    CHECK(said("sm_90", [](policy&) {}) == "");
+    CHECK(said("sm_90", [](policy& p) { p.piece = 256; }) ==
+          "a warpgroup takes pieces of 128 numbers that come by cp.async");
     good.computes.weights = format_set::of(format::q4_K);
     good.computes.activation = format::bf16_mma;
     good.numbers.piece = 256, good.numbers.copy = copy_method::bulk;

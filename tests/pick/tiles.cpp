@@ -78,7 +78,7 @@ TEST_CASE("four warps that share rows are four times the tiles", "[tiles]") {
     };
     CHECK(blocks(small) == 16 * 2);
     CHECK(blocks(sliced) == 63 * 2);
-    CHECK(step_values(sliced) == 4 * step_values(small));
+    CHECK(step_values(sliced, q4) == 4 * step_values(small, q4));
 }
 
 TEST_CASE("slices are an order of their own, each number and length of them", "[tiles]") {

@@ -25,6 +25,28 @@ constexpr policy warps = {.threads = 256,
                           .stages = 3,
                           .copy = copy_method::async};
 
+/// Of fp8, whose layout does not differ.
+constexpr policy fp8_warpgroups = {.threads = 256,
+                                   .rows = 32,
+                                   .columns = 128,
+                                   .piece = 128,
+                                   .stages = 4,
+                                   .copy = copy_method::async,
+                                   .product = inner_product::wgmma};
+constexpr policy fp8_warps = {.threads = 256,
+                              .rows = 32,
+                              .columns = 128,
+                              .piece = 128,
+                              .stages = 4,
+                              .copy = copy_method::bulk};
+
+constexpr row fp8_tiles(const policy& n) {
+    const computation c = {.kind = skeleton::matmul,
+                           .activation = format::fp8_group,
+                           .weights = format_set::of(format::fp8_e4m3)};
+    return {.computes = c, .numbers = n, .order = order_of(c, n), .evidence = {}};
+}
+
 constexpr row tiles(const policy& n) {
     const computation c = {.kind = skeleton::matmul,
                            .activation = by_warpgroups(n) ? format::f16_mma : format::f32,
@@ -82,4 +104,35 @@ TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by wa
     CHECK(by_warpgroups(14336, 512));
     CHECK(!by_warpgroups(4096, 16));
     CHECK(!by_warpgroups(1024, 128));
+}
+
+TEST_CASE("of fp8 a step of warpgroups is 128 values, and a stage has their scales", "[tiles]") {
+    const format_set fp8 = format_set::of(format::fp8_e4m3);
+    CHECK(step_values(fp8_warpgroups, fp8) == 128);
+    CHECK(tile_row_bytes(fp8_warpgroups, fp8) == 128);
+    CHECK(tile_scale_bytes(fp8_warpgroups, fp8) == 2048);  // of 256 rows and 128 columns
+    CHECK(tile_scale_bytes(fp8_warps, fp8) == 0);
+    CHECK(tile_stage_bytes(fp8_warpgroups, fp8) == 50 * 1024);
+    CHECK(fp8_tiles(fp8_warpgroups).order != fp8_tiles(fp8_warps).order);
+}
+
+TEST_CASE("an H100 multiplies large products of fp8 by warpgroups, and small ones by warps", "[tiles]") {
+    policy plain = fp8_warps;
+    plain.copy = copy_method::plain;
+    const std::vector<row> rows = {fp8_tiles(fp8_warpgroups), fp8_tiles(fp8_warps), fp8_tiles(plain)};
+    table t;
+    t.target = arch_named("sm_90");
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    const auto picked_for = [&](std::int32_t n, std::int64_t columns, int alignment = 256) {
+        problem p = product(warps, n, columns);
+        p.needs = rows[0].computes;
+        p.member[0].type = format::fp8_e4m3;
+        p.alignment = alignment;
+        return pick(p, t).row;
+    };
+    CHECK(picked_for(4096, 2048) == 0);
+    CHECK(picked_for(14336, 512) == 0);
+    CHECK(picked_for(1024, 16) == 1);
+    CHECK(picked_for(4096, 2048, 8) == 2);
 }

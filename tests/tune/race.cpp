@@ -315,6 +315,22 @@ TEST_CASE("Tiles of warpgroups are raced where a GPU has them, those that its re
           }) > 2);
 }
 
+TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a step", "[tune]") {
+    problem p = matvec_problem(4096, {{format::fp8_e4m3, 4096}}, 512);
+    p.needs.kind = skeleton::matmul;
+    p.needs.activation = format::fp8_group;
+    std::set<std::pair<int, int>> shapes;  // rows of a tile, stages
+    for (const row& r : space_of(sm_90, computation_of(p))) {
+        if (r.numbers.product != inner_product::wgmma) continue;
+        CHECK(r.numbers.piece == 128);
+        CHECK(r.numbers.copy == copy_method::async);
+        shapes.insert({tile_rows(r.numbers), r.numbers.stages});
+    }
+    const std::set<std::pair<int, int>> wanted = {{64, 2},  {64, 3},  {64, 4},  {128, 2}, {128, 3},
+                                                  {128, 4}, {256, 2}, {256, 3}, {256, 4}};
+    CHECK(shapes == wanted);
+}
+
 TEST_CASE("The best tile of warpgroups is found among all tiles", "[tune]") {
     const problem p = number_prompt(512, format::f16_mma);
     const auto is_best = [](const policy& n) {

@@ -83,9 +83,10 @@ std::vector<policy> norm_policies() {
 
 /// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops. Pieces of
 /// numbers come chunk by chunk, of what is decoded row by row.
-std::vector<policy> warpgroup_policies() {
+std::vector<policy> warpgroup_policies(format_set weights) {
+    const int of_numbers = weights.has(format::fp8_e4m3) ? fp8_values : warpgroup_values;
     std::vector<policy> all;
-    for (const auto& [copy, piece] : {std::pair(copy_method::async, warpgroup_values),
+    for (const auto& [copy, piece] : {std::pair(copy_method::async, of_numbers),
                                       std::pair(copy_method::bulk, 2 * warpgroup_values),
                                       std::pair(copy_method::bulk, 4 * warpgroup_values)})
         for (const int stages : {2, 3, 4})
@@ -122,7 +123,7 @@ std::vector<policy> matmul_policies(format_set weights) {
     // Of what does not read f32 the shortest piece is a block of the activation.
     if (!reads_f32(weights))
         std::erase_if(all, [](const policy& p) { return p.piece % mmq_values != 0; });
-    const std::vector<policy> groups = warpgroup_policies();
+    const std::vector<policy> groups = warpgroup_policies(weights);
     all.insert(all.end(), groups.begin(), groups.end());
     return all;
 }

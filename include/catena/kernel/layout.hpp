@@ -98,17 +98,21 @@ constexpr int tile_rows(const policy& p) {
     return p.threads / warp_size / tile_slices(p) * p.rows;
 }
 
-/// Warpgroups multiply 64 values of K at a step, from swizzled rows of 128 bytes (exec/operand.hpp),
-/// which lie without gaps: numbers as they come, quantized weights decoded to bf16.
+/// Warpgroups multiply rows of 128 bytes of K at a step, swizzled (exec/operand.hpp), which lie without
+/// gaps: numbers as they come, 64 or of fp8 128, and quantized weights decoded to bf16.
 constexpr bool by_warpgroups(const policy& p) { return p.product == inner_product::wgmma; }
 inline constexpr int warpgroup_values = info(format::bf16_mma).block_elements;
 inline constexpr int warpgroup_row_bytes = info(format::bf16_mma).block_bytes;
 constexpr bool decodes(const policy& p, format_set weights) {
     return by_warpgroups(p) && !has_numbers(weights);
 }
+constexpr bool fp8_by_warpgroups(const policy& p, format_set weights) {
+    return by_warpgroups(p) && weights.has(format::fp8_e4m3);
+}
 
 /// Values of K that a block multiplies at a step.
-constexpr int step_values(const policy& p) {
+constexpr int step_values(const policy& p, format_set weights) {
+    if (fp8_by_warpgroups(p, weights)) return warpgroup_row_bytes;
     return by_warpgroups(p) ? warpgroup_values : tile_slices(p) * p.piece;
 }
 
@@ -136,7 +140,7 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
 /// numbers that read f32, as tiles of warps do, a piece of that, an odd number of 16 bytes from the next.
 /// A block of fp8 has its scale behind it, and is as long as the others.
 constexpr int tile_block_values(const policy& p, format_set weights) {
-    if (by_warpgroups(p)) return warpgroup_values;
+    if (by_warpgroups(p)) return step_values(p, weights);
     return reads_f32(weights) ? p.piece : mmq_values;
 }
 constexpr int tile_block_bytes(const policy& p, format_set weights) {
@@ -146,14 +150,23 @@ constexpr int tile_block_bytes(const policy& p, format_set weights) {
 inline constexpr int fp8_values = info(format::fp8_group).block_elements;
 static_assert(fp8_values == mmq_values && fp8_values + 16 == mmq_bytes, "as long as the others");
 
+/// The scales of a step of fp8 by warpgroups, those of its columns and of its rows: behind the operands
+/// of a stage, which begins where the swizzle does.
+constexpr int tile_scale_bytes(const policy& p, format_set weights) {
+    if (!fp8_by_warpgroups(p, weights)) return 0;
+    return static_cast<int>(round_up((p.columns + tile_rows(p)) * 4, 8 * warpgroup_row_bytes));
+}
+
 /// What a stage holds: the weights of all warps, then the activation's blocks. Of weights that are
 /// decoded no stage holds any.
 constexpr int tile_weight_bytes(const policy& p, format_set weights) {
     return decodes(p, weights) ? 0 : p.threads / warp_size * p.rows * tile_row_bytes(p, weights);
 }
 constexpr int tile_stage_bytes(const policy& p, format_set weights) {
-    return tile_weight_bytes(p, weights) + step_values(p) / tile_block_values(p, weights) *
-                                               p.columns * tile_block_bytes(p, weights);
+    return tile_weight_bytes(p, weights) +
+           step_values(p, weights) / tile_block_values(p, weights) * p.columns *
+               tile_block_bytes(p, weights) +
+           tile_scale_bytes(p, weights);
 }
 
 /// Weights that are decoded have two rings of their own beside the stages': pieces as they come, and

@@ -26,6 +26,7 @@
 #include "catena/kernel/matmul/fill.hpp"
 #include "catena/kernel/matmul/finish.hpp"
 #include "catena/kernel/matmul/fp8.hpp"
+#include "catena/kernel/matmul/fp8_wgmma.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
 #include "catena/kernel/matmul/numbers.hpp"
 #include "catena/kernel/matmul/tile.hpp"
@@ -50,18 +51,6 @@ struct matmul_block {
     int fill_piece = 0, read_piece = 0;
 };
 
-template <policy P>
-CATENA_FN void clear(tile_sums<P>& sum) {
-    CATENA_UNROLL
-    for (int m = 0; m < P.rows / mma_rows; ++m) {
-        CATENA_UNROLL
-        for (int n = 0; n < P.columns / mma_columns; ++n) {
-            CATENA_UNROLL
-            for (int i = 0; i < 4; ++i) sum[m][n][i] = real{0};
-        }
-    }
-}
-
 /// The products of one tile, where finish_tile reads them. All threads of the block.
 template <policy P, format L, format F, format_set W, class X, class Block>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, Block& b) {
@@ -70,7 +59,7 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, B
                                   column_block_bytes<P, W>;  // of a slice
     const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
     stage_product<P, L, F, W> product(x, a, t, weights);
-    constexpr int step_values = step_of_tile<P>;
+    constexpr int step_values = step_of_tile<P, W>;
     const int steps = (a.k + step_values - 1) / step_values;
     const int own_rows = x.warp() * P.rows * room;
     const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
@@ -120,7 +109,7 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, B
 template <policy P, format F, format_set W, class X, class Block>
 CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const matmul_tile& t,
                                            Block& b) {
-    constexpr int ahead = P.stages - 1, step_values = step_of_tile<P>;
+    constexpr int ahead = P.stages - 1, step_values = step_of_tile<P, W>;
     static_assert(P.threads % exec::warpgroup_threads == 0 && P.slices == 0,
                   "whole warpgroups have all of K");
     warpgroup_step<P, F, W> product(x, a, t, b);
@@ -145,7 +134,7 @@ CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const mat
             product.prepare(x, b, step + 1);
             x.async_fence();
         }
-        x.template wgmma_wait<0>(sum);
+        product.finish(x, b, step, sum);
         if (step < 0) continue;
         b.stream.release(b.read);
         b.read = next(b.read);

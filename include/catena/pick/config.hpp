@@ -12,10 +12,14 @@
 
 namespace catena {
 
-/// Registers that a thread usually takes; of a tile, for each of its sums a little more than one.
+/// Registers that a thread usually takes; of a tile, for each of its sums a little more than one; of fp8
+/// by warpgroups one, and for the parts of 64 rows.
 constexpr int usual_registers(const row& r) {
     if (r.computes.kind != skeleton::matmul) return 64;
-    return 80 + r.numbers.rows * r.numbers.columns / warp_size * 5 / 4;
+    const int sums = r.numbers.rows * r.numbers.columns / warp_size;
+    return fp8_by_warpgroups(r.numbers, r.computes.weights) 
+               ? 62 + sums + r.numbers.columns / 2
+               : 80 + sums * 5 / 4;
 }
 
 /// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that

@@ -155,9 +155,12 @@ constexpr group_issues number_issues(format weights) {
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
 
-/// By warpgroups tensor cores take half the time, and nothing is loaded for them. While they multiply,
-/// a warp decodes 16 rows of a group, where they are quantized (kernel/matmul/decoded.hpp).
-inline constexpr group_issues wgmma_issues = {0, 0, 8};
+/// By warpgroups tensor cores take half the time, and nothing is loaded for them; of fp8 a quarter, behind
+/// which f32 takes over. While they multiply, a warp decodes 16 rows of a group, where they are
+/// quantized (kernel/matmul/decoded.hpp).
+constexpr group_issues wgmma_issues(format_set weights) {
+    return {0, 0, weights.has(format::fp8_e4m3) ? 4.0 : 8.0};
+}
 inline constexpr double decoding_issues = 150;
 inline constexpr double issues_per_us = 4000;  ///< of an SM's warps: four a cycle, at best
 
@@ -182,7 +185,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
     const bool by_warpgroups = n.product == inner_product::wgmma;
     const bool numbers = has_numbers(p.needs.weights);
-    const group_issues of = by_warpgroups ? wgmma_issues
+    const group_issues of = by_warpgroups ? wgmma_issues(p.needs.weights)
                             : numbers     ? number_issues(*p.needs.weights.begin())
                                           : integer_issues;
     // Warpgroups multiply all columns of a tile, there or not.
@@ -203,7 +206,8 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const double multiplied = on_busiest * block / (issues_per_us * busy);
 
     // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
-    const double steps = whole(static_cast<double>(p.k), step_values(n)) * (p.expert ? tiles : 1);
+    const double steps = whole(static_cast<double>(p.k), step_values(n, p.needs.weights)) *
+                         (p.expert ? tiles : 1);
     const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
     const int ahead = n.stages - (by_warpgroups ? 2 : 1);  // what warpgroups read next has come before
     const double copied = waits / (ahead > 1 ? ahead : 1);

@@ -20,7 +20,7 @@ enum class inner_product : std::uint8_t {
     dp4a,  ///< a lane has a group of 32 values, for any few columns
     mma,   ///< m16n8k32: a warp has 16 rows, for 8 columns at the price of one
     fma,   ///< f32 activations: a lane multiplies numbers
-    wgmma  ///< matmul: m64n128k16, a warpgroup's, from shared memory (sm_90a)
+    wgmma  ///< matmul: m64n128k16 or k32, a warpgroup's, from shared memory (sm_90a)
 };
 
 /// Where the norm of a matvec's activation is done; an accumulation order each.

@@ -37,7 +37,7 @@ struct warpgroup_step<P, F, W> {
 
     std::byte *decoded, *pieces;  ///< of the block; of the warp
     weight_rows_of_warp<P, F> weights;
-    warpgroup_columns<P> columns;
+    warpgroup_columns<P, format::bf16_mma> columns;
 
     template <class X, class Block>
     CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block& b)
@@ -82,6 +82,11 @@ struct warpgroup_step<P, F, W> {
     CATENA_FN void multiply(X& x, Block& b, int step, tile_sums<P>& sum) const {
         multiply_step<P, format::bf16>(x, operand_of(step), b.ring + b.read * stage_bytes_of<P, W>,
                                        2, sum);
+    }
+
+    template <class X, class Block>
+    CATENA_FN void finish(X& x, Block&, int, tile_sums<P>& sum) const {
+        x.template wgmma_wait<0>(sum);
     }
 
   private:

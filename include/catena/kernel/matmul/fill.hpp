@@ -124,7 +124,7 @@ CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matm
 
     const int left = copied_columns<L>(t) - x.warp() * share;
     const int columns = left < 0 ? 0 : left < share ? left : share;
-    constexpr int step = step_of_tile<P>, unit = column_block_values<P, W>;
+    constexpr int step = step_of_tile<P, W>, unit = column_block_values<P, W>;
     constexpr int room_of_block = column_block_bytes<P, W>;
     const int values = a.k - value < step ? a.k - value : step;
     const int blocks = (values + unit - 1) / unit;

@@ -128,7 +128,7 @@ struct stage_product<P, format::fp8_group, F, W> {
 
   private:
     static constexpr int share = P.columns * warp_size / P.threads;      ///< columns of a warp
-    static constexpr int blocks = share * step_of_tile<P> / fp8_values;  ///< of it in a stage
+    static constexpr int blocks = share * step_of_tile<P, W> / fp8_values;  ///< of it in a stage
     static constexpr int own_blocks = (blocks + warp_size - 1) / warp_size;  ///< of a lane
     static constexpr int own_rows = (P.rows + warp_size - 1) / warp_size;
     const matmul_args& a_;

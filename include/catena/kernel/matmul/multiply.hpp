@@ -15,6 +15,18 @@ namespace catena::kernel {
 template <policy P>
 using tile_sums = real[P.rows / mma_rows][P.columns / mma_columns][4];
 
+template <policy P>
+CATENA_FN void clear(tile_sums<P>& sum) {
+    CATENA_UNROLL
+    for (int m = 0; m < P.rows / mma_rows; ++m) {
+        CATENA_UNROLL
+        for (int n = 0; n < P.columns / mma_columns; ++n) {
+            CATENA_UNROLL
+            for (int i = 0; i < 4; ++i) sum[m][n][i] = real{0};
+        }
+    }
+}
+
 /// Minimal complete definition of how rows of format F are multiplied with columns of layout L, one
 /// object for a tile:
 ///

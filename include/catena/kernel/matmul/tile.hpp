@@ -16,8 +16,8 @@ template <policy P>
 inline constexpr int rows_of_tile = tile_rows(P);
 template <policy P>
 inline constexpr int slices_of_tile = tile_slices(P);
-template <policy P>
-inline constexpr int step_of_tile = step_values(P);
+template <policy P, format_set W>
+inline constexpr int step_of_tile = step_values(P, W);
 template <policy P>
 inline constexpr int finished_of_slice = finished_floats(P);
 template <policy P>

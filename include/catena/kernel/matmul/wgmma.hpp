@@ -1,7 +1,7 @@
 // A tile of f16 or bf16 by warpgroups (sm_90a): tensor cores read both operands from shared memory,
 // rows of K in the swizzled 128 bytes of exec/operand.hpp. The activation is what its maker rounded, to
 // f16_mma or bf16_mma. Weights that are numbers lie in the stage as they come, like it. Quantized weights
-// are in decoded.hpp.
+// are in decoded.hpp, fp8 in fp8_wgmma.hpp.
 //
 // Tensor cores multiply a step while the warps start the copies of the one that follows all others,
 // and prepare the next one: one block barrier a step says that it is complete, and the last one free.
@@ -58,14 +58,16 @@ CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* colum
 ///     void fill(X& x, Block& b, int step);
 ///     template <class X, class Block>  // does what is left to do once they have come,
 ///     void prepare(X& x, Block& b, int step);
-///     template <class X, class Block>  // and starts their products, of stage b.read
+///     template <class X, class Block>  // starts their products, of stage b.read,
 ///     void multiply(X& x, Block& b, int step, tile_sums<P>& sum);
+///     template <class X, class Block>  // and waits until they are in the sums; of a negative step
+///     void finish(X& x, Block& b, int step, tile_sums<P>& sum);  // there are none
 template <policy P, format F, format_set W>
 struct warpgroup_step;
 
 /// A lane's share of the activation: the chunks that it copies next, one of a column in every step, of
 /// its warp's share of the columns. Those that do not exist repeat the last.
-template <policy P>
+template <policy P, format L>
 struct warpgroup_columns {
     static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
     static constexpr int own = share * swizzled_chunks / warp_size;
@@ -76,12 +78,12 @@ struct warpgroup_columns {
 
     template <class X>
     CATENA_FN warpgroup_columns(X& x, const matmul_args& a, const matmul_tile& t)
-        : block(std::int64_t{a.x_rows} * warpgroup_row_bytes) {
+        : block((in_mma_blocks(L) ? std::int64_t{a.x_rows} : 1) * warpgroup_row_bytes) {
         CATENA_UNROLL
         for (int i = 0; i < own; ++i) {
             const int wanted = x.warp() * share + column_of(x, i);
             const int there = wanted < t.columns ? wanted : t.columns - 1;
-            column[i] = column_block<format::bf16_mma>(a, 0, x_row_of(x, t, there)) +
+            column[i] = column_block<L>(a, 0, x_row_of(x, t, there)) +
                         x.lane() % swizzled_chunks * chunk_bytes;
         }
     }
@@ -106,38 +108,62 @@ struct warpgroup_columns {
     }
 };
 
-/// Of numbers: weights are copied like the activation, a lane's chunks of its warp's rows.
-template <policy P, format F, format_set W>
-    requires(F == format::f16 || F == format::bf16)
-struct warpgroup_step<P, F, W> {
-    static constexpr int own_rows = P.rows * swizzled_chunks / warp_size;
-    static_assert(P.piece == warpgroup_values, "a piece is a row of the swizzle");
+/// The same of weights that are numbers: a lane's chunks of its warp's rows.
+template <policy P, format F>
+struct warpgroup_rows {
+    static constexpr int own = P.rows * swizzled_chunks / warp_size;
 
-    int k;
-    const std::byte* row[own_rows];
-    warpgroup_columns<P> columns;
+    const std::byte* row[own];
 
-    template <class X, class Block>
-    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block&)
-        : k(a.k), columns(x, a, t) {
+    template <class X>
+    CATENA_FN warpgroup_rows(X& x, const matmul_args& a, const matmul_tile& t) {
         const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
         CATENA_UNROLL
-        for (int i = 0; i < own_rows; ++i)
+        for (int i = 0; i < own; ++i)
             row[i] = weights.at(row_of(x, i), 0) + x.lane() % swizzled_chunks * chunk_bytes;
     }
 
-    template <class X, class Block>
-    CATENA_FN void fill(X& x, Block& b, int step) {
-        const int values = values_of(step), chunk = x.lane() % swizzled_chunks;
-        std::byte* to = b.ring + b.fill * stage_bytes_of<P, W>;
-        std::byte* rows = to + operand_rows_of_warp<P>(x);
-        b.stream.begin(b.fill, P.rows * values * 2 + columns.bytes);
+    /// Starts the copies of the next step, `bytes` of each row, to the block's operand.
+    template <class X, class Stream>
+    CATENA_FN void copy(X& x, Stream& stream, std::byte* operand, int bytes) {
+        const int chunk = x.lane() % swizzled_chunks;
+        std::byte* to = operand + operand_rows_of_warp<P>(x);
         CATENA_UNROLL
-        for (int i = 0; i < own_rows; ++i) {
-            b.stream.copy_own(rows + exec::swizzled(operand_row(row_of(x, i)), chunk), row[i],
-                              chunk * chunk_bytes < values * 2 ? chunk_bytes : 0);
+        for (int i = 0; i < own; ++i) {
+            stream.copy_own(to + exec::swizzled(operand_row(row_of(x, i)), chunk), row[i],
+                            chunk * chunk_bytes < bytes ? chunk_bytes : 0);
             row[i] += warpgroup_row_bytes;
         }
+    }
+
+  private:
+    /// The warp's row of which the lane's copy i brings a chunk.
+    template <class X>
+    CATENA_FN static int row_of(X& x, int i) {
+        return (i * warp_size + x.lane()) / swizzled_chunks;
+    }
+};
+
+/// Of numbers of 16 bits.
+template <policy P, format F, format_set W>
+    requires(F == format::f16 || F == format::bf16)
+struct warpgroup_step<P, F, W> {
+    static_assert(P.piece == warpgroup_values, "a piece is a row of the swizzle");
+
+    int k;
+    warpgroup_rows<P, F> rows;
+    warpgroup_columns<P, format::bf16_mma> columns;  // f16_mma lies alike
+
+    template <class X, class Block>
+    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block&)
+        : k(a.k), rows(x, a, t), columns(x, a, t) {}
+
+    template <class X, class Block>
+    CATENA_FN void fill(X& x, Block& b, int step) {
+        const int bytes = 2 * values_of(step);
+        std::byte* to = b.ring + b.fill * stage_bytes_of<P, W>;
+        b.stream.begin(b.fill, P.rows * bytes + columns.bytes);
+        rows.copy(x, b.stream, to, bytes);
         columns.copy(x, b.stream, to + weight_bytes<P, W>);
         b.stream.commit(b.fill);
     }
@@ -147,8 +173,13 @@ struct warpgroup_step<P, F, W> {
 
     template <class X, class Block>
     CATENA_FN void multiply(X& x, Block& b, int step, tile_sums<P>& sum) const {
-        const std::byte* rows = b.ring + b.read * stage_bytes_of<P, W>;
-        multiply_step<P, F>(x, rows, rows + weight_bytes<P, W>, values_of(step) / group_values, sum);
+        const std::byte* stage = b.ring + b.read * stage_bytes_of<P, W>;
+        multiply_step<P, F>(x, stage, stage + weight_bytes<P, W>, values_of(step) / group_values, sum);
+    }
+
+    template <class X, class Block>
+    CATENA_FN void finish(X& x, Block&, int, tile_sums<P>& sum) const {
+        x.template wgmma_wait<0>(sum);
     }
 
   private:
@@ -156,11 +187,6 @@ struct warpgroup_step<P, F, W> {
     CATENA_FN int values_of(int step) const {
         const int left = k - step * warpgroup_values;
         return left < warpgroup_values ? left : warpgroup_values;
-    }
-    /// The warp's row of which the lane's copy i brings a chunk.
-    template <class X>
-    CATENA_FN static int row_of(X& x, int i) {
-        return (i * warp_size + x.lane()) / swizzled_chunks;
     }
 };
 
