@@ -116,7 +116,8 @@ TEST_CASE("of fp8 a step of warpgroups is 128 values, and a stage has their scal
     CHECK(fp8_tiles(fp8_warpgroups).order != fp8_tiles(fp8_warps).order);
 }
 
-TEST_CASE("an H100 multiplies large products of fp8 by warpgroups, and small ones by warps", "[tiles]") {
+TEST_CASE("an H100 multiplies large products of fp8 by warpgroups, and small ones, or with the same "
+          "bits, by warps", "[tiles]") {
     policy plain = fp8_warps;
     plain.copy = copy_method::plain;
     const std::vector<row> rows = {fp8_tiles(fp8_warpgroups), fp8_tiles(fp8_warps), fp8_tiles(plain)};
@@ -124,15 +125,18 @@ TEST_CASE("an H100 multiplies large products of fp8 by warpgroups, and small one
     t.target = arch_named("sm_90");
     t.rows = rows.data();
     t.row_count = static_cast<int>(rows.size());
-    const auto picked_for = [&](std::int32_t n, std::int64_t columns, int alignment = 256) {
+    const auto picked_for = [&](std::int32_t n, std::int64_t columns, int alignment = 256,
+                                bool same_bits = false) {
         problem p = product(warps, n, columns);
         p.needs = rows[0].computes;
         p.member[0].type = format::fp8_e4m3;
         p.alignment = alignment;
-        return pick(p, t).row;
+        return pick(p, t, {.same_bits = same_bits}).row;
     };
     CHECK(picked_for(4096, 2048) == 0);
     CHECK(picked_for(14336, 512) == 0);
     CHECK(picked_for(1024, 16) == 1);
     CHECK(picked_for(4096, 2048, 8) == 2);
+    CHECK(picked_for(4096, 2048, 256, true) == 1);
+    CHECK(picked_for(4096, 2048, 8, true) == 2);
 }

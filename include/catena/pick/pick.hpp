@@ -131,14 +131,18 @@ inline constexpr auto ignore = [](const rejection&) {};
 inline constexpr std::int64_t many_columns = 4096;
 
 /// The order that a problem's size-free twin would get: aligned, one column or, where a matmul is
-/// asked for, many.
+/// asked for, many; of matmuls that of the tiles which take any alignment, where there are some.
 inline std::int64_t common_order(const problem& p, const row_index& index, const preference& want) {
     if (!want.same_bits) return -1;
     problem one = p;
     one.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;
     one.columns = one.tokens = p.needs.kind == skeleton::matmul ? many_columns : 1;
-    one.alignment = 16;
-    const picked twin = walk(one, index, want.measured_only, -1, ignore);
+    one.alignment = p.needs.kind == skeleton::matmul ? 2 : 16;
+    picked twin = walk(one, index, want.measured_only, -1, ignore);
+    if (twin.row < 0) {
+        one.alignment = 16;
+        twin = walk(one, index, want.measured_only, -1, ignore);
+    }
     return twin.row < 0 ? -1 : std::int64_t{index.rows().rows[twin.row].order};
 }
 
