@@ -77,8 +77,16 @@ void fill(const tensor& t, std::int64_t experts, std::uint64_t seed, const memor
     const std::vector<std::byte> data = pattern(t, experts, seed);
     auto* const to = static_cast<std::byte*>(t.data);
     const auto bytes = static_cast<std::size_t>(extent_bytes(t));
-    for (std::size_t at = 0; at < bytes; at += data.size())
-        where.write(to + at, std::span(data).first(std::min(data.size(), bytes - at)));
+    std::size_t at = std::min(data.size(), bytes);
+    where.write(to, std::span(data).first(at));
+    while (at < bytes) {  // twice as much each time, or the pattern once more
+        const std::size_t more = std::min(where.copy ? at : data.size(), bytes - at);
+        if (where.copy)
+            where.copy(to + at, to, more);
+        else
+            where.write(to + at, std::span(data).first(more));
+        at += more;
+    }
 }
 
 }  // namespace
@@ -88,13 +96,14 @@ std::int64_t bytes_of_copies(const small_graph& g, int copies) {
     return r.shared + r.weights * copies;
 }
 
-int copies_for(const small_graph& g, double cache_bytes, std::int64_t memory_bytes) {
+int copies_for(const small_graph& g, int columns, double cache_bytes, std::int64_t memory_bytes) {
     const rooms r = rooms_of(g);
     const double wanted = std::ceil(4 * cache_bytes / least_bytes(g));
     const std::int64_t fit =
         r.weights == 0 ? 256 : (memory_bytes - r.shared) / std::max<std::int64_t>(r.weights, 1);
-    const auto copies = std::min<std::int64_t>(
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 256.0)), 20, 256), fit);
+    const double least = columns > 64 ? 4 : 20;
+    const auto copies =
+        std::min(static_cast<std::int64_t>(std::clamp(wanted, least, 256.0)), fit);
     return copies < 2 ? 0 : static_cast<int>(copies);
 }
 

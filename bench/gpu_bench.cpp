@@ -17,6 +17,7 @@
 #include "cublaslt.hpp"
 #endif
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 
@@ -72,11 +73,18 @@ class replay {
     cudaEvent_t from_ = nullptr, to_ = nullptr;
 };
 
-/// Microseconds of one `queue` by the host's clock: what more of them take, so that beginning and
-/// waiting cancel.
+constexpr int most_more = 12;  ///< what 16 replays are more than 4
+
+/// As many more replays of `us` as take 10 ms.
+int more_replays(double us) {
+    return static_cast<int>(std::clamp(1e4 / std::max(us, 1.0), 1.0, double{most_more}));
+}
+
+/// Microseconds of one `queue` by the host's clock: what so many more of them take, so that
+/// beginning and waiting cancel.
 template <class Queue, class Wait>
-double by_host_clock(Queue&& queue, Wait&& wait) {
-    constexpr int few = 4, many = 16;
+double by_host_clock(int more, Queue&& queue, Wait&& wait) {
+    const int few = std::max(1, more / 3);
     const auto run = [&](int times) {
         wait();
         const auto begin = std::chrono::steady_clock::now();
@@ -86,7 +94,7 @@ double by_host_clock(Queue&& queue, Wait&& wait) {
             .count();
     };
     const double few_us = run(few);
-    return (run(many) - few_us) / (many - few);
+    return (run(few + more) - few_us) / more;
 }
 
 }  // namespace
@@ -154,6 +162,9 @@ gpu_bench::gpu_bench(const table& rows, const gpu_options& asked) : s_(std::make
                 check(cudaMemcpy(to.data(), from, to.size(), cudaMemcpyDeviceToHost), "read");
             }};
     }
+    s.arena.copy = [](std::byte* to, const std::byte* from, std::size_t bytes) {
+        check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice), "copy");
+    };
 #if defined(CATENA_BENCH_CUBLASLT)
     s.ring = std::make_unique<buffer>(ring_bytes);
     bench::fill(*s.ring, 2);
@@ -236,6 +247,7 @@ class gpu_bench::lineup {
 #endif
     std::vector<std::unique_ptr<replay>> replays_;  // of what stands above
     std::vector<contender> contenders_;
+    int more_ = most_more;  ///< replays by the host's clock
 
     /// Captures what launches every copy.
     const replay& captured(const std::function<void(cudaStream_t)>& all_copies) {
@@ -247,8 +259,8 @@ class gpu_bench::lineup {
     }
     template <class Queue, class Wait>
     void by_host(const std::string& name, Queue queue, Wait wait) {
-        contenders_.push_back({name, [queue, wait, copies = out_.copies] {
-                                   return by_host_clock(queue, wait) / copies;
+        contenders_.push_back({name, [this, queue, wait] {
+                                   return by_host_clock(more_, queue, wait) / out_.copies;
                                }});
     }
 
@@ -300,6 +312,7 @@ class gpu_bench::lineup {
                 "computes something else than ggml: NMSE " + std::to_string(out_.nmse);
             return;
         }
+        more_ = more_replays(ours.by_events() * ours.parts());
         by_events("catena", ours);
         by_host(
             "catena, host clock", [&ours] { ours.queue(); }, [&ours] { ours.wait(); });
@@ -360,7 +373,7 @@ measured_case gpu_bench::time(const std::string& kind, const model& m, const cha
     out.floor_launches = c.floor_launches;
     const small_graph g = cut(m, c.nodes, columns);
     out.bytes = least_bytes(g);
-    out.copies = copies_for(g, s.gpu.l2CacheSize, s.arena.bytes);
+    out.copies = copies_for(g, columns, s.gpu.l2CacheSize, s.arena.bytes);
     if (out.copies == 0) {
         out.missing["catena"] = "two copies need " + std::to_string(bytes_of_copies(g, 2)) +
                                 " bytes of memory; give it more with --memory";

@@ -143,11 +143,15 @@ TEST_CASE("Copies have weights of their own, four caches of them, and share the 
     const chain_case c = called(chains_of(m, instances::sm_90()), "attention output");
     const small_graph g = cut(m, c.nodes, 1);
     const double cache = 50e6;
-    const int copies = copies_for(g, cache, std::int64_t{8} << 30);
+    const int copies = copies_for(g, 1, cache, std::int64_t{8} << 30);
     CHECK(copies == 22);
     CHECK(copies * least_bytes(g) > 4 * cache);
-    CHECK(copies_for(g, cache, bytes_of_copies(g, 7)) == 7);
-    CHECK(copies_for(g, cache, bytes_of_copies(g, 1)) == 0);
+    CHECK(copies_for(g, 1, cache, bytes_of_copies(g, 7)) == 7);
+    CHECK(copies_for(g, 1, cache, bytes_of_copies(g, 1)) == 0);
+    // What outgrows the cache at once is copied for a replay long enough to be timed, and no further.
+    CHECK(copies_for(g, 64, 1e6, std::int64_t{8} << 30) == 20);
+    CHECK(copies_for(g, 512, 1e6, std::int64_t{8} << 30) == 4);
+    CHECK(copies_for(g, 512, cache, std::int64_t{8} << 30) == copies);
 
     std::vector<std::byte> room(static_cast<std::size_t>(bytes_of_copies(g, 2)));
     memory where{room.data(),
@@ -163,4 +167,12 @@ TEST_CASE("Copies have weights of their own, four caches of them, and share the 
         REQUIRE(placed[0].tensors[i].data != nullptr);
         CHECK((placed[0].tensors[i].data == placed[1].tensors[i].data) == !g.tensors[i].weight);
     }
+
+    const std::vector<std::byte> written = room;
+    std::fill(room.begin(), room.end(), std::byte{});
+    where.copy = [](std::byte* to, const std::byte* from, std::size_t bytes) {
+        std::copy_n(from, bytes, to);
+    };
+    place_copies(g, 2, where);
+    CHECK(room == written);  // the same bytes, most of which never left the memory
 }
