@@ -1,5 +1,6 @@
 // bench_kernels: every instance, the chains and whole layers of real models, against the floor and
 // the peers, all in one run. It goes on with the record that it is given.
+#include "agenda.hpp"
 #include "gpu_bench.hpp"
 
 #include "catena/instances/for_device.hpp"
@@ -10,6 +11,8 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <set>
 
 namespace {
@@ -40,6 +43,14 @@ std::vector<std::string> models_in(const std::string& folder) {
     return {names.begin(), names.end()};
 }
 
+/// What is timed for several numbers of columns.
+struct subject {
+    std::string kind;
+    std::shared_ptr<const model> of;
+    chain_case what;
+    std::string excluded;
+};
+
 class run {
   public:
     run(const asked_for& asked, const table& rows)
@@ -53,20 +64,19 @@ class run {
 
     /// False: the time was up before all was measured.
     bool all() {
-        for (const std::string& what : asked_.what)
-            if (!(what == "instances" ? instances() : what == "layers" ? layers() : chains()))
-                return false;
+        for (const auto& [what, columns] : agenda(asked_.what, asked_.columns))
+            if (!(what == "instances" ? instances() : cases(what, columns))) return false;
         return true;
     }
 
-    int wrong() const { return wrong_; }
+    int wrong() const { return record_.wrong(); }
 
   private:
     const asked_for& asked_;
     const table& rows_;
     gpu_bench gpu_;
     record record_;
-    int wrong_ = 0;
+    std::map<std::string, std::vector<subject>> subjects_;  ///< of layers, of chains
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 
     bool time_is_up() const {
@@ -76,7 +86,6 @@ class run {
 
     void add(const measured_case& c) {
         record_.add(c);
-        wrong_ += c.wrong;
         std::printf("%s\n", line_of(c).c_str());
         std::fflush(stdout);
     }
@@ -90,33 +99,33 @@ class run {
         return true;
     }
 
-    bool cases(const std::string& kind, const model& m, const chain_case& c,
-               const std::string& excluded) {
-        for (const int columns : asked_.columns) {
-            if (record_.has(kind, c.model, c.name, columns)) continue;
+    /// Of all models, read once.
+    const std::vector<subject>& subjects(const std::string& what) {
+        const auto [at, fresh] = subjects_.try_emplace(what);
+        if (!fresh) return at->second;
+        const bool layers = what == "layers";
+        for (const std::string& name : layers                  ? layer_models
+                                       : asked_.models.empty() ? models_in(asked_.graphs)
+                                                               : asked_.models) {
+            const auto m = std::make_shared<const model>(model::read(asked_.graphs, name));
+            if (layers) {
+                const layer_case l = layer_of(*m, rows_);
+                at->second.push_back({"layer", m, l.what, l.excluded});
+                continue;
+            }
+            for (const chain_case& c : chains_of(*m, rows_))
+                at->second.push_back({"chain", m, c, ""});
+        }
+        return at->second;
+    }
+
+    bool cases(const std::string& what, int columns) {
+        for (const subject& s : subjects(what)) {
+            if (record_.has(s.kind, s.what.model, s.what.name, columns)) continue;
             if (time_is_up()) return false;
-            measured_case timed = gpu_.time(kind, m, c, columns);
-            timed.excluded = excluded;
+            measured_case timed = gpu_.time(s.kind, *s.of, s.what, columns);
+            timed.excluded = s.excluded;
             add(timed);
-        }
-        return true;
-    }
-
-    bool layers() {
-        for (const std::string& name : layer_models) {
-            const model m = model::read(asked_.graphs, name);
-            const layer_case l = layer_of(m, rows_);
-            if (!cases("layer", m, l.what, l.excluded)) return false;
-        }
-        return true;
-    }
-
-    bool chains() {
-        for (const std::string& name :
-             asked_.models.empty() ? models_in(asked_.graphs) : asked_.models) {
-            const model m = model::read(asked_.graphs, name);
-            for (const chain_case& c : chains_of(m, rows_))
-                if (!cases("chain", m, c, "")) return false;
         }
         return true;
     }

@@ -51,6 +51,7 @@ nlohmann::json as_json(const measured_case& c) {
     if (!c.excluded.empty()) out["excluded"] = c.excluded;
     if (c.predicted_us > 0) out["predicted_us"] = c.predicted_us;
     if (c.nmse >= 0) out["nmse_to_ggml"] = c.nmse;
+    if (c.wrong) out["wrong"] = true;
     return out;
 }
 
@@ -89,6 +90,12 @@ bool record::has_instance(const std::string& row) const {
     for (const auto& c : json_["cases"])
         if (c["kind"] == "instance" && c["instances"][0] == row) return true;
     return false;
+}
+
+int record::wrong() const {
+    int count = 0;
+    for (const auto& c : json_["cases"]) count += c.value("wrong", false);
+    return count;
 }
 
 void record::add(const measured_case& c) {

@@ -63,6 +63,9 @@ class record {
 
     bool has_instance(const std::string& row) const;  ///< on any shape
 
+    /// Cases whose results are not ggml's.
+    int wrong() const;
+
     /// Adds it and writes the file, whole or not at all.
     void add(const measured_case& c);
 

@@ -1,6 +1,7 @@
 // Taking turns, and the record that a run leaves.
 #include "catena_test/catch.hpp"
 
+#include "agenda.hpp"
 #include "contest.hpp"
 #include "record.hpp"
 
@@ -83,6 +84,26 @@ TEST_CASE("A record goes on where it stopped") {
     CHECK_FALSE(r.has("layer", "a model", "ffn input", 1));
     CHECK(r.has_instance("row.sm_90"));
     CHECK_FALSE(r.has_instance("another.sm_90"));
+}
+
+TEST_CASE("A record that is gone on with remembers that results were wrong") {
+    const scratch s;
+    measured_case bad = some_case();
+    bad.wrong = true;
+    {
+        record r(s.file(), here);
+        r.add(some_case());
+        CHECK(r.wrong() == 0);
+        r.add(bad);
+    }
+    CHECK(record(s.file(), here).wrong() == 1);
+}
+
+TEST_CASE("All models come for one number of columns before the next, and instances last") {
+    const std::vector<agenda_item> all = {{"layers", 1}, {"chains", 1}, {"layers", 8}, {"chains", 8},
+                                          {"instances", 0}};
+    CHECK(agenda({"instances", "layers", "chains"}, {1, 8}) == all);
+    CHECK(agenda({"chains"}, {1}) == std::vector<agenda_item>{{"chains", 1}});
 }
 
 TEST_CASE("A record of another machine is refused, with the field") {
