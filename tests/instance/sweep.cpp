@@ -9,9 +9,11 @@ using namespace catena;
 namespace {
 
 template <class Case>
-void sweep_cases(const instance& on, const instance* peer, const std::vector<Case>& cases) {
+void sweep_cases(const instance& on, const instance* peer, std::size_t every,
+                 const std::vector<Case>& cases) {
     REQUIRE(!cases.empty());
-    for (const Case& c : cases) {
+    for (std::size_t i = 0; i < cases.size(); i += every) {
+        const Case& c = cases[i];
         INFO(c.what);
         const auto outputs = run(on, c);
         check(on, c, outputs);
@@ -21,13 +23,13 @@ void sweep_cases(const instance& on, const instance* peer, const std::vector<Cas
 
 }  // namespace
 
-void sweep(const instance& on, const instance* peer) {
+void sweep(const instance& on, const instance* peer, std::size_t every) {
     if (on.computes.kind == skeleton::row)
-        sweep_cases(on, peer, row_cases(on.computes, on.numbers));
+        sweep_cases(on, peer, every, row_cases(on.computes, on.numbers));
     else if (on.computes.kind == skeleton::matvec)
-        sweep_cases(on, peer, matvec_cases(on.computes, on.numbers));
+        sweep_cases(on, peer, every, matvec_cases(on.computes, on.numbers));
     else
-        sweep_cases(on, peer, matmul_cases(on.computes, on.numbers));
+        sweep_cases(on, peer, every, matmul_cases(on.computes, on.numbers));
 }
 
 }  // namespace catena_test

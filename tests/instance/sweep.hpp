@@ -24,7 +24,7 @@ std::vector<matvec_case> matmul_cases(const catena::computation& computes,
                                       const catena::policy& numbers);
 
 /// Runs and checks every case of the instance. With `peer`, the same instance on another machine,
-/// both must write the same bytes.
-void sweep(const instance& on, const instance* peer = nullptr);
+/// both must write the same bytes. `every`: of the cases one in so many.
+void sweep(const instance& on, const instance* peer = nullptr, std::size_t every = 1);
 
 }  // namespace catena_test
