@@ -1,4 +1,5 @@
 // The record of a tuner: written and read again, and what the generator makes of it.
+#include "fields.hpp"
 #include "policies.hpp"
 #include "render.hpp"
 #include "simplicity.hpp"
@@ -91,6 +92,15 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
     }
     CHECK(again.on.driver == "580");
     CHECK(again.on.memory_mhz == 2619);
+}
+
+TEST_CASE("Every policy and computation of the set can be written and read again", "[tune]") {
+    for (const computation& c : computations_of(catalogue_chains()))
+        for (const row& r : rows_for(sm_90, c)) {
+            CAPTURE(to_json_value(r.numbers).dump());
+            CHECK(from_json_value<policy>(to_json_value(r.numbers)) == r.numbers);
+            CHECK(from_json_value<computation>(to_json_value(c)) == c);
+        }
 }
 
 TEST_CASE("What is no record is refused with its file and what is wrong", "[tune]") {
