@@ -26,24 +26,42 @@ namespace catena::kernel {
 template <policy P>
 inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
 
+/// How the columns come to shared memory. The whole block waits for them, and for nothing else: so all
+/// are on their way at once, by cp.async where that is not the weights' own.
+template <policy P>
+inline constexpr copy_method columns_by =
+    P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
+
 /// Copies the columns to shared memory, whole chunks of 16 bytes; padding makes up the last one.
-template <class X>
-CATENA_FN void share_activation(X& x, const matvec_columns& u, int k, std::byte* to, int column) {
-    const int chunks = (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes;
+template <policy P, class X, class Stream>
+CATENA_FN void share_activation(X& x, Stream& stream, const matvec_columns& u, int k, std::byte* to,
+                                int column) {
+    constexpr int share = warp_size * chunk_bytes;  // of a warp, in turn
+    const int bytes = (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+    const int first = x.warp() * share, on = x.warps() * share;
+    int own = 0;
+    for (int at = first; at < bytes; at += on) own += bytes - at < share ? bytes - at : share;
+    const int columns = P.columns > 1 ? u.count : 1;
+    stream.begin(0, columns * own);
     CATENA_NO_UNROLL
-    for (int c = 0; c < u.count; ++c)
+    for (int c = 0; c < columns; ++c) {
         CATENA_NO_UNROLL
-        for (int i = x.thread(); i < chunks; i += x.threads())
-            x.store16(to + c * column + i * chunk_bytes,
-                      x.load16(u.x + c * u.x_bytes + i * chunk_bytes));
+        for (int of_warp = first; of_warp < bytes; of_warp += on) {
+            const int at = of_warp + x.lane() * chunk_bytes;
+            stream.copy_own(to + c * column + at, u.x + c * u.x_bytes + at,
+                            at < bytes ? chunk_bytes : 0);
+        }
+    }
+    stream.commit(0);
+    stream.wait(0);
 }
 
 /// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has
-/// more formats than this one.
-template <policy P, format F, int Room, bool Several, class X, class Stream>
+/// more formats than this one. `own_columns`: a stream of one stage, which brings the columns.
+template <policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
 CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, matvec_columns u,
-                             Stream& stream, std::byte* stages, std::byte* shared_x,
-                             int column_bytes) {
+                             Stream& stream, Columns& own_columns, std::byte* stages,
+                             std::byte* shared_x, int column_bytes) {
     using walk = matvec_walk<P, F>;
     const matvec_member& m = *b.member;
     const bool pairs = takes_pairs<P> && m.up != nullptr;
@@ -93,7 +111,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
             if constexpr (P.placement != norm_placement::producer)
                 normalise<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
             else if constexpr (shared)
-                share_activation(x, u, a.k, shared_x, column_bytes);
+                share_activation<P>(x, own_columns, u, a.k, shared_x, column_bytes);
             if constexpr (shared) x.sync();
             continue;
         }
@@ -158,6 +176,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
         shared_x = x.template shared<std::byte>(static_cast<int>(bytes));
     }
     auto stream = x.template stream<P.copy, P.stages>();
+    auto own_columns = x.template stream<columns_by<P>, 1>();
     x.sync();
 
     const bool expert = a.ids != nullptr;
@@ -187,7 +206,8 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     if (member.q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows) + rank * share;
     format_list<W>::visit(member.type, [&]<format F> {
-        multiply_band<P, F, room, several<W>>(x, a, b, u, stream, stages, shared_x, column_bytes);
+        multiply_band<P, F, room, several<W>>(x, a, b, u, stream, own_columns, stages, shared_x,
+                                              column_bytes);
     });
     if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
 }

@@ -28,12 +28,24 @@ CATENA_FN void share_sums(X& x, const matmul_tile& t, const tile_sums<P>& sum, i
     }
 }
 
-/// Where a result lies in a tensor of the member's shape.
-CATENA_FN std::int64_t result_at(const matmul_args& a, int column, int row, std::int64_t nb1,
-                                 std::int64_t nb2) {
-    if (a.ids == nullptr) return column * nb1 + row * std::int64_t{4};
-    return column / a.slots * nb2 + column % a.slots * nb1 + row * std::int64_t{4};
-}
+/// A column of the result, where experts are picked as (slot, token).
+struct result_column {
+    int slot, token;
+
+    CATENA_FN static result_column of(const matmul_args& a, int column) {
+        if (a.ids == nullptr) return {column, 0};
+        const int token = quotient(column, a.slots);
+        return {column - token * a.slots, token};
+    }
+    /// Where it begins in a tensor of the member's shape.
+    CATENA_FN std::int64_t at(std::int64_t nb1, std::int64_t nb2) const {
+        // Of unsigned numbers: a product is then two instructions.
+        const auto times = [](int i, std::int64_t bytes) {
+            return static_cast<unsigned>(i) * static_cast<std::uint64_t>(bytes);
+        };
+        return static_cast<std::int64_t>(times(slot, nb1) + times(token, nb2));
+    }
+};
 
 CATENA_FN float* float_at(float* base, std::int64_t bytes) {
     return reinterpret_cast<float*>(reinterpret_cast<std::byte*>(base) + bytes);
@@ -91,39 +103,77 @@ CATENA_FN void quantize_tile(X& x, const matmul_args& a, const matmul_tile& t,
     }
 }
 
-/// All threads, after a sync. Where there is no such matrix results are NaN, which is not
-/// overlooked. `finished` is read, and written where results are quantized.
+/// Columns whose results a thread finishes at once: so many reads of the residual are on their way.
+inline constexpr int columns_ahead = 4;
+
+/// How threads share a tile whose columns have so many results: `rows` of them a row each, in `step`
+/// columns at once.
+struct finishing_turn {
+    int rows, step;
+
+    CATENA_FN static constexpr finishing_turn of(int rows, int threads) {
+        return rows < threads ? finishing_turn{rows, threads / rows} : finishing_turn{threads, 1};
+    }
+};
+
+/// All threads, after a sync. A thread stays in a row of the tile and goes through its columns. Where
+/// there is no such matrix results are NaN, which is not overlooked. `finished` is read, and written
+/// where results are quantized.
 template <policy P, class X>
 CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, bool there,
                            float* finished) {
     const matvec_member& m = *t.member;
-    const int results = t.pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>;
-    const std::int64_t of_expert = t.expert * m.bias_nb1;
+    constexpr int whole = rows_of_tile<P>, half = rows_of_tile<P> / 2;
+    constexpr finishing_turn of_whole = finishing_turn::of(whole, P.threads),
+                             of_half = finishing_turn::of(half, P.threads);
+    const int rows = t.pairs ? of_half.rows : of_whole.rows;
+    const int step = t.pairs ? of_half.step : of_whole.step;
+    const int own = t.pairs ? x.thread() / of_half.rows : x.thread() / of_whole.rows;
+    const bool quantized = is_quantized(m);
     CATENA_NO_UNROLL
-    for (int i = x.thread(); i < t.columns * results; i += x.threads()) {
-        const int row_of_tile = i % results, column_of_tile = i / results;
-        if (row_of_tile >= t.rows) continue;
-        const int row = t.first_row + row_of_tile, column = column_of(x, t, column_of_tile);
-        float* product = finished + column_of_tile * columns_stride<P> + row_of_tile;
-        const std::int64_t to_bias = of_expert + row * std::int64_t{4};
-        real v = from_bits(f32_nan_bits);
-        if (there) {
-            v = sum_of_slices<P>(x, product) * real{m.scale};
-            if (m.bias != nullptr) v = v + x.load(float_at(m.bias, to_bias));
-            if (t.pairs) {
-                real other = sum_of_slices<P>(x, product + results);
-                if (m.up_bias != nullptr) other = other + x.load(float_at(m.up_bias, to_bias));
-                v = gated(m.function, v, other, real{m.alpha}, real{m.limit});
-            }
-            if (m.residual != nullptr)
-                v = v + x.load(float_at(m.residual, result_at(a, column, row, m.residual_nb1,
-                                                              m.residual_nb2)));
+    for (int row = x.thread() - own * rows; own < step && row < t.rows; row += rows) {
+        const std::int64_t to_row = (t.first_row + row) * std::int64_t{4},
+                           to_bias = t.expert * m.bias_nb1 + to_row;
+        real bias{0}, up_bias{0};
+        if (there && m.bias != nullptr) {
+            bias = x.load(float_at(m.bias, to_bias));
+            if (t.pairs && m.up_bias != nullptr) up_bias = x.load(float_at(m.up_bias, to_bias));
         }
-        if (m.dst != nullptr)
-            x.store(float_at(m.dst, result_at(a, column, row, m.dst_nb1, m.dst_nb2)), v);
-        if (is_quantized(m)) x.store(product, v);
+        CATENA_NO_UNROLL
+        for (int first = own; first < t.columns; first += columns_ahead * step) {
+            result_column column[columns_ahead];
+            real residual[columns_ahead];
+            CATENA_UNROLL
+            for (int i = 0; i < columns_ahead; ++i) {
+                const int wanted = first + i * step;
+                column[i] = result_column::of(a, wanted < t.columns ? column_of(x, t, wanted) : 0);
+                if (wanted < t.columns && there && m.residual != nullptr)
+                    residual[i] = x.load(float_at(
+                        m.residual, column[i].at(m.residual_nb1, m.residual_nb2) + to_row));
+            }
+            CATENA_UNROLL
+            for (int i = 0; i < columns_ahead; ++i) {
+                const int of_tile = first + i * step;
+                if (of_tile >= t.columns) continue;
+                float* product = finished + of_tile * columns_stride<P> + row;
+                real v = from_bits(f32_nan_bits);
+                if (there) {
+                    v = sum_of_slices<P>(x, product) * real{m.scale};
+                    if (m.bias != nullptr) v = v + bias;
+                    if (t.pairs) {
+                        real up = sum_of_slices<P>(x, product + half);
+                        if (m.bias != nullptr && m.up_bias != nullptr) up = up + up_bias;
+                        v = gated_apart(m.function, v, up, real{m.alpha}, real{m.limit});
+                    }
+                    if (m.residual != nullptr) v = v + residual[i];
+                }
+                if (m.dst != nullptr)
+                    x.store(float_at(m.dst, column[i].at(m.dst_nb1, m.dst_nb2) + to_row), v);
+                if (quantized) x.store(product, v);
+            }
+        }
     }
-    if (!is_quantized(m)) return;
+    if (!quantized) return;
     x.sync();
     quantize_tile<P>(x, a, t, finished);
 }
