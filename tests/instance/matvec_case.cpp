@@ -124,8 +124,8 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
                           const prepared& p, const bytes& activation) {
     auto a = common_args<matvec_args>(machine, c, p, activation);
     a.x_bytes = stored_bytes(on.computes.activation, c.k);
+    if (c.as_f32) a.x_bytes = 4 * c.k;
     if (c.norm) {
-        a.x_bytes = 4 * c.k;
         a.eps = norm_eps;
         a.norm_weight = static_cast<const float*>(
             machine.put("weight of the norm", contents::weights, to_bytes(norm_weight(c))));
@@ -192,7 +192,7 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
     for (std::size_t m = 0; m < c.members.size(); ++m)
         put_member(*machine, layouts_of(on), c, c.members[m], d.members[m],
                    matmul ? tile_rows(on.numbers) : c.band_rows, p);
-    const bytes activation = c.norm ? to_bytes(d.x) : laid_out(on, d);
+    const bytes activation = c.as_f32 ? to_bytes(d.x) : laid_out(on, d);
     REQUIRE((matmul ? launch_matmul : launch_matvec)(*machine, on, c, p, activation) == "");
 
     matvec_outputs out(c.members.size());
@@ -265,7 +265,7 @@ void check_member(const instance& on, const matvec_case& c, const member_shape& 
             CHECK(std::ranges::all_of(line, [](float v) { return v == 0; }));
         const auto first = static_cast<std::ptrdiff_t>(column) * m.rows, last = first + m.rows;
         got.insert(got.end(), line.begin(), line.end());
-        if (!c.norm)  // what the launch quantized nobody sees
+        if (!c.as_f32)  // what the launch quantized nobody sees
             wanted.insert(wanted.end(), same_activation.begin() + first,
                           same_activation.begin() + last);
         unquantized.insert(unquantized.end(), plain.begin() + first, plain.begin() + last);
@@ -287,8 +287,8 @@ void check(const instance& on, const matvec_case& c, const matvec_outputs& outpu
     const auto chain = chain_of(c);
     const auto plain = chain::reference(chain, in);
     const auto same_activation =
-        c.norm ? plain
-               : chain::reference_from_activation(chain, decodes(on) ? rounded_weights(in) : in,
+        c.as_f32 ? plain
+                 : chain::reference_from_activation(chain, decodes(on) ? rounded_weights(in) : in,
                                                   decoded_activation(on, c, d));
     for (std::size_t m = 0; m < c.members.size(); ++m) {
         INFO("member " << m);

@@ -65,6 +65,7 @@ struct matvec_case {
     bool early = true;  ///< weights are leaves
     special put = special::none;
     bool norm = false;    ///< the activation is a norm that the launch makes itself
+    bool as_f32 = false;  ///< the launch quantizes its activation itself
     float magnitude = 1;  ///< of x
 
     catena::epilogue_set parts() const {

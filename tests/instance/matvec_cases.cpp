@@ -318,15 +318,19 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
     return cases;
 }
 
-/// The dense ones as a launch stands them that makes the norm of its activation itself. Rows of any
-/// size: their scales would leave the range of a half.
-std::vector<matvec_case> with_norm(std::vector<matvec_case> cases) {
+/// The dense ones as a launch stands them that makes its activation itself, a norm or in every third
+/// case none. Rows of any size: their scales would leave the range of a half.
+std::vector<matvec_case> made_inside(std::vector<matvec_case> cases) {
     std::erase_if(cases, [](const matvec_case& c) { return c.experts != 0; });
-    for (matvec_case& c : cases) c.norm = true;
     for (const float magnitude : {1e-9f, 1e12f}) {
         cases.push_back(cases.front());
         cases.back().what = "rows of magnitude " + std::to_string(magnitude);
         cases.back().magnitude = magnitude;
+    }
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        cases[i].as_f32 = true;
+        cases[i].norm = i % 3 != 0;
+        if (!cases[i].norm) cases[i].what += ", without a norm";
     }
     return cases;
 }
@@ -341,7 +345,7 @@ std::vector<matvec_case> matvec_cases(const computation& computes, const policy&
     // Quantized, an infinity is a NaN; as a number it stays one.
     if (computes.activation == format::f32)
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
-    return computes.value == value_kind::rms_norm ? with_norm(cases) : cases;
+    return computes.value == value_kind::rms_norm ? made_inside(cases) : cases;
 }
 
 }  // namespace catena_test

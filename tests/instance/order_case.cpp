@@ -28,7 +28,8 @@ matvec_case order_case(const computation& computes, int columns) {
                   .k = 5 * 512 + 256,
                   .columns = columns,
                   .band_rows = 4 + columns,
-                  .norm = is_norm(computes.value)};
+                  .norm = is_norm(computes.value),
+                  .as_f32 = is_norm(computes.value)};
     for (const format f : computes.weights) c.members.push_back({f, 11});
     return c;
 }

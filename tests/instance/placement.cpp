@@ -1,4 +1,4 @@
-// The norm inside the matvec: both placements, both inner products.
+// The activation made inside the matvec: both placements, both inner products.
 #include "products.hpp"
 
 #include "catena_test/catch.hpp"

@@ -1,4 +1,5 @@
-// Norms in the launch of their readers: when a plan makes them there, when not, and why.
+// Activations made in the launch of their readers, norms and what is only quantized: when a plan makes
+// them there, when not, and why.
 #include "cases.hpp"
 
 #include "catena/pick/measured.hpp"
@@ -285,5 +286,69 @@ TEST_CASE("medians decide where a norm is made, before predictions do", "[plan][
         add(before.steps()[1].what, before.steps()[1].row, 4);
         add(inside, rows.normed_row(), 6.5f);
         CHECK(steps_of(rows.planned(c.g)) == "2: 0 1 2 3");
+    }
+}
+
+TEST_CASE("what the engine makes is quantized by the launch that alone reads it", "[plan][norm]") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512})});
+    g.matmul(format::q4_K, 64, x);
+    const id k = g.matmul(format::q6_K, 32, x);
+    const norm_table rows;
+    SECTION("with what follows, and without a workspace") {
+        const plan p = rows.planned(g);
+        CHECK(steps_of(p) == "1: 1 2");
+        CHECK(p.workspace_bytes() == 0);
+        const matvec_args a = p.args(0, nullptr).matvec;
+        CHECK(a.x == g[x].data);
+        CHECK(a.x_bytes == 2048);
+        CHECK(a.norm_weight == nullptr);
+        CHECK(a.member[1].weight == g[g[k].src[0]].data);
+        CHECK(quantizes_inside(p.steps()[0].what.needs));
+        CHECK(p.rows().rows[p.steps()[0].row].numbers.placement == norm_placement::deferred);
+        CHECK(p.explain().chains[0].served == std::vector<std::int32_t>{1, 2});
+    }
+    SECTION("others may read it too: it is there") {
+        g.other({x});
+        g.matmul(format::f32, 8, x);
+        CHECK(rows.planned(g).workspace_bytes() == 0);
+    }
+    SECTION("not where launches are cheap") {
+        const plan p = norm_table(0.1).planned(g);
+        CHECK(steps_of(p) == "1:, 1: 1 2");
+        CHECK(p.workspace_bytes() > 0);
+    }
+    SECTION("not twice: matmuls of two launches read what a step quantizes once") {
+        g.matmul(format::q8_0, 64, x);
+        const plan p = rows.planned(g);
+        CHECK(steps_of(p) == "1:, 1: 1 2, 3: 3");
+    }
+    SECTION("not where memory splits the launch") {
+        const id late = g.input(format::f32, {512});
+        g.share(g.other({late}), k);
+        const id v = g.matmul(format::q4_K, 32, x);
+        g.share(v, late);
+        const plan p = rows.planned(g);
+        CHECK(p.steps().size() == 3);
+        CHECK(p.workspace_bytes() > 0);
+    }
+    SECTION("not of more columns than its policy serves") {
+        graph_builder wide;
+        const id y = wide.other({wide.input(format::f32, {512, 3})});
+        wide.matmul(format::q4_K, 64, y);
+        CHECK(steps_of(rows.planned(wide)) == "1:, 1: 1");
+    }
+    SECTION("not where it is not aligned to 16 bytes") {
+        graph_builder odd;
+        const id y = odd.input(format::f32, {512});
+        odd.matmul(format::q4_K, 64, y);
+        odd[y].offset += 4;
+        odd[y].data = static_cast<std::byte*>(odd[y].data) + 4;
+        CHECK(rows.planned(odd).workspace_bytes() > 0);
+    }
+    SECTION("not with the same bits for all column counts") {
+        options asked;
+        asked.pick.same_bits = true;
+        CHECK(rows.planned(g, asked).workspace_bytes() > 0);
     }
 }

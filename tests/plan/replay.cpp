@@ -135,8 +135,7 @@ class activation_room {
                     if (std::string d = write(plan, s.chain, f); !d.empty()) return d;
             return "";
         }
-        if (s.what.needs.activation == format::f32) return "";
-        if (!makes_norm(s.what))
+        if (!makes_norm(s.what) && s.what.needs.activation != format::f32)
             if (std::string d = there_for(plan, s); !d.empty()) return d;
         for (int m = 0; m < s.what.member_count; ++m)
             if (const std::int32_t c = plan.makes(index, m); c >= 0)

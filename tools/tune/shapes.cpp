@@ -122,10 +122,10 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     const table t = set.rows();
     check_names(wanted, t);
     std::vector<shape> distinct;
-    const auto take = [&](const plan& planned, bool norms_inside) {
+    const auto take = [&](const plan& planned, bool made_inside) {
         const std::int64_t tokens = tokens_of(planned);
         for (const step& s : planned.steps()) {
-            if (makes_norm(s.what) != norms_inside) continue;
+            if ((makes_norm(s.what) || quantizes_inside(s.what.needs)) != made_inside) continue;
             const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
             const bool chosen =
                 wanted.chains.empty() ||
@@ -143,7 +143,8 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
             }
         }
     };
-    // What a norm takes apart from its readers, and what inside their launch: a plan has one of them.
+    // What an activation takes apart from its readers, and what inside their launch: a plan has one of
+    // them.
     std::vector<row> without;
     std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without), [](const row& r) {
         return r.numbers.placement == norm_placement::producer;
@@ -153,7 +154,7 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     apart.rows = without.data();
     apart.row_count = static_cast<int>(without.size());
     arch dear = *t.target;
-    dear.node_us = 1e6;  // a norm never has a launch of its own where it need not
+    dear.node_us = 1e6;  // what need not has no launch of its own
     inside.device = &dear;
     for (const std::string& file : graphs) {
         const json::graph g = json::read(file);

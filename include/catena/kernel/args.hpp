@@ -122,9 +122,9 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 struct matvec_args {
     const void* x = nullptr;  ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
                               ///< 16-byte aligned, and so is x_bytes
-                              ///< with norm_weight: f32 rows of k, aligned so too
-    const float* norm_weight = nullptr;  ///< [k]: the activation is rms_norm(x) * norm_weight, made
-                                         ///< by every block (policy.placement, dense only)
+                              ///< where every block makes the activation (policy.placement,
+                              ///< dense only): f32 rows of k, aligned so too
+    const float* norm_weight = nullptr;  ///< [k]: that is rms_norm(x) * norm_weight; null: x itself
     float eps = 0;                       ///< of that norm
     const std::int32_t* ids = nullptr;
     std::int64_t x_bytes = 0;  ///< from one activation row to the next

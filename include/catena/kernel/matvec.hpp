@@ -109,7 +109,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
             begun = true;
             if (early) x.grid_wait();
             if constexpr (P.placement != norm_placement::producer)
-                normalise<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
+                make_activation<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
             else if constexpr (shared)
                 share_activation<P>(x, own_columns, u, a.k, shared_x, column_bytes);
             if constexpr (shared) x.sync();

@@ -1,9 +1,11 @@
-// The norm of an activation inside the matvec that reads it: each block makes the whole rows for
-// itself, so that norm and matrices are one launch.
+// The activation made inside the matvec that reads it: each block makes the whole rows for itself, so
+// that norm, quantizing and matrices are one launch.
 //
 //   prologue   rms_norm(x) * weight is quantized, as a row step does it
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
 //              1 / rms, is a factor of the finished products
+//
+// Without a weight x is quantized as it is.
 //
 // A block of 32 is q8_1's, with an f32 d in place of d and s: without its norm a row may be of any
 // size, and a half would lose small ones and overflow on large ones.
@@ -34,10 +36,11 @@ CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
 
 /// Makes every column of `u`, f32 rows, blocks at `to`. All threads; a barrier must follow.
 template <policy P, class X>
-CATENA_FN void normalise(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
+CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
                          const norm_share& share) {
     constexpr int stride = P.threads * quad;
     constexpr bool deferred = P.placement == norm_placement::deferred;
+    const bool norm = a.norm_weight != nullptr;
     const auto each_quad = [&](const float* row, auto&& take) {
         CATENA_NO_UNROLL
         for (int first = 0; first < a.k; first += norm_quads_ahead * stride) {  // whole warps: they
@@ -46,7 +49,8 @@ CATENA_FN void normalise(X& x, const matvec_args& a, const matvec_columns& u, st
             CATENA_UNROLL
             for (int i = 0; i < norm_quads_ahead; ++i) {
                 load_quad<true>(x, row, at + i * stride, a.k, v[i]);
-                load_quad<true>(x, a.norm_weight, at + i * stride, a.k, w[i]);
+                for (real& one : w[i]) one = real{1};
+                if (norm) load_quad<true>(x, a.norm_weight, at + i * stride, a.k, w[i]);
             }
             CATENA_UNROLL
             for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v[i], w[i]);
@@ -69,8 +73,11 @@ CATENA_FN void normalise(X& x, const matvec_args& a, const matvec_columns& u, st
             }
             if constexpr (deferred) write(out, at, v);
         });
-        squares = block_sum<P>(x, squares, share.partial);
-        const real scale = real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
+        real scale{1};
+        if (norm) {
+            squares = block_sum<P>(x, squares, share.partial);
+            scale = real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
+        }
         if constexpr (deferred) {
             if (x.thread() == 0) x.store(share.factor + c, scale);
         } else {

@@ -28,12 +28,16 @@ constexpr int length_unit(skeleton by, format weights) {
     return is_number(weights) ? 32 : info(weights).block_elements;
 }
 
-/// Does the row compute at least what is needed?
+/// Does the row compute at least what is needed? A matvec that makes a norm itself can leave it out.
 constexpr bool serves(const computation& row, const computation& needs) {
-    if (row.kind != needs.kind || row.activation != needs.activation) return false;
-    if (row.kind != skeleton::row)
-        return row.value == needs.value && row.scale == needs.scale &&
-               row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
+    if (row.kind != needs.kind) return false;
+    if (row.kind != skeleton::row) {
+        const bool reads = quantizes_inside(needs)
+                               ? is_norm(row.value)
+                               : row.activation == needs.activation && row.value == needs.value &&
+                                     row.scale == needs.scale;
+        return reads && row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
+    }
     return row.value == needs.value && (row.residual || !needs.residual) &&
            (row.scale || !needs.scale) && (row.bias || !needs.bias) &&
            (row.gate || !needs.gate) && row.emits.contains(needs.emits);

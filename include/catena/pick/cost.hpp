@@ -74,8 +74,8 @@ constexpr double issues_of(inner_product product, double columns) {
     return 0;
 }
 
-/// What a block does before it multiplies, where it makes the norm itself: it goes over x and the
-/// weight once, in a prologue twice, and sums over its warps.
+/// What a block does before it multiplies, where it makes its activation itself: it goes over x and
+/// the weight of a norm once, in a prologue twice, and sums over its warps.
 constexpr int norm_passes(norm_placement placement) {
     return placement == norm_placement::producer   ? 0
            : placement == norm_placement::deferred ? 1
@@ -86,8 +86,8 @@ constexpr double norm_us(const policy& n, const problem& p) {
     const std::int64_t at_once = std::int64_t{n.threads} * 4 * norm_quads_ahead;
     const double turns = static_cast<double>((p.k + at_once - 1) / at_once);
     const double turn = memory_latency_us + 4 * norm_quads_ahead * vector_value_us;
-    return static_cast<double>(p.columns) *
-           (norm_passes(n.placement) * turns * turn + warp_sum_us * (n.threads / warp_size));
+    const double sum = makes_norm(p) ? warp_sum_us * (n.threads / warp_size) : 0;
+    return static_cast<double>(p.columns) * (norm_passes(n.placement) * turns * turn + sum);
 }
 
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
@@ -126,7 +126,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double columns = static_cast<double>(block_columns(p));
     const double issues = issues_of(n.product, columns);
     const double row = static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
-    const double normed = norm_passes(n.placement) * 8 * static_cast<double>(p.k);
+    const double normed =
+        norm_passes(n.placement) * (makes_norm(p) ? 8 : 4) * static_cast<double>(p.k);
     const double activation = columns * (normed > 0 ? normed : row);
     const bool shared = n.activation == activation_source::shared;
     const double reads =

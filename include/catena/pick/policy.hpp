@@ -23,7 +23,7 @@ enum class inner_product : std::uint8_t {
     wgmma  ///< matmul: m64n128k16 or k32, a warpgroup's, from shared memory (sm_90a)
 };
 
-/// Where the norm of a matvec's activation is done; an accumulation order each.
+/// Where a matvec's activation is quantized, and normed if it is; an accumulation order each.
 enum class norm_placement : std::uint8_t {
     producer,  ///< by a launch of its own, which also quantizes
     prologue,  ///< each block of the matvec makes the whole row for itself

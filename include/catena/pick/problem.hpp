@@ -59,6 +59,11 @@ constexpr bool makes_norm(const problem& p) {
     return p.needs.kind == skeleton::matvec && is_norm(p.needs.value);
 }
 
+/// Does a group quantize an f32 activation itself that is no norm?
+constexpr bool quantizes_inside(const computation& c) {
+    return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
+}
+
 /// Bytes that a launch must move at least: every operand once. Of experts, as many matrices as
 /// there are columns, for nobody knows the ids.
 constexpr std::int64_t bytes_of(const problem& p) {

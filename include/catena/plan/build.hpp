@@ -75,7 +75,7 @@ class plan_builder {
     memo<problem, picked> picks_;
     memo<lone_matmul, lone> lone_;
     memo<read_set, std::int32_t> chains_;
-    memo<problem, finding> norms_;  // of groups that would make their norm: why not
+    memo<problem, finding> inside_;  // of groups that would make their activation: why not
     schedule schedule_;
     std::vector<step> steps_;                 // parallel to schedule_.steps()
     std::vector<std::int32_t> first_output_;  // the same: of a group, into outputs_
@@ -213,8 +213,8 @@ class plan_builder {
             group(f, add_place(f, std::move(m), -1));
             return {};
         }
-        const finding apart = fuse_norm(f, m);
-        if (is_norm(m.kind) && apart.why == reason::none) return {};
+        const finding apart = fuse_inside(f, m);
+        if (apart.why == reason::none) return {};
         step& row = begin_trial(true);
         row.chain = static_cast<std::int32_t>(places_.size());
         row.what = row_problem(view_, m, layouts);
@@ -229,8 +229,9 @@ class plan_builder {
             abandon();
             return {{m.node(), reason::overlap, v}, {}};
         }
+        const bool norm = is_norm(m.kind);
         const std::int32_t made = add_place(f, std::move(m), accept());
-        places_[at(made)].norm_apart = apart;
+        if (norm) places_[at(made)].norm_apart = apart;
         group(f, made);
         return {};
     }
@@ -239,11 +240,14 @@ class plan_builder {
         return picks_.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
     }
 
+    /// Does it read the value as it is quantized for it?
+    static bool reads_quantized(const reader& r) { return r.servable() && !r.numbers(); }
+
     /// In which the value is quantized.
     static format_set layouts_of(const match& m) {
         format_set out;
         for (const reader& r : m.readers)
-            if (r.servable() && !r.numbers()) out = out | r.layout;
+            if (reads_quantized(r)) out = out | r.layout;
         return out;
     }
 
@@ -256,9 +260,7 @@ class plan_builder {
             case value_kind::plain:
                 trial_.also_reads = m.x.tensor;
                 trial_.launch_at =
-                    std::find_if(m.readers.begin(), m.readers.end(), [](const reader& r) {
-                        return r.servable() && !r.numbers();
-                    })->node;
+                    std::find_if(m.readers.begin(), m.readers.end(), reads_quantized)->node;
                 break;
             default: {
                 std::int32_t value = -1;  // what the next node of the chain reads
@@ -360,10 +362,10 @@ class plan_builder {
     bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }
     inline left_over contest(const family& f, match&& m);
 
-    // Norms in the launch of their readers: plan/norm.hpp.
-    inline finding fuse_norm(const family& f, match& m);
-    inline finding norm_fits(const match& m) const;
-    inline finding judge_norm(const match& m, const problem& inside);
+    // Activations made in the launch of their readers: plan/inside.hpp.
+    inline finding fuse_inside(const family& f, match& m);
+    inline finding inside_fits(const match& m) const;
+    inline finding judge_inside(const match& m, const problem& inside);
 
     // Groups: plan/group.hpp.
     static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
@@ -394,7 +396,7 @@ class plan_builder {
 
 #include "catena/plan/contest.hpp"
 #include "catena/plan/group.hpp"
+#include "catena/plan/inside.hpp"
 #include "catena/plan/layout.hpp"
-#include "catena/plan/norm.hpp"
 #include "catena/plan/lone.hpp"
 #include "catena/plan/store.hpp"

@@ -15,7 +15,7 @@ struct premises {
     row_index rows;
     options asked;
     std::vector<family> families;
-    format_set norms_inside;  ///< weights of the matvecs that make the norm of their activation
+    format_set norms_inside;  ///< weights of the matvecs that make their activation
     int norm_columns = 0;     ///< the most columns of theirs
 
     premises(const table& t, const options& o) : rows(t), asked(o), families(families_of(t, o)) {

@@ -99,6 +99,7 @@ class product_launch {
     }
 
     bool numbers() const { return row_.computes.activation == format::f32; }
+    bool makes_activation() const { return !tiled && is_norm(row_.computes.value); }
 
     int x_rows() const {
         if constexpr (tiled) return a_.x_rows;
@@ -111,9 +112,8 @@ class product_launch {
         else
             return expert() ? a_.columns : 1;
     }
-    bool makes_norm() const { return !tiled && is_norm(row_.computes.value); }
     format activation_format() const {
-        return makes_norm() ? format::f32 : row_.computes.activation;
+        return makes_activation() ? format::f32 : row_.computes.activation;
     }
     const catena::format_info& block() const { return catena::info(activation_format()); }
     bool fp8() const { return row_.computes.activation == format::fp8_group; }
@@ -138,8 +138,8 @@ class product_launch {
                    "a matvec step on another skeleton");
             demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
-            demand(makes_norm() == (a_.norm_weight != nullptr), "a norm its row does not make");
-            demand(!makes_norm() || !expert(), "a norm for experts");
+            demand(makes_activation() || a_.norm_weight == nullptr, "a norm its row does not make");
+            demand(!makes_activation() || !expert(), "an activation made for experts");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
                    "a misaligned weight of the norm");
         }
@@ -246,9 +246,9 @@ class product_launch {
         else if constexpr (tiled)
             scalar::decode(activation_format(), from + row * block().block_bytes,
                            std::ptrdiff_t{a_.x_rows} * block().block_bytes, a_.k, x.data());
-        else if (makes_norm()) {
+        else if (makes_activation()) {
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
-            return normed(x);
+            return made(x);
         } else
             scalar::decode(format::q8_1, from + row * a_.x_bytes, catena::q8_1_bytes, a_.k,
                            x.data());
@@ -256,10 +256,12 @@ class product_launch {
     }
 
     /// What a row step and a matvec behind it would read.
-    std::vector<float> normed(std::vector<float> x) const {
+    std::vector<float> made(std::vector<float> x) const {
         if constexpr (!tiled) {
-            const float s = scalar::norm_scale(x.data(), a_.k, a_.eps);
-            for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] * s * a_.norm_weight[i];
+            if (a_.norm_weight != nullptr) {
+                const float s = scalar::norm_scale(x.data(), a_.k, a_.eps);
+                for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] * s * a_.norm_weight[i];
+            }
             scalar::round_as_q8_1(x.data(), a_.k);
         }
         return x;

@@ -73,9 +73,10 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     const std::vector<std::int32_t> ids =
         a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
-    const bool norm = makes_norm(s.what), numbers = s.what.needs.activation == format::f32;
+    const bool norm = makes_norm(s.what), as_f32 = s.what.needs.activation == format::f32;
+    const bool quantizes = norm || quantizes_inside(s.what.needs);
     const std::int64_t rows = a.ids == nullptr ? a.columns : a.columns / a.slots * a.x_slots;
-    if (norm || (numbers && place.kind == value_kind::plain))
+    if (norm || (as_f32 && place.kind == value_kind::plain))
         seed_activation(a, rows, random_bits(key, 2));
     if (norm)
         write_values(on_, const_cast<float*>(a.norm_weight),
@@ -92,22 +93,22 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     }
     for (piece_data& b : bands) b.keep_residual(on_);
     const auto multiplied =  // before the launch: a residual may be the same tensor
-        numbers ? read_f32(a, rows)
-        : norm  ? normed(chain, a, read_f32(a, rows))
-                : std::vector<double>{};
+        as_f32 ? read_f32(a, rows)
+        : norm ? normed(chain, a, read_f32(a, rows))
+               : std::vector<double>{};
 
     step_result result;
     for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
     result.fault = launch(step, blocks);
-    if (result.fault.empty() && !numbers && !norm && activations_.count(s.chain) == 0)
+    if (result.fault.empty() && !as_f32 && !norm && activations_.count(s.chain) == 0)
         result.fault = "the step that makes its activation failed";
     if (!result.fault.empty()) return result;
 
     // The activation as the step read it, and as its maker would have it without quantising.
-    const std::vector<double>& exact = numbers || norm ? multiplied : activations_.at(s.chain);
-    const std::vector<double> read = numbers ? exact
-                                     : norm  ? quantised_inside(exact)
-                                             : read_activation(a, std::ssize(exact) / a.k);
+    const std::vector<double>& exact = as_f32 || norm ? multiplied : activations_.at(s.chain);
+    const std::vector<double> read = quantizes ? quantised_inside(exact)
+                                     : as_f32  ? exact
+                                               : read_activation(a, std::ssize(exact) / a.k);
 
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact;

@@ -55,7 +55,7 @@ std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows
     return all;
 }
 
-/// As a matvec quantises a norm that it makes itself, where nobody sees it: q8_1 with a d of full
+/// As a matvec quantises an activation that it makes itself, where nobody sees it: q8_1 with a d of full
 /// precision, which its place (before or after 1 / rms) does not change.
 inline std::vector<double> quantised_inside(std::vector<double> values) {
     for (std::size_t first = 0; first < values.size(); first += 32) {
