@@ -116,8 +116,9 @@ std::string work(const problem& p) {
     std::string list;
     for (const auto& [text, n] : members)
         list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));
-    return fmt::format("{} rows of {}, {} {}", list, p.k, p.columns,
-                       p.expert ? "expert columns" : p.columns == 1 ? "column" : "columns");
+    return fmt::format("{} rows of {}, {} {}{}", list, p.k, p.columns,
+                       p.expert ? "expert columns" : p.columns == 1 ? "column" : "columns",
+                       quantizes_inside(p.needs) ? ", quantized inside" : "");
 }
 
 std::string as_text(const report& r, bool verbose) {

@@ -63,6 +63,7 @@ TEST_CASE("Plans that make norms in their readers' launch do, on random graphs, 
     const tally met = check_seeds(norm_inside_table(), 3000);
     if (met.graphs < 1000) return;
     CHECK(met.norms > met.graphs / 4);
+    CHECK(met.quantizes > met.graphs / 4);
 }
 
 TEST_CASE("Plans by an invented table do, on random graphs, what the engine does", "[random]") {
