@@ -80,7 +80,8 @@ struct replay {
         sources.resize(max_src);
         for (int s = 0; s < max_src; ++s) {
             const std::int32_t t = view.node(i).src[s];
-            if (t != no_tensor && (skip >> s & 1u) == 0)
+            if (t == no_tensor || is_own_destination(view.node(i), view.nodes[i], t)) continue;
+            if ((skip >> s & 1u) == 0)
                 sources[static_cast<std::size_t>(s)] = memory.read(view.at(t));
         }
     }
@@ -135,7 +136,7 @@ class activation_room {
                     if (std::string d = write(plan, s.chain, f); !d.empty()) return d;
             return "";
         }
-        if (!makes_norm(s.what) && s.what.needs.activation != format::f32)
+        if (s.what.needs.activation != format::f32 && !makes_norm(s.what))
             if (std::string d = there_for(plan, s); !d.empty()) return d;
         for (int m = 0; m < s.what.member_count; ++m)
             if (const std::int32_t c = plan.makes(index, m); c >= 0)
