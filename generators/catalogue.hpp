@@ -41,11 +41,17 @@ inline constexpr auto residual_sum = add(residual) | emit<f32>;
 constexpr auto chains_to(auto value, auto as_is) {
     return hana::make_tuple(
         entry<"norm_input">(rms_norm | mul(weight) | value),
+        entry<"bare_norm_input">(rms_norm | value),
         entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | value),
         entry<"gated_norm_input">(rms_norm | mul(weight) | glu | value),
+        entry<"gated_bare_norm_input">(rms_norm | glu | value),
+        entry<"bare_layer_norm_input">(layer_norm | value),
+        entry<"scaled_layer_norm_input">(layer_norm | mul(weight) | value),
+        entry<"residual_scaled_layer_norm_input">(residual_sum | layer_norm | mul(weight) | value),
         entry<"layer_norm_input">(layer_norm | mul(weight) | add(bias) | value),
         entry<"residual_layer_norm_input">(residual_sum | layer_norm | mul(weight) | add(bias) | value),
         entry<"gated_input">(glu | value),
+        entry<"activated_input">(act | value),
         entry<"activation">(as_is));
 }
 

@@ -7,7 +7,9 @@
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/domain.hpp"
 #include "catena/pick/name.hpp"
+#include "catena/plan/planner.hpp"
 #include "catena_test/catch.hpp"
+#include "catena_test/graph_builder.hpp"
 
 #include <algorithm>
 #include <set>
@@ -46,6 +48,46 @@ TEST_CASE("Every arch of the registry has a table with the catalogue's chains") 
                 CHECK(t.chains[i].stages[s].parts == made.parts);
             }
         }
+    }
+}
+
+TEST_CASE("Every arch makes and quantizes in one step what models feed to matrices") {
+    using catena_test::graph_builder;
+    using catena_test::id;
+    graph_builder g;
+    const auto input = [&g] { return g.input(format::f32, {512, 2}); };
+    const auto row = [&g] { return g.weight(format::f32, {512}); };
+    const auto layer_norm = [&] {
+        const id x = input();
+        return g.same_shape(op::norm, x, {x});
+    };
+    const auto squared_relu = [&] {
+        const id relu = g.unary(input(), sub_op::relu);
+        return g.same_shape(op::sqr, relu, {relu});
+    };
+    const id groups = g.mul(g.rms_norm(g.input(format::f32, {128, 4, 2})),
+                            g.weight(format::f32, {128, 4}));
+    const id values[] = {g.rms_norm(input()),
+                         g.mul(g.rms_norm(input()), row()),
+                         layer_norm(),
+                         g.mul(layer_norm(), row()),
+                         g.add(g.mul(layer_norm(), row()), row()),
+                         g.unary(input(), sub_op::gelu),
+                         squared_relu(),
+                         g.mul(input(), g.unary(input(), sub_op::sigmoid)),
+                         g.mul(input(), input()),
+                         g.mul(input(), row()),
+                         g.reshape(groups, {512, 2})};
+    for (const id v : values) g.matmul(format::q4_K, 64, v);
+    for (const table& t : all_tables()) {
+        INFO(t.target->name);
+        const plan p = planner(t).plan(g.view());
+        REQUIRE(p.state().ok());
+        CHECK(p.chains().size() == std::size(values));
+        CHECK(p.steps().size() == 2 * std::size(values));
+        for (const planned_chain& c : p.chains()) CHECK(c.kind != value_kind::plain);
+        for (int i = 0; i < p.size(); ++i)
+            CHECK((launches_nothing(g.view().node(i).kind) || p.at(i).step >= 0));
     }
 }
 

@@ -15,6 +15,10 @@ namespace {
 constexpr auto served = emit<format::f32> | quantize<format::q8_1> | mul_mat<format::q4_K>;
 constexpr pattern gated_norm =
     pattern_of(chain::lower("", rms_norm | mul(weight) | glu | served));
+constexpr pattern gated_bare_norm = pattern_of(chain::lower("", rms_norm | glu | served));
+constexpr pattern bare_norm = pattern_of(chain::lower("", rms_norm | served));
+constexpr pattern scaled_layer_norm = pattern_of(chain::lower("", layer_norm | mul(weight) | served));
+constexpr pattern product = pattern_of(chain::lower("", glu | served));
 constexpr pattern biased_norm =
     pattern_of(chain::lower("", layer_norm | mul(weight) | add(bias) | served));
 constexpr pattern function = pattern_of(chain::lower("", act | served));
@@ -79,8 +83,86 @@ TEST_CASE("a norm that is read besides, or not gated, is no gated norm", "[match
     graph_builder g;
     const id norm = g.rms_norm(g.input(format::f32, {512}));
     const id scaled = g.mul(norm, g.weight(format::f32, {512}));
-    g.matmul(format::q4_K, 64, g.mul(scaled, g.input(format::f32, {512})));
+    g.matmul(format::q4_K, 64, g.mul(scaled, g.input(format::f32, {1})));
     CHECK(at(g, gated_norm, norm).why.why == reason::ungated);
+}
+
+TEST_CASE("a norm that is multiplied with another value is gated by it", "[match]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 2}), other = g.input(format::f32, {512, 2});
+    const bool second = GENERATE(false, true);
+    const id norm = g.rms_norm(x);
+    const id scaled = g.mul(norm, g.weight(format::f32, {512}));
+    const id value = second ? g.mul(other, scaled) : g.mul(scaled, other);
+    g.matmul(format::q4_K, 64, value);
+    const match m = at(g, gated_norm, norm);
+    REQUIRE(m.found());
+    CHECK(m.gate.tensor == other);
+    CHECK(m.function == gate_function::none);
+    CHECK(m.activation == value);
+}
+
+TEST_CASE("a norm whose weight has a row for each group of heads is gated by it", "[match]") {
+    graph_builder g;
+    const id norm = g.rms_norm(g.input(format::f32, {128, 4, 3}));
+    const id weight_of = g.weight(format::f32, {128, 4});
+    const id value = g.mul(norm, weight_of);
+    g.matmul(format::q4_K, 64, g.reshape(value, {512, 3}));
+    const match m = at(g, gated_bare_norm, norm);
+    REQUIRE(m.found());
+    CHECK(m.gate.tensor == weight_of);
+    CHECK(m.gate.at.nb1 == 512);
+    CHECK(m.gate.at.nb2 == 0);  // the same rows for every column
+    CHECK(m.quant_k == 512);
+}
+
+TEST_CASE("a norm without a weight, or a layer norm without a bias, is a place", "[match]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 2});
+    const id bare = g.rms_norm(x);
+    g.matmul(format::q4_K, 64, bare);
+    const match m = at(g, bare_norm, bare);
+    REQUIRE(m.found());
+    CHECK(m.weight == no_tensor);
+    CHECK(m.activation == bare);
+    const id norm = g.same_shape(op::norm, x, {x});
+    const id scaled = g.mul(norm, g.weight(format::f32, {512}));
+    g.matmul(format::q4_K, 64, scaled);
+    const match l = at(g, scaled_layer_norm, norm);
+    REQUIRE(l.found());
+    CHECK(l.kind == value_kind::layer_norm);
+    CHECK(l.bias == no_tensor);
+    CHECK(l.activation == scaled);
+}
+
+TEST_CASE("a product of rows that a quantized matmul reads is a gated value", "[match]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 3}), y = g.input(format::f32, {512});
+    const id value = g.mul(x, y);
+    g.matmul(format::q4_K, 64, value);
+    const match m = at(g, product, value);
+    REQUIRE(m.found());
+    CHECK(m.x.tensor == x);
+    CHECK(m.gate.tensor == y);
+    CHECK(m.gate.at.nb1 == 0);
+    CHECK(m.function == gate_function::none);
+    const id unread = g.mul(x, g.input(format::f32, {512, 3}));
+    g.other({unread});
+    CHECK(at(g, product, unread).why.why == reason::no_gate);
+    const id by_number = g.mul(x, g.input(format::f32, {1, 3}));
+    g.matmul(format::q4_K, 64, by_number);
+    CHECK(at(g, product, by_number).why.why == reason::no_gate);
+    const id square = g.mul(x, x);
+    g.matmul(format::q4_K, 64, square);
+    CHECK(at(g, product, square).why.why == reason::no_gate);
+}
+
+TEST_CASE("a gate of one number for each head has not the shape of what it gates", "[match]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {128, 4}), z = g.input(format::f32, {1, 4});
+    const id value = g.mul(x, g.unary(z, sub_op::sigmoid));
+    g.matmul(format::q4_K, 64, g.reshape(value, {512}));
+    CHECK(at(g, product, value).why.why == reason::gate_shape);
 }
 
 TEST_CASE("a layer norm with weight and bias is a place", "[match]") {

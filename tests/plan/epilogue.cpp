@@ -106,7 +106,7 @@ TEST_CASE("MUL by a function of a gate is a gated value", "[epilogue]") {
     CHECK(a.function == gate_function::sigmoid);
 }
 
-TEST_CASE("a function of a gate that is read elsewhere stays the engine's", "[epilogue]") {
+TEST_CASE("of a gate whose function is read elsewhere the engine makes the function", "[epilogue]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512})});
     const id f = g.unary(g.other({g.input(format::f32, {512})}), sub_op::silu);
@@ -114,8 +114,10 @@ TEST_CASE("a function of a gate that is read elsewhere stays the engine's", "[ep
     g.matmul(format::q4_K, 64, value);
     g.other({f});
     const plan p = planned(g);
-    CHECK(steps_of(p) == "4:, 4: 4");  // quantized on its own
-    CHECK(left_why(p, 3) == reason::gate_read_elsewhere);
+    CHECK(steps_of(p) == "3: 3, 4: 4");
+    const row_args a = p.args(0, nullptr).row;
+    CHECK(a.gate == g[f].data);
+    CHECK(a.function == gate_function::none);
 }
 
 TEST_CASE("bias and scale follow each member, in a group", "[epilogue]") {

@@ -1,5 +1,6 @@
 // A gated value, f(gate) * x, however a graph spells it: GLU of two tensors or of the halves of
-// one, or MUL by a UNARY of the gate; and f(gate) alone, a UNARY or the SQR of a RELU.
+// one, or MUL by a UNARY of the gate; a plain product, whose f is nothing; and f(gate) alone, a UNARY
+// or the SQR of a RELU.
 #pragma once
 
 #include "catena/match/value.hpp"
@@ -14,6 +15,8 @@ struct gated {
     row_operand x, gate;
     gate_function function = gate_function::none;
     float alpha = 0, limit = 0;
+
+    bool product() const { return why.why == reason::none && function == gate_function::none; }
 };
 
 constexpr gate_function function_of(sub_op s) {
@@ -64,7 +67,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     const bool fits = halves ? first.ne[0] == 2 * t.ne[0] && same_rows(first, t)
                              : same_shape(first, t) && same_shape(view.at(t.src[1]), t);
     if (!fits) {
-        out.why = {position, reason::reshaped};
+        out.why = {position, reason::gate_shape};
         return out;
     }
     for (int s = 0; s < (halves ? 1 : 2) && out.why.why == reason::none; ++s)
@@ -76,7 +79,29 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// MUL(x, UNARY(gate)), its arguments in either sequence.
+/// x * y, which a launch calls a gate without a function. Of y there may be one row for many of x.
+inline gated product_of(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    const tensor& t = view.node(position);
+    gated out;
+    out.why = {position, reason::no_gate};
+    const bool plain = node_fits(g, position, 2).why == reason::none && t.src[0] != t.src[1] &&
+                       rows_fit(g, position, t.src[0]).why == reason::none &&
+                       rows_fit(g, position, t.src[1]).why == reason::none;
+    if (!plain) return out;
+    const tensor& x = view.at(t.src[0]);
+    const tensor& y = view.at(t.src[1]);
+    bool fits = same_shape(x, t) && y.ne[0] == t.ne[0];
+    for (int d = 1; d < 4; ++d) fits = fits && (y.ne[d] == t.ne[d] || y.ne[d] == 1);
+    if (!fits) return out;
+    out.why = {};
+    out.x = {t.src[0], 0, strides_of(x)};
+    out.gate = {t.src[1], 0,
+                {y.ne[1] == 1 ? 0 : y.nb[1], y.ne[2] == 1 ? 0 : y.nb[2], y.ne[3] == 1 ? 0 : y.nb[3]}};
+    return out;
+}
+
+/// MUL(x, UNARY(gate)), its arguments in either sequence, or any other product of rows.
 inline gated mul_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
@@ -98,7 +123,7 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
         const bool renamed = t.src[slot] != result;
         if (!same_shape(named, t) || !same_shape(x, t) || !same_shape(view.node(unary), z) ||
             (renamed && !contiguous(z))) {
-            out.why = {position, reason::reshaped};
+            out.why = {position, reason::gate_shape};
             return out;
         }
         for (const std::int32_t in : {t.src[1 - slot], view.node(unary).src[0]})
@@ -108,9 +133,11 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
         out.unary = unary;
         if (g.only_reader(result).node != position && out.why.why == reason::none)
             out.why = {unary, reason::gate_read_elsewhere};
-        return out;
+        if (out.why.why != reason::gate_read_elsewhere) return out;
+        const gated product = product_of(g, position);
+        return product.why.why == reason::none ? product : out;
     }
-    return out;
+    return product_of(g, position);
 }
 
 /// f(gate), without x.
@@ -135,7 +162,7 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
     }
     const std::int32_t gate = view.node(of).src[0];
     if (!same_shape(view.at(gate), view.node(position))) {
-        out.why = {position, reason::reshaped};
+        out.why = {position, reason::gate_shape};
         return out;
     }
     out.why = rows_fit(g, position, gate);

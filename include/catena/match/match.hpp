@@ -83,6 +83,7 @@ class matcher {
         m.activation = view_.nodes[position];
         const gated v = gated_at(index_, position);
         m.why = v.why;
+        if (m.found() && v.product() && !multiplied(m.activation)) m.why = {position, reason::no_gate};
         if (m.found()) m.why = rows_fit(index_, position, m.activation);
         if (m.found() && elements(view_.at(m.activation)) > max_values)
             m.why = {position, reason::too_large, elements(view_.at(m.activation)), max_values};
@@ -202,7 +203,10 @@ class matcher {
     finding gate_fits(match& m) const {
         const use u = index_.only_reader(m.activation);
         if (u.node < 0 || view_.node(u.node).kind != op::mul) return {m.norm, reason::ungated};
-        const gated v = gated_at(index_, u.node);
+        gated v = gated_at(index_, u.node);
+        if (v.product() && v.gate.tensor == m.activation &&
+            same_shape(view_.at(m.activation), view_.node(u.node)))
+            std::swap(v.x, v.gate);
         if (v.why.why == reason::no_gate) return {m.norm, reason::ungated};
         if (v.why.why != reason::none) return v.why;
         if (!names_whole(view_, v.x.tensor, m.activation) ||
@@ -231,6 +235,16 @@ class matcher {
         m.sum_needed =
             index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
         return {};
+    }
+
+    /// Does a quantized matrix multiply the value? Nothing is gained by any other product.
+    bool multiplied(std::int32_t value) const {
+        const std::int32_t root = index_.root(value);
+        return std::any_of(index_.readers_begin(root), index_.readers_end(root), [this](const use& u) {
+            const tensor& t = view_.node(u.node);
+            return is_matmul(t.kind) && u.slot == 1 && t.src[0] != no_tensor &&
+                   info(view_.at(t.src[0]).type).role == format_role::weight;
+        });
     }
 
     void read_activation(match& m) const {

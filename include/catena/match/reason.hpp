@@ -25,6 +25,7 @@ namespace catena {
     X(unreachable, "a value of the chain is not in memory that a kernel can reach")                \
     X(gate_function_unknown, "no row computes the function of its gate")                           \
     X(no_gate, "neither factor is a known function of a gate")                                     \
+    X(gate_shape, "the gate has not the shape of what it gates")                                   \
     X(gate_read_elsewhere, "the function of the gate has other readers than its MUL")              \
     X(unscaled, "the norm's result is not read by a MUL with a weight")                            \
     X(unbiased, "the norm's result is not read by an ADD with a bias alone")                       \

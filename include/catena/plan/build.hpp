@@ -106,18 +106,22 @@ class plan_builder {
             if (f.common.value != norm) continue;
             if ((f.common.residual && !sum_left(node)) ||
                 (f.common.bias && !scaled_for(node, op::add)) ||
-                (f.common.gate && !scaled_for(node, op::mul)))
+                (f.common.gate && f.common.scale && !scaled_for(node, op::mul)) ||
+                (!f.common.scale && !unweighted(node, f.common.gate)))
                 continue;
             match m = matcher(g_, f.common).at_norm(node);
             if (!m.found()) {
-                if (why.what.why != reason::none_served) why = {m.why, {}};
+                const bool closer = f.common.scale || why.what.why == reason::no_chain;
+                if (closer && why.what.why != reason::none_served) why = {m.why, {}};
                 continue;
             }
             const std::int32_t add = m.add;
-            why = run(f, std::move(m));
-            if (why.what.why == reason::none) return;
-            if (add >= 0 && why.what.why == reason::overlap)
-                leave({add, reason::overlap, why.what.have});
+            const left_over now = run(f, std::move(m));
+            if (now.what.why == reason::none) return;
+            if (add >= 0 && now.what.why == reason::overlap)
+                leave({add, reason::overlap, now.what.have});
+            const bool said = why.what.why != reason::no_chain;
+            if (!said || now.what.why != reason::not_read) why = now;
         }
         why.what.node = node;
         leave(why.what, why.nearest);
@@ -128,6 +132,16 @@ class plan_builder {
         const std::int32_t x = view_.node(norm).src[0];
         const std::int32_t sum = x == no_tensor ? -1 : g_.position(x);
         return sum >= 0 && g_.kind(sum) == op::add && !schedule_.covered(sum);
+    }
+
+    /// Is a norm read as a chain without a weight wants it: by others than one MUL or, if it is gated,
+    /// by one MUL with something else than a weight of one row?
+    bool unweighted(std::int32_t norm, bool gate) const {
+        const use only = g_.only_reader(view_.nodes[norm]);
+        if (only.node < 0 || only.slot > 1 || g_.kind(only.node) != op::mul) return !gate;
+        const std::int32_t other = view_.node(only.node).src[1 - only.slot];
+        return gate && other != no_tensor &&
+               !(g_.constant(other) && elements(view_.at(other)) == view_.node(norm).ne[0]);
     }
 
     /// Does one such op alone read the result of the one op that reads the norm?

@@ -23,8 +23,9 @@ inline row_shape shape_of(const graph_view& view, const match& m) {
     const tensor& value = view.at(m.activation);
     row_shape out{{value.ne[0], value.ne[1], value.ne[2], value.ne[3]}};
     if (m.kind != value_kind::glu || m.quant_k == 0 || m.quant_k == value.ne[0]) return out;
-    const auto whole = [&view](const row_operand& o) {
-        return o.tensor == no_tensor || (o.offset == 0 && contiguous(view.at(o.tensor)));
+    const auto whole = [&](const row_operand& o) {
+        return o.tensor == no_tensor || (o.offset == 0 && contiguous(view.at(o.tensor)) &&
+                                         elements(view.at(o.tensor)) == elements(value));
     };
     if (whole(m.x) && whole(m.gate) && contiguous(value))
         out = {{m.quant_k, quotient(elements(value), m.quant_k), 1, 1}, true};

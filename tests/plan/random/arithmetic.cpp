@@ -32,6 +32,7 @@ float gate(gate_function f, float value) {
         case gate_function::relu_squared:
             return std::max(value, 0.0f) * std::max(value, 0.0f);
         case gate_function::none:
+            return value;
         case gate_function::swiglu_oai:
             break;
     }

@@ -38,6 +38,29 @@ void growth::batches() {
     if (one_in(2)) strays_.push_back(matmul(normed(deep), 32));
 }
 
+/// Products that are no gates: with another value, with one row for all, of a norm of heads with a row
+/// of weights for each head.
+void growth::multiply(id x) {
+    const std::int64_t half = k_ / 2;
+    id y = catena::no_tensor;
+    switch (below(4)) {
+        case 0:
+            y = binary(op::mul, x, recent());
+            break;
+        case 1:
+            y = binary(op::mul, x, leaf(format::f32, {k_}, true));
+            break;
+        case 2: {
+            const id norm = g_.rms_norm(g_.reshape(x, {half, 2, columns_}));
+            y = g_.reshape(binary(op::mul, norm, leaf(format::f32, {half, 2}, true)), {k_, columns_});
+            break;
+        }
+        default:
+            y = binary(op::mul, matmul(x, k_), matmul(x, k_));
+    }
+    keep(after_matmul(matmul(y, k_), y));
+}
+
 /// What every token takes beside its experts, by a share of its own or whole.
 id growth::shared_expert(id x) {
     const id inner = glu(x, any<std::int64_t>({64, 96}));

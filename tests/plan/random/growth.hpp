@@ -80,6 +80,7 @@ class growth {
     void parallel();
     void latent();
     void batches();
+    void multiply(id x);
     id shared_expert(id x);
 
     // order.cpp

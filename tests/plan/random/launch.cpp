@@ -89,8 +89,6 @@ class row_launch {
                "a gate that the row does not multiply");
         demand(a_.x != nullptr || c.value == value_kind::glu, "a row of nothing");
         demand(a_.bias == nullptr || c.bias, "a bias that the row does not add");
-        demand(a_.gate == nullptr || a_.function != catena::gate_function::none,
-               "a gate without a function");
         demand(a_.residual == nullptr || c.residual, "a residual that the row does not add");
         demand(a_.weight == nullptr || c.scale, "a weight that the row does not multiply");
         demand(a_.f32 == nullptr || c.emits.has(format::f32), "f32, which the row does not emit");

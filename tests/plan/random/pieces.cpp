@@ -257,7 +257,10 @@ void growth::odd_matmul() {
 
 void growth::odd_value() {
     const id x = recent();
-    switch (below(7)) {
+    switch (below(8)) {
+        case 7:
+            multiply(x);
+            break;
         case 0: {
             const id both = g_.node(op::concat, format::f32, {k_, 2 * columns_}, {x, recent()});
             g_[both].params[0] = 1;
