@@ -20,7 +20,7 @@ catena::plan planned(const model& m, const table& rows) {
 }
 
 /// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's.
-bool of_numbers(const step& s) { return s.what.needs.activation == format::f32; }
+bool of_numbers(const step& s) { return has_numbers(s.what.needs.weights); }
 
 /// A chain of the plan, and what names it.
 struct found {
