@@ -1,0 +1,184 @@
+// Blocks and clusters: who runs next, which barriers let go, when copies arrive. All of it as late
+// as the PTX ISA allows, in an order of chance.
+#include "warp.hpp"
+
+#include <algorithm>
+
+namespace ptx {
+
+block::block(cluster& of, int index, int rank)
+    : of(of),
+      index(index),
+      rank(rank),
+      shared(of.of.code.static_shared + of.of.shared_bytes),
+      wgmma_asked(static_cast<std::size_t>(of.of.threads / warp_lanes)) {
+    const int count = of.of.threads / warp_lanes;
+    warps.reserve(static_cast<std::size_t>(count));
+    for (int w = 0; w < count; ++w) warps.emplace_back(*this, w);
+}
+
+bool block::done() const {
+    return std::all_of(warps.begin(), warps.end(), [](const warp& w) { return w.alive == 0; });
+}
+
+bool block::release() {
+    bool waits = false;
+    for (const warp& w : warps) {
+        if (w.barred != w.alive) return false;
+        waits = waits || w.barred != 0;
+    }
+    if (!waits) return false;
+    for (warp& w : warps) {
+        const int at = w.pc[static_cast<std::size_t>(std::countr_zero(w.barred) % warp_lanes)];
+        for (int l = 0; l < warp_lanes; ++l) {
+            w.now = &of.of.code.code[static_cast<std::size_t>(at)];
+            if ((w.barred >> l & 1u) == 0)
+                w.fail(l, "has left, and others wait for it at bar.sync");
+            if (w.pc[static_cast<std::size_t>(l)] != at)
+                w.fail(l, "waits at another bar.sync than lanes of its warp");
+            ++w.pc[static_cast<std::size_t>(l)];
+        }
+        w.running = w.barred;
+        w.barred = 0;
+    }
+    return true;
+}
+
+void block::wake() {
+    for (warp& w : warps) {
+        w.running |= w.phased;
+        w.phased = 0;
+    }
+}
+
+void block::complete(phase_barrier& b) {
+    if (b.pending != 0 || b.bytes != 0) return;
+    b.parity ^= 1u;
+    b.pending = b.expected;
+    wake();
+}
+
+void block::deliver(std::size_t which) {
+    const bulk_copy c = bulk[which];
+    bulk.erase(bulk.begin() + static_cast<std::ptrdiff_t>(which));
+    std::copy_n(c.from, c.bytes, shared.bytes.begin() + c.to);
+    shared.set(c.to, c.bytes, byte_state::written);
+    phase_barrier& b = barriers.at(c.barrier);
+    b.bytes -= c.bytes;
+    complete(b);
+}
+
+void block::check_end() const {
+    const auto bad = [&](const std::string& what) {
+        throw finding(of.of.code.name + ": block " + std::to_string(index) + ": " + what);
+    };
+    if (!bulk.empty()) bad("ends before a bulk copy into its shared memory has completed");
+    for (std::size_t w = 0; w < wgmma_asked.size(); ++w)
+        if (wgmma_asked[w] != wgmma_asked[w / 4 * 4])
+            bad("the warps of a warpgroup asked for different wgmma");
+}
+
+cluster::cluster(grid& g, int first_block) : of(g) {
+    for (int r = 0; r < g.cluster_blocks; ++r) blocks.emplace_back(*this, first_block + r, r);
+}
+
+void cluster::run() {
+    std::vector<warp*> ready;
+    for (;;) {
+        ready.clear();
+        for (block& b : blocks)
+            for (warp& w : b.warps)
+                if (w.running != 0) ready.push_back(&w);
+        if (!ready.empty()) {
+            ready[of.random() % ready.size()]->run();
+            continue;
+        }
+        bool goes_on = false;
+        for (block& b : blocks) goes_on = b.release() || goes_on;
+        if (goes_on || release() || deliver_one()) continue;
+        if (std::all_of(blocks.begin(), blocks.end(), [](const block& b) { return b.done(); }))
+            break;
+        deadlock();
+    }
+    if (!stores.empty())
+        throw finding(of.code.name +
+                      ": a store into another block's shared memory that no meeting "
+                      "of the cluster follows");
+    for (const block& b : blocks) b.check_end();
+}
+
+/// barrier.cluster.wait: all threads that have not left have arrived.
+bool cluster::release() {
+    bool waits = false;
+    for (const block& b : blocks)
+        for (const warp& w : b.warps) {
+            if (w.clustered != w.alive) return false;
+            waits = waits || w.clustered != 0;
+        }
+    if (!waits) return false;
+    for (block& b : blocks)
+        for (warp& w : b.warps) {
+            for (lanes l = w.clustered; l != 0; l &= l - 1)
+                ++w.pc[static_cast<std::size_t>(std::countr_zero(l))];
+            w.running = w.clustered;
+            w.clustered = w.arrived = 0;
+        }
+    for (const remote_store& s : stores) {
+        shared_memory& shared = blocks[static_cast<std::size_t>(s.rank)].shared;
+        std::memcpy(shared.bytes.data() + s.to, &s.bits, sizeof s.bits);
+        shared.set(s.to, sizeof s.bits, byte_state::written);
+    }
+    stores.clear();
+    ++meetings;
+    return true;
+}
+
+bool cluster::deliver_one() {
+    std::vector<block*> with;
+    for (block& b : blocks)
+        if (!b.bulk.empty() && !b.done()) with.push_back(&b);
+    if (with.empty()) return false;
+    block& b = *with[of.random() % with.size()];
+    b.deliver(of.random() % b.bulk.size());
+    return true;
+}
+
+void cluster::deadlock() const {
+    std::string where;
+    for (const block& b : blocks)
+        for (const warp& w : b.warps) {
+            if (w.alive == 0 || where.size() > 2000) continue;
+            where += "\n  block " + std::to_string(b.index) + " warp " + std::to_string(w.index);
+            for (lanes left = w.alive; left != 0;) {
+                const int at = w.pc[static_cast<std::size_t>(std::countr_zero(left))];
+                int count = 0;
+                for (int l = 0; l < warp_lanes; ++l) {
+                    if ((left >> l & 1u) == 0 || w.pc[static_cast<std::size_t>(l)] != at) continue;
+                    left &= ~(lanes{1} << l);
+                    ++count;
+                }
+                const auto here = static_cast<std::size_t>(at);
+                where += ", " + std::to_string(count) + " lanes at line " +
+                         std::to_string(of.code.code[here].line) + " '" + of.code.lines[here] + "'";
+            }
+        }
+    throw finding(of.code.name + ": threads wait for what never comes:" + where);
+}
+
+void run(grid& g) {
+    const std::string of = g.code.name + ": ";
+    if (g.parameters.size() != g.code.parameter_bytes)
+        throw finding(of + "is given " + std::to_string(g.parameters.size()) +
+                      " bytes of parameters and has " + std::to_string(g.code.parameter_bytes));
+    if (g.threads % warp_lanes != 0 || (g.code.max_threads != 0 && g.threads > g.code.max_threads))
+        throw finding(of + std::to_string(g.threads) + " threads, and at most " +
+                      std::to_string(g.code.max_threads));
+    if (g.blocks % g.cluster_blocks != 0)
+        throw finding(of + std::to_string(g.blocks) + " blocks are no number of clusters");
+    std::vector<int> order;
+    for (int first = 0; first < g.blocks; first += g.cluster_blocks) order.push_back(first);
+    std::shuffle(order.begin(), order.end(), g.random);
+    for (const int first : order) cluster(g, first).run();
+}
+
+}  // namespace ptx

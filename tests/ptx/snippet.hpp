@@ -1,0 +1,60 @@
+// A few lines of PTX on the interpreter: they find the addresses of `in` and `out` in %d0 and %d1,
+// of 4 * thread behind them in %d2 and %d3, the thread in %r0, shared memory at `tile`.
+#pragma once
+
+#include "warp.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace catena_test {
+
+struct snippet {
+    std::string body;
+    int threads = 32, blocks = 1, cluster = 1;
+    std::uint32_t shared_bytes = 0;
+    bool dependent = false;
+    std::string functions = {};  ///< in front of the kernel
+    std::uint64_t seed = 0;
+
+    std::vector<std::uint32_t> in = {}, out = {};  ///< out is unwritten at first
+
+    /// What was found, empty if nothing was.
+    std::string run() {
+        const std::string text = ".version 8.0\n.target sm_90a\n.address_size 64\n" + functions +
+                                 ".extern .shared .align 1024 .b8 tile[];\n"
+                                 ".visible .entry snippet(.param .u64 in, .param .u64 out)\n{\n"
+                                 ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<99>;\n"
+                                 ".reg .f32 %f<99>; .reg .b64 %d<99>;\n"
+                                 "ld.param.u64 %d0, [in]; ld.param.u64 %d1, [out];\n"
+                                 "mov.u32 %r0, %tid.x; mul.wide.u32 %d4, %r0, 4;\n"
+                                 "add.s64 %d2, %d0, %d4; add.s64 %d3, %d1, %d4;\n" +
+                                 body + "\nret;\n}\n";
+        const ptx::program code = ptx::bind(ptx::parse(text), "snippet");
+        ptx::global_memory memory;
+        memory.add("in", in.data(), in.size() * 4, ptx::content::initialised);
+        memory.add("out", out.data(), out.size() * 4, ptx::content::uninitialised);
+        const void* pointers[] = {in.data(), out.data()};
+        std::vector<std::byte> parameters(sizeof pointers);
+        std::memcpy(parameters.data(), pointers, sizeof pointers);
+        ptx::grid grid{.code = code,
+                       .memory = memory,
+                       .parameters = std::move(parameters),
+                       .blocks = blocks,
+                       .threads = threads,
+                       .shared_bytes = shared_bytes,
+                       .cluster_blocks = cluster,
+                       .dependent = dependent,
+                       .random = std::mt19937_64(seed)};
+        try {
+            ptx::run(grid);
+            return "";
+        } catch (const ptx::finding& what) {
+            return what.what();
+        }
+    }
+};
+
+}  // namespace catena_test

@@ -1,0 +1,128 @@
+// What lanes do together, and what orders them: shuffles, barriers, the grid before.
+#include "access.hpp"
+
+#include <map>
+
+namespace ptx {
+namespace {
+
+enum class shuffle_kind { up, down, bfly, idx };
+
+/// As the PTX ISA has it under shfl.sync: c holds how far a lane may reach and which bits of its
+/// number are those of its segment.
+template <shuffle_kind K>
+void shuffle(warp& w, const instruction& i, lanes which) {
+    const std::byte *const a = w.unit(i.at[2]), *const b = w.unit(i.at[3]),
+                           *const c = w.unit(i.at[4]);
+    std::array<std::uint32_t, warp_lanes> values{};
+    lanes in_reach = 0;
+    for (lanes rest = which; rest != 0; rest &= rest - 1) {
+        const int l = std::countr_zero(rest);
+        const int by = static_cast<int>(get<std::uint32_t>(b, l) & 0x1fu);
+        const auto control = get<std::uint32_t>(c, l);
+        const int clamp = static_cast<int>(control & 0x1fu);
+        const int segment = static_cast<int>(control >> 8 & 0x1fu);
+        const int least = l & segment, most = (l & segment) | (clamp & ~segment);
+        int from = K == shuffle_kind::up     ? l - by
+                   : K == shuffle_kind::down ? l + by
+                   : K == shuffle_kind::bfly ? l ^ by
+                                             : least | (by & ~segment);
+        const bool reach = K == shuffle_kind::up ? from >= most : from <= most;
+        if (reach)
+            in_reach |= lanes{1} << l;
+        else
+            from = l;
+        if ((which >> from & 1u) == 0)
+            w.fail(l, "shuffles from lane " + std::to_string(from) + ", which does not take part");
+        values[static_cast<std::size_t>(l)] = get<std::uint32_t>(a, from);
+    }
+    for (lanes rest = which; rest != 0; rest &= rest - 1) {
+        const int l = std::countr_zero(rest);
+        put(w.unit(i.at[0]), l, values[static_cast<std::size_t>(l)]);
+    }
+    lanes& p = w.predicates[static_cast<std::size_t>(i.at[1])];
+    p = (p & ~which) | in_reach;
+}
+
+void add_reduced(warp& w, const instruction& i, lanes which) {
+    std::uint32_t sum = 0;
+    for (lanes rest = which; rest != 0; rest &= rest - 1)
+        sum += get<std::uint32_t>(w.unit(i.at[1]), std::countr_zero(rest));
+    each_lane(which, [&](int l) { put(w.unit(i.at[0]), l, sum); });
+}
+
+void nothing(warp&, const instruction&, lanes) {}
+
+void grid_wait(warp& w, const instruction&, lanes which) { w.waited |= which; }
+
+void proxy_fence(warp& w, const instruction&, lanes which) {
+    const std::uint32_t now = ++w.in.moment;
+    each_lane(which, [&](int l) { w.fenced[static_cast<std::size_t>(l)] = now; });
+}
+
+void cluster_arrive(warp& w, const instruction&, lanes which) {
+    if ((w.arrived & which) != 0)
+        w.fail(std::countr_zero(w.arrived & which), "arrives twice at the cluster's barrier");
+    w.arrived |= which;
+}
+void cluster_wait(warp& w, const instruction&, lanes which) {
+    if ((which & ~w.arrived) != 0)
+        w.fail(std::countr_zero(which & ~w.arrived), "waits for the cluster and has not arrived");
+}
+
+/// The same place in the block of a rank; its number stands above the 24 bits of the place.
+void map_to_rank(warp& w, const instruction& i, lanes which) {
+    for (; which != 0; which &= which - 1) {
+        const int l = std::countr_zero(which);
+        const auto rank = get<std::uint32_t>(w.unit(i.at[2]), l);
+        if (rank >= static_cast<std::uint32_t>(w.in.of.of.cluster_blocks))
+            w.fail(l, "the cluster has no block " + std::to_string(rank));
+        put(w.unit(i.at[0]), l, get<std::uint32_t>(w.unit(i.at[1]), l) | (rank + 1) << 24);
+    }
+}
+
+void store_in_cluster(warp& w, const instruction& i, lanes which) {
+    for (; which != 0; which &= which - 1) {
+        const int l = std::countr_zero(which);
+        const auto address =
+            get<std::uint32_t>(w.unit(i.at[0]), l) + static_cast<std::uint32_t>(i.offset);
+        const int rank = static_cast<int>(address >> 24) - 1;
+        aligned(w, l, address, 4);
+        const std::size_t at = shared_offset(w, l, address & 0xffffffu, 4);
+        cluster& c = w.in.of;
+        block& to = rank < 0 ? w.in : c.blocks[static_cast<std::size_t>(rank)];
+        if (c.meetings == 0)
+            w.fail(l, "stores into another block before it is known to have started");
+        if (to.done()) w.fail(l, "stores into a block that has ended");
+        if (to.shared.first_not(at, 4, byte_state::on_its_way) < 0)
+            w.fail(l, "stores where another store is on its way");
+        to.shared.set(at, 4, byte_state::on_its_way);
+        c.stores.push_back(
+            {to.rank, static_cast<std::uint32_t>(at), get<std::uint32_t>(w.unit(i.at[1]), l)});
+    }
+}
+
+}  // namespace
+
+opcode warp_operation(const std::string& name) {
+    static const std::map<std::string, opcode> known = {
+        {"shfl.sync.up.b32", {shuffle<shuffle_kind::up>, "wpwwwm", flow::together}},
+        {"shfl.sync.down.b32", {shuffle<shuffle_kind::down>, "wpwwwm", flow::together}},
+        {"shfl.sync.bfly.b32", {shuffle<shuffle_kind::bfly>, "wpwwwm", flow::together}},
+        {"shfl.sync.idx.b32", {shuffle<shuffle_kind::idx>, "wpwwwm", flow::together}},
+        {"redux.sync.add.u32", {add_reduced, "wwm", flow::together}},
+        {"bar.warp.sync", {nothing, "m", flow::together}},
+        {"bar.sync", {nothing, "n", flow::barrier}},
+        {"barrier.cluster.arrive", {cluster_arrive, ""}},
+        {"barrier.cluster.wait", {cluster_wait, "", flow::cluster}},
+        {"mapa.shared::cluster.u32", {map_to_rank, "www"}},
+        {"st.shared::cluster.f32", {store_in_cluster, "aw"}},
+        {"griddepcontrol.wait", {grid_wait, ""}},
+        {"griddepcontrol.launch_dependents", {nothing, ""}},
+        {"fence.proxy.async.shared::cta", {proxy_fence, ""}},
+    };
+    const auto found = known.find(name);
+    return found == known.end() ? opcode{} : found->second;
+}
+
+}  // namespace ptx
