@@ -135,12 +135,16 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     a.weights_early = c.early;
     const int shared_columns = c.experts == 0 ? c.columns : 1;
     policy wide = on.numbers;
-    wide.threads *= c.width;
+    std::int64_t shared = 0;
+    for (int width = c.width; width > 0; --width) {
+        wide.threads = width * on.numbers.threads;
+        shared = shared_bytes(on.computes, wide, c.k, shared_columns, c.parts());
+        if (shared <= on.most_shared) break;
+    }
     const launch_config config{
         .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? 1 : a.columns) * c.cluster),
         .threads = static_cast<std::uint32_t>(wide.threads),
-        .shared_bytes = static_cast<std::uint32_t>(
-            shared_bytes(on.computes, wide, c.k, shared_columns, c.parts())),
+        .shared_bytes = static_cast<std::uint32_t>(shared),
         .dependent = on.dependent,
         .cluster = static_cast<std::uint32_t>(c.cluster)};
     return machine.launch(on.kernel, config, &a, sizeof a);

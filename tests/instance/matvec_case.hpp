@@ -59,7 +59,7 @@ struct matvec_case {
         {};             ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
     int band_rows = 0;  ///< weight rows of a block, or of a cluster
     int cluster = 1;    ///< matvec: blocks that share a band
-    int width = 1;      ///< matvec: how many times the policy's warps a block has
+    int width = 1;      ///< matvec: how many times the policy's warps a block has, if memory holds them
     int row_gap = 0;    ///< blocks between weight rows
     int offset = 0;     ///< bytes of every weight's address past a 16-byte boundary
     bool early = true;  ///< weights are leaves

@@ -1,7 +1,6 @@
 // The cases of a matvec: products alone, then what an epilogue makes of them.
 #include "sweep.hpp"
 
-#include "catena/arch/arch.hpp"
 #include "catena/kernel/layout.hpp"
 
 #include <algorithm>
@@ -150,18 +149,6 @@ void leave_out_what_it_cannot(matvec_case& c, const computation& computes, const
     }
 }
 
-/// How many times the policy's warps a block may have: by its launch bounds, and by the shared
-/// memory of the arch that has most, where results are quantized.
-int most_width(const computation& computes, policy numbers, int k) {
-    if (numbers.placement != norm_placement::producer) return 1;
-    const int threads = numbers.threads;
-    int width = numbers.min_blocks + 1;
-    do numbers.threads = --width * threads;
-    while (shared_bytes(computes, numbers, k, numbers.columns, only(epilogue_part::quantize)) >
-           arch_named("sm_90")->shared_per_block);
-    return width;
-}
-
 /// Bands of 64 weight rows are 64 results, or 32 of a GLU; rows that are quantized end with either.
 std::vector<matvec_case> epilogue_cases(const computation& computes, const policy& numbers) {
     const std::vector<format> formats = formats_in(computes.weights);
@@ -243,7 +230,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .members = {full, everything},
          .columns = columns,
          .band_rows = max_requantized_rows,
-         .width = most_width(computes, numbers, ragged)},
+         .width = numbers.placement == norm_placement::producer ? numbers.min_blocks : 1},
         {.what = "a band that the blocks of a cluster share",
          .k = ragged,
          .members = {full, everything},
