@@ -1,0 +1,89 @@
+// What nvcc makes of the instances, on the interpreter of PTX: against the reference, and where the
+// bits are not the device's the same bytes as the host executor. A ctest per arch, of sm_90 per
+// skeleton. Of the cases each row has a third; with CATENA_EVERY_ROW all.
+#include "host_machine.hpp"
+#include "ptx_machine.hpp"
+#include "sweep.hpp"
+#include "tables.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// The entry of a row: its name, as a name of C.
+std::string entry_of(const table& t, int row) {
+    std::string name = "catena_" + row_name(t, row);
+    std::replace(name.begin(), name.end(), '.', '_');
+    return name;
+}
+
+void run_row(const table& host, int row, const ptx::program& code) {
+    const catena::row& r = host.rows[row];
+    std::uint64_t seed = static_cast<std::uint64_t>(row);
+    // Cases are made for the arch whose blocks may have most shared memory.
+    const auto most_shared = static_cast<std::uint32_t>(arch_named("sm_90")->shared_per_block);
+    const instance compiled{
+        r.computes, r.numbers, &code,
+        [&seed, most_shared] { return std::make_unique<ptx_machine>(seed++, most_shared); },
+        host.target->dependent_launch, most_shared};
+    const std::size_t every = CATENA_EVERY_ROW ? 1 : 3;
+    if (!runs(host, row) || bits_of_device(r.computes)) return sweep(compiled, nullptr, every);
+    instance peer = on_host(r.computes, r.numbers, host.kernels[row], row_name(host, row));
+    peer.most_shared = most_shared;
+    sweep(compiled, &peer, every);
+}
+
+ptx::module read(const std::filesystem::path& file) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    return ptx::parse(text.str());
+}
+
+/// The PTX files of an arch whose names begin with `family`.
+void run_arch(const std::string& arch, const std::string& family = "") {
+    const table host = instances::on_host(instances::table_named(arch.c_str()));
+    std::map<std::string, int> rows;
+    for (int i = 0; i < host.row_count; ++i) rows[entry_of(host, i)] = i;
+    int kernels = 0;
+    std::ifstream made(CATENA_PTX "/" + arch + "/made.txt");
+    for (std::string file; std::getline(made, file);) {
+        if (!std::filesystem::path(file).filename().string().starts_with(family)) continue;
+        const ptx::module m = read(file);
+        for (const ptx::function& f : m.functions) {
+            if (!f.entry) continue;
+            INFO(file << ": " << f.name);
+            REQUIRE(rows.contains(f.name));
+            run_row(host, rows[f.name], ptx::bind(m, f.name));
+            ++kernels;
+        }
+    }
+    CHECK(kernels > 0);
+}
+
+}  // namespace
+
+TEST_CASE("nvcc's PTX of sm_90's rows gives what is wanted", "[sm_90_row]") {
+    run_arch("sm_90", "row_");
+}
+TEST_CASE("nvcc's PTX of sm_90's matvecs gives what is wanted", "[sm_90_matvec]") {
+    run_arch("sm_90", "matvec_");
+}
+TEST_CASE("nvcc's PTX of sm_90's matmuls gives what is wanted", "[sm_90_matmul]") {
+    run_arch("sm_90", "matmul_");
+}
+TEST_CASE("nvcc's PTX of sm_75 gives what is wanted", "[sm_75]") { run_arch("sm_75"); }
+TEST_CASE("nvcc's PTX of sm_80 gives what is wanted", "[sm_80]") { run_arch("sm_80"); }
+TEST_CASE("nvcc's PTX of sm_86 gives what is wanted", "[sm_86]") { run_arch("sm_86"); }
+TEST_CASE("nvcc's PTX of sm_89 gives what is wanted", "[sm_89]") { run_arch("sm_89"); }
+TEST_CASE("nvcc's PTX of sm_100 gives what is wanted", "[sm_100]") { run_arch("sm_100"); }
+TEST_CASE("nvcc's PTX of sm_120 gives what is wanted", "[sm_120]") { run_arch("sm_120"); }
