@@ -6,34 +6,23 @@
 #include "catena/launch/host.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 
 namespace catena_test {
 
-class host_machine : public machine {
+class host_machine : public local_machine {
   public:
     explicit host_machine(std::uint64_t seed) : device_(seed) {}
 
     void* allocate(const std::string& name, contents kind, const bytes& initial,
                    std::size_t offset) override {
-        constexpr std::size_t alignment = 256;
-        bytes& block = blocks_.emplace_back(initial.size() + offset + alignment);
-        const auto start = reinterpret_cast<std::uintptr_t>(block.data());
-        std::byte* to =
-            block.data() + ((start + alignment - 1) / alignment * alignment - start) + offset;
-        if (!initial.empty()) std::memcpy(to, initial.data(), initial.size());
+        std::byte* const to = place(initial, offset);
         using catena::exec::memory;
         device_.add(name, to, initial.size(),
                     kind == contents::weights ? memory::constant
                     : kind == contents::data  ? memory::initialised
                                               : memory::uninitialised);
         return to;
-    }
-
-    bytes read(const void* from, std::size_t count) override {
-        const auto* first = static_cast<const std::byte*>(from);
-        return {first, first + count};
     }
 
     std::string launch(const void* kernel, const catena::launch_config& config, const void* args,
@@ -47,7 +36,6 @@ class host_machine : public machine {
 
   private:
     catena::exec::host_device device_;
-    std::deque<bytes> blocks_;
 };
 
 /// An instance on the host executor, every launch with another order of threads.

@@ -5,7 +5,9 @@
 #include "catena/pick/row.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -58,6 +60,29 @@ class machine {
     void* blank(const std::string& name, std::size_t count, std::size_t offset = 0) {
         return allocate(name, contents::blank, bytes(count, untouched), offset);
     }
+};
+
+/// A machine whose memory is this process's.
+class local_machine : public machine {
+  public:
+    bytes read(const void* from, std::size_t count) override {
+        const auto* first = static_cast<const std::byte*>(from);
+        return {first, first + count};
+    }
+
+  protected:
+    std::byte* place(const bytes& initial, std::size_t offset) {
+        constexpr std::size_t alignment = 256;
+        bytes& block = blocks_.emplace_back(initial.size() + offset + alignment);
+        const auto start = reinterpret_cast<std::uintptr_t>(block.data());
+        std::byte* to =
+            block.data() + ((start + alignment - 1) / alignment * alignment - start) + offset;
+        if (!initial.empty()) std::memcpy(to, initial.data(), initial.size());
+        return to;
+    }
+
+  private:
+    std::deque<bytes> blocks_;
 };
 
 /// One compiled row on a machine: a case asks for a fresh machine, so cases share nothing.

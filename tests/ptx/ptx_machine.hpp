@@ -6,34 +6,23 @@
 
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <string>
 
 namespace catena_test {
 
-class ptx_machine : public machine {
+class ptx_machine : public local_machine {
   public:
     ptx_machine(std::uint64_t seed, std::uint32_t most_shared_bytes)
         : seed_(seed), most_shared_bytes_(most_shared_bytes) {}
 
     void* allocate(const std::string& name, contents kind, const bytes& initial,
                    std::size_t offset) override {
-        constexpr std::size_t alignment = 256;
-        bytes& block = blocks_.emplace_back(initial.size() + offset + alignment);
-        const auto start = reinterpret_cast<std::uintptr_t>(block.data());
-        std::byte* to =
-            block.data() + ((start + alignment - 1) / alignment * alignment - start) + offset;
-        if (!initial.empty()) std::memcpy(to, initial.data(), initial.size());
+        std::byte* const to = place(initial, offset);
         memory_.add(name, to, initial.size(),
                     kind == contents::weights ? ptx::content::constant
                     : kind == contents::data  ? ptx::content::initialised
                                               : ptx::content::uninitialised);
         return to;
-    }
-
-    bytes read(const void* from, std::size_t count) override {
-        const auto* first = static_cast<const std::byte*>(from);
-        return {first, first + count};
     }
 
     std::string launch(const void* kernel, const catena::launch_config& config, const void* args,
@@ -66,7 +55,6 @@ class ptx_machine : public machine {
 
   private:
     ptx::global_memory memory_;
-    std::deque<bytes> blocks_;
     std::uint64_t seed_;
     std::uint32_t most_shared_bytes_;
 };
