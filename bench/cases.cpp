@@ -71,13 +71,18 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
     for (const auto [k, rows] : row_shapes) {
         problem p;
         p.needs = computes;
-        p.needs.residual = p.needs.bias = p.needs.gate = false;
+        p.needs.experts = p.needs.residual = p.needs.bias = p.needs.gate = false;
         p.needs.emits = first_of(computes.emits, {format::q8_1, format::fp8_token, format::f32});
         if (computes.emits.has(format::f32)) p.needs.emits = p.needs.emits | format::f32;
         p.k = k;
         p.quant_k = p.needs.emits.has(format::q8_1) ? k : 0;
         p.rows = rows;
-        add(to, t, index, "k" + std::to_string(k) + " rows" + std::to_string(rows), p, arena, l2);
+        const std::string shape = "k" + std::to_string(k) + " rows" + std::to_string(rows);
+        add(to, t, index, shape, p, arena, l2);
+        if (!computes.experts) continue;
+        p.needs.experts = p.needs.residual = p.sum = true;
+        p.slots = 8;
+        add(to, t, index, shape + " experts8", p, arena, l2);
     }
 }
 

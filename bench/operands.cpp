@@ -41,7 +41,17 @@ struct table_of_stretches {
 void fill_row(const problem& p, table_of_stretches s) {
     row_args& a = s.to.row;
     const std::int64_t values = p.rows * p.k;
-    a.x = s.values(values);
+    if (p.slots > 0) {
+        a.experts.results = s.values(p.slots * values);
+        a.experts.nb1 = 4 * p.k;
+        a.experts.nb2 = 4 * p.k * p.slots;
+        a.experts.weights = s.values(p.slots * p.rows);
+        a.experts.weights_nb1 = 4;
+        a.experts.weights_nb2 = 4 * p.slots;
+        a.experts.slots = static_cast<std::int32_t>(p.slots);
+    } else {
+        a.x = s.values(values);
+    }
     if (p.needs.value == value_kind::glu || p.needs.gate) {
         a.gate = s.values(values);
         a.function = gate_function::silu;

@@ -37,12 +37,16 @@ inline constexpr auto value_of_numbers = plain_value | multiplied<Ws...>;
 /// What stands before a norm: a residual, whose sum goes on in f32.
 inline constexpr auto residual_sum = add(residual) | emit<f32>;
 
+/// What stands before the norm of a layer behind one with experts.
+inline constexpr auto experts_sum = combine | residual_sum;
+
 /// The chains whose result goes on as `value`; `as_is` reads what somebody else made.
 constexpr auto chains_to(auto value, auto as_is) {
     return hana::make_tuple(
         entry<"norm_input">(rms_norm | mul(weight) | value),
         entry<"bare_norm_input">(rms_norm | value),
         entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | value),
+        entry<"experts_norm_input">(experts_sum | rms_norm | mul(weight) | value),
         entry<"gated_norm_input">(rms_norm | mul(weight) | glu | value),
         entry<"gated_bare_norm_input">(rms_norm | glu | value),
         entry<"bare_layer_norm_input">(layer_norm | value),

@@ -29,6 +29,8 @@ std::string quoted(const std::string& text) { return '"' + text + '"'; }
 
 const char* spelled(stage_kind kind) {
     switch (kind) {
+        case stage_kind::combine:
+            return "stage_kind::combine";
         case stage_kind::add:
             return "stage_kind::add";
         case stage_kind::rms_norm:
@@ -117,7 +119,7 @@ std::string code(const computation& c) {
     out.field("kind", "skeleton::" + std::string(name(c.kind)));
     if (c.value != value_kind::plain)
         out.field("value", "value_kind::" + std::string(name(c.value)));
-    out.flag("residual", c.residual).flag("scale", c.scale);
+    out.flag("experts", c.experts).flag("residual", c.residual).flag("scale", c.scale);
     out.flag("bias", c.bias).flag("gate", c.gate);
     if (!c.emits.empty()) out.field("emits", code(c.emits));
     if (c.activation != format::unknown)

@@ -31,8 +31,9 @@ void each_field(policy& p, const Visit& visit) {
 
 template <class Visit>
 void each_field(computation& c, const Visit& visit) {
-    auto& [kind, value, residual, scale, bias, gate, emits, activation, weights, epilogue] = c;
-    visit("kind", kind), visit("value", value), visit("residual", residual);
+    auto& [kind, value, experts, residual, scale, bias, gate, emits, activation, weights, epilogue] = c;
+    visit("kind", kind), visit("value", value), visit("experts", experts);
+    visit("residual", residual);
     visit("scale", scale), visit("bias", bias), visit("gate", gate), visit("emits", emits);
     visit("activation", activation), visit("weights", weights), visit("epilogue", epilogue);
 }
@@ -47,9 +48,10 @@ void each_field(problem_member& m, const Visit& visit) {
 /// All but the members.
 template <class Visit>
 void each_field(problem& p, const Visit& visit) {
-    auto& [needs, sum, expert, k, rows, quant_k, columns, tokens, alignment, count, member] = p;
+    auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count, member] = p;
     visit("needs", needs), visit("sum", sum), visit("expert", expert), visit("k", k);
-    visit("rows", rows), visit("quant_k", quant_k), visit("columns", columns);
+    visit("rows", rows), visit("quant_k", quant_k), visit("slots", slots);
+    visit("columns", columns);
     visit("tokens", tokens), visit("alignment", alignment);
     (void)count, (void)member;
 }

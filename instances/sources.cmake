@@ -1,4 +1,4 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3555062b5d24ef3e.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 82f1b3561b0598b0.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_bf16_0.cpp
@@ -154,8 +154,8 @@ set(catena_host_sources
   host/matvec_tq2_0_0.cpp
   host/row_add_layer_norm_mul_bias_0.cpp
   host/row_add_layer_norm_mul_bias_1.cpp
-  host/row_add_rms_norm_mul_0.cpp
   host/row_add_rms_norm_mul_bias_0.cpp
+  host/row_combine_add_rms_norm_mul_0.cpp
   host/row_glu_0.cpp
   host/row_l2_norm_0.cpp
   host/row_quantize_0.cpp
@@ -227,8 +227,8 @@ set(catena_sm_100_kernels
   sm_100/matvec_tq1_0.cu
   sm_100/matvec_tq2_0.cu
   sm_100/row_add_layer_norm_mul_bias.cu
-  sm_100/row_add_rms_norm_mul.cu
   sm_100/row_add_rms_norm_mul_bias.cu
+  sm_100/row_combine_add_rms_norm_mul.cu
   sm_100/row_glu.cu
   sm_100/row_l2_norm.cu
   sm_100/row_quantize.cu
@@ -302,8 +302,8 @@ set(catena_sm_120_kernels
   sm_120/matvec_tq1_0.cu
   sm_120/matvec_tq2_0.cu
   sm_120/row_add_layer_norm_mul_bias.cu
-  sm_120/row_add_rms_norm_mul.cu
   sm_120/row_add_rms_norm_mul_bias.cu
+  sm_120/row_combine_add_rms_norm_mul.cu
   sm_120/row_glu.cu
   sm_120/row_l2_norm.cu
   sm_120/row_quantize.cu
@@ -374,8 +374,8 @@ set(catena_sm_75_kernels
   sm_75/matvec_tq1_0.cu
   sm_75/matvec_tq2_0.cu
   sm_75/row_add_layer_norm_mul_bias.cu
-  sm_75/row_add_rms_norm_mul.cu
   sm_75/row_add_rms_norm_mul_bias.cu
+  sm_75/row_combine_add_rms_norm_mul.cu
   sm_75/row_glu.cu
   sm_75/row_l2_norm.cu
   sm_75/row_quantize.cu
@@ -448,8 +448,8 @@ set(catena_sm_80_kernels
   sm_80/matvec_tq1_0.cu
   sm_80/matvec_tq2_0.cu
   sm_80/row_add_layer_norm_mul_bias.cu
-  sm_80/row_add_rms_norm_mul.cu
   sm_80/row_add_rms_norm_mul_bias.cu
+  sm_80/row_combine_add_rms_norm_mul.cu
   sm_80/row_glu.cu
   sm_80/row_l2_norm.cu
   sm_80/row_quantize.cu
@@ -522,8 +522,8 @@ set(catena_sm_86_kernels
   sm_86/matvec_tq1_0.cu
   sm_86/matvec_tq2_0.cu
   sm_86/row_add_layer_norm_mul_bias.cu
-  sm_86/row_add_rms_norm_mul.cu
   sm_86/row_add_rms_norm_mul_bias.cu
+  sm_86/row_combine_add_rms_norm_mul.cu
   sm_86/row_glu.cu
   sm_86/row_l2_norm.cu
   sm_86/row_quantize.cu
@@ -597,8 +597,8 @@ set(catena_sm_89_kernels
   sm_89/matvec_tq1_0.cu
   sm_89/matvec_tq2_0.cu
   sm_89/row_add_layer_norm_mul_bias.cu
-  sm_89/row_add_rms_norm_mul.cu
   sm_89/row_add_rms_norm_mul_bias.cu
+  sm_89/row_combine_add_rms_norm_mul.cu
   sm_89/row_glu.cu
   sm_89/row_l2_norm.cu
   sm_89/row_quantize.cu
@@ -672,8 +672,8 @@ set(catena_sm_90_kernels
   sm_90/matvec_tq1_0.cu
   sm_90/matvec_tq2_0.cu
   sm_90/row_add_layer_norm_mul_bias.cu
-  sm_90/row_add_rms_norm_mul.cu
   sm_90/row_add_rms_norm_mul_bias.cu
+  sm_90/row_combine_add_rms_norm_mul.cu
   sm_90/row_glu.cu
   sm_90/row_l2_norm.cu
   sm_90/row_quantize.cu

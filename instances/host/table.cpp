@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ea81518b8a20be90.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3df254f56da85c0e.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -86,8 +86,8 @@ namespace host_matvec_tq1_0_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_tq2_0_0 { extern const host_instance kernels[3]; }
 namespace host_row_add_layer_norm_mul_bias_0 { extern const host_instance kernels[8]; }
 namespace host_row_add_layer_norm_mul_bias_1 { extern const host_instance kernels[1]; }
-namespace host_row_add_rms_norm_mul_0 { extern const host_instance kernels[7]; }
 namespace host_row_add_rms_norm_mul_bias_0 { extern const host_instance kernels[4]; }
+namespace host_row_combine_add_rms_norm_mul_0 { extern const host_instance kernels[7]; }
 namespace host_row_glu_0 { extern const host_instance kernels[8]; }
 namespace host_row_l2_norm_0 { extern const host_instance kernels[5]; }
 namespace host_row_quantize_0 { extern const host_instance kernels[8]; }
@@ -247,8 +247,8 @@ const host_family host_families[] = {
     {host_matvec_tq2_0_0::kernels, 3},
     {host_row_add_layer_norm_mul_bias_0::kernels, 8},
     {host_row_add_layer_norm_mul_bias_1::kernels, 1},
-    {host_row_add_rms_norm_mul_0::kernels, 7},
     {host_row_add_rms_norm_mul_bias_0::kernels, 4},
+    {host_row_combine_add_rms_norm_mul_0::kernels, 7},
     {host_row_glu_0::kernels, 8},
     {host_row_l2_norm_0::kernels, 5},
     {host_row_quantize_0::kernels, 8},

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 39d6602395f75155.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5a009e3ed5172f25.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -23,8 +23,8 @@ constexpr lowered_chain chains[] = {
 
 #if CATENA_WITH_CUDA
 namespace sm_100_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
-namespace sm_100_row_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_100_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
+namespace sm_100_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_100_row_glu { extern const void* const kernels[8]; }
 namespace sm_100_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_100_row_quantize { extern const void* const kernels[8]; }
@@ -104,8 +104,8 @@ table sm_100() {
 #if CATENA_WITH_CUDA
     static const auto kernels = gather(
         sm_100_row_add_layer_norm_mul_bias::kernels,
-        sm_100_row_add_rms_norm_mul::kernels,
         sm_100_row_add_rms_norm_mul_bias::kernels,
+        sm_100_row_combine_add_rms_norm_mul::kernels,
         sm_100_row_glu::kernels,
         sm_100_row_l2_norm::kernels,
         sm_100_row_quantize::kernels,

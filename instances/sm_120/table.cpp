@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1327dd80f77b58a4.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e17134e0d3bab218.
 // The table of sm_120.
 #include "catena/instances/sm_120.hpp"
 
@@ -23,8 +23,8 @@ constexpr lowered_chain chains[] = {
 
 #if CATENA_WITH_CUDA
 namespace sm_120_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
-namespace sm_120_row_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_120_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
+namespace sm_120_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_120_row_glu { extern const void* const kernels[8]; }
 namespace sm_120_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_120_row_quantize { extern const void* const kernels[8]; }
@@ -104,8 +104,8 @@ table sm_120() {
 #if CATENA_WITH_CUDA
     static const auto kernels = gather(
         sm_120_row_add_layer_norm_mul_bias::kernels,
-        sm_120_row_add_rms_norm_mul::kernels,
         sm_120_row_add_rms_norm_mul_bias::kernels,
+        sm_120_row_combine_add_rms_norm_mul::kernels,
         sm_120_row_glu::kernels,
         sm_120_row_l2_norm::kernels,
         sm_120_row_quantize::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f30171efffd7c699.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0d6627f1a41a915f.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -23,8 +23,8 @@ constexpr lowered_chain chains[] = {
 
 #if CATENA_WITH_CUDA
 namespace sm_75_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
-namespace sm_75_row_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_75_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
+namespace sm_75_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_75_row_glu { extern const void* const kernels[8]; }
 namespace sm_75_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_75_row_quantize { extern const void* const kernels[8]; }
@@ -101,8 +101,8 @@ table sm_75() {
 #if CATENA_WITH_CUDA
     static const auto kernels = gather(
         sm_75_row_add_layer_norm_mul_bias::kernels,
-        sm_75_row_add_rms_norm_mul::kernels,
         sm_75_row_add_rms_norm_mul_bias::kernels,
+        sm_75_row_combine_add_rms_norm_mul::kernels,
         sm_75_row_glu::kernels,
         sm_75_row_l2_norm::kernels,
         sm_75_row_quantize::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d75b2543b413762d.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d93a9306544602df.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -23,8 +23,8 @@ constexpr lowered_chain chains[] = {
 
 #if CATENA_WITH_CUDA
 namespace sm_80_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
-namespace sm_80_row_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_80_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
+namespace sm_80_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_80_row_glu { extern const void* const kernels[8]; }
 namespace sm_80_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_80_row_quantize { extern const void* const kernels[8]; }
@@ -103,8 +103,8 @@ table sm_80() {
 #if CATENA_WITH_CUDA
     static const auto kernels = gather(
         sm_80_row_add_layer_norm_mul_bias::kernels,
-        sm_80_row_add_rms_norm_mul::kernels,
         sm_80_row_add_rms_norm_mul_bias::kernels,
+        sm_80_row_combine_add_rms_norm_mul::kernels,
         sm_80_row_glu::kernels,
         sm_80_row_l2_norm::kernels,
         sm_80_row_quantize::kernels,

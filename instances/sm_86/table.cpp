@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 20efab96b0ec67bc.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a343709afa131662.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
@@ -23,8 +23,8 @@ constexpr lowered_chain chains[] = {
 
 #if CATENA_WITH_CUDA
 namespace sm_86_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
-namespace sm_86_row_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_86_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
+namespace sm_86_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_86_row_glu { extern const void* const kernels[8]; }
 namespace sm_86_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_86_row_quantize { extern const void* const kernels[8]; }
@@ -103,8 +103,8 @@ table sm_86() {
 #if CATENA_WITH_CUDA
     static const auto kernels = gather(
         sm_86_row_add_layer_norm_mul_bias::kernels,
-        sm_86_row_add_rms_norm_mul::kernels,
         sm_86_row_add_rms_norm_mul_bias::kernels,
+        sm_86_row_combine_add_rms_norm_mul::kernels,
         sm_86_row_glu::kernels,
         sm_86_row_l2_norm::kernels,
         sm_86_row_quantize::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0774726c59cd5d76.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 826f5660833b1f50.
 // The table of sm_89.
 #include "catena/instances/sm_89.hpp"
 
@@ -23,8 +23,8 @@ constexpr lowered_chain chains[] = {
 
 #if CATENA_WITH_CUDA
 namespace sm_89_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
-namespace sm_89_row_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_89_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
+namespace sm_89_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
 namespace sm_89_row_glu { extern const void* const kernels[8]; }
 namespace sm_89_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_89_row_quantize { extern const void* const kernels[8]; }
@@ -104,8 +104,8 @@ table sm_89() {
 #if CATENA_WITH_CUDA
     static const auto kernels = gather(
         sm_89_row_add_layer_norm_mul_bias::kernels,
-        sm_89_row_add_rms_norm_mul::kernels,
         sm_89_row_add_rms_norm_mul_bias::kernels,
+        sm_89_row_combine_add_rms_norm_mul::kernels,
         sm_89_row_glu::kernels,
         sm_89_row_l2_norm::kernels,
         sm_89_row_quantize::kernels,

@@ -130,6 +130,18 @@ TEST_CASE("The launches of a chain: a row part without the sum's emit, and a mat
     CHECK(row_part(lower("", quantize<q8_1> | mul_mat<q4_K>)).value == value_kind::plain);
 }
 
+TEST_CASE("What experts made stands before the residual, and is a part of the norm's row") {
+    constexpr lowered_chain behind_experts =
+        lower("", combine | add(residual) | emit<f32> | rms_norm | mul(weight) | quantize<q8_1> | mul_mat<q4_K>);
+    CHECK(behind_experts.stages[0].kind == stage_kind::combine);
+    CHECK(std::string_view(behind_experts.signature).substr(0, 24) == "combine | add(residual) ");
+    constexpr auto row = row_part(behind_experts);
+    CHECK(row.experts);
+    CHECK(row.residual);
+    CHECK_FALSE(row_part(behind_sum).experts);
+    CHECK(normed_matvec_part(behind_experts).kind == skeleton::row);  // no matvec makes that
+}
+
 TEST_CASE("A norm's bias and gate are parts of its row; a gate without a norm is the value") {
     constexpr auto biased = row_part(lower("", layer_norm | mul(weight) | add(bias) | emit<f32>));
     CHECK(biased.value == value_kind::layer_norm);

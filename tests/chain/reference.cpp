@@ -50,6 +50,32 @@ double dot(const double* a, const double* b, std::size_t n) {
 
 }  // namespace
 
+TEST_CASE("The reference adds up what experts made, times their weights, and what a shared one made") {
+    constexpr auto chain = catena::chain::lower("", combine | add(residual) | emit<f32> | rms_norm | emit<f16>);
+    inputs in = example();
+    in.expert_slots = 3;
+    in.experts = random_values(3 * 128, 31);
+    const std::vector<double> weights = random_values(6, 32), gate = random_values(2, 33), x = in.x;
+    const auto expected = [&](std::size_t row, std::size_t i, bool weighted, bool shared, bool gated) {
+        double sum = in.residual[row * 64 + i];
+        for (std::size_t s = 0; s < 3; ++s)
+            sum += in.experts[(row * 3 + s) * 64 + i] * (weighted ? weights[row * 3 + s] : 1);
+        return sum + (shared ? x[row * 64 + i] * (gated ? 1 / (1 + std::exp(-gate[row])) : 1) : 0);
+    };
+    const bool weighted = GENERATE(false, true), shared = GENERATE(false, true);
+    const bool gated = shared && GENERATE(false, true);
+    if (weighted) in.expert_weights = weights;
+    if (!shared) in.x.clear();
+    if (gated) in.shared_gate = gate;
+    const outputs out = reference(chain, in);
+    REQUIRE(out.sum.size() == 128);
+    for (std::size_t row = 0; row < 2; ++row)
+        for (std::size_t i = 0; i < 64; ++i)
+            CHECK(out.sum[row * 64 + i] == Approx(expected(row, i, weighted, shared, gated)).epsilon(1e-12));
+    in.experts.pop_back();
+    CHECK_THROWS_AS(reference(chain, in), std::invalid_argument);
+}
+
 TEST_CASE("The reference writes the sum, the value and every product") {
     const inputs in = example();
     const outputs out = reference(norm_input, in);

@@ -27,7 +27,11 @@ std::size_t size(int n) { return static_cast<std::size_t>(n); }
 
 struct row_data {
     std::vector<float> x, gate, residual, weight, bias;  ///< without gaps
+    std::vector<float> experts, expert_weights, expert_gate;
 };
+
+/// Words between two numbers of the experts' weights, and of the gate of x.
+constexpr int between = 3;
 
 row_data make_data(const row_case& c) {
     row_data d;
@@ -45,6 +49,12 @@ row_data make_data(const row_case& c) {
         d.residual.resize(d.x.size());
         if (c.put != row_values::zeros) fill_random_values(3, 0, d.residual);
     }
+    d.experts.resize(size(c.k * c.slots * c.rows()));
+    d.expert_weights.resize(size(c.slots * c.rows()));
+    d.expert_gate.resize(size(c.rows()));
+    if (c.put != row_values::zeros) fill_random_values(6, 0, d.experts);
+    fill_random_values(7, 0, d.expert_weights);
+    fill_random_values(8, 0, d.expert_gate);
     const std::size_t special = size((c.rows() - 1) * c.k + c.k / 2);
     if (c.put == row_values::nan) d.x[special] = std::numeric_limits<float>::quiet_NaN();
     if (c.put == row_values::infinity) d.x[special] = std::numeric_limits<float>::infinity();
@@ -116,6 +126,7 @@ int quant_rows(const row_case& c) { return c.rows() * c.split / c.merged; }
 lowered_chain chain_of(const instance& on, const row_case& c) {
     lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
     const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
+    if (c.slots > 0) add({.kind = stage_kind::combine});
     if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
     if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
     const value_kind value = on.computes.value;
@@ -139,8 +150,12 @@ chain::inputs reference_inputs(const row_case& c) {
     in.rows = c.rows();
     in.eps = double{c.eps};
     const std::vector<float>& x = c.alone ? d.gate : d.x;
-    in.x.assign(x.begin(), x.end());
+    if (c.slots == 0 || c.shared) in.x.assign(x.begin(), x.end());
     in.gate.assign(d.gate.begin(), d.gate.end());
+    if (c.shared_gate) in.shared_gate.assign(d.expert_gate.begin(), d.expert_gate.end());
+    in.experts.assign(d.experts.begin(), d.experts.end());
+    in.expert_slots = c.slots;
+    if (c.weighted) in.expert_weights.assign(d.expert_weights.begin(), d.expert_weights.end());
     in.gated_by = {c.function, alpha, limit};
     in.residual.assign(d.residual.begin(), d.residual.end());
     in.weight.assign(d.weight.begin(), d.weight.end());
@@ -243,9 +258,52 @@ std::size_t scales_size(format f, const row_case& c) {
     return static_cast<std::size_t>(bytes) * size(c.rows());
 }
 
+/// Results with the gaps of the case behind every slot, numbers that do not lie next to each other.
+void put_experts(const row_case& c, const row_data& d, machine& on, row_args& a) {
+    const placement results{c.k, c.slots * c.rows(), 0, c.gap};
+    const auto numbers = [&](const char* what, const std::vector<float>& values) {
+        const bytes spread_out =
+            spread({1, static_cast<int>(values.size()), 0, between - 1}, values);
+        return static_cast<const float*>(on.put(what, contents::data, spread_out));
+    };
+    a.experts = {.results = static_cast<const float*>(
+                     on.put("experts", contents::data, spread(results, d.experts), size(c.offset))),
+                 .nb1 = results.stride() * 4,
+                 .nb2 = std::int64_t{results.stride()} * c.slots * 4,
+                 .slots = c.slots};
+    if (c.weighted) {
+        a.experts.weights = numbers("their weights", d.expert_weights);
+        a.experts.weights_nb1 = between * 4;
+        a.experts.weights_nb2 = std::int64_t{between} * c.slots * 4;
+    }
+    if (!c.shared_gate) return;
+    a.experts.gate = numbers("the gate of x", d.expert_gate);
+    a.experts.gate_nb = between * 4;
+}
+
 bool ordinary(const row_case& c) {
     return c.put == row_values::normal || c.put == row_values::zeros ||
            c.put == row_values::cancelling;
+}
+
+/// What the chain norms, an op after the other as an engine computes it.
+std::vector<float> sum_of(const row_case& c) {
+    const row_data d = make_data(c);
+    std::vector<float> sum = d.x;
+    for (std::size_t i = 0; c.slots > 0 && i < sum.size(); ++i) {
+        const std::size_t row = i / size(c.k), column = i % size(c.k);
+        for (std::size_t s = 0; s < size(c.slots); ++s) {
+            const std::size_t at = row * size(c.slots) + s;
+            const float weight = c.weighted ? d.expert_weights[at] : 1;
+            const float product = d.experts[at * size(c.k) + column] * weight;
+            sum[i] = s == 0 ? product : sum[i] + product;
+        }
+        const double gate = 1 / (1 + std::exp(-double{d.expert_gate[row]}));
+        const float joins = c.shared_gate ? d.x[i] * static_cast<float>(gate) : d.x[i];
+        if (c.shared) sum[i] += joins;
+    }
+    for (std::size_t i = 0; c.residual && i < sum.size(); ++i) sum[i] += d.residual[i];
+    return sum;
 }
 
 }  // namespace
@@ -285,8 +343,9 @@ row_outputs run(const instance& on, const row_case& c) {
         if (gated) gate = machine->put("gate", contents::data, spread(placed_gate(c), d.gate), at);
         a.gate_at = strides(c, placed_gate(c), 4);
     }
-    a.x = c.alone ? nullptr : static_cast<const float*>(x);
+    a.x = c.alone || (c.slots > 0 && !c.shared) ? nullptr : static_cast<const float*>(x);
     a.gate = static_cast<const float*>(gate);
+    if (c.slots > 0) put_experts(c, d, *machine, a);
     a.function = c.function;
     a.alpha = alpha;
     a.limit = limit;
@@ -369,10 +428,12 @@ row_outputs run(const instance& on, const row_case& c) {
 void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     const auto in = reference_inputs(c);
     if (c.sum) {
-        const row_data d = make_data(c);
-        std::vector<float> sum = d.x;
-        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += d.residual[i];
-        if (ordinary(c)) CHECK(outputs.sum == to_bytes(sum));
+        const std::vector<float> sum = sum_of(c);
+        const std::vector<double> exact(sum.begin(), sum.end());
+        if (c.shared_gate)  // the sigmoid may be rounded otherwise
+            CHECK(nmse<float>(from_bytes<float>(outputs.sum), exact) <= 1e-13);
+        else if (ordinary(c))
+            CHECK(outputs.sum == to_bytes(sum));
     }
     std::vector<float> result = from_bytes<float>(outputs.f32);
     if (result.empty()) {  // without f32 the result is known only if nothing is computed

@@ -31,6 +31,9 @@ struct row_case {
     bool one_plus = false;  ///< the weight counts from 1
     bool gate = false;      ///< the norm is gated
     bool alone = false;     ///< a gated row without x: the function of the gate
+    int slots = 0;          ///< experts whose results are added up, with x joining them or not
+    bool shared = false;    ///< x joins the experts
+    bool weighted = false, shared_gate = false;  ///< their weights; a gate of x for each row
     catena::gate_function function = catena::gate_function::none;  ///< of a gated row or norm
     catena::format scale_type = catena::format::f32;  ///< of scales that lie apart
     float eps = 1e-6f;

@@ -22,6 +22,7 @@ constexpr format_set for_engines = plain | format::int8_token | format::fp8_tens
 
 constexpr computation norm_of(value_kind value, format_set emits) {
     return {.value = value,
+            .experts = true,
             .residual = true,
             .scale = true,
             .bias = true,

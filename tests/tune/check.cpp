@@ -150,6 +150,19 @@ TEST_CASE("An activation of fp8 is its rows, and numbers for scales behind them"
             CHECK(s.type == (s.at == x ? format::fp8_e4m3 : format::f32));
 }
 
+TEST_CASE("Of what experts made a row has the results of every slot, and their weights", "[tune]") {
+    memory m;
+    problem p = norm_problem(256, 3);
+    p.needs.experts = true;
+    p.slots = 8;
+    const bench::operands o = bench::operands_of(p, 0, m.deal);
+    holds(o.inputs, o.row.experts.results, 4 * 256 * 8 * 3);
+    holds(o.inputs, o.row.experts.weights, 4 * 8 * 3);
+    CHECK(o.row.experts.slots == 8);
+    CHECK(o.row.experts.nb2 == 8 * o.row.experts.nb1);
+    CHECK(o.row.x == nullptr);
+}
+
 TEST_CASE("A row's operands are those that the problem names", "[tune]") {
     memory m;
     problem p = norm_problem(256, 3);

@@ -107,7 +107,8 @@ void print_rejected(buffer& out, const report& r) {
 
 std::string work(const problem& p) {
     if (p.needs.kind == skeleton::row)
-        return fmt::format("{} {} of {}", p.rows, p.rows == 1 ? "row" : "rows", p.k);
+        return fmt::format("{} {} of {}{}", p.rows, p.rows == 1 ? "row" : "rows", p.k,
+                           p.slots == 0 ? "" : fmt::format(", each the sum of {} results", p.slots));
     std::map<std::string, int> members;
     for (int i = 0; i < p.member_count; ++i)
         ++members[fmt::format("{} {}{}", p.member[i].rows,

@@ -43,7 +43,11 @@ struct inputs {
     std::int64_t k = 0;
     std::int64_t rows = 0;  ///< rows of x
     double eps = 0;
-    std::vector<double> x;         ///< [k, rows]
+    std::vector<double> x;         ///< [k, rows]; with experts it may be empty
+    std::vector<double> experts = {};         ///< [k, slots, rows]: what combine adds up
+    std::vector<double> expert_weights = {};  ///< [slots, rows]; empty: 1
+    std::vector<double> shared_gate = {};     ///< [rows], of x; empty: x is not times anything
+    std::int64_t expert_slots = 0;
     std::vector<double> residual;  ///< [k, rows]
     std::vector<double> gate;      ///< [k, rows]
     gating gated_by;               ///< what glu does with `gate`

@@ -12,6 +12,7 @@ namespace catena::chain {
 /// How far a chain has come. Ops move it forward only.
 enum class place : std::uint8_t {
     start,       ///< the input x, f32
+    combined,    ///< what experts made
     summed,      ///< x + residual
     summed_out,  ///< the sum was emitted
     normed,

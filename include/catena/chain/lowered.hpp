@@ -9,6 +9,8 @@
 namespace catena {
 
 enum class stage_kind : std::uint8_t {
+    combine,     ///< value = the results of a token's experts times their weights, added up, plus
+                 ///< x, or nothing, or x * sigmoid(a number for each row)
     add,         ///< value += operand (a residual before the norm, a bias after it)
     rms_norm,    ///< value *= 1 / sqrt(mean(value^2) + eps)
     layer_norm,  ///< value = (value - mean(value)) / sqrt(variance(value) + eps)
@@ -107,7 +109,7 @@ constexpr const char* name(skeleton s) {
 
 /// What a row step makes of its inputs before the weight and the emits.
 enum class value_kind : std::uint8_t {
-    plain,       ///< x, or x + residual
+    plain,       ///< x, or x + residual; with what experts made
     rms_norm,    ///< the norms of that
     layer_norm,
     l2_norm,
@@ -126,6 +128,7 @@ struct computation {
     skeleton kind = skeleton::row;
     value_kind value = value_kind::plain;  ///< row: must be equal; matvec: what it makes of its
                                            ///< activation itself, must be equal
+    bool experts = false;                  ///< row: results of experts may be summed before x
     bool residual = false;                 ///< row: a residual may be added before the norm
     bool scale = false;                    ///< row: a weight may be multiplied after the norm;
                                            ///< matvec: one is multiplied after its own norm
@@ -138,8 +141,9 @@ struct computation {
 };
 
 constexpr bool operator==(const computation& a, const computation& b) {
-    return a.kind == b.kind && a.value == b.value && a.residual == b.residual &&
-           a.scale == b.scale && a.bias == b.bias && a.gate == b.gate && a.emits == b.emits && a.activation == b.activation &&
+    return a.kind == b.kind && a.value == b.value && a.experts == b.experts &&
+           a.residual == b.residual && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
+           a.emits == b.emits && a.activation == b.activation &&
            a.weights == b.weights && a.epilogue == b.epilogue;
 }
 constexpr bool operator!=(const computation& a, const computation& b) { return !(a == b); }

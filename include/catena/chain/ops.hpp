@@ -2,6 +2,7 @@
 #pragma once
 
 #include "catena/chain/ops/add.hpp"
+#include "catena/chain/ops/combine.hpp"
 #include "catena/chain/ops/emit.hpp"
 #include "catena/chain/ops/epilogue.hpp"
 #include "catena/chain/ops/glu.hpp"
@@ -22,7 +23,7 @@ struct stage_list {
 };
 
 using stages =
-    stage_list<add_stage, norm_op<stage_kind::rms_norm>, norm_op<stage_kind::layer_norm>,
+    stage_list<combine_op, add_stage, norm_op<stage_kind::rms_norm>, norm_op<stage_kind::layer_norm>,
                norm_op<stage_kind::l2_norm>, mul_stage, glu_stage, emit_stage, quantize_stage,
                mul_mat_stage<stage_kind::mul_mat>, mul_mat_stage<stage_kind::mul_mat_id>,
                epilogue_stage>;

@@ -38,6 +38,7 @@ constexpr computation row_part(const lowered_chain& chain) {
     part.kind = skeleton::row;
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
+        if (s.kind == stage_kind::combine) part.experts = true;
         if (s.kind == stage_kind::add && s.reads == operand::residual) part.residual = true;
         if (s.kind == stage_kind::add && s.reads == operand::bias) part.bias = true;
         if (s.kind == stage_kind::rms_norm) part.value = value_kind::rms_norm;
@@ -73,7 +74,7 @@ constexpr computation matvec_part(const lowered_chain& chain) {
 constexpr computation normed_matvec_part(const lowered_chain& chain) {
     const computation row = row_part(chain);
     computation part = matvec_part(chain);
-    const bool alone = !row.residual && !row.bias && !row.gate;
+    const bool alone = !row.experts && !row.residual && !row.bias && !row.gate;
     if (row.value != value_kind::rms_norm || !row.scale || !alone ||
         part.activation != format::q8_1)
         return {};

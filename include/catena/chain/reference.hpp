@@ -25,7 +25,7 @@ inline outputs run_stages(const lowered_chain& chain, int first, evaluation e) {
 
 /// Every output of the chain for `in`. Throws std::invalid_argument where sizes do not fit.
 inline outputs reference(const lowered_chain& chain, const inputs& in) {
-    expect_elements("x", in.x, in.k * in.rows);
+    if (in.experts.empty() || !in.x.empty()) expect_elements("x", in.x, in.k * in.rows);
     return detail::run_stages(chain, 0, {.in = in, .value = in.x});
 }
 

@@ -22,13 +22,27 @@ struct scaled_output {
     void* scales = nullptr;
 };
 
+/// What a row adds up of a token's experts, slot after slot: results times weights; then x, which a
+/// shared expert made, times sigmoid(gate).
+struct expert_results {
+    const float* results = nullptr;  ///< [k, slots, rows], unit element stride
+    const float* weights = nullptr;  ///< [slots, rows]; null: each is 1
+    const float* gate = nullptr;     ///< [rows]; null: x is not times anything
+    std::int64_t nb1 = 0, nb2 = 0;   ///< of results: slot to slot, row to row
+    std::int64_t weights_nb1 = 0, weights_nb2 = 0;  ///< the same of weights
+    std::int64_t gate_nb = 0;                       ///< row to row
+    std::int32_t slots = 0;
+};
+
 /// Skeleton `row`. Null pointers switch a part off: residual, sum, weight, bias, the gate of a norm,
-/// each emit. x is [k, n1, n2, n3] f32 with unit element stride; weight and bias are [k] f32, shared
+/// each emit, and with experts
+/// x. x is [k, n1, n2, n3] f32 with unit element stride; weight and bias are [k] f32, shared
 /// by all rows.
 struct row_args {
     const float* x = nullptr;
     const float* gate = nullptr;  ///< value_kind::glu: the value is function(gate) * x, and
                                   ///< function(gate) alone without x; else what a norm is times
+    expert_results experts;           ///< in place of x, which may be null then
     const float* residual = nullptr;  ///< added to x before the norm
     const float* weight = nullptr;
     const float* bias = nullptr;

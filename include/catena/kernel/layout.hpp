@@ -66,6 +66,18 @@ constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
 /// Rows of a row skeleton's block: one, or one for each warp.
 CATENA_FN constexpr int rows_of_block(const policy& p) { return p.rows > 0 ? p.rows : 1; }
 
+/// Has every thread of a norm read all its operands when it comes to the barrier of its sum, behind which
+/// the first of them writes?
+CATENA_FN constexpr bool reads_before_it_writes(const policy& p) {
+    return p.values > 0 && p.values <= 8 && p.threads / rows_of_block(p) > warp_size;
+}
+
+/// Experts whose results a row has in flight together: two vectors of 16 bytes, or one of what
+/// registers do not keep.
+CATENA_FN constexpr int slots_abreast(const policy& p) {
+    return p.values > 0 && p.values <= 8 ? 16 / p.values : 1;
+}
+
 /// How often the warps of a row may meet: for two sums, a magnitude and the sum of its int8.
 inline constexpr int row_meetings = 4;
 

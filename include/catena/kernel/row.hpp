@@ -1,7 +1,8 @@
-// The row skeleton. Makes a value of a row of x (x + residual, its norm, or x gated by another row),
-// scales it by a weight, adds a bias, gates it, and writes it in any set of formats in one pass. A
-// row has a block to itself, or a warp of one. x is read once, into registers; a policy with values
-// == 0 reads it again for everything that wants to know the whole row first, and so takes any k.
+// The row skeleton. Makes a value of a row of x (x or what experts made, plus a residual; its norm; or
+// x gated by another row), scales it by a weight, adds a bias, gates it, and writes it in any set of
+// formats in one pass. A row has a block to itself, or a warp of one. x is read once, into registers;
+// a policy with values == 0 reads it again for everything that wants to know the whole row first, and
+// so takes any k.
 //
 // Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: 32 quantized values belong
 // to 8 neighbouring threads, and the order of additions depends on the number of threads alone.
@@ -155,14 +156,69 @@ class row_work {
             CATENA_UNROLL
             for (int j = 0; j < held; ++j) gate_by(g[j], v[j]);
         } else {
-            load_row(row_at(a_.x, a_.x_at, place_), at, v);
+            if (C.experts && a_.experts.results != nullptr)
+                combine(at, v);
+            else
+                load_row(row_at(a_.x, a_.x_at, place_), at, v);
             if (!C.residual || a_.residual == nullptr) return;
             quads other;
             load_row(row_at(a_.residual, a_.residual_at, place_), at, other);
-            CATENA_UNROLL
-            for (int j = 0; j < held; ++j)
-                for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] + other[j][i];
+            add(other, v);
         }
+    }
+
+    CATENA_FN static void add(const quads& other, quads& v) {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] + other[j][i];
+    }
+
+    CATENA_FN static void scale(real by, quads& v) {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * by;
+    }
+
+    /// What the experts made, slot after slot with a few in flight together, and x.
+    CATENA_FN void combine(int at, quads& v) const {
+        constexpr int abreast = slots_abreast(P);
+        const expert_results& e = a_.experts;
+        const auto of_row = [this](const float* tensor, std::int64_t nb) {
+            return row_at(tensor, {nb, 0, 0}, {place_.i1, 0, 0});
+        };
+        const float* const results = of_row(e.results, e.nb2);
+        const float* const weights = of_row(e.weights, e.weights_nb2);
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j)
+            for (int i = 0; i < quad; ++i) v[j][i] = -real{0};  // any number plus that is itself
+        CATENA_NO_UNROLL
+        for (int first = 0; first < e.slots; first += abreast) {
+            quads result[abreast];
+            real weight[abreast];
+            CATENA_UNROLL
+            for (int s = 0; s < abreast; ++s) {
+                const int slot = first + s < e.slots ? first + s : first;
+                load_row(row_at(results, {e.nb1, 0, 0}, {slot, 0, 0}), at, result[s]);
+                weight[s] = real{1};
+                if (e.weights != nullptr)
+                    weight[s] =
+                        real{x_.load(row_at(weights, {e.weights_nb1, 0, 0}, {slot, 0, 0}))};
+            }
+            CATENA_UNROLL
+            for (int s = 0; s < abreast; ++s) {
+                if (first + s >= e.slots) continue;
+                scale(weight[s], result[s]);
+                add(result[s], v);
+            }
+        }
+        if (a_.x == nullptr) return;
+        quads joins;
+        load_row(row_at(a_.x, a_.x_at, place_), at, joins);
+        if (e.gate != nullptr) {
+            const real g{x_.load(of_row(e.gate, e.gate_nb))};
+            scale(gated(gate_function::sigmoid, g, real{1}, real{0}, real{0}), joins);
+        }
+        add(joins, v);
     }
 
     CATENA_FN void gate_by(const real (&g)[quad], real (&v)[quad]) const {

@@ -2,6 +2,7 @@
 // GLU with the result of a second matmul, a residual. A group's launch can do that to its outputs.
 #pragma once
 
+#include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/match/weight_scale.hpp"
@@ -100,7 +101,8 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Adds the residual that is the next reader of the result, if it is.
+    /// Adds the residual that is the next reader of the result, if it is. What experts made waits for the
+    /// norm that takes their whole sum.
     bool add_residual(output& o) const {
         if (!allowed_.has(epilogue_part::residual)) return false;
         const use u = g_.only_reader(o.result);
@@ -108,6 +110,7 @@ class epilogue_matcher {
         const tensor& t = view_.node(u.node);
         if (t.src[u.slot] != o.result || t.src[1 - u.slot] == o.result) return false;
         if (!follows(u.node, 2, o)) return false;
+        if (combined_before_norm(g_, t.src[1 - u.slot], view_.nodes[u.node])) return false;
         const tensor& other = view_.at(t.src[1 - u.slot]);
         if (!same_shape(other, t) || plain_rows(other) != reason::none || !even_columns(other))
             return false;

@@ -2,6 +2,7 @@
 // its value, or the reason why not. Use edges are followed, not neighbours.
 #pragma once
 
+#include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/reader.hpp"
 
@@ -20,6 +21,7 @@ struct match {
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
     std::int32_t bias_add = -1;                  ///< the ADD of the norm's bias
     std::int32_t glu = -1, unary = -1;           ///< the same of a gated value: GLU or MUL, UNARY
+    combination experts;                         ///< what x and the residual join
     row_operand x, residual, gate;               ///< what the chain reads
     std::int32_t weight = no_tensor, bias = no_tensor;
     float eps = 0, alpha = 0, limit = 0;
@@ -69,7 +71,8 @@ class matcher {
         if (m.why.why != reason::none) return m;
         if (chain_.bias) m.why = bias_fits(m);
         if (m.found() && chain_.gate) m.why = gate_fits(m);
-        if (m.found() && chain_.residual) m.why = residual_fits(m);
+        if (m.found() && chain_.residual)
+            m.why = chain_.experts ? experts_fit(m) : residual_fits(m);
         if (m.found()) read_activation(m);
         return m;
     }
@@ -232,6 +235,22 @@ class matcher {
         }
         m.x = {view_.at(sum).src[0], 0, strides_of(src(m.add, 0))};
         m.residual = {view_.at(sum).src[1], 0, strides_of(src(m.add, 1))};
+        m.sum_needed =
+            index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
+        return {};
+    }
+
+    /// x is what experts made, with all that joins it: the chain takes the whole sum over.
+    finding experts_fit(match& m) const {
+        const std::int32_t sum = m.x.tensor;
+        m.experts = combination_at(index_, sum);
+        if (!m.experts.found()) return {m.norm, reason::no_experts};
+        m.add = index_.position(sum);
+        const auto rows = [this](std::int32_t t) {
+            return t == no_tensor ? row_operand{} : row_operand{t, 0, strides_of(view_.at(t))};
+        };
+        m.x = rows(m.experts.shared);
+        m.residual = rows(m.experts.residual);
         m.sum_needed =
             index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
         return {};

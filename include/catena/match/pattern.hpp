@@ -64,6 +64,7 @@ constexpr format_set matmul_layouts(format weight) {
 
 struct pattern {
     bool known = false;         ///< false: the stages have a shape that the matcher does not know
+    bool experts = false;       ///< a sum of experts' results stands before the norm
     bool residual = false;      ///< an ADD stands before the norm
     format_set sum_emits = {};  ///< formats of x + residual
     value_kind value = value_kind::plain;
@@ -79,15 +80,16 @@ struct pattern {
 
     /// Ops before the value.
     constexpr int length() const {
-        return (residual ? 1 : 0) + (value != value_kind::plain ? 1 : 0) + (scale ? 1 : 0) +
-               (bias ? 1 : 0) + (gate ? 1 : 0);
+        return (experts ? 1 : 0) + (residual ? 1 : 0) + (value != value_kind::plain ? 1 : 0) +
+               (scale ? 1 : 0) + (bias ? 1 : 0) + (gate ? 1 : 0);
     }
     constexpr bool has_group() const { return !activations.empty(); }
 };
 
 /// Two chains of one family find the same places; they differ in the matrices that may read.
 constexpr bool same_family(const pattern& a, const pattern& b) {
-    return a.known == b.known && a.residual == b.residual && a.value == b.value &&
+    return a.known == b.known && a.experts == b.experts && a.residual == b.residual &&
+           a.value == b.value &&
            a.alone == b.alone && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
            a.sum_emits == b.sum_emits && a.emits == b.emits && a.epilogue == b.epilogue;
 }
@@ -99,7 +101,7 @@ enum class section : std::uint8_t { sum, value, scale, bias, gate, emit, quantiz
 
 }  // namespace detail
 
-/// The pattern of `[add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)] [glu] emit*
+/// The pattern of `[combine] [add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)] [glu] emit*
 /// [[quantize<F...>] group [epilogue]]`, where the norm may be missing only together with what stands
 /// around it (a value of the engine's that is quantized, or multiplied as it is).
 constexpr pattern pattern_of(const lowered_chain& chain) {
@@ -110,6 +112,10 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
         const stage& s = chain.stages[i];
         section here = section::sum;
         switch (s.kind) {
+            case stage_kind::combine:
+                if (out.experts || out.residual) return {};
+                out.experts = true;
+                break;
             case stage_kind::add:
                 if (s.reads == operand::bias) {
                     out.bias = true;
@@ -176,7 +182,7 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
     }
     if (has_numbers(out.dense | out.expert)) out.activations = out.activations | format::f32;
     const bool norm = is_norm(out.value);
-    const bool around = out.residual || out.scale || out.bias;
+    const bool around = out.experts || out.residual || out.scale || out.bias;
     const bool group = !out.dense.empty() || !out.expert.empty();
     const bool epilogue = !out.epilogue.empty();
     out.known = (norm || !around) && group == out.has_group() && (group || !epilogue) &&

@@ -38,7 +38,8 @@ constexpr bool serves(const computation& row, const computation& needs) {
                                      row.scale == needs.scale;
         return reads && row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
     }
-    return row.value == needs.value && (row.residual || !needs.residual) &&
+    return row.value == needs.value && (row.experts || !needs.experts) &&
+           (row.residual || !needs.residual) &&
            (row.scale || !needs.scale) && (row.bias || !needs.bias) &&
            (row.gate || !needs.gate) && row.emits.contains(needs.emits);
 }

@@ -12,6 +12,7 @@ namespace catena {
 namespace detail {
 
 inline constexpr double memory_latency_us = 0.7;  ///< a loaded read on an H100
+inline constexpr double l2_latency_us = 0.15;
 inline constexpr double l2_speedup = 2.5;         ///< L2 against memory, bytes per us
 inline constexpr double bytes_per_issue = 0.1;  ///< weight bytes read while one instruction issues
 inline constexpr double row_value_us = 0.008;   ///< one value of a thread, through all its steps
@@ -42,14 +43,18 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     const std::int64_t waves = quotient(p.rows + resident - 1, resident);
     const double per_thread = static_cast<double>(quotient(p.k + team - 1, team));
     const double passes = n.values == 0 ? row_passes(p.needs) : 1;
+    const int abreast = slots_abreast(n);
+    const auto turns = static_cast<double>(quotient(p.slots + abreast - 1, abreast));
     const double block = passes * per_thread * (n.vector ? vector_value_us : row_value_us) +
-                         warp_sum_us * (team / warp_size) + passes * memory_latency_us;
+                         warp_sum_us * (team / warp_size) +
+                         passes * (memory_latency_us + turns * l2_latency_us);
     // All operands of a row are on their way at once; nobody waits for what is written.
     const bool gated = p.needs.value == value_kind::glu || p.needs.gate;
-    const int operands = 1 + (p.needs.residual ? 1 : 0) + (gated ? 1 : 0);
+    const auto operands = static_cast<double>((p.slots > 0 ? p.slots : 1) +
+                                              (p.needs.residual ? 1 : 0) + (gated ? 1 : 0));
     const double operand = 4 * static_cast<double>(p.rows * p.k);
     const double in_flight = 4 * static_cast<double>(at_once * p.k) * operands;
-    const double again = (passes - 1) * operand;
+    const double again = (passes - 1) * operand * (p.slots > 0 ? static_cast<double>(p.slots) : 1);
     const double read =
         (operands * operand + again) / (a.bytes_per_us * share_in_flight(in_flight, a));
     const double moved = (static_cast<double>(bytes_of(p)) + again) / a.bytes_per_us;

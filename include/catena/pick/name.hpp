@@ -37,6 +37,7 @@ inline std::string chain_part(const computation& c) {
         if (!out.empty()) out += '_';
         out += part;
     };
+    if (c.experts) add("combine");
     if (c.residual) add("add");
     if (c.value != value_kind::plain) add(name(c.value));
     if (c.scale) add("mul");

@@ -35,6 +35,7 @@ struct problem {
     std::int64_t k = 0;   ///< elements of a norm row, of a weight row
     std::int64_t rows = 0;     ///< row: norm rows
     std::int64_t quant_k = 0;  ///< row: elements of an activation row; 0: nothing is quantized
+    std::int64_t slots = 0;    ///< row: results that stand for x: of experts, and of one that all share
     std::int64_t columns = 0;  ///< matvec: columns; expert: slots * tokens
     std::int64_t tokens = 0;   ///< expert: tokens
     int alignment = 16;        ///< largest power of two, 16 at most, that divides every address and
@@ -45,7 +46,8 @@ struct problem {
 
 constexpr bool operator==(const problem& a, const problem& b) {
     if (a.needs != b.needs || a.sum != b.sum || a.expert != b.expert || a.k != b.k ||
-        a.rows != b.rows || a.quant_k != b.quant_k || a.columns != b.columns ||
+        a.rows != b.rows || a.slots != b.slots ||
+        a.quant_k != b.quant_k || a.columns != b.columns ||
         a.tokens != b.tokens || a.alignment != b.alignment || a.member_count != b.member_count)
         return false;
     for (int i = 0; i < a.member_count; ++i)
@@ -70,8 +72,10 @@ constexpr std::int64_t bytes_of(const problem& p) {
     if (p.needs.kind == skeleton::row) {
         const std::int64_t values = p.rows * p.k;
         const bool gated = p.needs.value == value_kind::glu || p.needs.gate;
-        const int reads = 1 + (p.needs.residual ? 1 : 0) + (gated ? 1 : 0);
+        const std::int64_t reads =
+            (p.slots > 0 ? p.slots : 1) + (p.needs.residual ? 1 : 0) + (gated ? 1 : 0);
         std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
+        bytes += 4 * p.rows * p.slots;  // their weights
         bytes += 4 * p.k * ((p.needs.scale ? 1 : 0) + (p.needs.bias ? 1 : 0));
         for (const format id : p.needs.emits) {
             const bool padded = info(id).role == format_role::activation && !scales_apart(id);

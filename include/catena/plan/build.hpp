@@ -104,12 +104,15 @@ class plan_builder {
         for (const family& f : known_.families) {
             if (given(node)) break;
             if (f.common.value != norm) continue;
-            if ((f.common.residual && !sum_left(node)) ||
+            if ((f.common.experts && !may_combine(view_, view_.node(node).src[0])) ||
+                (f.common.residual && !sum_left(node)) ||
                 (f.common.bias && !scaled_for(node, op::add)) ||
                 (f.common.gate && f.common.scale && !scaled_for(node, op::mul)) ||
                 (!f.common.scale && !unweighted(node, f.common.gate)))
                 continue;
             match m = matcher(g_, f.common).at_norm(node);
+            const auto covered = [this](std::int32_t n) { return schedule_.covered(n); };
+            if (std::any_of(m.experts.nodes.begin(), m.experts.nodes.end(), covered)) continue;
             if (!m.found()) {
                 const bool closer = f.common.scale || why.what.why == reason::no_chain;
                 if (closer && why.what.why != reason::none_served) why = {m.why, {}};
@@ -238,6 +241,8 @@ class plan_builder {
             return {{m.node(), reason::no_row}, found.nearest};
         }
         run_by(row, found);
+        trial_.at_once = row.what.rows == 1 && is_norm(m.kind) &&
+                         reads_before_it_writes(known_.rows.rows().rows[found.row].numbers);
         try_row(m);
         if (const std::int32_t v = find_position(); v >= 0) {
             abandon();
@@ -285,7 +290,10 @@ class plan_builder {
                     node(n, !written, internal | (value < 0 ? 0u : fed_by(n, value)));
                     value = n;
                 };
-                for (const std::int32_t n : {m.add, m.norm, m.mul, m.bias_add}) next(n, 0);
+                for (const std::int32_t n : m.experts.nodes)
+                    if (n != m.add) node(n, true, fed_by_experts(n, m));
+                next(m.add, fed_by_experts(m.add, m));
+                for (const std::int32_t n : {m.norm, m.mul, m.bias_add}) next(n, 0);
                 if (m.unary >= 0) node(m.unary, true, 0);
                 next(m.glu, m.unary < 0 ? 0u : fed_by(m.glu, m.unary));
                 std::sort(trial_.nodes.begin(), trial_.nodes.end(),
@@ -298,6 +306,7 @@ class plan_builder {
     step& begin_trial(bool row) {
         trial_.launch_at = -1;
         trial_.row = row;
+        trial_.at_once = false;
         trial_.also_reads = no_tensor;
         trial_.nodes.clear();
         return steps_.emplace_back();
@@ -310,6 +319,13 @@ class plan_builder {
         unsigned bits = 0;
         for (const read_edge& r : g_.reads(node))
             if (g_.root(r.tensor) == view_.nodes[maker]) bits |= 1u << r.slot;
+        return bits;
+    }
+
+    /// The same of all that make the sum of experts.
+    unsigned fed_by_experts(std::int32_t node, const match& m) const {
+        unsigned bits = 0;
+        for (const std::int32_t maker : m.experts.nodes) bits |= fed_by(node, maker);
         return bits;
     }
 

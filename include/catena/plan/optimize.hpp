@@ -3,6 +3,7 @@
 // alone: the same for every number of columns, with fusion on or off.
 #pragma once
 
+#include "catena/match/experts.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/reader.hpp"
 #include "catena/plan/slots.hpp"
@@ -181,9 +182,14 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 }
 
 /// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
-/// function, until the last MUL or ADD of their chain.
+/// function, until the last MUL or ADD of their chain; what experts made, until that of the norm.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
+    const auto keep = [&](std::int32_t tensor, std::int32_t last) {
+        const std::int32_t root = tensor == no_tensor ? no_tensor : g.root(tensor);
+        if (root != no_tensor && g.position(root) >= 0 && g.live_until(root) < last)
+            out.push_back({tensor, last});
+    };
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
@@ -198,9 +204,11 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
             if (next != op::mul && next != op::sqr && !bias) break;
             last = u.node;
         }
-        const std::int32_t root = g.root(t.src[0]);
-        if (last != i && g.position(root) >= 0 && g.live_until(root) < last)
-            out.push_back({t.src[0], last});
+        if (last != i) keep(t.src[0], last);
+        if (!norm) continue;
+        const combination c = combination_at(g, t.src[0]);
+        for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
+            keep(read, last);
     }
     return out;
 }

@@ -47,6 +47,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     problem p;
     p.needs.kind = skeleton::row;
     p.needs.value = m.kind;
+    p.needs.experts = m.experts.found();
     p.needs.residual = m.residual.tensor != no_tensor;
     p.needs.scale = m.weight != no_tensor;
     p.needs.bias = m.bias != no_tensor;
@@ -54,6 +55,8 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     p.needs.emits = layouts;
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
     p.sum = m.sum_needed;
+    if (m.experts.found())
+        p.slots = view.at(m.experts.results).ne[1] + (m.x.tensor != no_tensor ? 1 : 0);
     const row_shape shape = shape_of(view, m);
     p.k = shape.ne[0];
     p.rows = shape.ne[1] * shape.ne[2] * shape.ne[3];
@@ -67,6 +70,12 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     const auto written = [&](std::int32_t t) { reaches({t, 0, strides_of(view.at(t))}); };
     reaches(m.x);
     reaches(m.residual);
+    if (m.experts.found()) {
+        const tensor& results = view.at(m.experts.results);
+        const std::uint64_t bits = static_cast<std::uint64_t>(
+            base_alignment(results) | results.nb[1] | (results.ne[2] > 1 ? results.nb[2] : 0));
+        p.alignment = std::min(p.alignment, static_cast<int>(bits & (~bits + 1)));
+    }
     reaches(m.gate);
     reaches({m.weight, 0, {}});
     reaches({m.bias, 0, {}});
@@ -146,6 +155,20 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.x_at = place(m.x.at);
     a.gate = at.floats(m.gate.tensor, m.gate.offset);
     a.gate_at = place(m.gate.at);
+    if (m.experts.found()) {
+        const tensor& results = view.at(m.experts.results);
+        a.experts.results = at.floats(m.experts.results);
+        a.experts.nb1 = results.nb[1];
+        a.experts.nb2 = results.nb[2];
+        a.experts.slots = static_cast<std::int32_t>(results.ne[1]);
+        a.experts.weights = at.floats(m.experts.weights);
+        if (m.experts.weights != no_tensor) {
+            a.experts.weights_nb1 = view.at(m.experts.weights).nb[1];
+            a.experts.weights_nb2 = view.at(m.experts.weights).nb[2];
+        }
+        a.experts.gate = at.floats(m.experts.gate);
+        if (m.experts.gate != no_tensor) a.experts.gate_nb = view.at(m.experts.gate).nb[1];
+    }
     a.residual = at.floats(m.residual.tensor, m.residual.offset);
     a.residual_at = m.residual.at;
     a.weight = at.floats(m.weight);

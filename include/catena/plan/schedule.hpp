@@ -26,6 +26,7 @@ struct covered_node {
 struct move {
     std::int32_t launch_at = -1;
     bool row = false;  ///< a row step: all its nodes deal elements to threads alike
+    bool at_once = false;  ///< a row step of one row, which is read whole before any of it is written
     std::int32_t also_reads = no_tensor;  ///< an input that belongs to none of its nodes
     std::vector<covered_node> nodes;      ///< in node order within each output
 
@@ -220,7 +221,7 @@ class schedule {
                 if ((reader.internal >> r.slot & 1u) != 0 || !may_meet(g_, dst, r.tensor)) continue;
                 const bool alone = (reader.by_element >> r.slot & 1u) != 0 && (m.row || itself) &&
                                    same_place(g_.view.at(dst), g_.view.at(r.tensor));
-                if (!alone) return true;
+                if (!alone && !m.at_once) return true;
             }
             return false;
         };

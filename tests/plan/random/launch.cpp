@@ -85,9 +85,11 @@ class row_launch {
         };
         demand(c.kind == catena::skeleton::row, "a row step is launched on another skeleton");
         demand(a_.gate != nullptr || c.value != value_kind::glu, "a gated row without a gate");
+        const bool experts = a_.experts.results != nullptr;
         demand(a_.gate == nullptr || c.value == value_kind::glu || c.gate,
                "a gate that the row does not multiply");
-        demand(a_.x != nullptr || c.value == value_kind::glu, "a row of nothing");
+        demand(a_.x != nullptr || c.value == value_kind::glu || experts, "a row of nothing");
+        demand(!experts || c.experts, "experts that the row does not add up");
         demand(a_.bias == nullptr || c.bias, "a bias that the row does not add");
         demand(a_.residual == nullptr || c.residual, "a residual that the row does not add");
         demand(a_.weight == nullptr || c.scale, "a weight that the row does not multiply");
@@ -113,6 +115,7 @@ class row_launch {
             aligned = aligned && bits % 16 == 0;
         };
         see("x", a_.x, a_.x_at, false);
+        if (experts) judge_experts(ops, aligned);
         see("gate", a_.gate, a_.gate_at, false);
         see("residual", a_.residual, a_.residual_at, false);
         if (a_.weight != nullptr) {
@@ -142,8 +145,29 @@ class row_launch {
                    "misaligned scales");
         }
         demand(!p.vector || (aligned && a_.k % 4 == 0), "vector accesses to misaligned rows");
-        static constexpr const char* element_wise[] = {"x", "gate", "residual", nullptr};
-        ops.check(element_wise);
+        static constexpr const char* element_wise[] = {"x", "gate", "residual", "slot", nullptr};
+        ops.check(element_wise, read_at_once());
+    }
+
+    /// Is there a barrier between all that the launch reads and the first that it writes? One row, one
+    /// block, and its sum.
+    bool read_at_once() const {
+        const catena::policy& p = row_.numbers;
+        return a_.rows == 1 && row_.computes.value == value_kind::rms_norm && p.rows == 0 &&
+               p.threads > 32 && p.values > 0 && p.values <= 8;
+    }
+
+    void judge_experts(operands& ops, bool& aligned) const {
+        const auto& e = a_.experts;
+        const auto bytes = [](const float* p) { return reinterpret_cast<const std::byte*>(p); };
+        for (int s = 0; s < e.slots; ++s)
+            ops.read({"slot", bytes(e.results) + s * e.nb1, std::int64_t{a_.k} * 4, {a_.rows, 1, 1}, {e.nb2, 0, 0}});
+        aligned = aligned && reinterpret_cast<std::uintptr_t>(e.results) % 16 == 0 && e.nb1 % 16 == 0 &&
+                  (a_.rows == 1 || e.nb2 % 16 == 0);
+        if (e.weights != nullptr)
+            ops.read({"their weights", bytes(e.weights), 4, {e.slots, a_.rows, 1}, {e.weights_nb1, e.weights_nb2, 0}});
+        if (e.gate != nullptr)
+            ops.read({"the gate of x", bytes(e.gate), 4, {a_.rows, 1, 1}, {e.gate_nb, 0, 0}});
     }
 
     const float* row_of(const float* p, const row_strides& at, int r) const {
@@ -151,11 +175,44 @@ class row_launch {
                       r % a_.n1 * at.nb1 + r / a_.n1 % a_.n2 * at.nb2 + r / a_.n1 / a_.n2 * at.nb3);
     }
 
+    /// What experts made of a row; x joins it.
+    std::vector<float> combined(int r) const {
+        const auto k = static_cast<std::size_t>(a_.k);
+        const auto& e = a_.experts;
+        std::vector<float> v;
+        for (int s = 0; s < e.slots; ++s) {
+            const float* result = offset(e.results, s * e.nb1 + r * e.nb2);
+            const float weight =
+                e.weights == nullptr ? 1 : *offset(e.weights, s * e.weights_nb1 + r * e.weights_nb2);
+            std::vector<float> product(result, result + k);
+            for (float& f : product) f *= weight;
+            if (s == 0) {
+                v = product;
+                continue;
+            }
+            for (std::size_t i = 0; i < k; ++i) v[i] += product[i];
+        }
+        if (a_.x == nullptr) return v;
+        const float* x = row_of(a_.x, a_.x_at, r);
+        const float share =
+            e.gate == nullptr
+                ? 1
+                : scalar::gate(catena::gate_function::sigmoid, *offset(e.gate, r * e.gate_nb));
+        for (std::size_t i = 0; i < k; ++i) {
+            const float product = x[i] * share;
+            v[i] += product;
+        }
+        return v;
+    }
+
     /// The value of a row; x + residual is written on the way.
     std::vector<float> value(int r) {
         const auto k = static_cast<std::size_t>(a_.k);
         std::vector<float> v(k, 1.0f);
-        if (a_.x != nullptr) std::copy_n(row_of(a_.x, a_.x_at, r), k, v.begin());
+        if (a_.experts.results != nullptr)
+            v = combined(r);
+        else if (a_.x != nullptr)
+            std::copy_n(row_of(a_.x, a_.x_at, r), k, v.begin());
         if (a_.residual != nullptr) {
             const float* residual = row_of(a_.residual, a_.residual_at, r);
             for (std::size_t i = 0; i < k; ++i) v[i] += residual[i];

@@ -53,8 +53,9 @@ class operands {
         machine_.writes(r.name, r.first, r.extent());
         written_.push_back(r);
     }
-    /// `element_wise`: inputs whose elements are read by the threads that write their like.
-    void check(const char* const* element_wise) {
+    /// `element_wise`: inputs whose elements are read by the threads that write their like; `at_once`:
+    /// all are, before any is written.
+    void check(const char* const* element_wise, bool at_once = false) {
         for (std::size_t i = 0; i < written_.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j)
                 if (written_[i].meets(written_[j])) clash(written_[i], written_[j]);
@@ -62,7 +63,8 @@ class operands {
                 bool allowed = false;
                 for (const char* const* e = element_wise; *e != nullptr; ++e)
                     allowed = allowed || std::strcmp(*e, r.name) == 0;
-                allowed = allowed && written_[i].owner == r.owner && written_[i].same_place(r);
+                allowed = at_once ||
+                          (allowed && written_[i].owner == r.owner && written_[i].same_place(r));
                 if (written_[i].meets(r) && !allowed) clash(written_[i], r);
             }
         }

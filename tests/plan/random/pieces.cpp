@@ -77,7 +77,7 @@ void growth::feed_forward() {
 }
 
 void growth::experts() {
-    const std::int64_t count = 4 + below(3), used = 1 + below(2),
+    const std::int64_t count = 4 + below(3), used = 1 + below(4),
                        rows = any<std::int64_t>({32, 256});
     const id x = normed(recent());
     const id odds = g_.mul_mat(leaf(format::f32, {k_, count}), x);

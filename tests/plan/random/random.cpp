@@ -56,6 +56,7 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.members > 4 * met.graphs);
     CHECK(met.moved > 4 * met.graphs);
     CHECK(met.elided > 4 * met.graphs);
+    CHECK(met.combined > met.graphs / 40);
 }
 
 TEST_CASE("Plans that make norms in their readers' launch do, on random graphs, what the engine does",

@@ -30,6 +30,28 @@ std::vector<double> seed_rows(machine& on, const row_args& a, const float* base,
     return values;
 }
 
+/// The same of what experts made, their weights and the gate of what joins them.
+void seed_experts(machine& on, const row_args& a, std::uint64_t key, chain::inputs& in) {
+    const expert_results& e = a.experts;
+    std::uint64_t stream = 0;
+    const auto seed = [&](const float* base, std::int64_t bytes, std::int64_t count,
+                          std::vector<double>& to) {
+        auto* const at = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(base)) + bytes;
+        write_values(on, at, seeded(random_bits(key, stream++), count, 0, 1));
+        const auto values = read_values(on, at, count);
+        to.insert(to.end(), values.begin(), values.end());
+    };
+    in.expert_slots = e.slots;
+    for (std::int64_t r = 0; r < a.rows; ++r)
+        for (std::int64_t s = 0; s < e.slots; ++s) {
+            seed(e.results, s * e.nb1 + r * e.nb2, a.k, in.experts);
+            if (e.weights != nullptr)
+                seed(e.weights, s * e.weights_nb1 + r * e.weights_nb2, 1, in.expert_weights);
+        }
+    for (std::int64_t r = 0; e.gate != nullptr && r < a.rows; ++r)
+        seed(e.gate, r * e.gate_nb, 1, in.shared_gate);
+}
+
 struct rounded_output {
     const char* of;
     const void* base;
@@ -81,9 +103,15 @@ step_result checker::run_row(int step, const row_args& a) {
     in.k = a.k;
     in.rows = a.rows;
     in.eps = static_cast<double>(a.eps);
-    const bool alone = a.x == nullptr;  // a function of what stands in for the gate
-    in.x = alone ? seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 0))
-                 : seed_rows(on_, a, a.x, a.x_at, random_bits(key, 0));
+    const bool experts = a.experts.results != nullptr;
+    if (experts) seed_experts(on_, a, random_bits(key, 3), in);
+    const bool alone = a.x == nullptr && !experts;  // a function of what stands in for the gate
+    if (alone)
+        in.x = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 0));
+    else if (a.x != nullptr)
+        in.x = seed_rows(on_, a, a.x, a.x_at, random_bits(key, 0));
+    if (experts && a.residual == nullptr)  // what the chain adds
+        in.residual.assign(static_cast<std::size_t>(in.k * in.rows), 0);
     if (a.residual != nullptr)
         in.residual = seed_rows(on_, a, a.residual, a.residual_at, random_bits(key, 1));
     if (a.gate != nullptr) {

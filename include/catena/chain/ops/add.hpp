@@ -36,8 +36,9 @@ struct add_op : add_stage {
     template <flow Before>
     static constexpr flow after() {
         if constexpr (Reads == operand::residual) {
-            static_assert(Before.at == place::start,
-                          "catena: add(residual) comes first: move it to the front of the chain");
+            static_assert(Before.at <= place::combined,
+                          "catena: add(residual) comes first: move it to the front of the chain, "
+                          "or behind combine");
             return Before.to(place::summed);
         } else {
             static_assert(Before.at == place::normed || Before.at == place::scaled,

@@ -1,0 +1,191 @@
+// What the experts of a token make together, however a graph spells it: their results times their
+// weights, cut into a VIEW for each slot, and the ADDs that join these one after the other; then what a
+// shared expert made, and a residual.
+#pragma once
+
+#include "catena/match/pattern.hpp"
+#include "catena/match/value.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace catena {
+
+/// ((sum over slots of results * weights) + shared * sigmoid(gate)) + residual, of [k, tokens]. What is
+/// between these and the sum nobody else reads.
+struct combination {
+    std::int32_t results = no_tensor;   ///< [k, slots, tokens]; no_tensor: there is no such sum
+    std::int32_t weights = no_tensor;   ///< [1, slots, tokens]; no_tensor: they were applied before
+    std::int32_t shared = no_tensor;    ///< what may be missing, and its gate of [1, tokens]
+    std::int32_t gate = no_tensor;
+    std::int32_t residual = no_tensor;
+    std::vector<std::int32_t> nodes;    ///< positions of all ops, in no order
+
+    bool found() const { return results != no_tensor; }
+};
+
+namespace detail {
+
+/// Is `name` a view of one slot of `all`, for every token?
+inline bool names_slot(const graph_view& view, std::int32_t name, std::int32_t all, std::int64_t slot) {
+    const tensor& t = view.at(name);
+    const tensor& whole = view.at(all);
+    const std::int64_t offset = slot * whole.nb[1];
+    std::int64_t said = 0;
+    std::memcpy(&said, t.params, sizeof said);
+    const bool placed = t.buffer != no_buffer && whole.buffer != no_buffer;
+    const bool there = t.buffer == whole.buffer &&
+                       t.offset == whole.offset + static_cast<std::uint64_t>(offset);
+    return t.kind == op::view && t.src[0] == all && said == offset && (there || !placed) &&
+           t.type == format::f32 && t.ne[0] == whole.ne[0] && t.ne[1] == whole.ne[2] && t.ne[2] == 1 &&
+           t.ne[3] == 1 && t.nb[0] == whole.nb[0] && (t.ne[1] == 1 || t.nb[1] == whole.nb[2]);
+}
+
+/// The tensor that a source of an ADD is a part of.
+inline std::int32_t viewed_by(const graph_view& view, const tensor& sum) {
+    for (const std::int32_t s : {sum.src[1], sum.src[0]})
+        if (s != no_tensor && view.at(s).kind == op::view) return view.at(s).src[0];
+    return no_tensor;
+}
+
+/// An ADD of two f32 tensors of its own shape, [k, tokens]. Its position, or -1.
+inline std::int32_t sum_of_rows(const graph_index& g, std::int32_t value) {
+    const tensor& t = g.view.at(value);
+    const std::int32_t position = t.kind == op::add ? g.position(value) : -1;
+    const bool fits = position >= 0 && node_fits(g, position, 2).why == reason::none &&
+                      t.ne[2] == 1 && t.ne[3] == 1 && same_shape(g.view.at(t.src[0]), t) &&
+                      same_shape(g.view.at(t.src[1]), t) &&
+                      plain_rows(g.view.at(t.src[0])) == reason::none &&
+                      plain_rows(g.view.at(t.src[1])) == reason::none;
+    return fits ? position : -1;
+}
+
+/// Takes over the MUL of the results by their weights, if the views of the ADDs alone read it.
+inline void take_weights(const graph_index& g, combination& c) {
+    const graph_view& view = g.view;
+    const std::int32_t all = c.results, product = g.position(all);
+    const tensor& whole = view.at(all);
+    if (product < 0 || whole.kind != op::mul || node_fits(g, product, 2).why != reason::none) return;
+    const bool alone = g.root(all) == all && !g.output(all) && !g.read_outside(all) &&
+                       g.reader_count(all) == whole.ne[1];
+    const tensor& results = view.at(whole.src[0]);
+    const tensor& weights = view.at(whole.src[1]);
+    if (!alone || !same_shape(results, whole) || plain_rows(results) != reason::none ||
+        plain_rows(weights) != reason::none || weights.ne[0] != 1 || !same_rows(weights, whole))
+        return;
+    c.results = whole.src[0];
+    c.weights = whole.src[1];
+    c.nodes.push_back(product);
+}
+
+/// `value` as a sum over slots alone.
+inline combination slots_at(const graph_index& g, std::int32_t value) {
+    const graph_view& view = g.view;
+    const std::int32_t all =
+        view.at(value).kind == op::add ? viewed_by(view, view.at(value)) : no_tensor;
+    if (all == no_tensor) return {};
+    const tensor& whole = view.at(all);
+    if (whole.ne[1] < 2 || whole.ne[3] != 1 || plain_rows(whole) != reason::none) return {};
+    combination out;
+    std::int32_t sum = value;
+    for (std::int64_t slot = whole.ne[1] - 1; slot > 0; --slot) {
+        const std::int32_t position = sum_of_rows(g, sum);
+        if (position < 0) return {};
+        if (sum != value && g.only_reader(sum).node != out.nodes.back()) return {};
+        std::int32_t before = no_tensor;
+        const tensor& t = view.at(sum);
+        for (const int s : {0, 1})
+            if (names_slot(view, t.src[s], all, slot) &&
+                (slot > 1 || names_slot(view, t.src[1 - s], all, 0)))
+                before = t.src[1 - s];
+        if (before == no_tensor) return {};
+        out.nodes.push_back(position);
+        sum = before;
+    }
+    out.results = all;
+    take_weights(g, out);
+    return out;
+}
+
+/// Takes over the MUL of what a shared expert made by the sigmoid of a number for each token.
+inline void take_gate(const graph_index& g, combination& c, std::int32_t joined) {
+    const graph_view& view = g.view;
+    const tensor& t = view.at(c.shared);
+    const std::int32_t product = t.kind == op::mul ? g.position(c.shared) : -1;
+    if (product < 0 || node_fits(g, product, 2).why != reason::none ||
+        g.only_reader(c.shared).node != joined)
+        return;
+    const std::int32_t unary = g.position(t.src[1]);
+    if (unary < 0 || view.node(unary).sub != sub_op::sigmoid ||
+        node_fits(g, unary, 1).why != reason::none || g.only_reader(t.src[1]).node != product)
+        return;
+    const tensor& x = view.at(t.src[0]);
+    const std::int32_t gate = view.node(unary).src[0];
+    if (!same_shape(x, t) || plain_rows(x) != reason::none || view.at(gate).ne[0] != 1 ||
+        !same_rows(view.at(gate), t) || !same_shape(view.at(gate), view.node(unary)) ||
+        plain_rows(view.at(gate)) != reason::none)
+        return;
+    c.nodes.push_back(product);
+    c.nodes.push_back(unary);
+    c.shared = t.src[0];
+    c.gate = gate;
+}
+
+}  // namespace detail
+
+/// Whether `value` may be one: little is looked at.
+inline bool may_combine(const graph_view& view, std::int32_t value, int depth = 2) {
+    if (value == no_tensor || view.at(value).kind != op::add) return false;
+    const tensor& t = view.at(value);
+    return detail::viewed_by(view, t) != no_tensor ||
+           (depth > 0 &&
+            (may_combine(view, t.src[0], depth - 1) || may_combine(view, t.src[1], depth - 1)));
+}
+
+/// The combination that `value` is.
+inline combination combination_at(const graph_index& g, std::int32_t value) {
+    const graph_view& view = g.view;
+    if (!may_combine(view, value)) return {};
+    if (combination whole = detail::slots_at(g, value); whole.found()) return whole;
+    const std::int32_t sum = detail::sum_of_rows(g, value);
+    if (sum < 0) return {};
+    for (const int s : {0, 1}) {
+        const std::int32_t part = view.at(value).src[s], other = view.at(value).src[1 - s];
+        if (g.only_reader(part).node != sum) continue;
+        combination out = detail::slots_at(g, part);
+        const std::int32_t joined = out.found() ? -1 : detail::sum_of_rows(g, part);
+        for (int i = 0; i < 2 && joined >= 0 && !out.found(); ++i) {
+            const std::int32_t own = view.at(part).src[i];
+            if (g.only_reader(own).node != joined) continue;
+            out = detail::slots_at(g, own);
+            if (!out.found()) continue;
+            out.shared = view.at(part).src[1 - i];
+            out.nodes.push_back(joined);
+            detail::take_gate(g, out, joined);
+        }
+        if (!out.found()) continue;
+        out.residual = other;
+        out.nodes.push_back(sum);
+        return out;
+    }
+    return {};
+}
+
+/// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or with a
+/// residual?
+inline bool combined_before_norm(const graph_index& g, std::int32_t part, std::int32_t sum) {
+    if (!may_combine(g.view, part, 0) || !detail::slots_at(g, part).found()) return false;
+    const auto read_by = [&g](std::int32_t value, op kind) {
+        return std::any_of(g.readers_begin(value), g.readers_end(value),
+                           [&](const use& u) { return g.kind(u.node) == kind; });
+    };
+    if (g.root(sum) != sum) return false;
+    if (read_by(sum, op::rms_norm)) return true;
+    const use next = g.only_reader(sum);
+    if (next.node < 0 || g.kind(next.node) != op::add) return false;
+    const std::int32_t all = g.view.nodes[next.node];
+    return g.root(all) == all && read_by(all, op::rms_norm);
+}
+
+}  // namespace catena

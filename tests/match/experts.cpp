@@ -1,0 +1,137 @@
+// What experts made, found in front of a norm.
+#include "catena/match/experts.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/experts.hpp"
+
+#include <algorithm>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+combination found_at(graph_builder& g, id sum) {
+    graph_index index;
+    const status s = index.build(g.view());
+    INFO(s.message);
+    REQUIRE(s.ok());
+    return combination_at(index, sum);
+}
+
+bool takes(graph_builder& g, const combination& c, id tensor) {
+    return std::count(c.nodes.begin(), c.nodes.end(), g.position(tensor)) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("experts, a shared one with its gate and a residual are one combination", "[match]") {
+    experts_case c;
+    const bool turned = GENERATE(false, true);
+    const id both = turned ? c.g.add(c.gated, c.sum) : c.g.add(c.sum, c.gated);
+    const id all = turned ? c.g.add(c.residual, both) : c.g.add(both, c.residual);
+    c.g.other({all});
+    const combination found = found_at(c.g, all);
+    REQUIRE(found.found());
+    CHECK(found.results == c.results);
+    CHECK(found.weights == c.weights);
+    CHECK(found.shared == c.shared);
+    CHECK(found.gate == c.gate);
+    CHECK(found.residual == c.residual);
+    for (const id t : {c.weighted, c.sum, c.open, c.gated, both, all}) CHECK(takes(c.g, found, t));
+    CHECK(found.nodes.size() == 7);  // and the first ADD of three slots
+}
+
+TEST_CASE("what joins the experts may be missing", "[match]") {
+    experts_case c;
+    SECTION("the shared expert") {
+        const id all = c.g.add(c.sum, c.residual);
+        c.g.other({all, c.gated});
+        const combination found = found_at(c.g, all);
+        REQUIRE(found.found());
+        CHECK(found.shared == no_tensor);
+        CHECK(found.residual == c.residual);
+    }
+    SECTION("everything") {
+        c.g.other({c.sum, c.gated, c.residual});
+        const combination found = found_at(c.g, c.sum);
+        REQUIRE(found.found());
+        CHECK(found.residual == no_tensor);
+        CHECK(found.nodes.size() == 3);
+    }
+    SECTION("the shared expert's gate") {
+        const id all = c.g.add(c.g.add(c.sum, c.shared), c.residual);
+        c.g.other({all, c.gated});
+        const combination found = found_at(c.g, all);
+        REQUIRE(found.found());
+        CHECK(found.shared == c.shared);
+        CHECK(found.gate == no_tensor);
+    }
+    SECTION("the residual: what a shared expert made stands in its place") {
+        const id both = c.g.add(c.sum, c.gated);
+        c.g.other({both, c.residual});
+        const combination found = found_at(c.g, both);
+        REQUIRE(found.found());
+        CHECK(found.residual == c.gated);
+        CHECK(found.shared == no_tensor);
+    }
+}
+
+TEST_CASE("what others read is left to the engine", "[match]") {
+    experts_case c;
+    const auto whole = [&] {
+        const id all = c.g.add(c.g.add(c.sum, c.gated), c.residual);
+        c.g.other({all});
+        return all;
+    };
+    SECTION("the weighted results") {
+        c.g.other({c.weighted});
+        const combination found = found_at(c.g, whole());
+        REQUIRE(found.found());
+        CHECK(found.results == c.weighted);
+        CHECK(found.weights == no_tensor);
+    }
+    SECTION("the weighted results, outside") {
+        c.g.read_outside(c.weighted);
+        CHECK(found_at(c.g, whole()).results == c.weighted);
+    }
+    SECTION("the gate's sigmoid") {
+        c.g.other({c.open});
+        const combination found = found_at(c.g, whole());
+        REQUIRE(found.found());
+        CHECK(found.shared == c.gated);
+        CHECK(found.gate == no_tensor);
+    }
+    SECTION("the sum of the experts") {
+        c.g.other({c.sum});
+        CHECK_FALSE(found_at(c.g, whole()).found());
+    }
+    SECTION("a sum on the way") {
+        c.g.other({c.first});
+        CHECK_FALSE(found_at(c.g, whole()).found());
+    }
+}
+
+TEST_CASE("what is no sum of all slots in turn is no combination", "[match]") {
+    experts_case c;
+    const auto is_found = [&](id a, id b, id d) {
+        const id sum = c.g.add(c.g.add(a, b), d);
+        c.g.other({sum, c.sum, c.gated, c.residual});
+        return found_at(c.g, sum).found();
+    };
+    SECTION("a slot twice") { CHECK_FALSE(is_found(c.slot[0], c.slot[1], c.slot[1])); }
+    SECTION("slots in another order, which rounds otherwise") {
+        CHECK_FALSE(is_found(c.slot[0], c.slot[2], c.slot[1]));
+    }
+    SECTION("a slot left out") { CHECK_FALSE(is_found(c.slot[0], c.residual, c.slot[2])); }
+    SECTION("a view of something else") {
+        const id part = c.g.view(c.weighted, {512, 2}, 4);
+        c.g[part].nb[1] = c.g[c.weighted].nb[2];
+        CHECK_FALSE(is_found(c.slot[0], c.slot[1], part));
+    }
+    SECTION("the first two in either order round alike") {
+        const id sum = c.g.add(c.g.add(c.slot[1], c.slot[0]), c.slot[2]);
+        c.g.other({sum, c.gated, c.residual});
+        CHECK(found_at(c.g, sum).results == c.weighted);  // c.sum reads it too
+    }
+}
