@@ -31,15 +31,12 @@ namespace detail {
 inline bool names_slot(const graph_view& view, std::int32_t name, std::int32_t all, std::int64_t slot) {
     const tensor& t = view.at(name);
     const tensor& whole = view.at(all);
-    const std::int64_t offset = slot * whole.nb[1];
-    std::int64_t said = 0;
-    std::memcpy(&said, t.params, sizeof said);
-    const bool placed = t.buffer != no_buffer && whole.buffer != no_buffer;
-    const bool there = t.buffer == whole.buffer &&
-                       t.offset == whole.offset + static_cast<std::uint64_t>(offset);
-    return t.kind == op::view && t.src[0] == all && said == offset && (there || !placed) &&
-           t.type == format::f32 && t.ne[0] == whole.ne[0] && t.ne[1] == whole.ne[2] && t.ne[2] == 1 &&
-           t.ne[3] == 1 && t.nb[0] == whole.nb[0] && (t.ne[1] == 1 || t.nb[1] == whole.nb[2]);
+    std::int64_t offset = 0;
+    std::memcpy(&offset, t.params, sizeof offset);
+    return t.kind == op::view && t.src[0] == all && offset == slot * whole.nb[1] &&
+           t.type == format::f32 && t.ne[0] == whole.ne[0] && t.ne[1] == whole.ne[2] &&
+           t.ne[2] == 1 && t.ne[3] == 1 && t.nb[0] == whole.nb[0] &&
+           (t.ne[1] == 1 || t.nb[1] == whole.nb[2]);
 }
 
 /// The tensor that a source of an ADD is a part of.
