@@ -56,9 +56,10 @@ void fill_row(const problem& p, table_of_stretches s) {
         a.gate = s.values(values);
         a.function = gate_function::silu;
     }
-    if (p.needs.residual) a.residual = s.values(values);
+    if (adds_residual(p.needs)) a.residual = s.values(values);
     if (p.needs.scale) a.weight = s.values(p.k);
     if (p.needs.bias) a.bias = s.values(p.k);
+    if (p.needs.again) a.next_weight = s.values(p.k);
     if (p.sum) a.sum = s.results(values);
     if (p.needs.emits.has(format::f32)) a.f32 = s.results(values);
     if (p.needs.emits.has(format::f16)) a.f16 = s.output(2 * values, format::f16);
@@ -97,7 +98,7 @@ void fill_row(const problem& p, table_of_stretches s) {
     a.rows = a.n1 = static_cast<std::int32_t>(p.rows);
     a.quant_k = static_cast<std::int32_t>(p.quant_k);
     if (p.quant_k > 0) a.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(p.quant_k));
-    a.eps = 1e-6f;
+    a.eps = a.next_eps = 1e-6f;
     a.weight_early = true;
 }
 

@@ -73,6 +73,8 @@ const char* spelled(operand o) {
             return "operand::gate";
         case operand::scale:
             return "operand::scale";
+        case operand::next_weight:
+            return "operand::next_weight";
     }
     return "";
 }
@@ -121,6 +123,7 @@ std::string code(const computation& c) {
         out.field("value", "value_kind::" + std::string(name(c.value)));
     out.flag("experts", c.experts).flag("residual", c.residual).flag("scale", c.scale);
     out.flag("bias", c.bias).flag("gate", c.gate);
+    out.flag("join", c.join).flag("again", c.again);
     if (!c.emits.empty()) out.field("emits", code(c.emits));
     if (c.activation != format::unknown)
         out.field("activation", "format::" + std::string(name(c.activation)));

@@ -31,10 +31,12 @@ void each_field(policy& p, const Visit& visit) {
 
 template <class Visit>
 void each_field(computation& c, const Visit& visit) {
-    auto& [kind, value, experts, residual, scale, bias, gate, emits, activation, weights, epilogue] = c;
+    auto& [kind, value, experts, residual, scale, bias, gate, join, again, emits, activation,
+           weights, epilogue] = c;
     visit("kind", kind), visit("value", value), visit("experts", experts);
     visit("residual", residual);
-    visit("scale", scale), visit("bias", bias), visit("gate", gate), visit("emits", emits);
+    visit("scale", scale), visit("bias", bias), visit("gate", gate);
+    visit("join", join), visit("again", again), visit("emits", emits);
     visit("activation", activation), visit("weights", weights), visit("epilogue", epilogue);
 }
 

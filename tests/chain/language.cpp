@@ -142,6 +142,24 @@ TEST_CASE("What experts made stands before the residual, and is a part of the no
     CHECK(normed_matvec_part(behind_experts).kind == skeleton::row);  // no matvec makes that
 }
 
+TEST_CASE("A residual behind a norm is joined with it, and the sum may be normed again") {
+    constexpr lowered_chain joined = lower("", rms_norm | mul(weight) | add(residual) | emit<f32>);
+    constexpr auto row = row_part(joined);
+    CHECK(row.value == value_kind::rms_norm);
+    CHECK(row.join);
+    CHECK_FALSE(row.residual);
+    CHECK_FALSE(row.again);
+    CHECK(row.emits == format_set::of(f32));
+    constexpr lowered_chain again =
+        lower("", rms_norm | mul(weight) | add(residual) | emit<f32> | rms_norm | mul(next_weight) |
+                      quantize<q8_1> | mul_mat<q4_K>);
+    CHECK(row_part(again).join);
+    CHECK(row_part(again).again);
+    CHECK(row_part(again).emits == format_set::of(q8_1));  // the f32 is the sum's
+    CHECK(std::string(again.signature).find("mul(next_weight)") != std::string::npos);
+    CHECK(normed_matvec_part(again).kind == skeleton::row);
+}
+
 TEST_CASE("A norm's bias and gate are parts of its row; a gate without a norm is the value") {
     constexpr auto biased = row_part(lower("", layer_norm | mul(weight) | add(bias) | emit<f32>));
     CHECK(biased.value == value_kind::layer_norm);

@@ -172,6 +172,30 @@ TEST_CASE("A layer_norm takes the mean off, an l2_norm divides by the length") {
     CHECK(l2[5] == Approx(0.1 / 0.25 * 2));  // shorter than eps
 }
 
+TEST_CASE("A residual may be added to a norm, and the sum be normed again") {
+    inputs in = example();
+    in.next_weight = random_values(64, 40);
+    in.next_eps = 0.5;
+    const auto normed = reference(lower("", rms_norm | mul(weight) | emit<f32>), in).value;
+    const auto joined = rms_norm | mul(weight) | add(residual) | emit<f32>;
+    const outputs once = reference(lower("", joined), in);
+    CHECK(once.sum.empty());
+    const auto again = joined | rms_norm | mul(next_weight) | emit<f16>;
+    const outputs twice = reference(lower("", again), in);
+    CHECK(twice.sum == once.value);
+    CHECK(twice.emitted == catena::format_set::of(f16));
+    for (std::size_t row = 0; row < 2; ++row) {
+        double squares = 0;
+        for (std::size_t i = row * 64; i < row * 64 + 64; ++i) {
+            CHECK(once.value[i] == Approx(normed[i] + in.residual[i]));
+            squares += once.value[i] * once.value[i];
+        }
+        for (std::size_t i = 0; i < 64; ++i)
+            CHECK(twice.value[row * 64 + i] == Approx(once.value[row * 64 + i] * in.next_weight[i] /
+                                                      std::sqrt(squares / 64 + 0.5)));
+    }
+}
+
 TEST_CASE("A norm may be gated") {
     inputs in = example();
     in.gate = random_values(128, 30);

@@ -1,10 +1,10 @@
 #include "row_case.hpp"
 
 #include "compare.hpp"
+#include "row_data.hpp"
 
 #include "catena/chain/reference.hpp"
 #include "catena/format/codec.hpp"
-#include "catena/format/random.hpp"
 #include "catena/format/scaled.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/layout.hpp"
@@ -12,8 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace catena_test {
 namespace {
@@ -23,61 +21,8 @@ using namespace catena;
 constexpr float alpha = 1.702f, limit = 1.5f;  ///< of swiglu_oai
 constexpr float given_scale = 0.0078f;         ///< of fp8_tensor and nvfp4_rows
 
-std::size_t size(int n) { return static_cast<std::size_t>(n); }
-
-struct row_data {
-    std::vector<float> x, gate, residual, weight, bias;  ///< without gaps
-    std::vector<float> experts, expert_weights, expert_gate;
-};
-
 /// Words between two numbers of the experts' weights, and of the gate of x.
 constexpr int between = 3;
-
-row_data make_data(const row_case& c) {
-    row_data d;
-    d.gate.resize(size(c.k * c.rows()));
-    fill_random_values(4, 0, d.gate);
-    for (float& g : d.gate) g *= 3;
-    d.x.resize(size(c.k * c.rows()));
-    d.weight.resize(size(c.k));
-    fill_random_values(2, 0, d.weight);
-    for (float& w : d.weight) w = (c.one_plus ? 0 : 1) + w / 8;
-    d.bias.resize(size(c.k));
-    fill_random_values(5, 0, d.bias);
-    if (c.put != row_values::zeros) fill_random_values(1, 0, d.x);
-    if (c.residual) {
-        d.residual.resize(d.x.size());
-        if (c.put != row_values::zeros) fill_random_values(3, 0, d.residual);
-    }
-    d.experts.resize(size(c.k * c.slots * c.rows()));
-    d.expert_weights.resize(size(c.slots * c.rows()));
-    d.expert_gate.resize(size(c.rows()));
-    if (c.put != row_values::zeros) fill_random_values(6, 0, d.experts);
-    fill_random_values(7, 0, d.expert_weights);
-    fill_random_values(8, 0, d.expert_gate);
-    const std::size_t special = size((c.rows() - 1) * c.k + c.k / 2);
-    if (c.put == row_values::nan) d.x[special] = std::numeric_limits<float>::quiet_NaN();
-    if (c.put == row_values::infinity) d.x[special] = std::numeric_limits<float>::infinity();
-    if (c.put == row_values::tiny || c.put == row_values::huge) {
-        // Powers of two across the row carry it through the whole range where halves end.
-        auto& scaled = c.scale ? d.weight : d.x;
-        for (std::size_t i = 0; i < scaled.size(); ++i) {
-            const int step = static_cast<int>(i / 32 % 24);
-            scaled[i] =
-                std::ldexp(scaled[i], c.put == row_values::tiny ? -8 - 5 * step : 4 + 2 * step);
-        }
-    }
-    if (c.put == row_values::cancelling) {
-        if (c.scale) std::ranges::fill(d.weight, 1024.0f);
-        for (std::size_t i = 0; i < d.x.size(); i += 32) {
-            const auto block = std::span(d.x).subspan(i, 32);
-            block[31] = -std::accumulate(block.begin(), block.end() - 1, 0.0f);
-            if (!c.scale)
-                std::ranges::transform(block, block.begin(), [](float v) { return 1024 * v; });
-        }
-    }
-    return d;
-}
 
 /// A tensor of rows of k floats: a gap behind each, or another row of k in front of it.
 struct placement {
@@ -126,9 +71,12 @@ int quant_rows(const row_case& c) { return c.rows() * c.split / c.merged; }
 lowered_chain chain_of(const instance& on, const row_case& c) {
     lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
     const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
+    const auto add_sum = [&] {
+        if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
+        if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+    };
     if (c.slots > 0) add({.kind = stage_kind::combine});
-    if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
-    if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
+    if (!on.computes.join) add_sum();
     const value_kind value = on.computes.value;
     if (value == value_kind::rms_norm) add({.kind = stage_kind::rms_norm});
     if (value == value_kind::layer_norm) add({.kind = stage_kind::layer_norm});
@@ -137,6 +85,11 @@ lowered_chain chain_of(const instance& on, const row_case& c) {
         add({.kind = stage_kind::mul,
              .reads = c.one_plus ? operand::one_plus_weight : operand::weight});
     if (c.bias) add({.kind = stage_kind::add, .reads = operand::bias});
+    if (on.computes.join) add_sum();
+    if (c.again) {
+        add({.kind = stage_kind::rms_norm});
+        add({.kind = stage_kind::mul, .reads = operand::next_weight});
+    }
     if (value == value_kind::glu || c.gate)
         add({.kind = stage_kind::glu, .reads = c.alone ? operand::none : operand::gate});
     add({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
@@ -149,6 +102,7 @@ chain::inputs reference_inputs(const row_case& c) {
     in.k = c.k;
     in.rows = c.rows();
     in.eps = double{c.eps};
+    in.next_eps = double{c.next_eps};
     const std::vector<float>& x = c.alone ? d.gate : d.x;
     if (c.slots == 0 || c.shared) in.x.assign(x.begin(), x.end());
     in.gate.assign(d.gate.begin(), d.gate.end());
@@ -160,6 +114,7 @@ chain::inputs reference_inputs(const row_case& c) {
     in.residual.assign(d.residual.begin(), d.residual.end());
     in.weight.assign(d.weight.begin(), d.weight.end());
     in.bias.assign(d.bias.begin(), d.bias.end());
+    in.next_weight.assign(d.next_weight.begin(), d.next_weight.end());
     return in;
 }
 
@@ -286,26 +241,6 @@ bool ordinary(const row_case& c) {
            c.put == row_values::cancelling;
 }
 
-/// What the chain norms, an op after the other as an engine computes it.
-std::vector<float> sum_of(const row_case& c) {
-    const row_data d = make_data(c);
-    std::vector<float> sum = d.x;
-    for (std::size_t i = 0; c.slots > 0 && i < sum.size(); ++i) {
-        const std::size_t row = i / size(c.k), column = i % size(c.k);
-        for (std::size_t s = 0; s < size(c.slots); ++s) {
-            const std::size_t at = row * size(c.slots) + s;
-            const float weight = c.weighted ? d.expert_weights[at] : 1;
-            const float product = d.experts[at * size(c.k) + column] * weight;
-            sum[i] = s == 0 ? product : sum[i] + product;
-        }
-        const double gate = 1 / (1 + std::exp(-double{d.expert_gate[row]}));
-        const float joins = c.shared_gate ? d.x[i] * static_cast<float>(gate) : d.x[i];
-        if (c.shared) sum[i] += joins;
-    }
-    for (std::size_t i = 0; c.residual && i < sum.size(); ++i) sum[i] += d.residual[i];
-    return sum;
-}
-
 }  // namespace
 
 row_outputs run(const instance& on, const row_case& c) {
@@ -326,6 +261,7 @@ row_outputs run(const instance& on, const row_case& c) {
     a.n1 = c.n1;
     a.n2 = c.n2;
     a.eps = c.eps;
+    a.next_eps = c.next_eps;
     a.x_at = a.residual_at = a.sum_at = strides(c, plain, 4);
     a.f32_at = strides(c, out_at, 4);
     a.f16_at = a.bf16_at = strides(c, plain, 2);
@@ -359,6 +295,10 @@ row_outputs run(const instance& on, const row_case& c) {
         a.weight_early = c.early;
     }
     a.one_plus_weight = c.one_plus;
+    if (c.again)
+        a.next_weight = static_cast<const float*>(
+            machine->put("next weight", c.early ? contents::weights : contents::data,
+                         to_bytes(d.next_weight), at));
     if (c.bias)
         a.bias =
             static_cast<const float*>(machine->put("bias", contents::data, to_bytes(d.bias), at));
@@ -427,7 +367,12 @@ row_outputs run(const instance& on, const row_case& c) {
 
 void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     const auto in = reference_inputs(c);
-    if (c.sum) {
+    if (c.sum && on.computes.join) {
+        const auto wanted = chain::reference(chain_of(on, c), in);
+        const std::vector<double>& sum = c.again ? wanted.sum : wanted.value;
+        if (ordinary(c)) CHECK(nmse<float>(from_bytes<float>(outputs.sum), sum) <= 1e-7);
+        if (!c.again && !outputs.f32.empty()) CHECK(outputs.sum == outputs.f32);
+    } else if (c.sum) {
         const std::vector<float> sum = sum_of(c);
         const std::vector<double> exact(sum.begin(), sum.end());
         if (c.shared_gate)  // the sigmoid may be rounded otherwise

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace catena_test {
 
@@ -30,13 +31,14 @@ struct row_case {
     bool residual = false, sum = false, scale = false, bias = false;
     bool one_plus = false;  ///< the weight counts from 1
     bool gate = false;      ///< the norm is gated
+    bool again = false;     ///< what a norm and the residual make is normed again
     bool alone = false;     ///< a gated row without x: the function of the gate
     int slots = 0;          ///< experts whose results are added up, with x joining them or not
     bool shared = false;    ///< x joins the experts
     bool weighted = false, shared_gate = false;  ///< their weights; a gate of x for each row
     catena::gate_function function = catena::gate_function::none;  ///< of a gated row or norm
     catena::format scale_type = catena::format::f32;  ///< of scales that lie apart
-    float eps = 1e-6f;
+    float eps = 1e-6f, next_eps = 1e-3f;
     bool halves = false;        ///< the gate is the first half of a tensor's rows, x the second
     int gate_gap = 0;           ///< floats between rows of the gate, above `gap`
     bool over_gate = false;     ///< f32 lies over the gate
@@ -47,6 +49,7 @@ struct row_case {
     int gap = 0;                ///< floats between rows of every plain tensor
     int offset = 0;             ///< bytes of every plain tensor's address past a 256-byte boundary
     row_values put = row_values::normal;
+    std::vector<float> x = {}, weight = {};  ///< in place of what is put there
 
     int rows() const { return n1 * n2 * n3; }
     int quant_k() const { return k * merged / split; }

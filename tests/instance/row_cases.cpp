@@ -36,7 +36,8 @@ bool fit(row_case& c, const computation& computes, const policy& numbers) {
     c.emits.bits &= computes.emits.bits;
     for (const format f : formats_in(c.emits))
         if (!fits(f, c)) c.emits.bits &= ~format_set::of(f).bits;
-    c.residual = c.residual && computes.residual;
+    c.residual = c.residual && adds_residual(computes);
+    c.again = c.again && computes.again && c.residual;
     if (c.slots > 0 && !computes.experts) return false;
     c.sum = c.sum && c.residual;
     c.scale = c.scale && computes.scale;
@@ -88,7 +89,8 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .emits = all,
          .residual = true,
          .sum = true,
-         .scale = true},
+         .scale = true,
+         .again = true},
         {.what = "k just below a pass",
          .k = team(numbers) * 4 - 32,
          .n1 = 2,
@@ -106,6 +108,7 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .scale = true,
          .bias = true,
          .gate = true,
+         .again = true,
          .function = gate_function::silu,
          .early = true,
          .gap = 4,
@@ -148,6 +151,19 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
         {.what = "a large epsilon", .k = usual, .n1 = 2, .emits = all, .eps = 100},
         {.what = "no weight, no residual", .k = usual, .n1 = 2, .emits = all},
         {.what = "a residual, the sum not kept", .k = usual, .n1 = 2, .emits = all, .residual = true},
+        {.what = "the sum normed again and not kept",
+         .k = usual,
+         .n1 = 2,
+         .emits = all,
+         .residual = true,
+         .scale = true,
+         .again = true},
+        {.what = "a residual of a weighted norm",
+         .k = usual,
+         .n1 = 2,
+         .emits = all,
+         .residual = true,
+         .scale = true},
         {.what = "in place",
          .k = usual,
          .n1 = 3,
@@ -155,6 +171,7 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .residual = true,
          .sum = true,
          .scale = true,
+         .again = true,
          .in_place = true,
          .gap = 4},
         {.what = "three rows make an activation row",
@@ -178,6 +195,7 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .residual = true,
          .sum = true,
          .scale = true,
+         .again = true,
          .put = row_values::zeros},
         {.what = "a NaN", .k = usual, .n1 = 2, .emits = all, .scale = true, .put = row_values::nan},
         {.what = "an infinity",
@@ -213,6 +231,7 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .scale = true,
          .bias = true,
          .gate = true,
+         .again = true,
          .gap = 1,
          .offset = 4},
         {.what = "eight experts and a residual",

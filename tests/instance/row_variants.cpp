@@ -1,7 +1,7 @@
 // Everything that the row skeleton can make of a row, whether or not a table has it: each norm with
 // all that may stand around it, every format, rows that share a block.
 #include "host_machine.hpp"
-#include "row_case.hpp"
+#include "row_data.hpp"
 #include "sweep.hpp"
 
 #include "catena/instances/host_instance.hpp"
@@ -27,6 +27,14 @@ constexpr computation norm_of(value_kind value, format_set emits) {
             .scale = true,
             .bias = true,
             .gate = true,
+            .emits = emits};
+}
+
+constexpr computation joined(format_set emits) {
+    return {.value = value_kind::rms_norm,
+            .scale = true,
+            .join = true,
+            .again = true,
             .emits = emits};
 }
 
@@ -73,6 +81,45 @@ TEST_CASE("Rows that share a block, a warp each") {
     stands_every_case<norm_of(value_kind::layer_norm, for_engines), short_rows>();
     stands_every_case<computation{.value = value_kind::glu, .emits = for_ggml}, short_rows>();
     stands_every_case<norm_of(value_kind::rms_norm, for_engines), shared_and_long>();
+}
+
+TEST_CASE("A norm that a residual joins, and the norm of their sum") {
+    stands_every_case<joined(for_ggml), usual>();
+    stands_every_case<joined(for_ggml), any>();
+    stands_every_case<joined(for_engines), long_rows>();
+    stands_every_case<joined(for_engines), short_rows>();
+}
+
+TEST_CASE("One launch of two norms has the bits of the ops one after the other") {
+    static constexpr computation both = joined(plain), one = norm_of(value_kind::rms_norm, plain);
+    const auto same = [](const void* joins, const void* norms, const policy& numbers) {
+        const instance on = on_host(both, numbers, joins, "");
+        const instance apart = on_host(one, numbers, norms, "");
+        const row_case c = {.what = "",
+                            .k = 480,
+                            .n1 = 3,
+                            .emits = plain,
+                            .residual = true,
+                            .sum = true,
+                            .scale = true,
+                            .again = true};
+        const row_outputs made = run(on, c);
+        row_case norm = c;
+        norm.residual = norm.sum = norm.again = false;
+        const std::vector<float> weighted = from_bytes<float>(run(apart, norm).f32);
+        norm.x = residual_of(c);
+        for (std::size_t i = 0; i < norm.x.size(); ++i) norm.x[i] += weighted[i];
+        CHECK(made.sum == to_bytes(norm.x));
+        norm.weight = next_weight_of(c);
+        norm.eps = c.next_eps;
+        const row_outputs wanted = run(apart, norm);
+        CHECK(made.f32 == wanted.f32);
+        CHECK(made.emits == wanted.emits);
+    };
+    same(reinterpret_cast<const void*>(&instances::run_on_host<both, usual>),
+         reinterpret_cast<const void*>(&instances::run_on_host<one, usual>), usual);
+    same(reinterpret_cast<const void*>(&instances::run_on_host<both, any>),
+         reinterpret_cast<const void*>(&instances::run_on_host<one, any>), any);
 }
 
 TEST_CASE("A warp's row has the bits of a block of one warp") {

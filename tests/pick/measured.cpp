@@ -115,6 +115,8 @@ TEST_CASE("every field of a problem is in its key", "[measured]") {
     with_field([](problem& q) { q.needs.value = value_kind::glu; });
     with_field([](problem& q) { q.needs.residual = true; });
     with_field([](problem& q) { q.needs.scale = true; });
+    with_field([](problem& q) { q.needs.join = true; });
+    with_field([](problem& q) { q.needs.again = true; });
     with_field([](problem& q) { q.needs.emits = q8; });
     with_field([](problem& q) { q.needs.activation = format::f32; });
     with_field([](problem& q) { q.needs.weights = q6; });

@@ -32,6 +32,8 @@ constexpr bool check(const sequence<Ops...>&) {
         at == place::summed_out || at >= place::emitted,
         "catena: the chain writes nothing: end it with emit<F>, or with quantize<F> and a "
         "group");
+    static_assert(end::value.again == end::value.weighted_again,
+                  "catena: a second norm has a weight: put mul(next_weight) right behind it");
     return true;
 }
 

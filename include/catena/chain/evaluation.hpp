@@ -42,7 +42,7 @@ struct matrix {
 struct inputs {
     std::int64_t k = 0;
     std::int64_t rows = 0;  ///< rows of x
-    double eps = 0;
+    double eps = 0, next_eps = 0;  ///< next_: of a second norm
     std::vector<double> x;         ///< [k, rows]; with experts it may be empty
     std::vector<double> experts = {};         ///< [k, slots, rows]: what combine adds up
     std::vector<double> expert_weights = {};  ///< [slots, rows]; empty: 1
@@ -52,6 +52,7 @@ struct inputs {
     std::vector<double> gate;      ///< [k, rows]
     gating gated_by;               ///< what glu does with `gate`
     std::vector<double> weight;    ///< [k]
+    std::vector<double> next_weight;  ///< [k]
     std::vector<double> bias;      ///< [k]
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
@@ -70,6 +71,7 @@ struct outputs {
 struct evaluation {
     const inputs& in;
     std::vector<double> value;
+    int norms = 0;        ///< so far
     bool at_sum = false;  ///< the value is x + residual, fresh: an emit here writes the sum
     std::vector<std::vector<double>> seconds = {};  ///< per matrix: the products of `up`
     outputs out = {};

@@ -19,6 +19,7 @@ enum class place : std::uint8_t {
     scaled,
     biased,
     gated,       ///< f(gate) * x, or times a norm
+    joined,      ///< a weighted norm + residual
     emitted,     ///< at least one emit<F> of the finished value
     quantized,   ///< an activation, no longer f32 values
     multiplied,  ///< the outputs of the group
@@ -29,6 +30,15 @@ struct flow {
     place at = place::start;
     format_set emitted = {};  ///< formats that the finished value was emitted in
     bool engine_reads = false;  ///< quantized in formats that an engine's own matmuls read
+    bool residual = false;      ///< one was added, before the norm or behind it
+    bool joined = false;        ///< behind a norm and its weight
+    bool again = false;         ///< the second norm stands behind, of what was joined
+    bool weighted_again = false;  ///< its weight too
+
+    /// Was the last op the emit<f32> of a norm's sum with a residual?
+    constexpr bool joined_f32() const {
+        return joined && !again && emitted == format_set::of(format::f32);
+    }
 
     constexpr flow to(place next) const {
         flow moved = *this;

@@ -11,7 +11,7 @@ namespace catena {
 enum class stage_kind : std::uint8_t {
     combine,     ///< value = the results of a token's experts times their weights, added up, plus
                  ///< x, or nothing, or x * sigmoid(a number for each row)
-    add,         ///< value += operand (a residual before the norm, a bias after it)
+    add,         ///< value += operand (a residual before the norm or behind its weight, a bias)
     rms_norm,    ///< value *= 1 / sqrt(mean(value^2) + eps)
     layer_norm,  ///< value = (value - mean(value)) / sqrt(variance(value) + eps)
     l2_norm,     ///< value /= max(sqrt(sum(value^2)), eps)
@@ -32,7 +32,8 @@ enum class operand : std::uint8_t {
     one_plus_weight,  ///< 1 + weight: norms whose weight is trained around zero
     bias,
     gate,
-    scale
+    scale,
+    next_weight  ///< of the norm of a sum whose first part is a norm itself
 };
 
 /// The function of a gated value. GLU's names differ by op (SWIGLU is silu); these are ggml's
@@ -134,6 +135,9 @@ struct computation {
                                            ///< matvec: one is multiplied after its own norm
     bool bias = false;                     ///< row: a bias may be added after that
     bool gate = false;                     ///< row: f(gate) may be multiplied after that
+    bool join = false;   ///< row: a residual may be added to the weighted norm; must be equal, for
+                         ///< rows of a norm alone are smaller
+    bool again = false;  ///< row: that sum may be normed and weighted again
     format_set emits = {};                 ///< row: formats written in one pass, any subset
     format activation = format::unknown;   ///< matvec, matmul: must be equal
     format_set weights = {};               ///< matvec, matmul: formats one launch can hold
@@ -143,9 +147,11 @@ struct computation {
 constexpr bool operator==(const computation& a, const computation& b) {
     return a.kind == b.kind && a.value == b.value && a.experts == b.experts &&
            a.residual == b.residual && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
-           a.emits == b.emits && a.activation == b.activation &&
-           a.weights == b.weights && a.epilogue == b.epilogue;
+           a.join == b.join && a.again == b.again && a.emits == b.emits &&
+           a.activation == b.activation && a.weights == b.weights && a.epilogue == b.epilogue;
 }
 constexpr bool operator!=(const computation& a, const computation& b) { return !(a == b); }
+
+constexpr bool adds_residual(const computation& c) { return c.residual || c.join; }
 
 }  // namespace catena

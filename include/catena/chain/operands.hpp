@@ -17,6 +17,7 @@ inline constexpr operand_name<operand::weight> weight{};
 inline constexpr operand_name<operand::one_plus_weight> one_plus_weight{};
 inline constexpr operand_name<operand::bias> bias{};
 inline constexpr operand_name<operand::scale> scale{};
+inline constexpr operand_name<operand::next_weight> next_weight{};
 
 template <class T, operand Which>
 inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
@@ -37,6 +38,8 @@ constexpr const char* name(operand o) {
             return "gate";
         case operand::scale:
             return "scale";
+        case operand::next_weight:
+            return "next_weight";
     }
     return "unknown";
 }

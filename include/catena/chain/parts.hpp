@@ -19,11 +19,16 @@ constexpr bool has_part(const lowered_chain& chain, skeleton part) {
     return false;
 }
 
-/// True when stage i emits x + residual, not the finished value.
+/// True when stage i emits x + residual or the sum that is normed again, not the finished value.
 constexpr bool emits_sum(const lowered_chain& chain, int i) {
-    return i > 0 && chain.stages[i].kind == stage_kind::emit &&
-           chain.stages[i - 1].kind == stage_kind::add &&
-           chain.stages[i - 1].reads == operand::residual;
+    const bool sum = i > 0 && chain.stages[i].kind == stage_kind::emit &&
+                     chain.stages[i - 1].kind == stage_kind::add &&
+                     chain.stages[i - 1].reads == operand::residual;
+    bool behind_norm = false;
+    for (int j = 0; j < i; ++j)
+        behind_norm = behind_norm || chain.stages[j].kind == stage_kind::rms_norm;
+    const bool normed = i + 1 < chain.count && chain.stages[i + 1].kind == stage_kind::rms_norm;
+    return sum && (!behind_norm || normed);
 }
 
 /// Parts of the chain's epilogue.
@@ -39,14 +44,16 @@ constexpr computation row_part(const lowered_chain& chain) {
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         if (s.kind == stage_kind::combine) part.experts = true;
-        if (s.kind == stage_kind::add && s.reads == operand::residual) part.residual = true;
+        if (s.kind == stage_kind::add && s.reads == operand::residual)
+            (is_norm(part.value) ? part.join : part.residual) = true;
         if (s.kind == stage_kind::add && s.reads == operand::bias) part.bias = true;
         if (s.kind == stage_kind::rms_norm) part.value = value_kind::rms_norm;
         if (s.kind == stage_kind::layer_norm) part.value = value_kind::layer_norm;
         if (s.kind == stage_kind::l2_norm) part.value = value_kind::l2_norm;
         if (s.kind == stage_kind::glu && is_norm(part.value)) part.gate = true;
         if (s.kind == stage_kind::glu && !is_norm(part.value)) part.value = value_kind::glu;
-        if (s.kind == stage_kind::mul) part.scale = true;
+        if (s.kind == stage_kind::mul)
+            (s.reads == operand::next_weight ? part.again : part.scale) = true;
         if (s.kind == stage_kind::quantize) part.emits = part.emits | s.formats;
         if (s.kind == stage_kind::emit && !emits_sum(chain, i)) part.emits = part.emits | s.formats;
     }
@@ -74,7 +81,7 @@ constexpr computation matvec_part(const lowered_chain& chain) {
 constexpr computation normed_matvec_part(const lowered_chain& chain) {
     const computation row = row_part(chain);
     computation part = matvec_part(chain);
-    const bool alone = !row.experts && !row.residual && !row.bias && !row.gate;
+    const bool alone = !row.experts && !adds_residual(row) && !row.bias && !row.gate;
     if (row.value != value_kind::rms_norm || !row.scale || !alone ||
         part.activation != format::q8_1)
         return {};

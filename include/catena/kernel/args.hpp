@@ -35,18 +35,19 @@ struct expert_results {
 };
 
 /// Skeleton `row`. Null pointers switch a part off: residual, sum, weight, bias, the gate of a norm,
-/// each emit, and with experts
-/// x. x is [k, n1, n2, n3] f32 with unit element stride; weight and bias are [k] f32, shared
-/// by all rows.
+/// the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with unit element stride;
+/// weights and bias are [k] f32, shared by all rows.
 struct row_args {
     const float* x = nullptr;
     const float* gate = nullptr;  ///< value_kind::glu: the value is function(gate) * x, and
                                   ///< function(gate) alone without x; else what a norm is times
     expert_results experts;           ///< in place of x, which may be null then
-    const float* residual = nullptr;  ///< added to x before the norm
+    const float* residual = nullptr;  ///< added to x before the norm, or to the weighted norm where
+                                      ///< the computation joins them
     const float* weight = nullptr;
     const float* bias = nullptr;
-    float* sum = nullptr;  ///< receives x + residual
+    const float* next_weight = nullptr;  ///< of the norm of what was joined; null: it is not normed
+    float* sum = nullptr;  ///< receives x, or the weighted norm, + residual
     float* f32 = nullptr;
     void* f16 = nullptr;
     void* bf16 = nullptr;
@@ -69,12 +70,12 @@ struct row_args {
                                ///< is not always a quantize row)
     std::int32_t quant_blocks = 0;  ///< q8_1 blocks from one activation row to the next; those past
                                     ///< quant_k / 32 are written as zeros
-    float eps = 0;
+    float eps = 0, next_eps = 0;
     float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
     gate_function function = gate_function::none;
     format scale_type = format::f32;  ///< f32, f16 or bf16
     bool one_plus_weight = false;     ///< the norm is times 1 + weight
-    bool weight_early = false;        ///< weight is a leaf: it may be read before the grid wait
+    bool weight_early = false;        ///< weights are leaves: they may be read before the grid wait
 };
 
 inline constexpr int max_members = 16;

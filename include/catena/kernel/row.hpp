@@ -1,8 +1,8 @@
 // The row skeleton. Makes a value of a row of x (x or what experts made, plus a residual; its norm; or
 // x gated by another row), scales it by a weight, adds a bias, gates it, and writes it in any set of
-// formats in one pass. A row has a block to itself, or a warp of one. x is read once, into registers;
-// a policy with values == 0 reads it again for everything that wants to know the whole row first, and
-// so takes any k.
+// formats in one pass. Or it joins a weighted norm with a residual, and norms and scales that again. A
+// row has a block to itself, or a warp of one. x is read once, into registers; a policy with values
+// == 0 reads it again for everything that wants to know the whole row first, and so takes any k.
 //
 // Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: 32 quantized values belong
 // to 8 neighbouring threads, and the order of additions depends on the number of threads alone.
@@ -47,19 +47,17 @@ class row_work {
         if constexpr (norm) measure(v);
         unsigned largest = 0;
         if constexpr (kept) {
-            store_sum(mine_, v);
-            finish(mine_, v, f);
+            finish_and_store(mine_, v, f);
+            if (normed_again()) {
+                measure_again(v, f);
+                norm_again(mine_, v, f);
+            }
             if constexpr (scaled::by_token)
                 if (scaled::wants_largest(a_)) largest = largest_of_row(magnitude(v));
-        } else if constexpr (scaled::by_token) {
-            if (scaled::wants_largest(a_)) {
-                for (int at = mine_; at < a_.k; at += stride) {
-                    load_finished(at, v, f);
-                    const unsigned here = magnitude(v);
-                    largest = here > largest ? here : largest;
-                }
-                largest = largest_of_row(largest);
-            }
+        } else {
+            if (normed_again()) measure_again(v, f);
+            if constexpr (scaled::by_token)
+                if (scaled::wants_largest(a_)) largest = largest_of_row(largest_of_passes(v, f));
         }
         const scaled apart(a_, row_, largest);
         const bool blocks = in_blocks::wanted(a_);
@@ -79,8 +77,8 @@ class row_work {
             CATENA_NO_UNROLL
             for (int first = 0; first < end; first += stride) {
                 load(first + mine_, v);
-                store_sum(first + mine_, v);
-                finish(first + mine_, v, f);
+                finish_and_store(first + mine_, v, f);
+                if (normed_again()) norm_again(first + mine_, v, f);
                 write(first + mine_, v);
                 write_quantized(first + mine_, v[0], blocks, in_rows, apart);
             }
@@ -104,7 +102,7 @@ class row_work {
 
     /// What a row's values are times and plus, after the norm.
     struct factors {
-        quads weight, bias, gate;
+        quads weight, bias, gate, residual, next_weight;
     };
 
     X& x_;
@@ -114,7 +112,7 @@ class row_work {
     const int mine_;           // the first element that the thread owns
     float* const meeting_;  // where warps meet
     int meetings_ = 0;
-    real mean_{0}, scale_{1};
+    real mean_{0}, scale_{1}, next_scale_{1};
     int int8_sum_ = 0;  // of what the thread wrote as int8_token
 
     /// Past the row values are zeros, from loading to writing: quantized blocks reach there.
@@ -128,9 +126,16 @@ class row_work {
         if (C.scale && a_.weight != nullptr)
             load_quad<P.vector>(x_, a_.weight, at + j * stride, a_.k, f.weight[j]);
     }
+    CATENA_FN void load_next_weight(int at, int j, factors& f) const {
+        if (normed_again())
+            load_quad<P.vector>(x_, a_.next_weight, at + j * stride, a_.k, f.next_weight[j]);
+    }
     CATENA_FN void load_weights(factors& f) const {
         CATENA_UNROLL
-        for (int j = 0; j < held; ++j) load_weight(mine_, j, f);
+        for (int j = 0; j < held; ++j) {
+            load_weight(mine_, j, f);
+            load_next_weight(mine_, j, f);
+        }
     }
     CATENA_FN void load_others(int at, int j, factors& f) const {
         if (C.bias && a_.bias != nullptr)
@@ -138,6 +143,9 @@ class row_work {
         if (C.gate && a_.gate != nullptr)
             load_quad<P.vector>(x_, row_at(a_.gate, a_.gate_at, place_), at + j * stride, a_.k,
                                 f.gate[j]);
+        if (C.join && a_.residual != nullptr)
+            load_quad<P.vector>(x_, row_at(a_.residual, a_.residual_at, place_), at + j * stride,
+                                a_.k, f.residual[j]);
     }
 
     /// x, joined by the residual or by its gate. All loads are in flight before the first addition.
@@ -234,9 +242,10 @@ class row_work {
         return over_threads<team>(x_, value, meeting, combine);
     }
 
-    /// The sum of `term` of every element of the row, each thread's in sequence.
-    template <class Term>
-    CATENA_FN real sum_of_row(quads& v, Term term) {
+    /// The sum of `term` of every element of the row, each thread's in sequence. What is not kept,
+    /// `make` makes.
+    template <class Make, class Term>
+    CATENA_FN real sum_of_row(quads& v, Make make, Term term) {
         real sum{0};
         const auto add = [&](int at) {
             CATENA_UNROLL
@@ -248,7 +257,7 @@ class row_work {
             add(mine_);
         } else {
             for (int at = mine_; at < a_.k; at += stride) {
-                load(at, v);
+                make(at);
                 add(at);
             }
         }
@@ -257,10 +266,11 @@ class row_work {
 
     /// What the norm takes off its values and multiplies them with.
     CATENA_FN void measure(quads& v) {
+        const auto joined = [&](int at) { load(at, v); };
         if constexpr (C.value == value_kind::layer_norm)
-            mean_ = sum_of_row(v, [](real sum, real e, bool) { return sum + e; }) /
+            mean_ = sum_of_row(v, joined, [](real sum, real e, bool) { return sum + e; }) /
                     from_int(a_.k);
-        const real squares = sum_of_row(v, [this](real sum, real e, bool in_row) {
+        const real squares = sum_of_row(v, joined, [this](real sum, real e, bool in_row) {
             const real rest = centered(e, in_row);
             return fma(rest, rest, sum);
         });
@@ -268,8 +278,21 @@ class row_work {
             const real length = sqrt(squares);
             scale_ = real{1} / (less(length, real{a_.eps}) ? real{a_.eps} : length);
         } else {
-            scale_ = real{1} / sqrt(squares / from_int(a_.k) + real{a_.eps});
+            scale_ = over_root_of_mean(squares, a_.eps);
         }
+    }
+
+    CATENA_FN real over_root_of_mean(real squares, float eps) const {
+        return real{1} / sqrt(squares / from_int(a_.k) + real{eps});
+    }
+
+    CATENA_FN bool normed_again() const { return C.again && a_.next_weight != nullptr; }
+
+    /// The same of the sum of a norm and the residual.
+    CATENA_FN void measure_again(quads& v, factors& f) {
+        const auto sum = [&](int at) { load_finished(at, v, f); };
+        const auto square = [](real sum, real e, bool) { return fma(e, e, sum); };
+        next_scale_ = over_root_of_mean(sum_of_row(v, sum, square), a_.next_eps);
     }
 
     CATENA_FN real centered(real e, bool in_row) const {
@@ -277,7 +300,7 @@ class row_work {
         return e;
     }
 
-    /// From the joined row to the finished one.
+    /// From the joined row to the finished one, but for a second norm.
     CATENA_FN void finish(int at, quads& v, factors& f) const {
         CATENA_UNROLL
         for (int j = 0; j < held; ++j) {
@@ -291,6 +314,7 @@ class row_work {
                 if (C.scale && a_.weight != nullptr)
                     e = e * (a_.one_plus_weight ? real{1} + f.weight[j][i] : f.weight[j][i]);
                 if (C.bias && a_.bias != nullptr) e = e + f.bias[j][i];
+                if (C.join && a_.residual != nullptr) e = e + f.residual[j][i];
                 v[j][i] = e;
             }
             if (C.gate && a_.gate != nullptr) gate_by(f.gate[j], v[j]);
@@ -302,11 +326,36 @@ class row_work {
         finish(at, v, f);
     }
 
+    /// The sum is that of the norm's input, or of the norm itself.
+    CATENA_FN void finish_and_store(int at, quads& v, factors& f) const {
+        if constexpr (!C.join) store_sum(at, v);
+        finish(at, v, f);
+        if constexpr (C.join) store_sum(at, v);
+    }
+
+    CATENA_FN void norm_again(int at, quads& v, factors& f) const {
+        CATENA_UNROLL
+        for (int j = 0; j < held; ++j) {
+            if constexpr (!roomy) load_next_weight(at, j, f);
+            for (int i = 0; i < quad; ++i) v[j][i] = v[j][i] * next_scale_ * f.next_weight[j][i];
+        }
+    }
+
     CATENA_FN unsigned magnitude(const quads& v) const {
         unsigned largest = 0;
         CATENA_UNROLL
         for (int j = 0; j < held; ++j) {
             const unsigned here = magnitude_of(v[j]);
+            largest = here > largest ? here : largest;
+        }
+        return largest;
+    }
+    CATENA_FN unsigned largest_of_passes(quads& v, factors& f) const {
+        unsigned largest = 0;
+        for (int at = mine_; at < a_.k; at += stride) {
+            load_finished(at, v, f);
+            if (normed_again()) norm_again(at, v, f);
+            const unsigned here = magnitude(v);
             largest = here > largest ? here : largest;
         }
         return largest;
@@ -321,7 +370,7 @@ class row_work {
     }
 
     CATENA_FN void store_sum(int at, const quads& v) const {
-        if (!C.residual || a_.sum == nullptr) return;
+        if (!(C.residual || C.join) || a_.sum == nullptr) return;
         float* to = row_at(a_.sum, a_.sum_at, place_);
         CATENA_UNROLL
         for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, to, at + j * stride, a_.k, v[j]);
@@ -362,6 +411,8 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     using work = row_work<X, P, C>;
     static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
     static_assert(P.values % quad == 0 && P.values >= 0, "a thread owns whole quads");
+    static_assert(!C.again || (C.join && C.value == value_kind::rms_norm),
+                  "what is normed again is a sum with an rms_norm");
     static_assert(work::rows == 1 || work::team == warp_size,
                   "rows that share a block have a warp each");
     x.grid_trigger();

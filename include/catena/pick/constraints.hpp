@@ -41,7 +41,8 @@ constexpr bool serves(const computation& row, const computation& needs) {
     return row.value == needs.value && (row.experts || !needs.experts) &&
            (row.residual || !needs.residual) &&
            (row.scale || !needs.scale) && (row.bias || !needs.bias) &&
-           (row.gate || !needs.gate) && row.emits.contains(needs.emits);
+           (row.gate || !needs.gate) && row.join == needs.join &&
+           (row.again || !needs.again) && row.emits.contains(needs.emits);
 }
 
 namespace detail {

@@ -30,7 +30,7 @@ constexpr std::uint64_t problem_key(const problem& p) {
         h ^= h >> 31;
     };
     mix(p.needs.kind), mix(p.needs.value), mix(p.needs.residual), mix(p.needs.scale);
-    mix(p.needs.bias), mix(p.needs.gate);
+    mix(p.needs.bias), mix(p.needs.gate), mix(p.needs.join), mix(p.needs.again);
     mix(p.needs.emits.bits), mix(p.needs.activation), mix(p.needs.weights.bits);
     mix(p.needs.epilogue.bits), mix(p.sum), mix(p.expert), mix(p.k), mix(p.rows), mix(p.quant_k);
     const std::int64_t columns = measured_columns(p);

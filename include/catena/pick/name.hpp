@@ -29,8 +29,8 @@ constexpr const char* name(norm_placement p) {
                                            : "deferred";
 }
 
-/// What a launch computes: "add_rms_norm_mul", "glu", "quantize", "mul_mat", "rms_norm_mul_mul_mat",
-/// and of many columns "mul_mat_tiles".
+/// What a launch computes: "add_rms_norm_mul", "rms_norm_mul_add_rms_norm_mul", "glu", "quantize",
+/// "mul_mat", "rms_norm_mul_mul_mat", and of many columns "mul_mat_tiles".
 inline std::string chain_part(const computation& c) {
     std::string out;
     const auto add = [&out](const char* part) {
@@ -43,6 +43,8 @@ inline std::string chain_part(const computation& c) {
     if (c.scale) add("mul");
     if (c.bias) add("bias");
     if (c.gate) add("gate");
+    if (c.join) add("add");
+    if (c.again) add("rms_norm_mul");
     if (c.kind != skeleton::row) add(c.kind == skeleton::matvec ? "mul_mat" : "mul_mat_tiles");
     return out.empty() ? "quantize" : out;
 }

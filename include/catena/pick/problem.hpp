@@ -30,7 +30,7 @@ constexpr int weight_rows(const problem_member& m) {
 
 struct problem {
     computation needs;    ///< exactly what is to be computed: emits that are on, formats that occur
-    bool sum = false;     ///< row: x + residual is written
+    bool sum = false;     ///< row: the sum with the residual is written
     bool expert = false;  ///< matvec: matrices are picked by ids
     std::int64_t k = 0;   ///< elements of a norm row, of a weight row
     std::int64_t rows = 0;     ///< row: norm rows
@@ -73,10 +73,11 @@ constexpr std::int64_t bytes_of(const problem& p) {
         const std::int64_t values = p.rows * p.k;
         const bool gated = p.needs.value == value_kind::glu || p.needs.gate;
         const std::int64_t reads =
-            (p.slots > 0 ? p.slots : 1) + (p.needs.residual ? 1 : 0) + (gated ? 1 : 0);
+            (p.slots > 0 ? p.slots : 1) + (adds_residual(p.needs) ? 1 : 0) + (gated ? 1 : 0);
         std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
         bytes += 4 * p.rows * p.slots;  // their weights
         bytes += 4 * p.k * ((p.needs.scale ? 1 : 0) + (p.needs.bias ? 1 : 0));
+        if (p.needs.again) bytes += 4 * p.k;
         for (const format id : p.needs.emits) {
             const bool padded = info(id).role == format_role::activation && !scales_apart(id);
             bytes += padded ? quotient(values, p.quant_k) * activation_row_bytes(id, p.quant_k)

@@ -1,4 +1,4 @@
-// Refused with: catena: add(residual) comes first: move it to the front of the chain
+// Refused with: catena: add(residual) comes once, first, behind combine or right after the norm and its mul(weight): move it there
 #include "violation.hpp"
 
 CATENA_USE(rms_norm | add(residual) | emit<f32>)

@@ -103,6 +103,7 @@ step_result checker::run_row(int step, const row_args& a) {
     in.k = a.k;
     in.rows = a.rows;
     in.eps = static_cast<double>(a.eps);
+    in.next_eps = static_cast<double>(a.next_eps);
     const bool experts = a.experts.results != nullptr;
     if (experts) seed_experts(on_, a, random_bits(key, 3), in);
     const bool alone = a.x == nullptr && !experts;  // a function of what stands in for the gate
@@ -126,6 +127,7 @@ step_result checker::run_row(int step, const row_args& a) {
     };
     seed_vector(a.weight, 1, in.weight);
     seed_vector(a.bias, 0, in.bias);
+    seed_vector(a.next_weight, 1, in.next_weight);
 
     step_result result;
     result.fault = launch(step, {});

@@ -1,4 +1,5 @@
-// add(residual): the sum that a norm reads. add(bias): after the norm and its weight.
+// add(residual): the sum that a norm reads, or the sum of a weighted norm and what goes past it.
+// add(bias): after the norm and its weight.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -18,7 +19,7 @@ struct add_stage {
         const std::vector<double>& added = per_row ? e.in.residual : e.in.bias;
         expect_elements(name(s.reads), added, per_row ? e.in.k * e.in.rows : e.in.k);
         for (std::size_t i = 0; i < e.value.size(); ++i) e.value[i] += added[i % added.size()];
-        e.at_sum = per_row;
+        e.at_sum = per_row && e.norms == 0;
     }
 
     static constexpr work count(const stage& s, const sizes& n) {
@@ -36,14 +37,19 @@ struct add_op : add_stage {
     template <flow Before>
     static constexpr flow after() {
         if constexpr (Reads == operand::residual) {
-            static_assert(Before.at <= place::combined,
-                          "catena: add(residual) comes first: move it to the front of the chain, "
-                          "or behind combine");
-            return Before.to(place::summed);
+            static_assert(!Before.residual &&
+                              (Before.at <= place::combined || Before.at == place::scaled),
+                          "catena: add(residual) comes once, first, behind combine or right after "
+                          "the norm and its mul(weight): move it there");
+            flow next = Before.to(Before.at == place::scaled ? place::joined : place::summed);
+            next.residual = true;
+            next.joined = Before.at == place::scaled;
+            return next;
         } else {
             static_assert(Before.at == place::normed || Before.at == place::scaled,
                           "catena: add(bias) shifts a normed value: put it right after the norm or "
                           "mul(weight)");
+            static_assert(!Before.again, "catena: no row adds a bias to a second norm: remove it");
             return Before.to(place::biased);
         }
     }

@@ -36,7 +36,7 @@ struct glu_op : glu_stage {
     template <flow Before>
     static constexpr flow after() {
         static_assert(Before.at == place::start ||
-                          (Before.at >= place::normed && Before.at < place::gated),
+                          (Before.at >= place::normed && Before.at < place::gated && !Before.again),
                       "catena: glu makes the value of a chain from x and the gate, or gates a norm: "
                       "put it first, or right behind the norm, mul(weight) or add(bias)");
         return Before.to(place::gated);

@@ -1,6 +1,6 @@
 // mul(weight): the elementwise weight of a norm, shared by all rows. mul(one_plus_weight): the same
-// where the weight is stored less 1. mul(scale): a number for each matrix of a group, a part of its
-// epilogue.
+// where the weight is stored less 1. mul(next_weight): that of a second norm. mul(scale): a number for
+// each matrix of a group, a part of its epilogue.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -16,10 +16,12 @@ struct mul_stage {
     static constexpr stage_kind kind = stage_kind::mul;
 
     static void apply(evaluation& e, const stage& s) {
-        expect_elements("weight", e.in.weight, e.in.k);
+        const std::vector<double>& weight =
+            s.reads == operand::next_weight ? e.in.next_weight : e.in.weight;
+        expect_elements(name(s.reads), weight, e.in.k);
         const double more = s.reads == operand::one_plus_weight ? 1 : 0;
         for (std::size_t i = 0; i < e.value.size(); ++i)
-            e.value[i] *= more + e.in.weight[i % e.in.weight.size()];
+            e.value[i] *= more + weight[i % weight.size()];
     }
 
     static constexpr work count(const stage& s, const sizes& n) {
@@ -43,7 +45,12 @@ struct mul_op : mul_stage {
             Before.at == place::normed || Reads == operand::scale,
             "catena: mul(weight) scales the result of a norm: put it right after rms_norm, "
             "layer_norm or l2_norm");
-        return Before.to(place::scaled);
+        static_assert(Before.again == (Reads == operand::next_weight) || Reads == operand::scale,
+                      "catena: mul(next_weight) scales the second norm of a chain, mul(weight) the "
+                      "first: exchange them");
+        flow next = Before.to(place::scaled);
+        next.weighted_again = Before.again;
+        return next;
     }
 };
 
@@ -51,9 +58,10 @@ template <class Operand>
 constexpr auto mul(Operand) {
     static_assert(is_operand<Operand, operand::weight> ||
                       is_operand<Operand, operand::one_plus_weight> ||
+                      is_operand<Operand, operand::next_weight> ||
                       is_operand<Operand, operand::scale>,
-                  "catena: mul takes weight or one_plus_weight, or scale in an epilogue: write "
-                  "mul(weight)");
+                  "catena: mul takes weight, one_plus_weight or next_weight, or scale in an "
+                  "epilogue: write mul(weight)");
     return mul_op<Operand::which>{};
 }
 

@@ -1,5 +1,6 @@
 // The norms of a row: rms_norm is value / sqrt(mean(value^2) + eps), layer_norm the same of value -
-// mean(value), l2_norm value / max(sqrt(sum(value^2)), eps).
+// mean(value), l2_norm value / max(sqrt(sum(value^2)), eps). An rms_norm may stand behind the sum of
+// a norm and a residual, which is emitted in f32: the second norm.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -21,6 +22,11 @@ struct norm_op {
 
     static void apply(evaluation& e, const stage&) {
         e.at_sum = false;
+        if (!e.out.emitted.empty()) {  // it was the sum
+            e.out.sum = std::move(e.out.value);
+            e.out.emitted = {};
+        }
+        const double eps = e.norms++ == 0 ? e.in.eps : e.in.next_eps;
         const auto k = static_cast<std::size_t>(e.in.k);
         for (std::size_t at = 0; at < e.value.size(); at += k) {
             const auto row = std::span(e.value).subspan(at, k);
@@ -32,8 +38,8 @@ struct norm_op {
             double squares = 0;
             for (const double v : row) squares += v * v;
             const double length = kind == stage_kind::l2_norm
-                                      ? std::max(std::sqrt(squares), e.in.eps)
-                                      : std::sqrt(squares / static_cast<double>(k) + e.in.eps);
+                                      ? std::max(std::sqrt(squares), eps)
+                                      : std::sqrt(squares / static_cast<double>(k) + eps);
             for (double& v : row) v /= length;
         }
     }
@@ -54,10 +60,15 @@ struct norm_op {
         static_assert(Before.at != place::gated,
                       "catena: a norm and glu each make the value of a chain: put glu behind the "
                       "norm to gate it, or write two chains");
-        static_assert(Before.at < place::normed || Before.at == place::gated,
+        constexpr bool of_sum = Before.at == place::emitted && Before.joined_f32() &&
+                                kind == stage_kind::rms_norm;
+        static_assert(Before.at < place::normed || Before.at == place::gated || of_sum,
                       "catena: a norm comes once, before mul(weight), add(bias), emit<F> and "
                       "quantize<F>: move it forward or remove it");
-        return Before.to(place::normed);
+        flow next = Before.to(place::normed);
+        next.emitted = {};
+        next.again = of_sum;
+        return next;
     }
 };
 
