@@ -72,6 +72,7 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
         problem p;
         p.needs = computes;
         p.needs.experts = p.needs.residual = p.needs.bias = p.needs.gate = false;
+        p.sum = p.needs.again;
         p.needs.emits = first_of(computes.emits, {format::q8_1, format::fp8_token, format::f32});
         if (computes.emits.has(format::f32)) p.needs.emits = p.needs.emits | format::f32;
         p.k = k;

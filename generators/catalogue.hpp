@@ -40,6 +40,9 @@ inline constexpr auto residual_sum = add(residual) | emit<f32>;
 /// What stands before the norm of a layer behind one with experts.
 inline constexpr auto experts_sum = combine | residual_sum;
 
+/// Where a norm stands behind a matrix, the residual is added to it. The sum goes on, and to a norm.
+inline constexpr auto joined_sum = rms_norm | mul(weight) | add(residual) | emit<f32>;
+
 /// The chains whose result goes on as `value`; `as_is` reads what somebody else made.
 constexpr auto chains_to(auto value, auto as_is) {
     return hana::make_tuple(
@@ -47,6 +50,8 @@ constexpr auto chains_to(auto value, auto as_is) {
         entry<"bare_norm_input">(rms_norm | value),
         entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | value),
         entry<"experts_norm_input">(experts_sum | rms_norm | mul(weight) | value),
+        entry<"norm_residual_input">(rms_norm | mul(weight) | add(residual) | value),
+        entry<"norm_residual_norm_input">(joined_sum | rms_norm | mul(next_weight) | value),
         entry<"gated_norm_input">(rms_norm | mul(weight) | glu | value),
         entry<"gated_bare_norm_input">(rms_norm | glu | value),
         entry<"bare_layer_norm_input">(layer_norm | value),

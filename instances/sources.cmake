@@ -1,4 +1,4 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 82f1b3561b0598b0.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c74b67f7c9ce5897.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_bf16_0.cpp
@@ -159,6 +159,7 @@ set(catena_host_sources
   host/row_glu_0.cpp
   host/row_l2_norm_0.cpp
   host/row_quantize_0.cpp
+  host/row_rms_norm_mul_add_rms_norm_mul_0.cpp
   host/row_rms_norm_mul_gate_0.cpp
   host/table.cpp
 )
@@ -232,6 +233,7 @@ set(catena_sm_100_kernels
   sm_100/row_glu.cu
   sm_100/row_l2_norm.cu
   sm_100/row_quantize.cu
+  sm_100/row_rms_norm_mul_add_rms_norm_mul.cu
   sm_100/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_100_sources
@@ -307,6 +309,7 @@ set(catena_sm_120_kernels
   sm_120/row_glu.cu
   sm_120/row_l2_norm.cu
   sm_120/row_quantize.cu
+  sm_120/row_rms_norm_mul_add_rms_norm_mul.cu
   sm_120/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_120_sources
@@ -379,6 +382,7 @@ set(catena_sm_75_kernels
   sm_75/row_glu.cu
   sm_75/row_l2_norm.cu
   sm_75/row_quantize.cu
+  sm_75/row_rms_norm_mul_add_rms_norm_mul.cu
   sm_75/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_75_sources
@@ -453,6 +457,7 @@ set(catena_sm_80_kernels
   sm_80/row_glu.cu
   sm_80/row_l2_norm.cu
   sm_80/row_quantize.cu
+  sm_80/row_rms_norm_mul_add_rms_norm_mul.cu
   sm_80/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_80_sources
@@ -527,6 +532,7 @@ set(catena_sm_86_kernels
   sm_86/row_glu.cu
   sm_86/row_l2_norm.cu
   sm_86/row_quantize.cu
+  sm_86/row_rms_norm_mul_add_rms_norm_mul.cu
   sm_86/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_86_sources
@@ -602,6 +608,7 @@ set(catena_sm_89_kernels
   sm_89/row_glu.cu
   sm_89/row_l2_norm.cu
   sm_89/row_quantize.cu
+  sm_89/row_rms_norm_mul_add_rms_norm_mul.cu
   sm_89/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_89_sources
@@ -677,6 +684,7 @@ set(catena_sm_90_kernels
   sm_90/row_glu.cu
   sm_90/row_l2_norm.cu
   sm_90/row_quantize.cu
+  sm_90/row_rms_norm_mul_add_rms_norm_mul.cu
   sm_90/row_rms_norm_mul_gate.cu
 )
 set(catena_sm_90_sources

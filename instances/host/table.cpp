@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3df254f56da85c0e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 92305d3f9560ad71.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -91,6 +91,7 @@ namespace host_row_combine_add_rms_norm_mul_0 { extern const host_instance kerne
 namespace host_row_glu_0 { extern const host_instance kernels[8]; }
 namespace host_row_l2_norm_0 { extern const host_instance kernels[5]; }
 namespace host_row_quantize_0 { extern const host_instance kernels[8]; }
+namespace host_row_rms_norm_mul_add_rms_norm_mul_0 { extern const host_instance kernels[2]; }
 namespace host_row_rms_norm_mul_gate_0 { extern const host_instance kernels[5]; }
 #if CATENA_EVERY_ROW
 namespace host_other_matmul_bf16_0 { extern const host_instance kernels[6]; }
@@ -252,6 +253,7 @@ const host_family host_families[] = {
     {host_row_glu_0::kernels, 8},
     {host_row_l2_norm_0::kernels, 5},
     {host_row_quantize_0::kernels, 8},
+    {host_row_rms_norm_mul_add_rms_norm_mul_0::kernels, 2},
     {host_row_rms_norm_mul_gate_0::kernels, 5},
 #if CATENA_EVERY_ROW
     {host_other_matmul_bf16_0::kernels, 6},
@@ -345,7 +347,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 355;
+    t.row_count = 357;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

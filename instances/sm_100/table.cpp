@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5a009e3ed5172f25.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 26f637c54c1df59d.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -28,6 +28,7 @@ namespace sm_100_row_combine_add_rms_norm_mul { extern const void* const kernels
 namespace sm_100_row_glu { extern const void* const kernels[8]; }
 namespace sm_100_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_100_row_quantize { extern const void* const kernels[8]; }
+namespace sm_100_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
 namespace sm_100_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_100_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_100_matmul_q8_0 { extern const void* const kernels[5]; }
@@ -98,7 +99,7 @@ table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 299;
+    t.row_count = 301;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -109,6 +110,7 @@ table sm_100() {
         sm_100_row_glu::kernels,
         sm_100_row_l2_norm::kernels,
         sm_100_row_quantize::kernels,
+        sm_100_row_rms_norm_mul_add_rms_norm_mul::kernels,
         sm_100_row_rms_norm_mul_gate::kernels,
         sm_100_matvec_q8_0::kernels,
         sm_100_matmul_q8_0::kernels,

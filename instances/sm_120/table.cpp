@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e17134e0d3bab218.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e4daa4ff2ddfc6d7.
 // The table of sm_120.
 #include "catena/instances/sm_120.hpp"
 
@@ -28,6 +28,7 @@ namespace sm_120_row_combine_add_rms_norm_mul { extern const void* const kernels
 namespace sm_120_row_glu { extern const void* const kernels[8]; }
 namespace sm_120_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_120_row_quantize { extern const void* const kernels[8]; }
+namespace sm_120_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
 namespace sm_120_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_120_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_120_matmul_q8_0 { extern const void* const kernels[4]; }
@@ -98,7 +99,7 @@ table sm_120() {
     table t;
     t.target = arch_named("sm_120");
     t.rows = rows;
-    t.row_count = 269;
+    t.row_count = 271;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -109,6 +110,7 @@ table sm_120() {
         sm_120_row_glu::kernels,
         sm_120_row_l2_norm::kernels,
         sm_120_row_quantize::kernels,
+        sm_120_row_rms_norm_mul_add_rms_norm_mul::kernels,
         sm_120_row_rms_norm_mul_gate::kernels,
         sm_120_matvec_q8_0::kernels,
         sm_120_matmul_q8_0::kernels,

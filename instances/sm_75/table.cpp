@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0d6627f1a41a915f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash dfc906f6a5c10309.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -28,6 +28,7 @@ namespace sm_75_row_combine_add_rms_norm_mul { extern const void* const kernels[
 namespace sm_75_row_glu { extern const void* const kernels[8]; }
 namespace sm_75_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_75_row_quantize { extern const void* const kernels[8]; }
+namespace sm_75_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
 namespace sm_75_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_75_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_75_matmul_q8_0 { extern const void* const kernels[2]; }
@@ -95,7 +96,7 @@ table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 216;
+    t.row_count = 218;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -106,6 +107,7 @@ table sm_75() {
         sm_75_row_glu::kernels,
         sm_75_row_l2_norm::kernels,
         sm_75_row_quantize::kernels,
+        sm_75_row_rms_norm_mul_add_rms_norm_mul::kernels,
         sm_75_row_rms_norm_mul_gate::kernels,
         sm_75_matvec_q8_0::kernels,
         sm_75_matmul_q8_0::kernels,

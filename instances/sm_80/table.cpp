@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d93a9306544602df.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5ef4c43c22265b39.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -28,6 +28,7 @@ namespace sm_80_row_combine_add_rms_norm_mul { extern const void* const kernels[
 namespace sm_80_row_glu { extern const void* const kernels[8]; }
 namespace sm_80_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_80_row_quantize { extern const void* const kernels[8]; }
+namespace sm_80_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
 namespace sm_80_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_80_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_80_matmul_q8_0 { extern const void* const kernels[5]; }
@@ -97,7 +98,7 @@ table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 294;
+    t.row_count = 296;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -108,6 +109,7 @@ table sm_80() {
         sm_80_row_glu::kernels,
         sm_80_row_l2_norm::kernels,
         sm_80_row_quantize::kernels,
+        sm_80_row_rms_norm_mul_add_rms_norm_mul::kernels,
         sm_80_row_rms_norm_mul_gate::kernels,
         sm_80_matvec_q8_0::kernels,
         sm_80_matmul_q8_0::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a343709afa131662.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 23ea3f056b2f73dc.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
@@ -28,6 +28,7 @@ namespace sm_86_row_combine_add_rms_norm_mul { extern const void* const kernels[
 namespace sm_86_row_glu { extern const void* const kernels[8]; }
 namespace sm_86_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_86_row_quantize { extern const void* const kernels[8]; }
+namespace sm_86_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
 namespace sm_86_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_86_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_86_matmul_q8_0 { extern const void* const kernels[4]; }
@@ -97,7 +98,7 @@ table sm_86() {
     table t;
     t.target = arch_named("sm_86");
     t.rows = rows;
-    t.row_count = 266;
+    t.row_count = 268;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -108,6 +109,7 @@ table sm_86() {
         sm_86_row_glu::kernels,
         sm_86_row_l2_norm::kernels,
         sm_86_row_quantize::kernels,
+        sm_86_row_rms_norm_mul_add_rms_norm_mul::kernels,
         sm_86_row_rms_norm_mul_gate::kernels,
         sm_86_matvec_q8_0::kernels,
         sm_86_matmul_q8_0::kernels,

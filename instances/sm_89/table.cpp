@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 826f5660833b1f50.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d3fa75ba4998a08f.
 // The table of sm_89.
 #include "catena/instances/sm_89.hpp"
 
@@ -28,6 +28,7 @@ namespace sm_89_row_combine_add_rms_norm_mul { extern const void* const kernels[
 namespace sm_89_row_glu { extern const void* const kernels[8]; }
 namespace sm_89_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_89_row_quantize { extern const void* const kernels[8]; }
+namespace sm_89_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
 namespace sm_89_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_89_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_89_matmul_q8_0 { extern const void* const kernels[4]; }
@@ -98,7 +99,7 @@ table sm_89() {
     table t;
     t.target = arch_named("sm_89");
     t.rows = rows;
-    t.row_count = 269;
+    t.row_count = 271;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -109,6 +110,7 @@ table sm_89() {
         sm_89_row_glu::kernels,
         sm_89_row_l2_norm::kernels,
         sm_89_row_quantize::kernels,
+        sm_89_row_rms_norm_mul_add_rms_norm_mul::kernels,
         sm_89_row_rms_norm_mul_gate::kernels,
         sm_89_matvec_q8_0::kernels,
         sm_89_matmul_q8_0::kernels,

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 60f4be6d8d954086.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 7bb89eaf470c660a.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -28,6 +28,7 @@ namespace sm_90_row_combine_add_rms_norm_mul { extern const void* const kernels[
 namespace sm_90_row_glu { extern const void* const kernels[8]; }
 namespace sm_90_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_90_row_quantize { extern const void* const kernels[8]; }
+namespace sm_90_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
 namespace sm_90_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
 namespace sm_90_matvec_q8_0 { extern const void* const kernels[5]; }
 namespace sm_90_matmul_q8_0 { extern const void* const kernels[7]; }
@@ -98,7 +99,7 @@ table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 355;
+    t.row_count = 357;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
@@ -109,6 +110,7 @@ table sm_90() {
         sm_90_row_glu::kernels,
         sm_90_row_l2_norm::kernels,
         sm_90_row_quantize::kernels,
+        sm_90_row_rms_norm_mul_add_rms_norm_mul::kernels,
         sm_90_row_rms_norm_mul_gate::kernels,
         sm_90_matvec_q8_0::kernels,
         sm_90_matmul_q8_0::kernels,

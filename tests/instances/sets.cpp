@@ -65,6 +65,7 @@ TEST_CASE("Every arch makes and quantizes in one step what models feed to matric
         const id relu = g.unary(input(), sub_op::relu);
         return g.same_shape(op::sqr, relu, {relu});
     };
+    const auto joined = [&] { return g.add(input(), g.mul(g.rms_norm(input()), row())); };
     const id groups = g.mul(g.rms_norm(g.input(format::f32, {128, 4, 2})),
                             g.weight(format::f32, {128, 4}));
     const id values[] = {g.rms_norm(input()),
@@ -77,6 +78,8 @@ TEST_CASE("Every arch makes and quantizes in one step what models feed to matric
                          g.mul(input(), g.unary(input(), sub_op::sigmoid)),
                          g.mul(input(), input()),
                          g.mul(input(), row()),
+                         joined(),
+                         g.mul(g.rms_norm(joined()), row()),
                          g.reshape(groups, {512, 2})};
     for (const id v : values) g.matmul(format::q4_K, 64, v);
     for (const table& t : all_tables()) {

@@ -20,11 +20,12 @@ struct match {
     value_kind kind = value_kind::plain;
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
     std::int32_t bias_add = -1;                  ///< the ADD of the norm's bias
+    std::int32_t next_norm = -1, next_mul = -1;  ///< of the sum, where `add` stands behind `mul`
     std::int32_t glu = -1, unary = -1;           ///< the same of a gated value: GLU or MUL, UNARY
     combination experts;                         ///< what x and the residual join
     row_operand x, residual, gate;               ///< what the chain reads
-    std::int32_t weight = no_tensor, bias = no_tensor;
-    float eps = 0, alpha = 0, limit = 0;
+    std::int32_t weight = no_tensor, bias = no_tensor, next_weight = no_tensor;
+    float eps = 0, next_eps = 0, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
     std::int64_t quant_k = 0;             ///< elements of a row as the served quantized matmuls
@@ -32,9 +33,12 @@ struct match {
     bool whole_blocks = true;  ///< rows of any served length put a block at the same place
     std::vector<reader> readers;  ///< of the activation through all its names, in node order
     std::int32_t stream = no_stream;  ///< of the engine, on which all of it runs
-    bool sum_needed = false;      ///< somebody else reads, or may read, x + residual
+    bool sum_needed = false;      ///< somebody else reads, or may read, the sum that a norm reads
     bool f32_needed = false;      ///< the value is read, or may be, as it is, by who cannot be
                                   ///< served; the planner adds who multiplies numbers with it
+
+    /// Is the residual added to the weighted norm, not to x?
+    bool joins() const { return add > mul && mul >= 0; }
 
     /// The node that stands for the place in reports.
     std::int32_t node() const { return norm >= 0 ? norm : glu; }
@@ -73,6 +77,8 @@ class matcher {
         if (m.found() && chain_.gate) m.why = gate_fits(m);
         if (m.found() && chain_.residual)
             m.why = chain_.experts ? experts_fit(m) : residual_fits(m);
+        if (m.found() && chain_.join) m.why = join_fits(m);
+        if (m.found() && chain_.again) m.why = again_fits(m);
         if (m.found()) read_activation(m);
         return m;
     }
@@ -235,8 +241,7 @@ class matcher {
         }
         m.x = {view_.at(sum).src[0], 0, strides_of(src(m.add, 0))};
         m.residual = {view_.at(sum).src[1], 0, strides_of(src(m.add, 1))};
-        m.sum_needed =
-            index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
+        m.sum_needed = needed(sum);
         return {};
     }
 
@@ -251,9 +256,57 @@ class matcher {
         };
         m.x = rows(m.experts.shared);
         m.residual = rows(m.experts.residual);
-        m.sum_needed =
-            index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
+        m.sum_needed = needed(sum);
         return {};
+    }
+
+    /// Does anybody read a sum but the norm of the chain?
+    bool needed(std::int32_t sum) const {
+        return index_.reader_count(sum) != 1 || index_.read_outside(sum) || index_.output(sum);
+    }
+
+    /// The result so far is not written: an ADD of a tensor of its shape must be its only reader.
+    finding join_fits(match& m) const {
+        const use u = index_.only_reader(m.activation);
+        if (u.node < 0 || u.slot > 1 || view_.node(u.node).kind != op::add)
+            return {m.norm, reason::unjoined};
+        if (finding f = node_fits(index_, u.node, 2); f.why != reason::none) return f;
+        const tensor& sum = view_.node(u.node);
+        const std::int32_t residual = sum.src[1 - u.slot];
+        if (!same_shape(view_.at(residual), sum)) return {m.norm, reason::unjoined};
+        if (!names_whole(view_, sum.src[u.slot], m.activation) ||
+            !same_shape(src(u.node, u.slot), view_.node(m.norm)) ||
+            !same_shape(sum, view_.node(m.norm)))
+            return {u.node, reason::reshaped};
+        m.add = u.node;
+        m.residual = {residual, 0, strides_of(view_.at(residual))};
+        m.activation = view_.nodes[u.node];
+        if (finding f = rows_fit(index_, u.node, residual); f.why != reason::none) return f;
+        return rows_fit(index_, u.node, m.activation);
+    }
+
+    /// The sum goes on, and so does its norm: by the first RMS_NORM of it that fits.
+    finding again_fits(match& m) const {
+        const std::int32_t sum = m.activation;
+        finding why{m.add, reason::not_normed_again};
+        for (const use* u = index_.readers_begin(sum); u != index_.readers_end(sum); ++u) {
+            if (view_.node(u->node).kind != op::rms_norm) continue;
+            match next;
+            next.norm = u->node;
+            why = norm_fits(next);
+            if (why.why == reason::none && !(names_whole(view_, next.x.tensor, sum) &&
+                                             same_shape(view_.at(next.x.tensor), view_.at(sum))))
+                why = {u->node, reason::reshaped};
+            if (why.why != reason::none) continue;
+            m.next_norm = next.norm;
+            m.next_mul = next.mul;
+            m.next_weight = next.weight;
+            m.next_eps = next.eps;
+            m.activation = next.activation;
+            m.sum_needed = needed(sum);
+            return {};
+        }
+        return why;
     }
 
     /// Does a quantized matrix multiply the value? Nothing is gained by any other product.

@@ -66,12 +66,14 @@ struct pattern {
     bool known = false;         ///< false: the stages have a shape that the matcher does not know
     bool experts = false;       ///< a sum of experts' results stands before the norm
     bool residual = false;      ///< an ADD stands before the norm
-    format_set sum_emits = {};  ///< formats of x + residual
+    format_set sum_emits = {};  ///< formats of the sum that a norm reads
     value_kind value = value_kind::plain;
     bool alone = false;  ///< of a gated value: there is no second factor
     bool scale = false;  ///< a MUL with a weight stands after the norm
     bool bias = false;   ///< an ADD with a bias after that
     bool gate = false;   ///< a MUL with a function of a gate after that
+    bool join = false;   ///< an ADD of a residual stands after the weight
+    bool again = false;  ///< a norm of that sum and a MUL with another weight after that
     format_set emits = {};
     format_set activations = {};  ///< what the group reads: f32 of numbers; empty: no group
     format_set dense = {};        ///< formats of MUL_MAT readers
@@ -81,7 +83,7 @@ struct pattern {
     /// Ops before the value.
     constexpr int length() const {
         return (experts ? 1 : 0) + (residual ? 1 : 0) + (value != value_kind::plain ? 1 : 0) +
-               (scale ? 1 : 0) + (bias ? 1 : 0) + (gate ? 1 : 0);
+               (scale ? 1 : 0) + (bias ? 1 : 0) + (gate ? 1 : 0) + (join ? 1 : 0) + (again ? 2 : 0);
     }
     constexpr bool has_group() const { return !activations.empty(); }
 };
@@ -91,23 +93,28 @@ constexpr bool same_family(const pattern& a, const pattern& b) {
     return a.known == b.known && a.experts == b.experts && a.residual == b.residual &&
            a.value == b.value &&
            a.alone == b.alone && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
-           a.sum_emits == b.sum_emits && a.emits == b.emits && a.epilogue == b.epilogue;
+           a.join == b.join && a.again == b.again && a.sum_emits == b.sum_emits &&
+           a.emits == b.emits && a.epilogue == b.epilogue;
 }
 
 namespace detail {
 
 /// Where a stage may stand in a chain: stages come in this order.
-enum class section : std::uint8_t { sum, value, scale, bias, gate, emit, quantize, group, epilogue };
+enum class section : std::uint8_t {
+    sum, value, scale, bias, gate, join, again, emit, quantize, group, epilogue
+};
 
 }  // namespace detail
 
-/// The pattern of `[combine] [add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)] [glu] emit*
-/// [[quantize<F...>] group [epilogue]]`, where the norm may be missing only together with what stands
-/// around it (a value of the engine's that is quantized, or multiplied as it is).
+/// The pattern of `[combine] [add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)] [glu]
+/// emit* [[quantize<F...>] group [epilogue]]`, or with `add(residual) [emit* rms_norm
+/// mul(next_weight)]` behind the weight in place of bias and gate. The norm may be missing only together
+/// with what stands around it (a value of the engine's that is quantized, or multiplied as it is).
 constexpr pattern pattern_of(const lowered_chain& chain) {
     using detail::section;
     pattern out;
     section last = section::sum;
+    bool second = false;  // norm
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         section here = section::sum;
@@ -121,14 +128,24 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
                     out.bias = true;
                     here = section::bias;
                 } else {
-                    if (out.residual) return {};
-                    out.residual = true;
+                    if (out.residual || out.join) return {};
+                    const bool behind = is_norm(out.value);
+                    (behind ? out.join : out.residual) = true;
+                    if (behind) here = section::join;
                 }
                 break;
             case stage_kind::l2_norm:
                 return {};  // no graph quantizes one
             case stage_kind::rms_norm:
             case stage_kind::layer_norm:
+                if (out.join) {  // what was emitted is its sum
+                    if (s.kind != stage_kind::rms_norm || second || last > section::emit) return {};
+                    second = true;
+                    out.sum_emits = out.emits;
+                    out.emits = {};
+                    last = here = section::again;
+                    break;
+                }
                 if (out.value != value_kind::plain) return {};
                 out.value = s.kind == stage_kind::rms_norm ? value_kind::rms_norm
                                                            : value_kind::layer_norm;
@@ -146,6 +163,11 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
                 here = section::value;
                 break;
             case stage_kind::mul:
+                if (s.reads == operand::next_weight && second && !out.again) {
+                    out.again = true;
+                    here = section::again;
+                    break;
+                }
                 if (s.reads != operand::weight || out.scale) return {};
                 out.scale = true;
                 here = section::scale;
@@ -185,7 +207,8 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
     const bool around = out.experts || out.residual || out.scale || out.bias;
     const bool group = !out.dense.empty() || !out.expert.empty();
     const bool epilogue = !out.epilogue.empty();
-    out.known = (norm || !around) && group == out.has_group() && (group || !epilogue) &&
+    out.known = (norm || !around) && second == out.again && group == out.has_group() &&
+                (group || !epilogue) &&
                 (out.value != value_kind::plain || group);
     return out;
 }

@@ -30,6 +30,8 @@ namespace catena {
     X(unscaled, "the norm's result is not read by a MUL with a weight")                            \
     X(unbiased, "the norm's result is not read by an ADD with a bias alone")                       \
     X(ungated, "the norm's result is not read by a MUL with a function of a gate alone")           \
+    X(unjoined, "the norm's result is not read by an ADD of a tensor of its shape alone")           \
+    X(not_normed_again, "the sum is not read by an RMS_NORM with a weight")                         \
     X(read_elsewhere, "the norm's result has {have} readers, and only its MUL could be served")    \
     X(read_outside, "the norm's result is, or may be, read outside this graph")                    \
     X(is_output, "the norm's result is flagged OUTPUT, and the chain does not write it")           \

@@ -108,6 +108,7 @@ class plan_builder {
                 (f.common.residual && !sum_left(node)) ||
                 (f.common.bias && !scaled_for(node, op::add)) ||
                 (f.common.gate && f.common.scale && !scaled_for(node, op::mul)) ||
+                (f.common.join && !summed(node, f.common.again)) ||
                 (!f.common.scale && !unweighted(node, f.common.gate)))
                 continue;
             match m = matcher(g_, f.common).at_norm(node);
@@ -147,11 +148,24 @@ class plan_builder {
                !(g_.constant(other) && elements(view_.at(other)) == view_.node(norm).ne[0]);
     }
 
-    /// Does one such op alone read the result of the one op that reads the norm?
-    bool scaled_for(std::int32_t norm, op kind) const {
+    /// What alone reads the result of the one op that reads the norm.
+    use behind_scale(std::int32_t norm) const {
         const use scale = g_.only_reader(view_.nodes[norm]);
-        const use next = scale.node < 0 ? use{} : g_.only_reader(view_.nodes[scale.node]);
+        return scale.node < 0 ? use{} : g_.only_reader(view_.nodes[scale.node]);
+    }
+    bool scaled_for(std::int32_t norm, op kind) const {
+        const use next = behind_scale(norm);
         return next.node >= 0 && g_.kind(next.node) == kind;
+    }
+
+    /// Is it an ADD that no step covers yet (an epilogue may) and, if that should be normed again,
+    /// does a norm read it?
+    bool summed(std::int32_t norm, bool again) const {
+        if (!scaled_for(norm, op::add)) return false;
+        const std::int32_t add = behind_scale(norm).node, sum = view_.nodes[add];
+        if (schedule_.covered(add)) return false;
+        const auto norms = [this](const use& u) { return g_.kind(u.node) == op::rms_norm; };
+        return !again || std::any_of(g_.readers_begin(sum), g_.readers_end(sum), norms);
     }
 
     void plan_gated(std::int32_t node) {
@@ -292,8 +306,10 @@ class plan_builder {
                 };
                 for (const std::int32_t n : m.experts.nodes)
                     if (n != m.add) node(n, true, fed_by_experts(n, m));
-                next(m.add, fed_by_experts(m.add, m));
+                if (!m.joins()) next(m.add, fed_by_experts(m.add, m));
                 for (const std::int32_t n : {m.norm, m.mul, m.bias_add}) next(n, 0);
+                if (m.joins())
+                    for (const std::int32_t n : {m.add, m.next_norm, m.next_mul}) next(n, 0);
                 if (m.unary >= 0) node(m.unary, true, 0);
                 next(m.glu, m.unary < 0 ? 0u : fed_by(m.glu, m.unary));
                 std::sort(trial_.nodes.begin(), trial_.nodes.end(),

@@ -6,6 +6,7 @@
 #include "catena/match/experts.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/reader.hpp"
+#include "catena/match/value.hpp"
 #include "catena/plan/slots.hpp"
 
 #include <algorithm>
@@ -182,7 +183,8 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 }
 
 /// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
-/// function, until the last MUL or ADD of their chain; what experts made, until that of the norm.
+/// function, until the last MUL or ADD of their chain, or the ADD of a residual to a norm; what experts
+/// made, until that of the norm.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
     const auto keep = [&](std::int32_t tensor, std::int32_t last) {
@@ -198,11 +200,15 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         for (int ops = norm ? 3 : 1; ops > 0; --ops) {  // weight, bias and gate; the gated value
             const use u = g.only_reader(g.view.nodes[last]);
             const op next = u.node < 0 ? op::none : g.view.node(u.node).kind;
-            const bool bias = next == op::add && u.slot < 2 && norm &&
-                              g.view.node(u.node).src[1 - u.slot] != no_tensor &&
-                              g.constant(g.view.node(u.node).src[1 - u.slot]);
-            if (next != op::mul && next != op::sqr && !bias) break;
+            const bool adds = next == op::add && u.slot < 2 && norm &&
+                              g.view.node(u.node).src[1 - u.slot] != no_tensor;
+            const std::int32_t added = adds ? g.view.node(u.node).src[1 - u.slot] : no_tensor;
+            const bool bias = adds && g.constant(added);
+            const bool residual =
+                adds && last != i && same_shape(g.view.at(added), g.view.node(u.node));
+            if (next != op::mul && next != op::sqr && !bias && !residual) break;
             last = u.node;
+            if (residual) break;
         }
         if (last != i) keep(t.src[0], last);
         if (!norm) continue;

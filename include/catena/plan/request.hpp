@@ -48,7 +48,10 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     p.needs.kind = skeleton::row;
     p.needs.value = m.kind;
     p.needs.experts = m.experts.found();
-    p.needs.residual = m.residual.tensor != no_tensor;
+    const bool residual = m.residual.tensor != no_tensor;
+    p.needs.residual = residual && !m.joins();
+    p.needs.join = residual && m.joins();
+    p.needs.again = m.next_norm >= 0;
     p.needs.scale = m.weight != no_tensor;
     p.needs.bias = m.bias != no_tensor;
     p.needs.gate = is_norm(m.kind) && m.gate.tensor != no_tensor;
@@ -79,6 +82,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     reaches(m.gate);
     reaches({m.weight, 0, {}});
     reaches({m.bias, 0, {}});
+    reaches({m.next_weight, 0, {}});
     if (m.f32_needed) written(m.activation);
     if (m.sum_needed) written(view.nodes[m.add]);
     return p;
@@ -173,6 +177,7 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.residual_at = m.residual.at;
     a.weight = at.floats(m.weight);
     a.bias = at.floats(m.bias);
+    a.next_weight = at.floats(m.next_weight);
     a.weight_early = m.weight != no_tensor;  // the matcher takes leaves only
     if (m.sum_needed) {
         a.sum = at.floats(view.nodes[m.add]);
@@ -189,6 +194,7 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.quant_k = static_cast<std::int32_t>(m.quant_k);
     a.quant_blocks = m.quant_k > 0 ? static_cast<std::int32_t>(q8_1_row_blocks(m.quant_k)) : 0;
     a.eps = m.eps;
+    a.next_eps = m.next_eps;
     a.alpha = m.alpha;
     a.limit = m.limit;
     a.function = m.function;

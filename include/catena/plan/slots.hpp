@@ -176,8 +176,9 @@ class slot_map {
             case op::rms_norm:
             case op::norm:
                 if (t.src[0] == no_tensor) return p;
-                if (const std::int32_t a = g_.position(t.src[0]); a >= 0 && g_.kind(a) == op::add)
-                    return std::min(a, p);
+                if (const std::int32_t a = g_.position(value_behind(view_, t.src[0]));
+                    a >= 0 && g_.kind(a) == op::add)
+                    return std::min(a, first_norm(a));
                 return p;
             case op::mul_mat:
             case op::mul_mat_id: {
@@ -197,6 +198,23 @@ class slot_map {
             default:
                 return p;
         }
+    }
+
+    /// The norm whose weighted result an ADD joins with another, or the ADD.
+    std::int32_t first_norm(std::int32_t add) const {
+        std::int32_t first = add;
+        for (const int s : {0, 1}) {
+            const tensor& sum = view_.node(add);
+            if (sum.src[s] == no_tensor) continue;
+            const std::int32_t mul = g_.position(value_behind(view_, sum.src[s]));
+            if (mul < 0 || g_.kind(mul) != op::mul) continue;
+            for (const std::int32_t source : {view_.node(mul).src[0], view_.node(mul).src[1]}) {
+                if (source == no_tensor) continue;
+                const std::int32_t norm = g_.position(value_behind(view_, source));
+                if (norm >= 0 && g_.kind(norm) == op::rms_norm) first = std::min(first, norm);
+            }
+        }
+        return first;
     }
 
     /// Candidates in order of birth take the first slot whose last user is dead. Streams do not

@@ -19,6 +19,8 @@ struct tally {
     int moved = 0;     ///< nodes done at another position than their own
     int norms = 0;     ///< made by a launch of their readers
     int combined = 0;  ///< launches that add up what experts made
+    int joins = 0;     ///< steps that add a residual to a norm
+    int again = 0;     ///< of those, that norm the sum
     int quantizes = 0; ///< launches that quantize what the engine made
     int given = 0;     ///< nodes left for the engine's speed
     int given_up = 0;  ///< plans that lacked an address

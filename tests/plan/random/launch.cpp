@@ -91,7 +91,8 @@ class row_launch {
         demand(a_.x != nullptr || c.value == value_kind::glu || experts, "a row of nothing");
         demand(!experts || c.experts, "experts that the row does not add up");
         demand(a_.bias == nullptr || c.bias, "a bias that the row does not add");
-        demand(a_.residual == nullptr || c.residual, "a residual that the row does not add");
+        demand(a_.residual == nullptr || adds_residual(c), "a residual that the row does not add");
+        demand(a_.next_weight == nullptr || c.again, "a second norm that the row does not make");
         demand(a_.weight == nullptr || c.scale, "a weight that the row does not multiply");
         demand(a_.f32 == nullptr || c.emits.has(format::f32), "f32, which the row does not emit");
         for (const target& t : quantized())
@@ -118,10 +119,11 @@ class row_launch {
         if (experts) judge_experts(ops, aligned);
         see("gate", a_.gate, a_.gate_at, false);
         see("residual", a_.residual, a_.residual_at, false);
-        if (a_.weight != nullptr) {
-            aligned = aligned && reinterpret_cast<std::uintptr_t>(a_.weight) % 16 == 0;
+        for (const float* weight : {a_.weight, a_.next_weight}) {
+            if (weight == nullptr) continue;
+            aligned = aligned && reinterpret_cast<std::uintptr_t>(weight) % 16 == 0;
             ops.read({"weight",
-                      reinterpret_cast<const std::byte*>(a_.weight),
+                      reinterpret_cast<const std::byte*>(weight),
                       std::int64_t{a_.k} * 4,
                       {1, 1, 1},
                       {0, 0, 0}},
@@ -205,7 +207,7 @@ class row_launch {
         return v;
     }
 
-    /// The value of a row; x + residual is written on the way.
+    /// The value of a row; the sum with the residual is written on the way.
     std::vector<float> value(int r) {
         const auto k = static_cast<std::size_t>(a_.k);
         std::vector<float> v(k, 1.0f);
@@ -213,25 +215,40 @@ class row_launch {
             v = combined(r);
         else if (a_.x != nullptr)
             std::copy_n(row_of(a_.x, a_.x_at, r), k, v.begin());
-        if (a_.residual != nullptr) {
+        const catena::computation& c = row_.computes;
+        const auto add_residual = [&] {
+            if (a_.residual == nullptr) return;
             const float* residual = row_of(a_.residual, a_.residual_at, r);
             for (std::size_t i = 0; i < k; ++i) v[i] += residual[i];
-        }
+        };
+        const auto write_sum = [&] {
+            if (a_.sum != nullptr)
+                std::copy(v.begin(), v.end(), const_cast<float*>(row_of(a_.sum, a_.sum_at, r)));
+        };
+        const auto norm = [&](float eps) {
+            const float s = scalar::norm_scale(v.data(), a_.k, eps);
+            for (float& f : v) f *= s;
+        };
+        const auto weigh = [&](const float* weight) {
+            for (std::size_t i = 0; weight != nullptr && i < k; ++i) v[i] *= weight[i];
+        };
+        if (c.residual) add_residual();
         const auto gate = [&] {
             const float* g = row_of(a_.gate, a_.gate_at, r);
             for (std::size_t i = 0; i < k; ++i)
                 v[i] = scalar::gated(a_.function, g[i], v[i], a_.alpha, a_.limit);
         };
-        if (row_.computes.value == value_kind::glu) gate();
-        if (a_.sum != nullptr)
-            std::copy(v.begin(), v.end(), const_cast<float*>(row_of(a_.sum, a_.sum_at, r)));
-        if (row_.computes.value == value_kind::rms_norm) {
-            const float s = scalar::norm_scale(v.data(), a_.k, a_.eps);
-            for (float& f : v) f *= s;
-        }
-        if (a_.weight != nullptr)
-            for (std::size_t i = 0; i < k; ++i) v[i] *= a_.weight[i];
-        if (row_.computes.gate && a_.gate != nullptr) gate();
+        if (c.value == value_kind::glu) gate();
+        if (!c.join) write_sum();
+        if (c.value == value_kind::rms_norm) norm(a_.eps);
+        weigh(a_.weight);
+        if (c.gate && a_.gate != nullptr) gate();
+        if (!c.join) return v;
+        add_residual();
+        write_sum();
+        if (a_.next_weight == nullptr) return v;
+        norm(a_.next_eps);
+        weigh(a_.next_weight);
         return v;
     }
 

@@ -6,11 +6,13 @@ namespace catena_test {
 
 using catena::sub_op;
 
-/// A value of the main path goes on, mostly as a residual sum; any other is only read by chance.
+/// A value of the main path goes on, mostly as a residual sum, some normed before; any other is
+/// only read by chance.
 void growth::keep(id value) {
     const bool fits = ne(value, 0) == k_ && rows_of(value) == columns_;
     if (!fits) return strays_.push_back(value);
     if (ne(value, 1) != columns_) value = g_.reshape(value, {k_, columns_});
+    if (one_in(4)) value = normed(value);
     const id before = recent();
     if (!one_in(5))
         value = one_in(2) ? binary(op::add, value, before) : binary(op::add, before, value);

@@ -57,6 +57,8 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.moved > 4 * met.graphs);
     CHECK(met.elided > 4 * met.graphs);
     CHECK(met.combined > met.graphs / 40);
+    CHECK(met.joins > met.graphs / 10);
+    CHECK(met.again > met.graphs / 12);
 }
 
 TEST_CASE("Plans that make norms in their readers' launch do, on random graphs, what the engine does",
