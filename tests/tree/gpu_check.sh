@@ -1,0 +1,59 @@
+# gpu_check.sh ROOT: what scripts/gpu-check makes of stages that pass, fail or are cut, with stand-ins for all that it runs.
+set -euo pipefail
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root"/{scripts,cmake,include,instances/sm_90,generators,tools,tests,bench,bin,build/gpu/bin}
+cp "$1/scripts/gpu-check" "$root/scripts"
+touch "$root/CMakeLists.txt" "$root"/instances/sm_90/{one,two}.cu
+cd "$root"
+
+# stand_in PATH [CODE]: notes that it was called, and with what; exits with what $PATH_exits says, or runs the code.
+stand_in() {
+    printf '#!/usr/bin/env bash\necho "%s $*" >>calls\n%s\n[[ " $FAILS " != *" %s="* ]] || exit "${FAILS##*=}"\n' \
+        "${1##*/}" "${2:-}" "${1##*/}" >"$1"
+    chmod +x "$1"
+}
+stand_in bin/cmake
+stand_in bin/ctest
+stand_in bin/compute-sanitizer 'echo "All tests passed (1 assertion in 1 test case)"
+[[ "$*" != *"$SANITIZER_FINDS" ]] || exit 1'
+stand_in build/gpu/bin/catena '[ -z "$TUNE_LEAVES" ] || echo "time is up: not everything is decided" >&2'
+stand_in build/gpu/bin/bench_kernels 'echo "{}" >"$2"'
+stand_in bench/engine.py
+stand_in bench/page.py
+export PATH=$root/bin:$PATH FAILS= SANITIZER_FINDS=none TUNE_LEAVES=
+
+# expect CODE "TEXT..." STAGE...: the exit code of a call, and what its summary says.
+expect() {
+    local wanted=$1 code=0 said text
+    : >calls
+    said=$(scripts/gpu-check out "${@:3}") || code=$?
+    [ $code = "$wanted" ] || { echo "gpu-check ${*:3}: exit code $code for $wanted"; echo "$said"; exit 1; }
+    while read -r text; do
+        [[ "$said" = *"$text"* ]] || { echo "gpu-check ${*:3} does not say '$text', but:"; echo "$said"; exit 1; }
+    done <<<"$2"
+}
+called() { [ "$(grep -c "^$1" calls)" = "$2" ] || { echo "$1 was not called $2 times:"; cat calls; exit 1; }; }
+
+expect 1 "no stage nonsense" build nonsense
+called "" 0
+CATENA_MINUTES=0 expect 2 "build: no time was left"
+called "" 0
+
+FAILS=cmake=1 expect 1 "build: FAILED with exit code 1" build test
+called ctest 0
+FAILS=ctest=8 expect 1 $'build: passed\ntest: FAILED with exit code 8\nbench: passed' build test bench
+FAILS=ctest=124 expect 2 "test: unfinished, the same call goes on" test
+FAILS=bench_kernels=2 expect 2 "branches: unfinished" branches
+
+SANITIZER_FINDS=two expect 1 $'did not pass: '"$PWD"$'/out/sanitize/memcheck.sample.two.log\n4 of 8 runs' sanitize
+SANITIZER_FINDS="[sample] -c two" expect 1 "5 of 8 runs" sanitize
+expect 0 "8 of 8 runs" sanitize
+called compute-sanitizer 3
+
+TUNE_LEAVES=1 expect 2 "tune: unfinished" tune
+expect 0 $'build: passed before with these sources\ntest: passed,\nplots: passed'
+called cmake 0
+expect 0 $'tune: passed before with these sources\nplots: passed,'
+echo changed >CMakeLists.txt
+expect 0 "build: passed," build
