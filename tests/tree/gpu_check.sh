@@ -40,9 +40,10 @@ called "" 0
 CATENA_MINUTES=0 expect 2 "build: no time was left"
 called "" 0
 
-FAILS=cmake=1 expect 1 "build: FAILED with exit code 1" build test
+FAILS=cmake=1 expect 1 "build: FAILED" build test
 called ctest 0
-FAILS=ctest=8 expect 1 $'build: passed\ntest: FAILED with exit code 8\nbench: passed' build test bench
+FAILS=ctest=8 expect 1 $'build: passed\ntest: FAILED\nbench: passed' build test bench
+FAILS=catena=2 expect 1 $'test: FAILED\ntune: FAILED' test tune
 FAILS=ctest=124 expect 2 "test: unfinished, the same call goes on" test
 FAILS=bench_kernels=2 expect 2 "branches: unfinished" branches
 

@@ -206,6 +206,42 @@ TEST_CASE("Stopped anywhere and resumed, it comes to the same and measures nothi
     }
 }
 
+TEST_CASE("A candidate that breaks the device has failed, and a run that goes on does not meet it again", "[tune]") {
+    struct breaking : simulated_device {
+        using simulated_device::simulated_device;
+        std::optional<std::vector<prepared>> prepare(const tuned_problem& p, double deadline) override {
+            for (std::size_t i = 0; i < p.candidates.size(); ++i)
+                if (p.candidates[i].is == verdict::open && p.candidates[i].numbers.stages == 3)
+                    throw device_broken(static_cast<int>(i), "an illegal address");
+            return simulated_device::prepare(p, deadline);
+        }
+    };
+    std::string record;
+    int broken = 0;
+    watcher watch;
+    watch.decided = [&](const tuning& t) { record = generator::tuning_text(t); };
+    tuning t;
+    for (bool done = false; !done;) {
+        breaking on(sm_90, {.seed = 1});
+        t = blank_of(on);
+        if (!record.empty()) resume(t, generator::parse_tuning(record, "record"), "record");
+        try {
+            done = tune::tune(t, on, plenty, watch);
+        } catch (const device_broken&) {
+            REQUIRE(++broken < 100);
+        }
+    }
+    int failed = 0;
+    for (const tuned_problem& p : t.problems)
+        for (const tuned_candidate& c : p.candidates) {
+            failed += c.is == verdict::failed;
+            CHECK((c.is == verdict::failed) == (c.why == "an illegal address"));
+            CHECK((c.is == verdict::failed) == (c.numbers.stages == 3));
+        }
+    CHECK(failed == broken);
+    CHECK(failed > 0);
+}
+
 TEST_CASE("Another GPU's record is not gone on with", "[tune]") {
     simulated_device on(sm_90, {});
     tuning t = blank_of(on), other = t;

@@ -169,9 +169,12 @@ int tune_now(const tune_options& o) {
 
     listen_for_interrupts();
     bool all = false;
-    {
+    try {
         progress_line line;
         all = tune::tune(t, *on, o.within, watcher_of(line, out));
+    } catch (const tune::device_broken& e) {
+        throw failure(fmt::format("{}: this process can use the GPU no more{}", e.what(),
+                                  out.empty() ? "" : "; the same command with --resume goes on without that candidate"));
     }
     if (!out.empty()) write_whole(out, generator::tuning_text(t));
     if (!o.rows.empty()) write_whole(o.rows, as_rows(t));

@@ -19,6 +19,7 @@
 #include <ctime>
 #include <map>
 #include <stdexcept>
+#include <thread>
 
 namespace catena::tune {
 
@@ -122,7 +123,10 @@ class gpu : public timing_device {
                 filled = true;
             }
             const std::string name = row_name(p.computes, p.candidates[i].numbers, target_.name);
-            const auto results = results_of(entrants_[i], k, p, name);
+            launch(entrants_[i], k);
+            if (const std::string why = wait(); !why.empty())
+                throw device_broken(static_cast<int>(i), name + " on " + text(p.what) + ": " + why);
+            const auto results = results_of(entrants_[i]);
             const std::uint32_t order = order_of(p.computes, p.candidates[i].numbers);
             if (!of_order.empty()) {
                 const auto same = of_order.find(order);
@@ -196,15 +200,27 @@ class gpu : public timing_device {
         if (!done.ok()) throw std::runtime_error(done.message);
     }
 
-    std::vector<std::vector<std::byte>> results_of(const entrant& e, const kernel& k, const tuned_problem& p,
-                                                  const std::string& name) {
-        const auto& outputs = e.sets.front().outputs;
-        for (const bench::stretch& s : outputs)
+    /// Once, over poison.
+    void launch(const entrant& e, const kernel& k) const {
+        for (const bench::stretch& s : e.sets.front().outputs)
             expect(cudaMemset(s.at, 0xff, static_cast<std::size_t>(s.bytes)), "poison an output");
         launch(e, k, 0, stream_);
-        expect(cudaStreamSynchronize(stream_), name + " on " + text(p.what));
+    }
+
+    /// What went wrong with what was launched; empty if nothing did.
+    std::string wait() const {
+        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);;) {
+            const cudaError_t state = cudaStreamQuery(stream_);
+            if (state == cudaSuccess) return "";
+            if (state != cudaErrorNotReady) return cudaGetErrorString(state);
+            if (std::chrono::steady_clock::now() > end) return "it did not end in 20 s";
+            std::this_thread::yield();
+        }
+    }
+
+    static std::vector<std::vector<std::byte>> results_of(const entrant& e) {
         std::vector<std::vector<std::byte>> out;
-        for (const bench::stretch& s : outputs) {
+        for (const bench::stretch& s : e.sets.front().outputs) {
             out.emplace_back(static_cast<std::size_t>(s.bytes));
             expect(cudaMemcpy(out.back().data(), s.at, out.back().size(), cudaMemcpyDeviceToHost), "read a result");
         }

@@ -5,6 +5,7 @@
 #include "tuning.hpp"
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ struct prepared {
     int registers = 0;
 };
 
+/// A candidate broke the device: this process can run nothing more on it.
+struct device_broken : std::runtime_error {
+    int candidate;
+    device_broken(int who, const std::string& how) : std::runtime_error(how), candidate(who) {}
+};
+
 class timing_device {
   public:
     virtual ~timing_device() = default;
@@ -32,7 +39,7 @@ class timing_device {
     /// Prepares the open candidates of a problem and checks the result of each: bit for bit against
     /// that of another candidate of the same order, else within a tolerance. One entry for every
     /// candidate. Nothing: it would take longer than `deadline`, or was interrupted. Problems
-    /// prepared before are given up.
+    /// prepared before are given up. Throws device_broken.
     virtual std::optional<std::vector<prepared>> prepare(const tuned_problem& p, double deadline) = 0;
 
     /// Microseconds of one launch of a candidate, measured for the `nth` time. Nothing: as above.

@@ -98,7 +98,14 @@ bool tune(tuning& t, timing_device& on, const budget& within, const watcher& wat
                 watch.show({i, problems, open_candidates(p), deadline - on.now(), text(p.what)});
             return true;
         };
-        if (!go_on(0) || !prepare(p, on, deadline) || !race(p, on, deadline, go_on)) return false;
+        try {
+            if (!go_on(0) || !prepare(p, on, deadline) || !race(p, on, deadline, go_on)) return false;
+        } catch (const device_broken& e) {  // written down, or whoever goes on would meet it again
+            tuned_candidate& c = p.candidates[static_cast<std::size_t>(e.candidate)];
+            c.is = verdict::failed, c.why = e.what(), c.us.clear();
+            if (watch.decided) watch.decided(t);
+            throw;
+        }
         if (watch.decided) watch.decided(t);
     }
     return true;

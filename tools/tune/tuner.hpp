@@ -26,7 +26,8 @@ struct progress {
 struct watcher {
     std::function<void(const progress&)> show;
     std::function<bool()> stop;                 ///< asked before every measurement
-    std::function<void(const tuning&)> decided; ///< a problem was decided: a moment to write it down
+    /// A problem was decided, or a candidate broke the device: a moment to write it down.
+    std::function<void(const tuning&)> decided;
 };
 
 /// A record of what is to be tuned, nothing measured yet: problems in the order of `shapes`, each
@@ -39,7 +40,8 @@ tuning blank(const arch& target, const described_set& set, const std::vector<sha
 void resume(tuning& t, const tuning& earlier, const std::string& file);
 
 /// Goes on until everything is decided, the budget is spent or `stop` says so. True: all is decided.
-/// No measurement begins that the budget does not hold.
+/// No measurement begins that the budget does not hold. A candidate that broke the device has failed in
+/// `t`, and device_broken is thrown: to go on takes another process.
 bool tune(tuning& t, timing_device& on, const budget& within, const watcher& watch);
 
 /// "q4_K 4096 x 6144, 1 column"
