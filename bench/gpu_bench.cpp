@@ -197,7 +197,9 @@ gpu_bench::~gpu_bench() {
 }
 
 measured_on gpu_bench::where() const {
+    for (int i = 0; i < 1000; ++i) s_->read->queue();  // 1.5 s: an idle GPU's clocks say nothing
     measured_on m = state_of_gpu(s_->gpu.name);
+    s_->read->wait();
     m.method = method;
 #if defined(CATENA_BENCH_GGML)
     if (s_->ggml) m.ggml = ggml_description() + " on " + s_->ggml->name();

@@ -101,7 +101,8 @@ def target_table(cases):
 def provenance(record):
     rows = [("record", os.path.basename(record.path)), *record.provenance.items()]
     clocks = record.provenance["clocks_mhz"]
-    text = {"clocks_mhz": f"SM {clocks['sm']} MHz, memory {clocks['memory']} MHz when the run began"}
+    known = f"SM {clocks['sm']} MHz, memory {clocks['memory']} MHz, reading memory before the first case"
+    text = {"clocks_mhz": known if clocks["sm"] else "not known"}
     return "<dl>" + "".join(f"<dt>{html.escape(k.replace('_mhz', ''))}</dt><dd>{html.escape(text.get(k, str(v) or 'none'))}</dd>"
                             for k, v in rows) + "</dl>"
 

@@ -73,7 +73,7 @@ def bars(cases, kind, columns, simulated):
                           label=None if name in named else name)
                 named.add(name)
     axes.set_yticks(range(len(shown)), [f"{c['model']}\n{c['case']}" for c in shown], fontsize=7)
-    axes.invert_yaxis()
+    axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.axvline(1, color="#444", linewidth=0.8)
     axes.set(xlabel="time, Catena's = 1 (a peer beside Catena by its own clock)")
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))

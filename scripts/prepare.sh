@@ -1,4 +1,4 @@
-# Sourced by scripts/demo and scripts/test: installs what is missing on Debian 12 and configures the
+# Sourced by the scripts beside it: installs what is missing on Debian 12 and configures the
 # build. With everything there it uses no network.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/ci
