@@ -186,3 +186,16 @@ TEST_CASE("the report of a run says what failed, as text and as JSON", "[run]") 
     r.results[1].comparisons[0].nmse = std::numeric_limits<double>::quiet_NaN();
     CHECK_FALSE(r.ok());
 }
+
+TEST_CASE("the worst comparison of a run is the one nearest to its own limit", "[run]") {
+    const json::graph g = small();
+    const auto on = host_machine(1);
+    const placement where{g, *on};
+    const plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());
+    run_report r{g, p, "host executor", {}, {}};
+    r.results = {{{{"product", 1e-3, 2e-3}}, 2, 2, ""}, {{{"product", 6e-4, 5e-4}}, 64, 128, ""}};
+    const auto worst = nlohmann::json::parse(as_json(r))["total"]["worst"][0];
+    CHECK(worst["nmse"] == 6e-4);
+    CHECK(worst["limit"] == 5e-4);
+    CHECK(worst["ok"] == false);
+}

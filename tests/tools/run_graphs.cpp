@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,16 +38,16 @@ nlohmann::json& add(nlohmann::json& graph, int like, const char* op, const char*
 }
 
 /// Every step must agree with its reference. Their number.
-std::size_t steps_that_agree(const nlohmann::json& text) {
+std::size_t steps_that_agree(const nlohmann::json& text, std::uint64_t seed = 1) {
     const catena::json::graph g = catena::json::parse(text.dump(), "g.json");
-    const auto on = host_machine(1);
+    const auto on = host_machine(seed);
     const placement where{g, *on};
     const plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());
     REQUIRE(p.state().ok());
-    checker check{p, where, *on, {}};
+    checker check{p, where, *on, {seed, 64}};
     for (std::size_t i = 0; i < p.steps().size(); ++i) {
         const step_result r = check.run(static_cast<int>(i));
-        INFO("step " << i << ": " << r.fault);
+        INFO("seed " << seed << ", step " << i << ": " << r.fault);
         CHECK(r.ok());
         CHECK_FALSE(r.comparisons.empty());
     }
@@ -92,4 +93,11 @@ TEST_CASE("a prompt's rows may end inside a block of 128", "[run]") {
     t[7]["nb"] = {4, 256, 2304, 2304};
     t[8]["nb"] = {4, 128, 1152, 1152};
     CHECK(steps_that_agree(g) == 2);
+}
+
+TEST_CASE("a few results that nearly cancel are no errors of what quantizes", "[run]") {
+    nlohmann::json g = catena_test::small_graph();
+    add(g, 2, "NONE", "q8_0", {32, 1, 1, 1}, {34, 34, 34, 34}, {});
+    add(g, 6, "MUL_MAT", "f32", {1, 2, 1, 1}, {4, 4, 8, 8}, {9, 8});
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) steps_that_agree(g, seed);
 }

@@ -123,8 +123,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         if (same_sums)
             result.comparisons.push_back(
                 {"product, same activation", same.value(), same_activation_limit});
-        result.comparisons.push_back(
-            {"product, exact activation", against_exact.value(), limit});
+        result.comparisons.push_back(of_exact(against_exact, limit));
     }
     keep(step, key, made, result);
     return result;

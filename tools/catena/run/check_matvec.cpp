@@ -137,7 +137,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
                                      [](const matvec_member& m) { return m.dst != nullptr; });
     if (written)
         result.comparisons = {{"product, same activation", same.value(), same_activation_limit},
-                              {"product, exact activation", against_exact.value(), exact_limit}};
+                              of_exact(against_exact, exact_limit)};
     keep(step, key, made, result);
     return result;
 }

@@ -58,11 +58,13 @@ class nmse_sum {
     void add(double found, double expected) {
         error_ += (found - expected) * (found - expected);
         power_ += expected * expected;
+        ++count_;
     }
     double value() const { return error_ == 0 ? 0 : error_ / power_; }
+    double count() const { return count_; }
 
   private:
-    double error_ = 0, power_ = 0;
+    double error_ = 0, power_ = 0, count_ = 0;
 };
 
 /// What an activation's own rule makes of exact values may differ from what a kernel made of

@@ -18,6 +18,14 @@ inline constexpr double same_activation_limit = 1e-6;
 inline constexpr double exact_limit = 5e-4;
 inline constexpr double fp8_limit = 2e-3;  ///< of an activation in fp8: rounding to e4m3 alone is 7e-4
 
+/// Products with an activation that was quantized. Its errors are small beside what is added up, and
+/// of a few results all may be small beside that: n of them have a share f of the power that they
+/// should with a probability of about f^(n / 2). The limit allows for one in a million.
+inline comparison of_exact(const nmse_sum& sum, double limit) {
+    const double room = sum.count() > 0 ? std::pow(10.0, 12 / sum.count()) : 1;
+    return {"product, exact activation", sum.value(), limit * room};
+}
+
 /// A column of a piece: the activation row that it reads, and where its results lie.
 struct column_place {
     std::int64_t x_row, dst_offset, residual_offset;

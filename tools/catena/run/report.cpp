@@ -19,6 +19,12 @@ struct totals {
     std::vector<comparison> worst;  ///< of each kind of output
 };
 
+/// Is `a` nearer to its limit, or further beyond it?
+bool worse(const comparison& a, const comparison& b) {
+    if (a.ok() != b.ok()) return b.ok();
+    return !(a.nmse * b.limit <= b.nmse * a.limit);
+}
+
 totals totals_of(const run_report& r) {
     totals t;
     for (std::size_t i = 0; i < r.results.size(); ++i) {
@@ -35,8 +41,8 @@ totals totals_of(const run_report& r) {
                                             [&](const comparison& w) { return w.of == c.of; });
             if (known == t.worst.end())
                 t.worst.push_back(c);
-            else if (!(c.nmse <= known->nmse))
-                known->nmse = c.nmse;
+            else if (worse(c, *known))
+                *known = c;
         }
     }
     return t;
