@@ -115,6 +115,11 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is, t
         m.up = s.input(m.weight_bytes, is.type);
         m.function = gate_function::silu;
     }
+    if (is.epilogue.has(epilogue_part::act)) m.function = gate_function::gelu;
+    if (is.epilogue.has(epilogue_part::factor)) {  // one for all columns
+        m.factor = s.values(1);
+        if (m.up != nullptr) m.up_factor = s.values(1);
+    }
     if (is.epilogue.has(epilogue_part::bias)) {
         m.bias = s.values(is.rows * matrices);
         if (m.up != nullptr) m.up_bias = s.values(is.rows * matrices);

@@ -75,6 +75,8 @@ const char* spelled(operand o) {
             return "operand::scale";
         case operand::next_weight:
             return "operand::next_weight";
+        case operand::factor:
+            return "operand::factor";
     }
     return "";
 }
@@ -82,8 +84,10 @@ const char* spelled(operand o) {
 std::string code(epilogue_set parts) {
     static constexpr std::pair<epilogue_part, const char*> all[] = {
         {epilogue_part::scale, "scale"},
+        {epilogue_part::factor, "factor"},
         {epilogue_part::bias, "bias"},
         {epilogue_part::glu, "glu"},
+        {epilogue_part::act, "act"},
         {epilogue_part::residual, "residual"},
         {epilogue_part::quantize, "quantize"}};
     std::string list;

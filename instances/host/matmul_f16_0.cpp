@@ -1,11 +1,11 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6d9cb3b78f1b923f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 593299ab8ea17a35.
 // Host kernels: matmul_f16_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matmul_f16_0 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
-constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::f16_mma, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::f16_mma, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[6];
 const host_instance kernels[6] = {

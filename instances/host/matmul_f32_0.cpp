@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c4f3eecc0e26ce4a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0be738f857fde07b.
 // Host kernels: matmul_f32_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matmul_f32_0 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(format::f32), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(format::f32), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[4];
 const host_instance kernels[4] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1b263fd3c112edeb.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 7361cbddfb42da5e.
 // Host kernels: matmul_fp8_e4m3_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matmul_fp8_e4m3_0 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::fp8_group, .weights = format_set::of(format::fp8_e4m3), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::fp8_group, .weights = format_set::of(format::fp8_e4m3), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[6];
 const host_instance kernels[6] = {

@@ -1,11 +1,11 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3e2184e4e5a7575b.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash cbdff5c36a3af39b.
 // Host kernels: matmul_iq1_s_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matmul_iq1_s_0 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::iq1_s), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
-constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::bf16_mma, .weights = format_set::of(format::iq1_s), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::iq1_s), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::bf16_mma, .weights = format_set::of(format::iq1_s), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[7];
 const host_instance kernels[7] = {

@@ -1,11 +1,11 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 31fed5e49d7481ca.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b350cab07822915a.
 // Host kernels: matmul_mxfp4_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matmul_mxfp4_0 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::mxfp4), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
-constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::bf16_mma, .weights = format_set::of(format::mxfp4), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::mxfp4), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c1 = {.kind = skeleton::matmul, .activation = format::bf16_mma, .weights = format_set::of(format::mxfp4), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[7];
 const host_instance kernels[7] = {

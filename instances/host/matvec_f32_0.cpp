@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 04a8375b58238f39.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 894f884753a4feba.
 // Host kernels: matvec_f32_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_f32_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::f32), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::f32), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[4];
 const host_instance kernels[4] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a42e7df7e81c4f1c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ac08d56c32577c0d.
 // Host kernels: other_matmul_f16_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_f16_0 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(format::f16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1309639fb5f6c871.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 27e32f48bf347c74.
 // Host kernels: other_matmul_iq1_m_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_iq1_m_1 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::iq1_m), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::iq1_m), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[2];
 const host_instance kernels[2] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 83bbcbcf7e153f08.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c388e38db4e0d8e9.
 // Host kernels: other_matmul_q2_0_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_q2_0_1 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::q2_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::q2_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[7];
 const host_instance kernels[7] = {

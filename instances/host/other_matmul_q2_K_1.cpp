@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 84f0efbe6c578ffb.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0f23f8c878199ac4.
 // Host kernels: other_matmul_q2_K_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_q2_K_1 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::q2_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = format_set::of(format::q2_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[2];
 const host_instance kernels[2] = {

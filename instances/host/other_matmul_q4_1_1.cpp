@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 186b7e4b67fafd75.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 09919c3ce5d3bd08.
 // Host kernels: other_matmul_q4_1_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_q4_1_1 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::q4_1), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::q4_1), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[5];
 const host_instance kernels[5] = {

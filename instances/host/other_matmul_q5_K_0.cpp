@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bac9405bea0ba3f6.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1fb5523903b64423.
 // Host kernels: other_matmul_q5_K_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matmul_q5_K_0 {
 
-constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::q5_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::q8_1_mmq_ds4, .weights = format_set::of(format::q5_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {

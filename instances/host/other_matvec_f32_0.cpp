@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a5fba5f2b432fd74.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 60ec799cf03b53fb.
 // Host kernels: other_matvec_f32_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matvec_f32_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::f32), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::f32), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[6];
 const host_instance kernels[6] = {

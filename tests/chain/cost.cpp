@@ -72,7 +72,8 @@ TEST_CASE("A norm costs its sums, its weight and its bias; data and no padding w
 TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two matrices") {
     constexpr lowered_chain chain =
         lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q4_K>> |
-                      epilogue<mul(scale), add(bias), glu, add(residual), quantize<q8_1>>);
+                      epilogue<mul(scale), mul(factor), add(bias), glu, act, add(residual),
+                               quantize<q8_1>>);
     constexpr auto scale_part = catena::epilogue_part::scale,
                    bias_part = catena::epilogue_part::bias, glu_part = catena::epilogue_part::glu,
                    residual_part = catena::epilogue_part::residual,
@@ -96,6 +97,12 @@ TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two mat
     CHECK(gated.read - bare.read == 2 * 1000 * 4 + 1000 * 2304);
     CHECK(gated.written - bare.written == 2 * 36 * 32);  // 1000 are padded to 1024
     CHECK(gated.operations - bare.operations == 2 * 1000 * (2 + 2 * k + 4 + 4));
+    const work opened = of({.type = q4_K,
+                            .rows = 1000,
+                            .epilogue = epilogue_set::of(catena::epilogue_part::factor) |
+                                        catena::epilogue_part::act});
+    CHECK(opened.read - bare.read == 4);
+    CHECK(opened.operations - bare.operations == 2 * 1000 * (1 + 4));
     const work expert = of({.type = q4_K, .rows = 1000, .experts_read = 5});
     const work expert_biased = of(
         {.type = q4_K, .rows = 1000, .experts_read = 5, .epilogue = epilogue_set::of(bias_part)});

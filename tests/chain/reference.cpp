@@ -12,6 +12,11 @@ using catena::lowered_chain;
 
 namespace {
 
+constexpr lowered_chain finished =
+    lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q8_0>> |
+                  epilogue<mul(scale), mul(factor), add(bias), glu, act, add(residual),
+                           quantize<q8_1>>);
+
 constexpr lowered_chain norm_input =
     lower("", add(residual) | emit<f32> | rms_norm | mul(weight) | add(bias) | emit<f32> |
                   quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q8_0>>);
@@ -207,9 +212,6 @@ TEST_CASE("A norm may be gated") {
 }
 
 TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and by expert") {
-    constexpr lowered_chain finished =
-        lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q8_0>> |
-                      epilogue<mul(scale), add(bias), glu, add(residual), quantize<q8_1>>);
     inputs in = example();
     const std::vector<double> activation = random_values(128, 9);
     const outputs bare = reference_from_activation(finished, in, activation);
@@ -221,6 +223,8 @@ TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and 
         up.push_back(reference_from_activation(finished, other, activation).products[i]);
         m.up = other.matrices[i].values;
         m.scale = 2;
+        m.factor = -1.5;
+        m.up_factor = 3;
         m.bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 21);
         m.up_bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 22);
         m.residual = random_values(static_cast<std::int64_t>(up[i].size()), 23);
@@ -229,8 +233,8 @@ TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and 
     const outputs out = reference_from_activation(finished, in, activation);
     const auto wanted = [&](std::size_t i, std::size_t at, std::size_t bias_at) {
         const matrix& m = in.matrices[i];
-        const double gate = bare.products[i][at] * 2 + m.bias[bias_at];
-        return gate / (1 + std::exp(-gate)) * (up[i][at] + m.up_bias[bias_at]) + m.residual[at];
+        const double gate = bare.products[i][at] * 2 * -1.5 + m.bias[bias_at];
+        return gate / (1 + std::exp(-gate)) * (up[i][at] * 3 + m.up_bias[bias_at]) + m.residual[at];
     };
     for (std::size_t at = 0; at < 6; ++at)
         CHECK(out.products[0][at] == Approx(wanted(0, at, at % 3)).epsilon(1e-12));
@@ -238,6 +242,23 @@ TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and 
         const auto expert = static_cast<std::size_t>(in.ids[at / 2]);
         CHECK(out.products[1][at] == Approx(wanted(1, at, expert * 2 + at % 2)).epsilon(1e-12));
     }
+}
+
+TEST_CASE("Without a second matrix an epilogue takes a function of the product") {
+    inputs in = example();
+    const std::vector<double> activation = random_values(128, 9);
+    const outputs bare = reference_from_activation(finished, in, activation);
+    matrix& m = in.matrices[0];
+    m.bias = random_values(m.rows, 21);
+    m.residual = random_values(6, 23);
+    m.gated_by.function = catena::gate_function::sigmoid;
+    const outputs out = reference_from_activation(finished, in, activation);
+    for (std::size_t at = 0; at < 6; ++at) {
+        const double v = bare.products[0][at] + m.bias[at % 3];
+        CHECK(out.products[0][at] == Approx(1 / (1 + std::exp(-v)) + m.residual[at]).epsilon(1e-12));
+    }
+    CHECK_THROWS_WITH(reference_from_activation(norm_input, in, activation),
+                      "reference: matrix 0 asks for more than the chain's epilogue does");
 }
 
 TEST_CASE("From a quantized activation the reference multiplies and does nothing else") {

@@ -145,6 +145,11 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
                        gated = {f, half + 5, only(epilogue_part::glu), gate_function::silu},
                        added = {s.formats[0], 70, only(epilogue_part::residual)},
                        everything = {s.formats[0], 64, every_part, gate_function::swiglu_oai},
+                       alone = {s.formats[0], 64, every_part_alone, gate_function::gelu},
+                       factored = {.type = f,
+                                   .rows = 9,
+                                   .parts = only(epilogue_part::factor) | epilogue_part::glu,
+                                   .function = gate_function::silu},
                        placed = {f, 37, unquantized, gate_function::silu, true, true},
                        requantized = {f, 64, only(epilogue_part::quantize)},
                        unseen = {.type = f,
@@ -159,8 +164,8 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
                                  .rows = numbers.copy == copy_method::plain ? 37 : 64,
                                  .parts = only(epilogue_part::glu),
                                  .halves = true};
-    const std::vector<member_shape> mixed = {plain, scaled, biased,     gated,
-                                             added, everything, requantized};
+    const std::vector<member_shape> mixed = {plain, scaled,     biased,      gated, added,
+                                             alone, everything, requantized, factored};
     std::vector<matvec_case> cases = {
         {.what = "members with different parts", .k = s.unit, .members = mixed, .columns = 11},
         {.what = "every part, columns beyond a tile",
@@ -193,7 +198,7 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
          .row_gap = numbers.copy == copy_method::plain ? 1 : 0},
         {.what = "experts through every part, ids of no expert",
          .k = s.unit,
-         .members = {everything, gated, plain},
+         .members = {everything, gated, plain, alone},
          .experts = 3,
          .slots = 2,
          .ids = {0, 1, 2, 1, 0, 3, -1, 2, 1, 1}},
@@ -214,7 +219,8 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
           gate_function::gelu_quick, gate_function::relu})
         cases.push_back({.what = "gate " + std::to_string(static_cast<int>(gate)),
                          .k = s.unit,
-                         .members = {{f, 11, only(epilogue_part::glu), gate}},
+                         .members = {{f, 11, only(epilogue_part::glu), gate},
+                                     {f, 11, only(epilogue_part::act), gate}},
                          .columns = 9});
     return cases;
 }

@@ -65,10 +65,10 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
         const int offset = c.offset == 0 ? 0 : (c.offset + 6) % 16;
         m.up = shape.halves ? static_cast<const std::byte*>(m.weight) + shape.rows * m.row_bytes
                             : on.put("up" + which, weights, d.up, static_cast<std::size_t>(offset));
-        m.function = shape.function;
         m.alpha = gate_alpha;
         m.limit = gate_limit;
     }
+    if (has_function(shape)) m.function = shape.function;
     if (scaled) m.scale = product_scale;
     m.weight_scale = floats("weight_scale", d.scale);
     m.up_scale = floats("up_scale", d.up_scale);
@@ -78,6 +78,8 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     m.scale_values = square ? 128 : c.k;
     m.scale_stride = square ? (c.k + 127) / 128 : 1;
     m.scales = static_cast<std::int32_t>(scales.count());
+    m.factor = floats("factor", d.factor);
+    m.up_factor = floats("up_factor", d.up_factor);
     m.bias = floats("bias", d.bias);
     m.up_bias = floats("up_bias", d.up_bias);
     m.bias_nb1 = c.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);

@@ -14,14 +14,20 @@
 
 namespace catena_test {
 
+/// Of a matrix with a GLU; `act` is for those without.
 inline constexpr catena::epilogue_set every_part =
-    catena::epilogue_set::of(catena::epilogue_part::scale) | catena::epilogue_part::bias |
-    catena::epilogue_part::glu | catena::epilogue_part::residual | catena::epilogue_part::quantize;
+    catena::epilogue_set::of(catena::epilogue_part::scale) | catena::epilogue_part::factor |
+    catena::epilogue_part::bias | catena::epilogue_part::glu | catena::epilogue_part::residual |
+    catena::epilogue_part::quantize;
 
 constexpr catena::epilogue_set without(catena::epilogue_set set, catena::epilogue_part part) {
     set.bits = static_cast<std::uint8_t>(set.bits & ~catena::epilogue_set::of(part).bits);
     return set;
 }
+
+/// The same of one matrix alone.
+inline constexpr catena::epilogue_set every_part_alone =
+    without(every_part, catena::epilogue_part::glu) | catena::epilogue_part::act;
 
 /// Those of `parts` that a tile of a matmul can do: it quantizes whole blocks of 32 results.
 constexpr catena::epilogue_set parts_of_tile(const catena::policy& numbers,

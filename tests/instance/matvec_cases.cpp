@@ -127,10 +127,11 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
 
 constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part); }
 
-constexpr epilogue_part parts_in_order[] = {epilogue_part::scale, epilogue_part::bias,
-                                            epilogue_part::glu, epilogue_part::residual,
-                                            epilogue_part::quantize};
-constexpr const char* part_names[] = {"scale", "bias", "glu", "residual", "quantize"};
+constexpr epilogue_part parts_in_order[] = {
+    epilogue_part::scale, epilogue_part::factor,   epilogue_part::bias,    epilogue_part::glu,
+    epilogue_part::act,   epilogue_part::residual, epilogue_part::quantize};
+constexpr const char* part_names[] = {"scale", "factor",   "bias",    "glu",
+                                      "act",   "residual", "quantize"};
 
 constexpr gate_function gates[] = {
     gate_function::none, gate_function::silu,       gate_function::sigmoid,
@@ -157,7 +158,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
     const int ragged = unit == 256 ? 5 * 256 : 45 * 32 / unit * unit;
 
     std::vector<matvec_case> cases;
-    for (int part = 0; part < 5; ++part)
+    for (int part = 0; part < 7; ++part)
         cases.push_back({.what = "only " + std::string(part_names[part]),
                          .k = unit,
                          .members = {{f, 96, only(parts_in_order[part])},
@@ -167,7 +168,10 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
     for (const gate_function gate : gates)
         cases.push_back({.what = "gate " + std::to_string(static_cast<int>(gate)),
                          .k = ragged,
-                         .members = {{f, 33, only(epilogue_part::glu), gate}},
+                         .members = {{f, 33, only(epilogue_part::glu), gate},
+                                     {f, 21, only(epilogue_part::act),
+                                      gate == gate_function::swiglu_oai ? gate_function::relu_squared
+                                                                        : gate}},
                          .columns = columns,
                          .band_rows = 48});
     for (int n = 1; n <= columns; ++n)
@@ -183,6 +187,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                        added = {formats[0], 70, only(epilogue_part::residual)},
                        requantized = {f, 64, only(epilogue_part::quantize)},
                        everything = {formats[0], 96, every_part, gate_function::swiglu_oai},
+                       alone = {formats[0], 64, every_part_alone, gate_function::gelu},
                        hidden = {f, 64, every_part, gate_function::silu, false},
                        placed = {f, 37, unquantized, gate_function::silu, true, true},
                        halves = {.type = f,
@@ -190,7 +195,8 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                                  .parts = only(epilogue_part::glu),
                                  .halves = true},
                        full = {f, 512, only(epilogue_part::quantize)};
-    const std::vector<member_shape> mixed = {plain, biased, gated, added, requantized, everything};
+    const std::vector<member_shape> mixed = {plain, biased,      gated,      added,
+                                             alone, requantized, everything};
     const std::vector<std::int32_t> one_each = {2, 0, 1}, eight = {0, 1, 2, 1, 0, 3, -1, 2};
     const std::vector<matvec_case> more = {
         {.what = "members with different parts",
@@ -246,7 +252,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .early = false},
         {.what = "experts of one slot, every part",
          .k = ragged,
-         .members = {everything, gated, hidden},
+         .members = {everything, gated, hidden, alone},
          .experts = 3,
          .ids = one_each,
          .band_rows = 64},

@@ -26,6 +26,7 @@ constexpr int column_gap = 16;  ///< bytes between the f32 columns that a matmul
 constexpr float norm_eps = 1e-6f;
 constexpr float product_scale = 0.75f;
 constexpr float gate_alpha = 1.702f, gate_limit = 0.5f;  ///< products go beyond it
+constexpr float product_factor = 1.25f, up_factor = -0.5f;
 constexpr int bias_gap = 1;                              ///< floats between the biases of experts
 
 int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : dst_gap + 2; }
@@ -33,6 +34,7 @@ int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : dst_gap 
 /// A member's operands. Those of parts that are off are empty.
 struct member_data {
     bytes weight, up;                  ///< gaps between rows included
+    std::vector<float> factor, up_factor;  ///< one
     std::vector<float> bias, up_bias;  ///< [rows, matrices] with gaps
     std::vector<float> residual;       ///< [rows, columns] with gaps
     std::vector<float> scale, up_scale;  ///< of fp8, [of a matrix, matrices]
@@ -100,6 +102,10 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
         d.scale = random_values(seed + 500, count);
         if (glu) d.up_scale = random_values(seed + 600, count);
     }
+    if (m.parts.has(epilogue_part::factor)) {
+        d.factor = {product_factor};
+        if (glu) d.up_factor = {up_factor};
+    }
     if (m.parts.has(epilogue_part::bias)) {
         d.bias = random_values(seed + 200, (rows + bias_gap) * matrices(c));
         if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c));
@@ -108,6 +114,10 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
         d.residual = random_values(
             seed + 400, static_cast<std::size_t>((m.rows + residual_gap(m)) * c.out_columns()));
     return d;
+}
+
+bool has_function(const member_shape& m) {
+    return m.parts.has(epilogue_part::glu) || m.parts.has(epilogue_part::act);
 }
 
 bool reads_fp8(const instance& on) { return on.computes.activation == format::fp8_group; }
@@ -208,11 +218,15 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
              .experts = c.experts,
              .values = decoded_weight(c, m, from.weight, from.scale),
              .scale = m.parts.has(epilogue_part::scale) ? product_scale : 1,
+             .factor = from.factor.empty() ? 1 : from.factor.front(),
              .bias = packed(from.bias, m.rows, bias_gap),
              .up = decoded_weight(c, m, from.up, from.up_scale),
+             .up_factor = from.up_factor.empty() ? 1 : from.up_factor.front(),
              .up_bias = packed(from.up_bias, m.rows, bias_gap),
              .residual = packed(from.residual, m.rows, residual_gap(m)),
-             .gated_by = {.function = m.function, .alpha = gate_alpha, .limit = gate_limit}});
+             .gated_by = {.function = has_function(m) ? m.function : gate_function::none,
+                          .alpha = gate_alpha,
+                          .limit = gate_limit}});
     }
     return in;
 }

@@ -8,8 +8,8 @@ namespace catena_test {
 using namespace catena;
 
 inline constexpr epilogue_set everything =
-    epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::glu |
-    epilogue_part::residual | epilogue_part::quantize;
+    epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias |
+    epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize;
 inline constexpr format_set q8_1_and_mmq =
     format_set::of(format::q8_1) | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4;
 

@@ -41,7 +41,7 @@ struct random_layers {
         static constexpr format formats[] = {format::q4_K, format::q4_K, format::q6_K,
                                              format::q8_0, format::f32};
         const id x = any();
-        switch (below(12)) {
+        switch (below(15)) {
             case 0:
             case 1:
                 return values.push_back(g.scaled_norm(x));
@@ -63,6 +63,16 @@ struct random_layers {
                 return values.push_back(g.scale(x, 2));
             case 10:
                 return values.push_back(g.other({x, any()}));
+            case 12:
+                return values.push_back(g.mul(x, g.weight(format::f32, {1})));
+            case 13:
+                return values.push_back(g.mul(x, g.node(op::other, format::f32, {1}, {any()})));
+            case 14: {
+                const id r = g.reshape(x, {g[x].ne[0], 1, g[x].ne[1]});
+                const id f = g.unary(below(2) == 0 ? x : r, below(2) == 0 ? sub_op::relu : sub_op::gelu);
+                const id value = g[f].sub == sub_op::relu ? g.same_shape(op::sqr, f, {f}) : f;
+                return values.push_back(g.reshape(value, {g[x].ne[0], g[x].ne[1]}));
+            }
             case 11: {
                 const std::int64_t rows = width();
                 const id gate = g.matmul(format::q4_K, rows, x);
@@ -78,7 +88,7 @@ struct random_layers {
 
 TEST_CASE("plans of random graphs with epilogues read what the engine would read", "[random]") {
     const table rows = full_table();
-    std::size_t quantized = 0, residuals = 0, apart = 0;
+    std::size_t quantized = 0, residuals = 0, functions = 0, factors = 0, apart = 0;
     for (unsigned seed = 0; seed < 3000; ++seed) {
         random_layers r(seed);
         INFO("seed " << seed);
@@ -92,10 +102,14 @@ TEST_CASE("plans of random graphs with epilogues read what the engine would read
         for (const step& s : p.steps()) {
             quantized += s.what.needs.epilogue.has(epilogue_part::quantize);
             residuals += s.what.needs.epilogue.has(epilogue_part::residual);
+            functions += s.what.needs.epilogue.has(epilogue_part::act);
+            factors += s.what.needs.epilogue.has(epilogue_part::factor);
         }
         for (const left_over& l : p.left()) apart += l.what.why == reason::group_split;
     }
     CHECK(quantized > 1000);  // the graphs are not too hard to plan
     CHECK(residuals > 1000);
+    CHECK(functions > 100);
+    CHECK(factors > 200);
     CHECK(apart > 100);
 }

@@ -90,8 +90,10 @@ int matrices(const problem& p) {
 std::string parts(epilogue_set set) {
     std::string out;
     const std::pair<epilogue_part, const char*> all[] = {{epilogue_part::scale, "scale"},
+                                                         {epilogue_part::factor, "factor"},
                                                          {epilogue_part::bias, "bias"},
                                                          {epilogue_part::glu, "glu"},
+                                                         {epilogue_part::act, "function"},
                                                          {epilogue_part::residual, "residual"},
                                                          {epilogue_part::quantize, "quantize"}};
     for (const auto& [part, text] : all)

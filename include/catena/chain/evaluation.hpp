@@ -21,18 +21,23 @@ struct matrix {
 
     // What the chain's epilogue does with the products: nothing as long as all this is empty.
     double scale = 1;
+    double factor = 1;                  ///< the same, in memory
     std::vector<double> bias = {};      ///< [rows], expert: [rows, experts]
     std::vector<double> up = {};        ///< as values: a second matrix, which the first one gates
+    double up_factor = 1;               ///< as factor
     std::vector<double> up_bias = {};   ///< as bias
     std::vector<double> residual = {};  ///< of the product's shape
-    gating gated_by = {};               ///< of `up`
+    gating gated_by = {};               ///< of `up`; without it, of the product alone
 
     /// Parts of an epilogue that it asks for.
     epilogue_set asks() const {
         epilogue_set parts;
         if (scale != 1) parts = parts | epilogue_part::scale;
+        if (factor != 1 || up_factor != 1) parts = parts | epilogue_part::factor;
         if (!bias.empty() || !up_bias.empty()) parts = parts | epilogue_part::bias;
-        if (!up.empty()) parts = parts | epilogue_part::glu;
+        const bool alone = gated_by.function != gate_function::none;
+        if (!up.empty() || alone)
+            parts = parts | (up.empty() ? epilogue_part::act : epilogue_part::glu);
         if (!residual.empty()) parts = parts | epilogue_part::residual;
         return parts;
     }

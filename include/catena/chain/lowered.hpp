@@ -33,7 +33,8 @@ enum class operand : std::uint8_t {
     bias,
     gate,
     scale,
-    next_weight  ///< of the norm of a sum whose first part is a norm itself
+    next_weight,  ///< of the norm of a sum whose first part is a norm itself
+    factor
 };
 
 /// The function of a gated value. GLU's names differ by op (SWIGLU is silu); these are ggml's
@@ -61,8 +62,10 @@ constexpr const char* name(gate_function f) { return gate_function_names[static_
 /// What a matvec may do with a finished output before it is written, in this order.
 enum class epilogue_part : std::uint8_t {
     scale,     ///< times a number
+    factor,    ///< times a number in memory
     bias,      ///< plus a vector over the rows (of experts: one for each)
     glu,       ///< the outputs of two matrices become f(first) * second
+    act,       ///< in place of that: f(output)
     residual,  ///< plus a tensor of the result's shape
     quantize   ///< also written as q8_1, for the next group
 };

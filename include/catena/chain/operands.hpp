@@ -18,6 +18,7 @@ inline constexpr operand_name<operand::one_plus_weight> one_plus_weight{};
 inline constexpr operand_name<operand::bias> bias{};
 inline constexpr operand_name<operand::scale> scale{};
 inline constexpr operand_name<operand::next_weight> next_weight{};
+inline constexpr operand_name<operand::factor> factor{};
 
 template <class T, operand Which>
 inline constexpr bool is_operand = std::is_same_v<T, operand_name<Which>>;
@@ -40,6 +41,8 @@ constexpr const char* name(operand o) {
             return "scale";
         case operand::next_weight:
             return "next_weight";
+        case operand::factor:
+            return "factor";
     }
     return "unknown";
 }

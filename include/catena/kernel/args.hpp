@@ -88,6 +88,8 @@ struct matvec_member {
     float* dst = nullptr;  ///< dense: [rows, columns]; expert: [rows, slots, tokens]; null: the
                            ///< result is only quantized
     const void* up = nullptr;  ///< epilogue glu: a matrix like weight; result = f(weight) * up
+    const float* factor = nullptr;     ///< times weight's product: one number
+    const float* up_factor = nullptr;  ///< the same for `up`; null if factor is
     const float* bias = nullptr;      ///< [rows], of experts [rows, experts]
     const float* up_bias = nullptr;   ///< the same for `up`; null if bias is
     const float* residual = nullptr;  ///< of the result's shape, rows next to each other
@@ -107,7 +109,7 @@ struct matvec_member {
     const float* weight_scale = nullptr;  ///< fp8: [experts][rows / scale_rows, rounded up]
     const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same;
                                           ///< null: values are what they are
-    float scale = 1;                ///< of weight's product, before the bias
+    float scale = 1;                ///< of weight's product, before factor and bias
     float alpha = 0, limit = 0;     ///< gate_function::swiglu_oai
     std::int32_t rows = 0;
     std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
@@ -118,7 +120,7 @@ struct matvec_member {
     std::int32_t scale_stride = 0;  ///< fp8: scales from one group of rows to the next
     std::int32_t scales = 0;        ///< fp8: of a matrix, from one expert to the next
     format type = format::unknown;
-    gate_function function = gate_function::none;  ///< epilogue glu
+    gate_function function = gate_function::none;  ///< epilogue glu; act: without `up`
 };
 
 /// Where the scale of a value lies among the member's.
@@ -129,9 +131,9 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 
 /// Skeleton `matvec`: dst = weight^T x per member, for 1 to policy.columns columns.
 /// Dense (ids null): the columns are the activation rows 0 .. columns-1.
-/// The result then passes the epilogue of its member: times scale, plus bias, gated, plus residual
-/// (which may lie exactly under dst), written as f32 and as q8_1 (whose rows are the columns: token
-/// * slots + slot).
+/// The result then passes the epilogue of its member: times scale and factor, plus bias, gated or
+/// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows are
+/// the columns: token * slots + slot).
 /// Expert (ids [slots, tokens] i32): each (slot, token) is a column of its own; it reads matrix
 /// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot).
 struct matvec_args {

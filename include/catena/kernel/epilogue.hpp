@@ -1,11 +1,12 @@
-// What a matvec does with a finished dot product before it is written: times scale, plus bias,
-// gated by its neighbour, plus residual, as f32 and as q8_1. Every part is a switch of the member,
-// equal in all threads of a block. All of it stands once in a kernel.
+// What a matvec does with a finished dot product before it is written: times scale and factor, plus
+// bias, gated by its neighbour or a function of it, plus residual, as f32 and as q8_1. Every part is a
+// switch of the member, equal in all threads of a block. All of it stands once in a kernel.
 #pragma once
 
 #include "catena/exec/real.hpp"
 #include "catena/format/half.hpp"
 #include "catena/kernel/args.hpp"
+#include "catena/kernel/distance.hpp"
 #include "catena/kernel/gate.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/kernel/quantize.hpp"
@@ -29,7 +30,7 @@ struct matvec_band {
 template <class X>
 CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b) {
     if (a.ids == nullptr) return 0;
-    const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + b.token * a.ids_nb1;
+    const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + distance(b.token, a.ids_nb1);
     return x.load(reinterpret_cast<const std::int32_t*>(ids) + b.slot);
 }
 CATENA_FN bool is_there(const matvec_args& a, const matvec_member& m, int expert) {
@@ -53,20 +54,27 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
     int expert = expert_of(x, a, b);
     if (!is_there(a, m, expert)) v = from_bits(f32_nan_bits), expert = 0;
     v = v * real{m.scale};
+    if (m.factor != nullptr) {
+        v = v * x.load(m.factor);
+        if (m.up_factor != nullptr) up = up * x.load(m.up_factor);
+    }
     if (m.bias != nullptr) {
-        const std::int64_t at = expert * m.bias_nb1;
+        const std::int64_t at = distance(expert, m.bias_nb1);
         v = v + x.load(row_of(m.bias, at, row));
         if (m.up_bias != nullptr) up = up + x.load(row_of(m.up_bias, at, row));
     }
-    if (m.up != nullptr) {
+    if (m.up == nullptr) up = real{1};
+    if (m.up != nullptr || m.function != gate_function::none) {
         const real alpha{m.alpha}, limit{m.limit};
         v = Twice ? gated_apart(m.function, v, up, alpha, limit)
                   : gated(m.function, v, up, alpha, limit);
     }
-    const int slot = b.slot + column;
+    const auto column_at = [&](std::int64_t nb1, std::int64_t nb2) {
+        return distance(b.slot + column, nb1) + distance(b.token, nb2);
+    };
     if (m.residual != nullptr)
-        v = v + x.load(row_of(m.residual, slot * m.residual_nb1 + b.token * m.residual_nb2, row));
-    if (m.dst != nullptr) x.store(row_of(m.dst, slot * m.dst_nb1 + b.token * m.dst_nb2, row), v);
+        v = v + x.load(row_of(m.residual, column_at(m.residual_nb1, m.residual_nb2), row));
+    if (m.dst != nullptr) x.store(row_of(m.dst, column_at(m.dst_nb1, m.dst_nb2), row), v);
     if (m.q8_1 != nullptr)
         x.store(b.finished + column * (b.end_row - b.first_row) + row - b.first_row, v);
 }
@@ -93,7 +101,8 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     const matvec_member& m = *b.member;
     int rows = b.end_row - b.first_row;
     const std::int64_t column_bytes = q8_1_row_bytes(m.rows);
-    std::byte* to = static_cast<std::byte*>(m.q8_1) + (b.token * a.slots + b.slot) * column_bytes;
+    std::byte* to =
+        static_cast<std::byte*>(m.q8_1) + distance(b.token * a.slots + b.slot, column_bytes);
     const int padding = static_cast<int>(column_bytes) - m.rows / 32 * q8_1_bytes;
     x.sync();
     if (Shares && x.cluster_blocks() > 1) {

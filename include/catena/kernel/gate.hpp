@@ -1,5 +1,5 @@
-// The gate functions of a GLU: f(gate) * value, by the formulas of gate_function. `function` is
-// equal in all threads of a launch, so its switch does not diverge.
+// The gate functions: f(gate) * value, by the formulas of gate_function. `function` is equal in all
+// threads of a launch, so its switch does not diverge.
 #pragma once
 
 #include "catena/chain/lowered.hpp"

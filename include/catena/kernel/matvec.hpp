@@ -75,9 +75,9 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     int id = 0;
     if (expert) {
         id = expert_of(x, a, b);
-        u.x += (std::int64_t{b.token} * a.x_slots + (a.x_slots == 1 ? 0 : b.slot)) * a.x_bytes;
+        u.x += distance(b.token * a.x_slots + (a.x_slots == 1 ? 0 : b.slot), a.x_bytes);
         if (!is_there(a, m, id)) id = 0;
-        matrix += id * m.expert_bytes;
+        matrix += distance(id, m.expert_bytes);
     }
     walk fill{.matrix = matrix,
               .row_stride = m.row_bytes,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catena/kernel/args.hpp"
+#include "catena/kernel/distance.hpp"
 #include "catena/kernel/slice.hpp"
 
 #include <cstddef>
@@ -33,7 +34,7 @@ struct matvec_walk {
     CATENA_FN void start_group() {
         const int wanted = row + mine;
         value = 0;
-        at = matrix + (wanted < end_row ? wanted : end_row - 1) * row_stride;
+        at = matrix + distance(wanted < end_row ? wanted : end_row - 1, row_stride);
     }
     CATENA_FN bool done() const { return row >= end_row; }
     CATENA_FN int values() const { return k - value < P.piece ? k - value : P.piece; }

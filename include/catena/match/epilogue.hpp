@@ -1,5 +1,6 @@
-// What a matmul's result goes through before anybody else sees it: a scale, a bias, the gate of a
-// GLU with the result of a second matmul, a residual. A group's launch can do that to its outputs.
+// What a matmul's result goes through before anybody else sees it: a scale, a factor in memory, a bias,
+// the gate of a GLU with the result of a second matmul or a function of its own, a residual. A group's
+// launch can do that to its outputs.
 #pragma once
 
 #include "catena/match/experts.hpp"
@@ -26,6 +27,8 @@ struct output {
     float scale = 1, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
     bool swapped = false;  ///< halves of one matrix: the gate is the second
+    bool renamed = false;  ///< the result's shape is not the matmul's: neither has gaps
+    std::int32_t factor = no_tensor, up_factor = no_tensor;
     std::int32_t bias = no_tensor, up_bias = no_tensor, residual = no_tensor;
 
     bool halves() const { return parts.has(epilogue_part::glu) && up < 0; }
@@ -46,12 +49,14 @@ class epilogue_matcher {
         return out;
     }
 
-    /// The matmul with its scale and bias.
+    /// The matmul with its scale or factor, and its bias.
     output biased(std::int32_t matmul) const {
         output out = plain(matmul);
         while (out.node_count < 3) {
             const use next = g_.only_reader(out.result);
-            if (next.node < 0 || !(add_scale(out, next) || add_bias(out, next))) break;
+            if (next.node < 0 ||
+                !(add_scale(out, next) || add_factor(out, next) || add_bias(out, next)))
+                break;
         }
         return out;
     }
@@ -76,6 +81,7 @@ class epilogue_matcher {
         if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;
         if (halves ? gate.parts != epilogue_set{} : up.parts.has(epilogue_part::scale))
             return false;
+        if (!halves && (gate.factor == no_tensor) != (up.factor == no_tensor)) return false;
         if (!halves && !(alike(gate, up) && same_shape(view_.node(node), view_.at(up.result))))
             return false;
         const tensor& w = weight_of(gate.matmul);
@@ -83,7 +89,7 @@ class epilogue_matcher {
             return false;
         if (halves && !scales_split(gate.matmul)) return false;
         if ((gate.bias == no_tensor) != (up.bias == no_tensor)) return false;
-        if (!plain_result(node)) return false;
+        if (!plain_result(node, gate.renamed)) return false;
         gate.parts = gate.parts | epilogue_part::glu;
         gate.function = v.function;
         gate.alpha = v.alpha;
@@ -93,12 +99,28 @@ class epilogue_matcher {
             gate.swapped = v.gate.offset != 0;
         } else {
             gate.up = up.matmul;
+            gate.up_factor = up.factor;
             gate.up_bias = up.bias;
             for (int i = 0; i < up.node_count; ++i) gate.take(up.nodes[i]);
         }
         if (v.unary >= 0) gate.take(v.unary);
         gate.take(node);
         return true;
+    }
+
+    /// Is the result of node `position` added to what experts made? The norm behind the sum takes both.
+    bool before_combination(std::int32_t position) const {
+        return combined(g_.only_reader(view_.nodes[position]));
+    }
+
+    /// Takes over the UNARY, or the SQR of a RELU, that alone reads the result.
+    bool activate(output& o) const {
+        if (!allowed_.has(epilogue_part::act) || o.parts.has(epilogue_part::glu)) return false;
+        const use u = g_.only_reader(o.result);
+        if (u.node < 0 || g_.kind(u.node) != op::unary) return false;
+        const use next = g_.only_reader(view_.nodes[u.node]);
+        if (next.node >= 0 && g_.kind(next.node) == op::sqr && activate(o, next.node)) return true;
+        return activate(o, u.node);
     }
 
     /// Adds the residual that is the next reader of the result, if it is. What experts made waits for the
@@ -110,10 +132,9 @@ class epilogue_matcher {
         const tensor& t = view_.node(u.node);
         if (t.src[u.slot] != o.result || t.src[1 - u.slot] == o.result) return false;
         if (!follows(u.node, 2, o)) return false;
-        if (combined_before_norm(g_, t.src[1 - u.slot], view_.nodes[u.node])) return false;
+        if (combined(u)) return false;
         const tensor& other = view_.at(t.src[1 - u.slot]);
-        if (!same_shape(other, t) || plain_rows(other) != reason::none || !even_columns(other))
-            return false;
+        if (!same_shape(other, t) || !columns_fit(other, o.renamed)) return false;
         o.parts = o.parts | epilogue_part::residual;
         o.residual = t.src[1 - u.slot];
         o.result = view_.nodes[u.node];
@@ -139,9 +160,19 @@ class epilogue_matcher {
         return rows == w.ne[1] || w.ne[1] / 2 % rows == 0;
     }
 
-    bool plain_result(std::int32_t node) const {
-        const tensor& t = view_.node(node);
-        return plain_rows(t) == reason::none && even_columns(t);
+    /// Is `u` the ADD of what experts made, before a norm?
+    bool combined(use u) const {
+        return u.node >= 0 && u.slot < 2 && g_.kind(u.node) == op::add &&
+               combined_before_norm(g_, view_.node(u.node).src[1 - u.slot], view_.nodes[u.node]);
+    }
+
+    /// Can a launch read or write `t` column by column? Of another shape than the matmul's it has no
+    /// gaps.
+    static bool columns_fit(const tensor& t, bool renamed) {
+        return plain_rows(t) == reason::none && (renamed ? contiguous(t) : even_columns(t));
+    }
+    bool plain_result(std::int32_t node, bool renamed) const {
+        return columns_fit(view_.node(node), renamed);
     }
 
     /// Columns are numbered through all dimensions; those of experts have strides of their own.
@@ -153,8 +184,36 @@ class epilogue_matcher {
     bool follows(std::int32_t node, int sources, const output& o) const {
         const tensor& t = view_.node(node);
         return node_fits(g_, node, sources).why == reason::none &&
-               same_shape(t, view_.at(o.result)) && plain_result(node);
+               same_shape(t, view_.at(o.result)) && plain_result(node, o.renamed);
     }
+
+    /// The same where `node` reads source `slot` by any name, which has whole rows of the matmul: the
+    /// result has that shape from there on.
+    bool follows_name(std::int32_t node, int slot, int sources, const output& o, bool rows) const {
+        const tensor& t = view_.node(node);
+        const std::int32_t name = t.src[slot];
+        const bool renamed = o.renamed || name != o.result;
+        return node_fits(g_, node, sources).why == reason::none &&
+               names_whole(view_, name, o.result) && same_shape(t, view_.at(name)) &&
+               (!rows || t.ne[0] == view_.node(o.matmul).ne[0]) && plain_result(node, renamed);
+    }
+
+    /// f(result), as the UNARY or SQR that is `node` makes it.
+    bool activate(output& o, std::int32_t node) const {
+        const gated v = gated_at(g_, node);
+        const std::int32_t first = v.unary >= 0 ? v.unary : node;
+        if (v.why.why != reason::none || !follows_name(first, 0, 1, o, false) ||
+            !plain_result(node, o.renamed || view_.node(first).src[0] != o.result))
+            return false;
+        if (first != node) o.take(first);
+        o.renamed = o.renamed || view_.node(first).src[0] != o.result;
+        o.parts = o.parts | epilogue_part::act;
+        o.function = v.function;
+        o.result = view_.nodes[node];
+        o.take(node);
+        return true;
+    }
+
 
     bool alike(const output& a, const output& b) const {
         const tensor& v = weight_of(a.matmul);
@@ -178,6 +237,25 @@ class epilogue_matcher {
         return true;
     }
 
+    /// MUL by a number in memory.
+    bool add_factor(output& o, use u) const {
+        if (!allowed_.has(epilogue_part::factor) || !o.parts.empty()) return false;
+        if (g_.kind(u.node) != op::mul || u.slot > 1) return false;
+        const tensor& t = view_.node(u.node);
+        const std::int32_t factor = t.src[1 - u.slot];
+        if (t.src[u.slot] != o.result || factor == no_tensor || factor == o.result ||
+            !follows(u.node, 2, o))
+            return false;
+        if (elements(view_.at(factor)) != 1 || plain_rows(view_.at(factor)) != reason::none ||
+            before_combination(u.node))
+            return false;
+        o.parts = o.parts | epilogue_part::factor;
+        o.factor = factor;
+        o.result = view_.nodes[u.node];
+        o.take(u.node);
+        return true;
+    }
+
     /// ADD of one vector over the rows, or ADD_ID of the vector of each expert.
     bool add_bias(output& o, use u) const {
         if (!allowed_.has(epilogue_part::bias) || o.parts.has(epilogue_part::bias)) return false;
@@ -188,14 +266,15 @@ class epilogue_matcher {
         if (by_expert && (u.slot != 0 || made.kind != op::mul_mat_id || t.src[2] != made.src[2]))
             return false;
         const std::int32_t bias = t.src[1 - u.slot];
-        if (t.src[u.slot] != o.result || bias == no_tensor || !g_.constant(bias) ||
-            !follows(u.node, by_expert ? 3 : 2, o))
+        if (bias == no_tensor || !g_.constant(bias) || (by_expert && t.src[0] != o.result) ||
+            !follows_name(u.node, u.slot, by_expert ? 3 : 2, o, true))
             return false;
         const tensor& b = view_.at(bias);
         const std::int64_t vectors = by_expert ? weight_of(o.matmul).ne[2] : 1;
         if (plain_rows(b) != reason::none || b.ne[0] != t.ne[0] || b.ne[1] != vectors ||
             elements(b) != t.ne[0] * vectors)
             return false;
+        o.renamed = o.renamed || t.src[u.slot] != o.result;
         o.parts = o.parts | epilogue_part::bias;
         o.bias = bias;
         o.result = view_.nodes[u.node];

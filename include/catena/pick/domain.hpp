@@ -47,9 +47,11 @@ constexpr const char* absence_of(format weights, std::int64_t columns, const arc
 namespace detail {
 
 inline constexpr epilogue_set glu_part = epilogue_set::of(epilogue_part::glu);
+inline constexpr epilogue_set act_part = epilogue_set::of(epilogue_part::act);
 inline constexpr epilogue_set quantize_part = epilogue_set::of(epilogue_part::quantize);
-inline constexpr epilogue_set added_parts =
-    epilogue_set::of(epilogue_part::scale) | epilogue_part::bias | epilogue_part::residual;
+inline constexpr epilogue_set added_parts = epilogue_set::of(epilogue_part::scale) |
+                                            epilogue_part::factor | epilogue_part::bias |
+                                            epilogue_part::residual;
 
 /// Every format of the set once, through the same parts, and one of them plain.
 inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, epilogue_set parts) {
@@ -85,7 +87,7 @@ void each_group_problem(format_set weights, std::int64_t columns, const Visit& v
     const epilogue_set every = glu_part | added_parts;
     for (const epilogue_set parts :
          {epilogue_set{}, glu_part, every, quantize_part, glu_part | quantize_part,
-          every | epilogue_part::quantize})
+          act_part | quantize_part, every | epilogue_part::quantize})
         for (const std::int32_t rows : {32, 1024, 28672})
             for (const std::int64_t k : {96, 256, 2048, 5120, 18944, 28672})
                 for (const int alignment : {16, 2}) {

@@ -214,6 +214,7 @@ class plan_builder {
     /// Turns a match into steps, unless the engine is known to be faster. Returns why not, or
     /// reason::none.
     left_over run(const family& f, match&& m) {
+        if (m.unary >= 0 && schedule_.covered(m.unary)) return {{m.node(), reason::no_gate}, {}};
         const bool contested = known_.rows.rows().engine_count > 0;
         return contested ? contest(f, std::move(m)) : serve(f, std::move(m));
     }
@@ -419,6 +420,7 @@ class plan_builder {
     inline bool one_launch(const reader& a, const reader& b) const;
     inline format_set largest_set() const;
     inline void wait(const pattern& chain, reader* first, reader* end);
+    inline bool gated_later(const epilogue_matcher& follow, const output& o) const;
     inline bool read_by_matmuls(std::int32_t value) const;
     inline std::optional<match> quantized(const family& f, skeleton maker, const output& o);
     inline step& begin_group(std::int32_t place, std::int32_t matmul);

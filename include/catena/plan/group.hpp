@@ -79,11 +79,25 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
             break;
         }
     }
+    for (std::size_t i = mine; i < waiting_.size(); ++i)
+        if (!gated_later(follow, waiting_[i])) follow.activate(waiting_[i]);
     for (std::size_t i = mine; i < waiting_.size(); ++i) {
         output sum = waiting_[i];  // of two matmuls the first that is planned takes the ADD
         if (follow.add_residual(sum) && !schedule_.covered(sum.nodes[sum.node_count - 1]))
             waiting_[i] = sum;
     }
+}
+
+/// Is there a MUL that a row step does together with the function of `o`: of a value on its way to
+/// matmuls, or to what experts made?
+inline bool plan_builder::gated_later(const epilogue_matcher& follow, const output& o) const {
+    const std::int32_t node = follow.gate_of(o);
+    if (node < 0 || g_.kind(node) != op::mul) return false;
+    if (follow.before_combination(node)) return true;
+    if (!read_by_matmuls(view_.nodes[node])) return false;
+    const gated v = gated_at(g_, node);
+    return v.why.why == reason::none && v.unary >= 0 &&
+           g_.root(view_.node(v.unary).src[0]) == o.result;
 }
 
 inline bool plan_builder::read_by_matmuls(std::int32_t value) const {
@@ -100,7 +114,7 @@ inline bool plan_builder::read_by_matmuls(std::int32_t value) const {
 inline std::optional<match> plan_builder::quantized(const family& f, skeleton maker,
                                                     const output& o) {
     const tensor& result = view_.at(o.result);
-    if (!f.common.epilogue.has(epilogue_part::quantize) || result.ne[0] % 32 != 0 ||
+    if (!f.common.epilogue.has(epilogue_part::quantize) || o.renamed || result.ne[0] % 32 != 0 ||
         !read_by_matmuls(o.result))
         return std::nullopt;
     match m = matcher(g_, f.common).at_value(o.result);

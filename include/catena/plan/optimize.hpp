@@ -142,7 +142,8 @@ class order_builder {
             if (u.node < 0 || emitted_[at(u.node)] != 0) return;
             const tensor& t = view_.node(u.node);
             const bool follows = t.kind == op::add || t.kind == op::add_id || t.kind == op::scale ||
-                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::unary;
+                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::unary ||
+                                 t.kind == op::sqr;
             if (!follows || t.view_src != no_tensor) return;
             for (const std::int32_t s : t.src)
                 if (s != no_tensor && !at_hand(s, first, t)) return;
@@ -152,12 +153,14 @@ class order_builder {
     }
 
     /// A leaf, the ids of the group, or made since its first member.
-    bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) const {
+    bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) {
         const std::int32_t p = g_.position(source);
         if (!lasts(source)) return false;
         if (p < 0) return named_by(view_.at(source)) == no_tensor;
         if (reader.kind == op::add_id && source == reader.src[2]) return emitted_[at(p)] != 0;
-        return std::find(order_.begin() + first, order_.end(), p) != order_.end();
+        const std::int32_t made = g_.position(g_.root(source));  // names of it move along
+        return std::find(order_.begin() + first, order_.end(), made) != order_.end() &&
+               emit_names(source);
     }
 };
 

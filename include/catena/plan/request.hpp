@@ -237,15 +237,21 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
         if (o.swapped) std::swap(m.weight, m.up);
     }
     if (what.written) m.dst = at.floats(o.result);
-    m.dst_nb1 = dst.nb[1];
-    m.dst_nb2 = dst.nb[2];
+    const std::int64_t column = std::int64_t{4} * what.rows;  // without gaps
+    const auto columns_of = [&](const tensor& t) {
+        return o.renamed ? row_strides{column, column * made.ne[1], 0} : strides_of(t);
+    };
+    m.dst_nb1 = columns_of(dst).nb1;
+    m.dst_nb2 = columns_of(dst).nb2;
+    m.factor = at.floats(o.factor);
+    m.up_factor = at.floats(o.up_factor);
     m.bias = at.floats(o.bias);
     m.up_bias = at.floats(o.up_bias);
     if (o.bias != no_tensor && view.at(o.bias).ne[1] > 1) m.bias_nb1 = view.at(o.bias).nb[1];
     m.residual = at.floats(o.residual);
     if (o.residual != no_tensor) {
-        m.residual_nb1 = view.at(o.residual).nb[1];
-        m.residual_nb2 = view.at(o.residual).nb[2];
+        m.residual_nb1 = columns_of(view.at(o.residual)).nb1;
+        m.residual_nb2 = columns_of(view.at(o.residual)).nb2;
     }
     fill_scales(m, view, o, at);
     m.scale = o.scale;

@@ -153,7 +153,7 @@ class slot_map {
             for (int ops = 0; ops < 6 && next.node >= 0; ++ops) {
                 const op kind = g_.kind(next.node);
                 if (kind != op::add && kind != op::add_id && kind != op::mul &&
-                    kind != op::scale && kind != op::glu && kind != op::unary)
+                    kind != op::scale && kind != op::glu && kind != op::unary && kind != op::sqr)
                     break;
                 last = std::max(last, next.node);
                 next = g_.only_reader(view_.nodes[next.node]);

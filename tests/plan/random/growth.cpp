@@ -175,16 +175,31 @@ id growth::matmul(id x, std::int64_t rows) {
 id growth::after_matmul(id y, id x) {
     if (one_in(12)) strays_.push_back(y);
     if (one_in(10)) y = scale(y);
+    if (one_in(12)) {
+        const id one = leaf(format::f32, {1}, true);
+        y = binary(op::mul, y, one_in(6) ? mix({one}, {1}) : one);
+    }
     if (one_in(5)) {
         const id bias = leaf(format::f32, {ne(y, 0)});
         const bool swapped = catena::elements(g_[y]) == ne(y, 0) && one_in(4);
         y = swapped ? binary(op::add, bias, y) : binary(op::add, y, bias);
+    }
+    if (one_in(12)) {
+        const std::int64_t rows = rows_of(y);
+        y = one_in(3) ? g_.reshape(activated(g_.reshape(y, {ne(y, 0), 1, rows})), {ne(y, 0), rows})
+                      : activated(y);
     }
     if (one_in(12) && rows_of(x) == rows_of(y)) {
         const id side = low_rank(x, ne(y, 0));
         y = one_in(2) ? binary(op::add, y, side) : binary(op::add, side, y);
     }
     return y;
+}
+
+id growth::activated(id x) {
+    if (!one_in(4)) return unary(gating(), x);
+    const id r = unary(sub_op::relu, x);
+    return g_.same_shape(op::sqr, r, {r});
 }
 
 /// A LoRA adapter beside a weight.

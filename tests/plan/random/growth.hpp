@@ -57,6 +57,7 @@ class growth {
     id named(id x);
     id matmul(id x, std::int64_t rows);
     id after_matmul(id y, id x);
+    id activated(id x);
     id low_rank(id x, std::int64_t rows);
 
     // pieces.cpp: pieces of a model

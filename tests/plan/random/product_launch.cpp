@@ -74,8 +74,11 @@ class product_launch {
     static catena::epilogue_set parts_of(const matvec_member& m) {
         catena::epilogue_set out;
         if (m.scale != 1) out = out | epilogue_part::scale;
+        if (m.factor != nullptr || m.up_factor != nullptr) out = out | epilogue_part::factor;
         if (m.bias != nullptr || m.up_bias != nullptr) out = out | epilogue_part::bias;
         if (m.up != nullptr) out = out | epilogue_part::glu;
+        if (m.up == nullptr && m.function != catena::gate_function::none)
+            out = out | epilogue_part::act;
         if (m.residual != nullptr) out = out | epilogue_part::residual;
         if (!quantized(m).empty()) out = out | epilogue_part::quantize;
         return out;
@@ -186,6 +189,7 @@ class product_launch {
         const int block = numbers() ? 32 : fp8() ? 128 : info(m.type).block_elements;
         demand(a_.k % block == 0, "rows that are no whole blocks");
         demand(m.up_bias == nullptr || m.bias != nullptr, "a bias of the second matrix alone");
+        demand(m.up_factor == nullptr || m.factor != nullptr, "a factor of the second matrix alone");
         int rows = 0;  // of weights, a band
         if constexpr (tiled)
             rows = catena::tile_rows(p);
@@ -208,6 +212,9 @@ class product_launch {
         const std::int64_t last = (matrices - 1) * m.expert_bytes + (m.rows - 1) * m.row_bytes +
                                   catena::row_bytes(m.type, a_.k);
         demand(last <= m.weight_bytes, "a weight that is larger than its tensor");
+        for (const float* factor : {m.factor, m.up_factor})
+            if (factor != nullptr)
+                ops.read(flat("factor", factor, 4));
         for (const float* bias : {m.bias, m.up_bias})
             if (bias != nullptr)
                 ops.read({"bias",
@@ -292,11 +299,15 @@ class product_launch {
         for (int r = 0; r < m.rows; ++r) {
             float v = product(m.weight, m.weight_scale, r);
             if (m.scale != 1) v *= m.scale;
+            if (m.factor != nullptr) v *= *m.factor;
             if (m.bias != nullptr) v += offset(m.bias, matrix * m.bias_nb1)[r];
             if (m.up != nullptr) {
                 float up = product(m.up, m.up_scale, r);
+                if (m.up_factor != nullptr) up *= *m.up_factor;
                 if (m.up_bias != nullptr) up += offset(m.up_bias, matrix * m.bias_nb1)[r];
                 v = scalar::gated(m.function, v, up, m.alpha, m.limit);
+            } else if (m.function != catena::gate_function::none) {
+                v = scalar::gate(m.function, v);
             }
             if (m.residual != nullptr)
                 v += offset(m.residual, slot(c) * m.residual_nb1 + token(c) * m.residual_nb2)[r];

@@ -20,10 +20,15 @@ template <>
 inline constexpr auto epilogue_part_of<mul_op<operand::scale>> =
     epilogue_set::of(epilogue_part::scale);
 template <>
+inline constexpr auto epilogue_part_of<mul_op<operand::factor>> =
+    epilogue_set::of(epilogue_part::factor);
+template <>
 inline constexpr auto epilogue_part_of<add_op<operand::bias>> =
     epilogue_set::of(epilogue_part::bias);
 template <>
 inline constexpr auto epilogue_part_of<glu_op> = epilogue_set::of(epilogue_part::glu);
+template <>
+inline constexpr auto epilogue_part_of<act_op> = epilogue_set::of(epilogue_part::act);
 template <>
 inline constexpr auto epilogue_part_of<add_op<operand::residual>> =
     epilogue_set::of(epilogue_part::residual);
@@ -48,6 +53,10 @@ struct epilogue_stage {
             const std::int64_t outputs = m.rows * columns;
             const bool pair = m.epilogue.has(epilogue_part::glu);
             if (m.epilogue.has(epilogue_part::scale)) total.operations += outputs;
+            if (m.epilogue.has(epilogue_part::factor)) {
+                total.read += (pair ? 2 : 1) * 4;
+                total.operations += outputs * (pair ? 2 : 1);
+            }
             if (m.epilogue.has(epilogue_part::bias)) {
                 total.read += m.rows * matrices * (pair ? 2 : 1) * 4;
                 total.operations += outputs * (pair ? 2 : 1);
@@ -56,6 +65,7 @@ struct epilogue_stage {
                 total.read += row_bytes(m.type, n.k) * m.rows * matrices;
                 total.operations += (2 * n.k + gate_operations) * outputs;
             }
+            if (m.epilogue.has(epilogue_part::act)) total.operations += gate_operations * outputs;
             if (m.epilogue.has(epilogue_part::residual)) {
                 total.read += outputs * 4;
                 total.operations += outputs;
@@ -83,11 +93,14 @@ struct epilogue_stage {
                 m.experts != 0 ? e.in.ids[static_cast<std::size_t>(column)] : 0;
             const auto at = static_cast<std::size_t>(i);
             const auto bias_at = static_cast<std::size_t>(which * m.rows + i % m.rows);
-            double value = product[at] * m.scale;
+            double value = product[at] * m.scale * m.factor;
             if (!m.bias.empty()) value += m.bias[bias_at];
             if (!m.up.empty())
                 value = gated(m.gated_by, value,
-                              second[at] + (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
+                              second[at] * m.up_factor +
+                                  (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
+            else
+                value = gated(m.gated_by, value, 1);
             if (!m.residual.empty()) value += m.residual[at];
             product[at] = value;
         }
@@ -132,11 +145,11 @@ constexpr auto make_epilogue() {
     static_assert(sizeof...(Parts) > 0,
                   "catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>");
     static_assert((!epilogue_part_of<std::remove_const_t<decltype(Parts)>>.empty() && ...),
-                  "catena: epilogue<...> takes mul(scale), add(bias), glu, add(residual) and "
-                  "quantize<q8_1> only");
+                  "catena: epilogue<...> takes mul(scale), mul(factor), add(bias), glu, act, "
+                  "add(residual) and quantize<q8_1> only");
     static_assert(in_order<std::remove_const_t<decltype(Parts)>...>(),
                   "catena: epilogue<...> names each part once, in the order in which they happen: "
-                  "mul(scale), add(bias), glu, add(residual), quantize<q8_1>");
+                  "mul(scale), mul(factor), add(bias), glu, act, add(residual), quantize<q8_1>");
     return epilogue_op<std::remove_const_t<decltype(Parts)>...>{};
 }
 

@@ -1,6 +1,6 @@
 // mul(weight): the elementwise weight of a norm, shared by all rows. mul(one_plus_weight): the same
-// where the weight is stored less 1. mul(next_weight): that of a second norm. mul(scale): a number for
-// each matrix of a group, a part of its epilogue.
+// where the weight is stored less 1. mul(next_weight): that of a second norm. mul(scale), mul(factor): a
+// number for each matrix of a group, given or in memory, a part of its epilogue.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -38,14 +38,15 @@ struct mul_op : mul_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Reads != operand::scale,
-                      "catena: mul(scale) scales the outputs of a matrix: put it into "
-                      "epilogue<mul(scale)> behind the group");
+        constexpr bool of_matrix = Reads == operand::scale || Reads == operand::factor;
+        static_assert(!of_matrix,
+                      "catena: mul(scale) and mul(factor) scale the outputs of a matrix: put them "
+                      "into epilogue<mul(scale)> behind the group");
         static_assert(
-            Before.at == place::normed || Reads == operand::scale,
+            Before.at == place::normed || of_matrix,
             "catena: mul(weight) scales the result of a norm: put it right after rms_norm, "
             "layer_norm or l2_norm");
-        static_assert(Before.again == (Reads == operand::next_weight) || Reads == operand::scale,
+        static_assert(Before.again == (Reads == operand::next_weight) || of_matrix,
                       "catena: mul(next_weight) scales the second norm of a chain, mul(weight) the "
                       "first: exchange them");
         flow next = Before.to(place::scaled);
@@ -59,9 +60,9 @@ constexpr auto mul(Operand) {
     static_assert(is_operand<Operand, operand::weight> ||
                       is_operand<Operand, operand::one_plus_weight> ||
                       is_operand<Operand, operand::next_weight> ||
-                      is_operand<Operand, operand::scale>,
-                  "catena: mul takes weight, one_plus_weight or next_weight, or scale in an "
-                  "epilogue: write mul(weight)");
+                      is_operand<Operand, operand::scale> || is_operand<Operand, operand::factor>,
+                  "catena: mul takes weight, one_plus_weight or next_weight, or scale or factor in "
+                  "an epilogue: write mul(weight)");
     return mul_op<Operand::which>{};
 }
 

@@ -3,6 +3,7 @@
 // of a matvec (kernel/epilogue.hpp); what is quantized is so in the layouts that matmuls read.
 #pragma once
 
+#include "catena/kernel/distance.hpp"
 #include "catena/kernel/gate.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
 #include "catena/kernel/quantize.hpp"
@@ -39,11 +40,7 @@ struct result_column {
     }
     /// Where it begins in a tensor of the member's shape.
     CATENA_FN std::int64_t at(std::int64_t nb1, std::int64_t nb2) const {
-        // Of unsigned numbers: a product is then two instructions.
-        const auto times = [](int i, std::int64_t bytes) {
-            return static_cast<unsigned>(i) * static_cast<std::uint64_t>(bytes);
-        };
-        return static_cast<std::int64_t>(times(slot, nb1) + times(token, nb2));
+        return distance(slot, nb1) + distance(token, nb2);
     }
 };
 
@@ -159,12 +156,18 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, boo
                 real v = from_bits(f32_nan_bits);
                 if (there) {
                     v = sum_of_slices<P>(x, product) * real{m.scale};
-                    if (m.bias != nullptr) v = v + bias;
-                    if (t.pairs) {
-                        real up = sum_of_slices<P>(x, product + half);
-                        if (m.bias != nullptr && m.up_bias != nullptr) up = up + up_bias;
-                        v = gated_apart(m.function, v, up, real{m.alpha}, real{m.limit});
+                    real up{1};
+                    if (t.pairs) up = sum_of_slices<P>(x, product + half);
+                    if (m.factor != nullptr) {
+                        v = v * x.load(m.factor);
+                        if (m.up_factor != nullptr) up = up * x.load(m.up_factor);
                     }
+                    if (m.bias != nullptr) {
+                        v = v + bias;
+                        if (m.up_bias != nullptr) up = up + up_bias;
+                    }
+                    if (t.pairs || m.function != gate_function::none)
+                        v = gated_apart(m.function, v, up, real{m.alpha}, real{m.limit});
                     if (m.residual != nullptr) v = v + residual[i];
                 }
                 if (m.dst != nullptr)
