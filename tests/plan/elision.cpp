@@ -104,6 +104,12 @@ TEST_CASE("a norm without quantized readers is left", "[plan]") {
     CHECK(left_why(p, 0) == reason::not_read);
 }
 
+TEST_CASE("a norm whose quantized matmuls are all refused is not said to have none", "[plan]") {
+    norm_case c;
+    c.g[c.g.matmul(format::q4_K, 64, c.mul)].params[3] = 10;  // f32 as the activation
+    CHECK(left_why(checked_plan(c.g), 0) == reason::none_served);
+}
+
 TEST_CASE("a norm whose matmuls have too many columns is left, and the columns are told",
           "[plan]") {
     graph_builder g;

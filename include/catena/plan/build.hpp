@@ -221,7 +221,6 @@ class plan_builder {
 
     left_over serve(const family& f, match&& m) {
         left_over last{{m.node(), reason::not_read}, {}};
-        const int readers = m.servable();
         for (reader& r : m.readers) judge(f.common, m, r, last);
         const bool by_engine = m.kind == value_kind::plain;
         if (by_engine) m.f32_needed = false;  // it is there
@@ -232,8 +231,12 @@ class plan_builder {
         m.f32_needed = !by_engine && (m.f32_needed || std::any_of(m.readers.begin(),
                                                                   m.readers.end(), reads_f32));
         if (m.servable() == 0) {
-            if (last.what.why == reason::not_read && readers > 0)
-                last.what = {m.node(), reason::none_served, readers};
+            const auto multiplies = [](const reader& r) {
+                return r.left.why != reason::not_activation && r.left.why != reason::plain_weight;
+            };
+            const auto matmuls = std::count_if(m.readers.begin(), m.readers.end(), multiplies);
+            if (last.what.why == reason::not_read && matmuls > 0)
+                last.what = {m.node(), reason::none_served, matmuls};
             return last;
         }
         if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
