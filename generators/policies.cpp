@@ -14,10 +14,9 @@ namespace catena::generator {
 
 namespace {
 
-/// Norms of rows of up to values * their threads elements; those of a head have a warp each. The last
-/// two read x more than once: any k, and any alignment.
+/// Norms of rows of up to values * their threads elements. The last two read x more than once: any k,
+/// and any alignment.
 constexpr policy norm_policies[] = {
-    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256
     {.threads = 256, .values = 8, .vector = true},    // k <= 2048
     {.threads = 512, .values = 8, .vector = true},    // k <= 4096
     {.threads = 1024, .values = 8, .vector = true},   // k <= 8192
@@ -27,8 +26,9 @@ constexpr policy norm_policies[] = {
 };
 
 /// Norms that few models have: by the cost model a row of up to 2048 takes 3 % longer with the second.
+/// Of heads, which have a warp each, matrices read those that are gated, and attention the l2_norm.
 constexpr policy rarer_norm_policies[] = {
-    {.threads = 128, .values = 8, .rows = 4, .vector = true},
+    {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256, not of a layer_norm
     {.threads = 512, .values = 8, .vector = true},
     {.threads = 1024, .values = 8, .vector = true},
     {.threads = 1024, .vector = true},
@@ -173,6 +173,8 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
         if (computes.emits.has(format::int8_token))
             return {std::begin(apart_policies), std::end(apart_policies)};
         if (computes.join) return {std::begin(joining_policies), std::end(joining_policies)};
+        if (computes.value == value_kind::layer_norm)
+            return {std::begin(rarer_norm_policies) + 1, std::end(rarer_norm_policies)};
         if (computes.value != value_kind::rms_norm || computes.gate)
             return {std::begin(rarer_norm_policies), std::end(rarer_norm_policies)};
         return {std::begin(norm_policies), std::end(norm_policies)};

@@ -1,4 +1,4 @@
-# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c74b67f7c9ce5897.
+# Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 76f01c9cd7699093.
 # The sources of every instance set, relative to instances/.
 set(catena_host_other_sources
   host/other_matmul_bf16_0.cpp
@@ -153,7 +153,6 @@ set(catena_host_sources
   host/matvec_tq1_0_0.cpp
   host/matvec_tq2_0_0.cpp
   host/row_add_layer_norm_mul_bias_0.cpp
-  host/row_add_layer_norm_mul_bias_1.cpp
   host/row_add_rms_norm_mul_bias_0.cpp
   host/row_combine_add_rms_norm_mul_0.cpp
   host/row_glu_0.cpp

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d528da856ab3578f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 35753ac0e4566831.
 // Host kernels: row_add_layer_norm_mul_bias_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -9,7 +9,6 @@ constexpr computation c1 = {.kind = skeleton::row, .value = value_kind::layer_no
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {
-    host_instance_of<c0, policy{.threads = 128, .values = 8, .rows = 4, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 512, .values = 8, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 1024, .values = 8, .vector = true}>(),
     host_instance_of<c0, policy{.threads = 1024, .vector = true}>(),
@@ -17,6 +16,7 @@ const host_instance kernels[8] = {
     host_instance_of<c1, policy{.threads = 256, .values = 8, .vector = true}>(),
     host_instance_of<c1, policy{.threads = 1024, .values = 8, .vector = true}>(),
     host_instance_of<c1, policy{.threads = 1024, .vector = true}>(),
+    host_instance_of<c1, policy{.threads = 256}>(),
 };
 
 }  // namespace catena::instances::host_row_add_layer_norm_mul_bias_0

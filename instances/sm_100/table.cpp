@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 26f637c54c1df59d.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d80a6d5aca44fb79.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -22,9 +22,9 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_100_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
+namespace sm_100_row_add_layer_norm_mul_bias { extern const void* const kernels[8]; }
 namespace sm_100_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
-namespace sm_100_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
+namespace sm_100_row_combine_add_rms_norm_mul { extern const void* const kernels[6]; }
 namespace sm_100_row_glu { extern const void* const kernels[8]; }
 namespace sm_100_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_100_row_quantize { extern const void* const kernels[8]; }
@@ -99,7 +99,7 @@ table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 301;
+    t.row_count = 299;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e4daa4ff2ddfc6d7.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ba12232e7e65dfc6.
 // The table of sm_120.
 #include "catena/instances/sm_120.hpp"
 
@@ -22,9 +22,9 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_120_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
+namespace sm_120_row_add_layer_norm_mul_bias { extern const void* const kernels[8]; }
 namespace sm_120_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
-namespace sm_120_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
+namespace sm_120_row_combine_add_rms_norm_mul { extern const void* const kernels[6]; }
 namespace sm_120_row_glu { extern const void* const kernels[8]; }
 namespace sm_120_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_120_row_quantize { extern const void* const kernels[8]; }
@@ -99,7 +99,7 @@ table sm_120() {
     table t;
     t.target = arch_named("sm_120");
     t.rows = rows;
-    t.row_count = 271;
+    t.row_count = 269;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

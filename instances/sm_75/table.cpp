@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash dfc906f6a5c10309.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bc15d8c90c3828a9.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -22,9 +22,9 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_75_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
+namespace sm_75_row_add_layer_norm_mul_bias { extern const void* const kernels[8]; }
 namespace sm_75_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
-namespace sm_75_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
+namespace sm_75_row_combine_add_rms_norm_mul { extern const void* const kernels[6]; }
 namespace sm_75_row_glu { extern const void* const kernels[8]; }
 namespace sm_75_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_75_row_quantize { extern const void* const kernels[8]; }
@@ -96,7 +96,7 @@ table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 218;
+    t.row_count = 216;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

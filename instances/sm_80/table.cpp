@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5ef4c43c22265b39.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash efba314ed2af43ad.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -22,9 +22,9 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_80_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
+namespace sm_80_row_add_layer_norm_mul_bias { extern const void* const kernels[8]; }
 namespace sm_80_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
-namespace sm_80_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
+namespace sm_80_row_combine_add_rms_norm_mul { extern const void* const kernels[6]; }
 namespace sm_80_row_glu { extern const void* const kernels[8]; }
 namespace sm_80_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_80_row_quantize { extern const void* const kernels[8]; }
@@ -98,7 +98,7 @@ table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 296;
+    t.row_count = 294;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 7bb89eaf470c660a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ed17797e58d46ca6.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -22,9 +22,9 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_90_row_add_layer_norm_mul_bias { extern const void* const kernels[9]; }
+namespace sm_90_row_add_layer_norm_mul_bias { extern const void* const kernels[8]; }
 namespace sm_90_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
-namespace sm_90_row_combine_add_rms_norm_mul { extern const void* const kernels[7]; }
+namespace sm_90_row_combine_add_rms_norm_mul { extern const void* const kernels[6]; }
 namespace sm_90_row_glu { extern const void* const kernels[8]; }
 namespace sm_90_row_l2_norm { extern const void* const kernels[5]; }
 namespace sm_90_row_quantize { extern const void* const kernels[8]; }
@@ -99,7 +99,7 @@ table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 357;
+    t.row_count = 355;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
