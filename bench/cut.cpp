@@ -1,6 +1,7 @@
 #include "cut.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace catena::bench {
@@ -157,17 +158,26 @@ products products_of(const small_graph& g) {
 }
 
 small_graph shrunk(small_graph g) {
+    const auto refuse = [](const tensor& t) {
+        throw std::runtime_error(std::string("tensor '") + t.name +
+                                 "' is a view into another: this cut cannot be shrunk");
+    };
     for (std::size_t i = 0; i < g.tensors.size(); ++i) {
         tensor& t = g.tensors[i];
-        const bool whole_reshape = t.kind == op::reshape;
-        if (t.view_src != no_tensor && !whole_reshape && t.type != format::i32)
-            throw std::runtime_error(std::string("tensor '") + t.name +
-                                     "' is a view into another: this cut cannot be shrunk");
         if (t.type == format::i32) continue;  // ids of experts, as many as before
+        const std::int64_t row = row_bytes(t.type, t.ne[0]);
         for (std::int64_t& n : t.ne) n = shrunk_size(n);
         t.nb[0] = info(t.type).block_bytes;
         t.nb[1] = row_bytes(t.type, t.ne[0]);
         for (int d = 2; d < 4; ++d) t.nb[d] = t.nb[d - 1] * t.ne[d - 1];
+        if (t.view_src == no_tensor || t.kind == op::reshape) continue;
+        // One slot of what experts made, for every token.
+        const tensor& of = g.tensors[static_cast<std::size_t>(t.src[0])];
+        std::int64_t& offset = g.view_offset[i];
+        if (t.ne[0] != of.ne[0] || t.ne[1] != of.ne[2] || offset % row != 0) refuse(t);
+        for (int d = 1; d < 4; ++d) t.nb[d] = of.nb[2] * (d > 1 ? t.ne[1] : 1);
+        offset = offset / row * of.nb[1];
+        std::memcpy(t.params, &offset, sizeof offset);
     }
     return g;
 }

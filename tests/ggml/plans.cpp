@@ -215,7 +215,10 @@ TEST_CASE("Ordered before it is allocated, a graph has all its groups whole, in 
             const graph g(m, tokens);
             CHECK(seen.matmuls == served_matmuls(g));
             CHECK(seen.launches == wanted_launches(g));
-            CHECK(static_cast<double>(seen.memory) <= 1.02 * static_cast<double>(before.memory));
+            // What experts made lives on while the norm behind it writes: two rows more a token.
+            const int more = m.shape().experts > 0 ? 2 * 4 * m.shape().hidden * tokens : 0;
+            CHECK(static_cast<double>(seen.memory) <=
+                  1.02 * static_cast<double>(before.memory) + more);
             CHECK(seen.workspace <= seen.workspace_bound);
             CHECK(seen.workspace_bound > 0);
         }
