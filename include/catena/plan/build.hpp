@@ -288,40 +288,6 @@ class plan_builder {
         return out;
     }
 
-    /// Makes the row step of a match the one that is tried.
-    void try_row(const match& m) {
-        const auto node = [this](std::int32_t position, bool elided, unsigned internal) {
-            trial_.nodes.push_back({position, elided, internal, ~0u});
-        };
-        switch (m.kind) {
-            case value_kind::plain:
-                trial_.also_reads = m.x.tensor;
-                trial_.launch_at =
-                    std::find_if(m.readers.begin(), m.readers.end(), reads_quantized)->node;
-                break;
-            default: {
-                std::int32_t value = -1;  // what the next node of the chain reads
-                const auto next = [&](std::int32_t n, unsigned internal) {
-                    if (n < 0) return;
-                    const bool written = view_.nodes[n] == m.activation ? m.f32_needed
-                                                                        : n == m.add && m.sum_needed;
-                    node(n, !written, internal | (value < 0 ? 0u : fed_by(n, value)));
-                    value = n;
-                };
-                for (const std::int32_t n : m.experts.nodes)
-                    if (n != m.add) node(n, true, fed_by_experts(n, m));
-                if (!m.joins()) next(m.add, fed_by_experts(m.add, m));
-                for (const std::int32_t n : {m.norm, m.mul, m.bias_add}) next(n, 0);
-                if (m.joins())
-                    for (const std::int32_t n : {m.add, m.next_norm, m.next_mul}) next(n, 0);
-                if (m.unary >= 0) node(m.unary, true, 0);
-                next(m.glu, m.unary < 0 ? 0u : fed_by(m.glu, m.unary));
-                std::sort(trial_.nodes.begin(), trial_.nodes.end(),
-                          [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
-            }
-        }
-    }
-
     /// The step that is tried is the last of steps_, and trial_ what it moves.
     step& begin_trial(bool row) {
         trial_.launch_at = -1;
@@ -333,35 +299,6 @@ class plan_builder {
     }
 
     void abandon() { steps_.pop_back(); }
-
-    /// The sources of `node` that are the result of `maker`, as bits.
-    unsigned fed_by(std::int32_t node, std::int32_t maker) const {
-        unsigned bits = 0;
-        for (const read_edge& r : g_.reads(node))
-            if (g_.root(r.tensor) == view_.nodes[maker]) bits |= 1u << r.slot;
-        return bits;
-    }
-
-    /// The same of all that make the sum of experts.
-    unsigned fed_by_experts(std::int32_t node, const match& m) const {
-        unsigned bits = 0;
-        for (const std::int32_t maker : m.experts.nodes) bits |= fed_by(node, maker);
-        return bits;
-    }
-
-    /// Finds a launch position for the step that is tried among its own nodes, the last first. -1,
-    /// or what forbids it.
-    std::int32_t find_position() {
-        if (trial_.nodes.empty()) return -1;
-        std::int32_t blocked = -1;
-        for (auto n = trial_.nodes.rbegin(); n != trial_.nodes.rend(); ++n) {
-            trial_.launch_at = n->node;
-            const std::int32_t v = schedule_.blocker(trial_);
-            if (v < 0) return -1;
-            if (blocked < 0) blocked = v;
-        }
-        return blocked;
-    }
 
     static void run_by(step& s, const picked& p) {
         s.row = p.row;
@@ -394,6 +331,12 @@ class plan_builder {
         places_.push_back({chain, std::move(m), made_by, layouts, {}});
         return static_cast<std::int32_t>(places_.size()) - 1;
     }
+
+    // What a row step touches, and where it may stand: plan/trial.hpp.
+    inline void try_row(const match& m);
+    inline unsigned fed_by(std::int32_t node, std::int32_t maker) const;
+    inline unsigned fed_by_experts(std::int32_t node, const match& m) const;
+    inline std::int32_t find_position();
 
     // Readers one by one: plan/lone.hpp.
     inline problem lone_problem(std::int32_t node, skeleton kind, format layout) const;
@@ -451,3 +394,4 @@ class plan_builder {
 #include "catena/plan/layout.hpp"
 #include "catena/plan/lone.hpp"
 #include "catena/plan/store.hpp"
+#include "catena/plan/trial.hpp"
