@@ -214,7 +214,6 @@ class epilogue_matcher {
         return true;
     }
 
-
     bool alike(const output& a, const output& b) const {
         const tensor& v = weight_of(a.matmul);
         const tensor& w = weight_of(b.matmul);
