@@ -3,6 +3,7 @@
 
 #include "catena/exec/real.hpp"
 #include "catena/kernel/args.hpp"
+#include "catena/kernel/distance.hpp"
 #include "catena/kernel/quantize.hpp"
 
 #include <cstddef>
@@ -24,12 +25,8 @@ CATENA_FN row_place place_of(const row_args& a, int row) {
 template <class T>
 CATENA_FN T* row_at(T* tensor, const row_strides& nb, const row_place& p) {
     using byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
-    // Of unsigned numbers: a product is then two instructions.
-    const auto times = [](std::int32_t i, std::int64_t bytes) {
-        return static_cast<std::uint32_t>(i) * static_cast<std::uint64_t>(bytes);
-    };
-    return reinterpret_cast<T*>(reinterpret_cast<byte*>(tensor) + times(p.i1, nb.nb1) +
-                                times(p.i2, nb.nb2) + times(p.i3, nb.nb3));
+    return reinterpret_cast<T*>(reinterpret_cast<byte*>(tensor) + distance(p.i1, nb.nb1) +
+                                distance(p.i2, nb.nb2) + distance(p.i3, nb.nb3));
 }
 
 /// Four elements from `at`; those past k are zero.
