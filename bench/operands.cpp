@@ -103,7 +103,7 @@ void fill_row(const problem& p, table_of_stretches s) {
 }
 
 void fill_member(matvec_member& m, const problem& p, const problem_member& is, table_of_stretches s) {
-    const std::int64_t matrices = p.expert ? is.experts : 1;
+    const std::int64_t matrices = by_ids(p, is) ? is.experts : 1, columns = columns_of(p, is);
     m.type = is.type;
     m.rows = is.rows;
     m.experts = is.experts;
@@ -135,18 +135,18 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is, t
     const std::int64_t slots = p.expert ? p.columns / p.tokens : 1;
     m.dst_nb1 = m.residual_nb1 = 4 * std::int64_t{is.rows};
     m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * slots;
-    if (is.epilogue.has(epilogue_part::residual)) m.residual = s.values(is.rows * p.columns);
+    if (is.epilogue.has(epilogue_part::residual)) m.residual = s.values(is.rows * columns);
     const bool quantized = is.epilogue.has(epilogue_part::quantize);
     if (quantized && p.needs.kind == skeleton::matmul)
-        m.q8_1_mmq_d4 = s.output(p.columns * q8_1_row_bytes(is.rows), format::q8_1_mmq_d4);
+        m.q8_1_mmq_d4 = s.output(columns * q8_1_row_bytes(is.rows), format::q8_1_mmq_d4);
     else if (quantized)
-        m.q8_1 = s.output(p.columns * q8_1_row_bytes(is.rows), format::q8_1);
-    if (is.written || !quantized) m.dst = s.results(is.rows * p.columns);
+        m.q8_1 = s.output(columns * q8_1_row_bytes(is.rows), format::q8_1);
+    if (is.written || !quantized) m.dst = s.results(is.rows * columns);
 }
 
-/// The members of a group's arguments; how many bands they are.
+/// The members of a group's arguments.
 template <class Args>
-std::int32_t fill_members(Args& a, const problem& p, std::int32_t band, table_of_stretches s) {
+void fill_members(Args& a, const problem& p, std::int32_t band, table_of_stretches s) {
     std::int32_t bands = 0;
     for (int i = 0; i < p.member_count; ++i) {
         matvec_member& m = a.member[a.members++];
@@ -154,14 +154,14 @@ std::int32_t fill_members(Args& a, const problem& p, std::int32_t band, table_of
         m.first_band = bands;
         bands += bands_of(p.member[i], band);
     }
-    return bands;
 }
 
 /// Ids that every member has a matrix for.
 template <class Args>
 void fill_ids(Args& a, const problem& p, table_of_stretches s) {
     std::int32_t least = p.member[0].experts;
-    for (int i = 1; i < p.member_count; ++i) least = least < p.member[i].experts ? least : p.member[i].experts;
+    for (int i = 1; i < p.member_count; ++i)
+        if (by_ids(p, p.member[i]) && p.member[i].experts < least) least = p.member[i].experts;
     a.slots = static_cast<std::int32_t>(p.columns / p.tokens);
     a.ids_nb1 = 4 * std::int64_t{a.slots};
     a.ids = reinterpret_cast<const std::int32_t*>(s.input(4 * p.columns, format::i32, least));
@@ -179,7 +179,8 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     a.band_rows = band;
     a.weights_early = true;
     if (p.expert) fill_ids(a, p, s);
-    a.bands = fill_members(a, p, band, s);
+    a.bands = bands_of(p, band);
+    fill_members(a, p, band, s);
 }
 
 void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
@@ -194,7 +195,8 @@ void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
     a.columns = static_cast<std::int32_t>(p.columns);
     a.x_rows = static_cast<std::int32_t>(rows);
     if (p.expert) fill_ids(a, p, s), a.experts = experts_of(p);
-    a.tiles = fill_members(a, p, band, s);
+    a.tiles = bands_of(p, band);
+    fill_members(a, p, band, s);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     const std::string which = std::string(" ").append(std::to_string(to.members.size()));
     const bool scaled = shape.parts.has(epilogue_part::scale);
     const auto weights = c.early ? contents::weights : contents::data;
-    const auto columns = static_cast<std::size_t>(c.out_columns());
+    const auto columns = static_cast<std::size_t>(c.columns_of(shape));
     const auto floats = [&](const char* what, const std::vector<float>& data) {
         return data.empty() ? nullptr
                             : static_cast<const float*>(
@@ -57,8 +57,8 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     m.weight = on.put("weight" + which, weights, weight, static_cast<std::size_t>(c.offset));
     m.weight_bytes = static_cast<std::int64_t>(d.weight.size());
     m.row_bytes = row_stride(c, shape.type);
-    m.expert_bytes = c.experts == 0 ? 0 : shape.rows * m.row_bytes;
-    m.experts = c.experts;
+    m.experts = c.experts_of(shape);
+    m.expert_bytes = m.experts == 0 ? 0 : shape.rows * m.row_bytes;
     m.rows = shape.rows;
     m.type = shape.type;
     if (!d.up.empty()) {  // its own distance from a boundary
@@ -82,7 +82,7 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     m.up_factor = floats("up_factor", d.up_factor);
     m.bias = floats("bias", d.bias);
     m.up_bias = floats("up_bias", d.up_bias);
-    m.bias_nb1 = c.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);
+    m.bias_nb1 = m.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);
     m.dst_nb1 = 4 * (shape.rows + dst_gap);
     m.dst_nb2 = m.dst_nb1 * c.slots;
     m.residual_nb1 = 4 * (shape.rows + residual_gap(shape));
@@ -134,6 +134,8 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     }
     a.band_rows = c.band_rows;
     a.bands = p.bands;
+    for (const matvec_member& m : p.members)
+        if (c.experts != 0 && m.experts == 0) a.bands = std::min(a.bands, m.first_band);
     a.weights_early = c.early;
     const int shared_columns = c.experts == 0 ? c.columns : 1;
     policy wide = on.numbers;
@@ -143,8 +145,9 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         shared = shared_bytes(on.computes, wide, c.k, shared_columns, c.parts());
         if (shared <= on.most_shared) break;
     }
+    const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? 1 : a.columns) * c.cluster),
+        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster),
         .threads = static_cast<std::uint32_t>(wide.threads),
         .shared_bytes = static_cast<std::uint32_t>(shared),
         .dependent = on.dependent,
@@ -177,7 +180,7 @@ std::vector<float> without_gaps(const matvec_case& c, const member_shape& m, con
     const bytes before = m.in_place ? to_bytes(residual) : bytes(written.size(), untouched);
     std::vector<float> out;
     bool gaps_untouched = true;
-    for (std::size_t column = 0; column < static_cast<std::size_t>(c.out_columns()); ++column) {
+    for (std::size_t column = 0; column < static_cast<std::size_t>(c.columns_of(m)); ++column) {
         const auto line = std::span(written).subspan(column * stride * 4, stride * 4);
         const auto values = from_bytes<float>(line.first(rows * 4));
         out.insert(out.end(), values.begin(), values.end());
@@ -211,7 +214,7 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
             if (from.*operand != nullptr)
                 out[m].quantized[layout] =
                     machine->read(from.*operand, quantized_bytes(layout, from.rows) *
-                                                     static_cast<std::size_t>(c.out_columns()));
+                                                     static_cast<std::size_t>(c.columns_of(c.members[m])));
     }
     return out;
 }
@@ -259,11 +262,11 @@ void check_member(const instance& on, const matvec_case& c, const member_shape& 
                   const std::vector<double>& same_activation, const std::vector<double>& plain) {
     std::vector<float> got;
     std::vector<double> wanted, unquantized;
-    for (int column = 0; column < c.out_columns(); ++column) {
+    for (int column = 0; column < c.columns_of(m); ++column) {
         INFO("column " << column);
         if (m.written) check_quantized(out, m, column);
         const std::vector<float> line = written_column(out, m, column);
-        if (column_is_nan(c, column)) {
+        if (column_is_nan(c, m, column)) {
             CHECK(std::ranges::all_of(line, [](float v) { return std::isnan(v); }));
             continue;
         }

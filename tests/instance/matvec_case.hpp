@@ -47,6 +47,7 @@ struct member_shape {
     bool in_place = false;  ///< the residual lies exactly under the result
     bool halves = false;    ///< a GLU's matrices lie behind each other in one tensor
     catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
+    bool dense = false;  ///< behind experts of one token
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere. A matmul's
@@ -59,7 +60,7 @@ struct matvec_case {
     int k = 0;
     std::vector<member_shape> members = {};
     int columns = 1;             ///< dense
-    int experts = 0;             ///< 0: dense
+    int experts = 0;             ///< of members that are not dense; 0: all are
     int slots = 1, x_slots = 1;  ///< expert
     std::vector<std::int32_t> ids =
         {};             ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
@@ -82,6 +83,8 @@ struct matvec_case {
     int tokens() const { return static_cast<int>(ids.size()) / slots; }
     int x_rows() const { return experts == 0 ? columns : tokens() * x_slots; }
     int out_columns() const { return experts == 0 ? columns : static_cast<int>(ids.size()); }
+    int experts_of(const member_shape& m) const { return m.dense ? 0 : experts; }
+    int columns_of(const member_shape& m) const { return m.dense ? 1 : out_columns(); }
 };
 
 /// What a member wrote, without gaps; empty where it does not write.

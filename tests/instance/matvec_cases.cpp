@@ -150,6 +150,11 @@ void leave_out_what_it_cannot(matvec_case& c, const computation& computes, const
     }
 }
 
+member_shape beside(member_shape experts) {
+    experts.dense = true;
+    return experts;
+}
+
 /// Bands of 64 weight rows are 64 results, or 32 of a GLU; rows that are quantized end with either.
 std::vector<matvec_case> epilogue_cases(const computation& computes, const policy& numbers) {
     const std::vector<format> formats = formats_in(computes.weights);
@@ -285,6 +290,22 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .slots = 4,
          .ids = eight,
          .band_rows = 64,
+         .cluster = numbers.cluster > 1 ? 2 : 1},
+        {.what = "a shared expert beside experts, one of them not there",
+         .k = ragged,
+         .members = {gated, hidden, beside(everything), beside(hidden), beside(plain)},
+         .experts = 3,
+         .slots = 4,
+         .ids = {2, 0, 3, 1},
+         .band_rows = 64},
+        {.what = "a shared expert whose bands the blocks of a cluster share, as those of experts",
+         .k = unit,
+         .members = {hidden, beside(hidden), beside(placed)},
+         .experts = 3,
+         .slots = 2,
+         .ids = {1, 2},
+         .band_rows = 128,
+         .early = false,
          .cluster = numbers.cluster > 1 ? 2 : 1},
         {.what = "a NaN through every part",
          .k = ragged,

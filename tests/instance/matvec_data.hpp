@@ -63,8 +63,8 @@ fp8_scales scales_of(const matvec_case& c, const member_shape& m) {
 
 bool has_scales(const member_shape& m) { return m.type == format::fp8_e4m3 && m.rows % 5 != 4; }
 
-std::size_t matrices(const matvec_case& c) {
-    return static_cast<std::size_t>(c.experts == 0 ? 1 : c.experts);
+std::size_t matrices(const matvec_case& c, const member_shape& m) {
+    return static_cast<std::size_t>(std::max(c.experts_of(m), 1));
 }
 
 /// Where the special value goes: the last row, the middle of the activation.
@@ -84,7 +84,7 @@ std::vector<float> norm_weight(const matvec_case& c) {
 
 bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
     // The tensor ends with its last row's values: a gap behind it does not exist.
-    const auto rows = static_cast<std::size_t>(m.rows) * matrices(c);
+    const auto rows = static_cast<std::size_t>(m.rows) * matrices(c, m);
     bytes weight(rows * static_cast<std::size_t>(row_stride(c, m.type)) -
                  static_cast<std::size_t>(gap_bytes(c, m.type)));
     fill_random_blocks(m.type, seed, 0, weight);
@@ -98,7 +98,7 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
     d.weight = random_weight(c, m, seed);
     if (glu) d.up = random_weight(c, m, seed + 100);
     if (has_scales(m)) {
-        const auto count = static_cast<std::size_t>(scales_of(c, m).count()) * matrices(c);
+        const auto count = static_cast<std::size_t>(scales_of(c, m).count()) * matrices(c, m);
         d.scale = random_values(seed + 500, count);
         if (glu) d.up_scale = random_values(seed + 600, count);
     }
@@ -107,12 +107,12 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
         if (glu) d.up_factor = {up_factor};
     }
     if (m.parts.has(epilogue_part::bias)) {
-        d.bias = random_values(seed + 200, (rows + bias_gap) * matrices(c));
-        if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c));
+        d.bias = random_values(seed + 200, (rows + bias_gap) * matrices(c, m));
+        if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c, m));
     }
     if (m.parts.has(epilogue_part::residual))
         d.residual = random_values(
-            seed + 400, static_cast<std::size_t>((m.rows + residual_gap(m)) * c.out_columns()));
+            seed + 400, static_cast<std::size_t>((m.rows + residual_gap(m)) * c.columns_of(m)));
     return d;
 }
 
@@ -215,7 +215,7 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
         in.matrices.push_back(
             {.type = m.type,
              .rows = m.rows,
-             .experts = c.experts,
+             .experts = c.experts_of(m),
              .values = decoded_weight(c, m, from.weight, from.scale),
              .scale = m.parts.has(epilogue_part::scale) ? product_scale : 1,
              .factor = from.factor.empty() ? 1 : from.factor.front(),
@@ -232,8 +232,11 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
 }
 
 lowered_chain chain_of(const matvec_case& c) {
-    format_set formats;
-    for (const member_shape& m : c.members) formats = formats | m.type;
+    format_set dense, by_ids;
+    for (const member_shape& m : c.members) {
+        format_set& formats = c.experts_of(m) == 0 ? dense : by_ids;
+        formats = formats | m.type;
+    }
     lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
     const auto then = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
     if (c.norm) {
@@ -241,8 +244,8 @@ lowered_chain chain_of(const matvec_case& c) {
         then({.kind = stage_kind::mul, .reads = operand::weight});
     }
     then({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
-    then({.kind = c.experts == 0 ? stage_kind::mul_mat : stage_kind::mul_mat_id,
-          .formats = formats});
+    if (!dense.empty()) then({.kind = stage_kind::mul_mat, .formats = dense});
+    if (!by_ids.empty()) then({.kind = stage_kind::mul_mat_id, .formats = by_ids});
     then({.kind = stage_kind::epilogue, .parts = c.parts()});
     return chain;
 }
@@ -312,11 +315,12 @@ bytes laid_out(const instance& on, const matvec_data& d) {
 }
 
 /// True when every product of that output column must be NaN.
-bool column_is_nan(const matvec_case& c, int column) {
-    if (c.experts != 0 && !exists(c, c.ids[static_cast<std::size_t>(column)])) return true;
+bool column_is_nan(const matvec_case& c, const member_shape& m, int column) {
+    const bool by_ids = c.experts_of(m) != 0;
+    if (by_ids && !exists(c, c.ids[static_cast<std::size_t>(column)])) return true;
     if (c.put != special::nan && c.put != special::infinity) return false;
     const int token = column / c.slots, slot = column % c.slots;
-    const int x_row = c.experts == 0 ? column : token * c.x_slots + (c.x_slots == 1 ? 0 : slot);
+    const int x_row = !by_ids ? column : token * c.x_slots + (c.x_slots == 1 ? 0 : slot);
     return x_row == c.x_rows() - 1;
 }
 

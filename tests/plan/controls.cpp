@@ -229,7 +229,7 @@ TEST_CASE("a group is whole in one launch, partial in two, split in as many as i
     CHECK(groups() == std::vector<int>{0, 1, 0});
     CHECK(a >= 0);
 
-    norm_case e;  // the same activation by expert is a group of its own
+    norm_case e;  // the same activation by expert is a group of its own, in whichever launch
     const id ids = e.g.input(format::i32, {2, 1});
     const id x = e.g.reshape(e.mul, {512, 1, 1});
     e.g.matmul(format::q4_K, 64, e.mul);

@@ -135,26 +135,60 @@ TEST_CASE("more matrices than a launch can hold are dealt to several", "[plan][g
     CHECK(p.covered(p.steps()[2]).size() == 2);
 }
 
-TEST_CASE("experts of one set of ids run together, dense ones apart", "[plan][group]") {
-    norm_case c;
-    const id wide = c.g.reshape(c.mul, {512, 1, 1});
-    const id ids = c.g.input(format::i32, {2, 1});
-    const id other_ids = c.g.input(format::i32, {2, 1});
-    const auto experts = [&](id by) {
-        return c.g.mul_mat_id(c.g.weight(format::q4_K, {512, 64, 8}), wide, by);
-    };
-    experts(ids);
-    c.g.matmul(format::q4_K, 64, c.mul);
-    experts(ids);
-    experts(other_ids);
-    const plan p = checked_plan(c.g);
-    CHECK(steps_of(p) == "1: 0 1, 3: 3 5, 4: 4, 6: 6");
-    const matvec_args a = p.args(1, nullptr).matvec;
-    CHECK(a.ids == c.g[ids].data);
-    CHECK(a.slots == 2);
-    CHECK(a.x_slots == 1);
-    CHECK(a.columns == 2);
-    CHECK(a.member[0].experts == 8);
+namespace {
+
+/// A dense matmul between experts of one set of ids, nodes 3, 4, 5; behind them those of another.
+struct experts_beside {
+    graph_builder g;
+    id ids;
+
+    explicit experts_beside(std::int64_t tokens, bool dense_first = false) {
+        const id mul = g.scaled_norm(g.input(format::f32, {512, tokens}));
+        const id wide = g.reshape(mul, {512, 1, tokens});
+        ids = g.input(format::i32, {2, tokens});
+        const id other_ids = g.input(format::i32, {2, tokens});
+        const auto experts = [&](id by) {
+            g.mul_mat_id(g.weight(format::q4_K, {512, 64, 8}), wide, by);
+        };
+        if (!dense_first) experts(ids);
+        g.matmul(format::q4_K, 96, mul);
+        if (dense_first) experts(ids);
+        experts(ids);
+        experts(other_ids);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("experts of one set of ids run together, of one token with dense ones behind them",
+          "[plan][group]") {
+    for (const bool dense_first : {false, true}) {
+        experts_beside c(1, dense_first);
+        const plan p = checked_plan(c.g);
+        CHECK(steps_of(p) == (dense_first ? "1: 0 1, 4: 3 4 5, 6: 6" : "1: 0 1, 3: 3 4 5, 6: 6"));
+        const matvec_args a = p.args(1, nullptr).matvec;
+        CHECK(a.ids == c.g[c.ids].data);
+        CHECK(a.slots == 2);
+        CHECK(a.x_slots == 1);
+        CHECK(a.columns == 2);
+        REQUIRE(a.members == 3);
+        CHECK(a.member[0].experts == 8);
+        CHECK(a.member[1].experts == 8);
+        CHECK(a.member[2].experts == 0);
+        CHECK(a.member[2].rows == 96);
+        CHECK(a.bands == a.member[2].first_band);
+        const step& s = p.steps()[1];
+        const int dense = bands_of(s.what.member[2], s.band_rows);
+        CHECK(static_cast<int>(s.config.blocks) == 2 * a.bands + dense);
+        CHECK(s.bytes == bytes_of(s.what));
+        const std::int64_t row = row_bytes(format::q4_K, 512);
+        CHECK(s.bytes == q8_1_row_bytes(512) + (2 * 2 * 64 + 96) * (row + 4));
+    }
+}
+
+TEST_CASE("of two tokens experts run apart from dense ones", "[plan][group]") {
+    experts_beside c(2);
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 3: 3 5, 4: 4, 6: 6");
 }
 
 TEST_CASE("experts are not hoisted past the node that makes their ids", "[plan][group]") {

@@ -135,7 +135,9 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 /// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows are
 /// the columns: token * slots + slot).
 /// Expert (ids [slots, tokens] i32): each (slot, token) is a column of its own; it reads matrix
-/// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot).
+/// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot). Behind the members
+/// that ids pick may stand dense ones (experts = 0), where there is one token and x_slots is 1: a shared
+/// expert, which reads that activation row too.
 struct matvec_args {
     const void* x = nullptr;  ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
                               ///< 16-byte aligned, and so is x_bytes
@@ -154,7 +156,7 @@ struct matvec_args {
                                  ///< 4 or 8: even if there is a GLU, a band of what is quantized
                                  ///< gives a multiple of 32
     std::int32_t members = 0;
-    std::int32_t bands = 0;      ///< of all members (expert: per column)
+    std::int32_t bands = 0;      ///< of all members; expert: per column, of those that ids pick
     bool weights_early = false;  ///< every weight is a leaf: it may be read before the grid wait
     matvec_member member[max_members];
 };

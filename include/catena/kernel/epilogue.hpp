@@ -29,12 +29,12 @@ struct matvec_band {
 /// The matrix that the ids pick; dense: 0. It may not be there.
 template <class X>
 CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b) {
-    if (a.ids == nullptr) return 0;
+    if (b.member->experts == 0) return 0;
     const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + distance(b.token, a.ids_nb1);
     return x.load(reinterpret_cast<const std::int32_t*>(ids) + b.slot);
 }
-CATENA_FN bool is_there(const matvec_args& a, const matvec_member& m, int expert) {
-    return a.ids == nullptr || (expert >= 0 && expert < m.experts);
+CATENA_FN bool is_there(const matvec_member& m, int expert) {
+    return m.experts == 0 || (expert >= 0 && expert < m.experts);
 }
 
 /// `tensor` + `bytes`, at element `row`.
@@ -52,7 +52,7 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
                       real up) {
     const matvec_member& m = *b.member;
     int expert = expert_of(x, a, b);
-    if (!is_there(a, m, expert)) v = from_bits(f32_nan_bits), expert = 0;
+    if (!is_there(m, expert)) v = from_bits(f32_nan_bits), expert = 0;
     v = v * real{m.scale};
     if (m.factor != nullptr) {
         v = v * x.load(m.factor);

@@ -69,14 +69,14 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
     const auto* matrix = static_cast<const std::byte*>(mine < warp_rows ? m.weight : m.up);
     const tensor_bytes tensor{matrix, matrix + m.weight_bytes};
 
-    const bool expert = a.ids != nullptr;
+    const bool expert = m.experts > 0;
     const bool early = a.weights_early && !expert;
     if (!early) x.grid_wait();
     int id = 0;
     if (expert) {
         id = expert_of(x, a, b);
         u.x += distance(b.token * a.x_slots + (a.x_slots == 1 ? 0 : b.slot), a.x_bytes);
-        if (!is_there(a, m, id)) id = 0;
+        if (!is_there(m, id)) id = 0;
         matrix += distance(id, m.expert_bytes);
     }
     walk fill{.matrix = matrix,
@@ -154,7 +154,7 @@ inline constexpr bool several = W.size() > 1;
 template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
-/// The body. Grid: one block per band, times the columns when experts are picked by ids. Shared
+/// The body. Grid: one block per band, times the columns for members whose matrix ids pick. Shared
 /// memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
 /// member's format is in W, k is a multiple of every member's block.
 template <class X, policy P, format_set W>
@@ -184,13 +184,14 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(!shares || P.columns == 1, "results of one column meet in a cluster");
     const int owner = shares ? x.cluster() : x.block(), rank = shares ? x.cluster_rank() : 0;
     const int ranks = shares ? x.cluster_blocks() : 1;
-    const int column = expert ? quotient(owner, a.bands) : 0;
-    const int token = expert ? quotient(column, a.slots) : 0;
+    int column = expert ? quotient(owner, a.bands) : 0;
+    if (column >= a.columns) column = a.columns - 1;  // of a dense member, behind all experts' bands
     const int band = owner - column * a.bands;
     int m = 0;
     CATENA_NO_UNROLL
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;
     const matvec_member& member = a.member[m];
+    const int token = member.experts > 0 ? quotient(column, a.slots) : 0;
     const int rows = band_results(a, member);
     const int share = rows >> ((ranks >> 1) - (ranks >> 3));
     const int first_row = (band - member.first_band) * rows + rank * share;
@@ -201,7 +202,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
                   .first_row = first_row,
                   .end_row = first_row + (left < share ? left : share),
                   .token = token,
-                  .slot = column - token * a.slots,
+                  .slot = member.experts > 0 ? column - token * a.slots : 0,
                   .finished = nullptr};
     if (member.q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows) + rank * share;

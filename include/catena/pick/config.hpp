@@ -79,14 +79,18 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
     return out;
 }
 
+/// How often a member's bands are there: where ids pick its matrix, for each column.
+constexpr std::int64_t times_of(const problem& p, const problem_member& m) {
+    return by_ids(p, m) ? p.columns : 1;
+}
+
 /// Weight rows of a band, the work of one block or of a cluster: all bands of all members together
 /// fill the GPU once; an SM holds `resident` blocks. Of a matmul, of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
-        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
-    if (p.expert) rows *= p.columns;
+        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]) * times_of(p, p.member[i]);
     const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 ? resident : 1);
     const band_limits limits = band_limits_of(r, p);
     const std::int64_t filling = quotient(rows + blocks - 1, blocks);
@@ -101,10 +105,11 @@ constexpr std::int32_t bands_of(const problem_member& m, std::int32_t band) {
     return static_cast<std::int32_t>(quotient(m.rows + results - 1, results));
 }
 
-/// Bands of all members; of experts, for each column.
+/// Bands of all members; of experts, for each column, of those that ids pick.
 constexpr std::int32_t bands_of(const problem& p, std::int32_t band) {
     std::int32_t bands = 0;
-    for (int i = 0; i < p.member_count; ++i) bands += bands_of(p.member[i], band);
+    for (int i = 0; i < p.member_count; ++i)
+        if (!p.expert || by_ids(p, p.member[i])) bands += bands_of(p.member[i], band);
     return bands;
 }
 
@@ -121,10 +126,14 @@ constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t ba
         const int rows = rows_of_block(r.numbers);
         return quotient(p.rows + rows - 1, rows);
     }
-    const std::int64_t bands = bands_of(p, band);
-    if (p.needs.kind == skeleton::matvec) return bands * (p.expert ? p.columns : 1);
+    if (p.needs.kind == skeleton::matvec) {
+        std::int64_t blocks = 0;
+        for (int i = 0; i < p.member_count; ++i)
+            blocks += bands_of(p.member[i], band) * times_of(p, p.member[i]);
+        return blocks;
+    }
     const int tile = r.numbers.columns;
-    return bands * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
+    return std::int64_t{bands_of(p, band)} * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
 /// How the work of a band is shared out, where bands leave SMs without a block.

@@ -111,7 +111,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     for (int i = 0; i < p.member_count; ++i) {
         const double row = static_cast<double>(row_bytes(p.member[i].type, p.k));
         const double filled = static_cast<double>(bands_of(p.member[i], band)) * band;
-        weights += row * filled * (p.expert ? static_cast<double>(p.columns) : 1.0);
+        weights += row * filled * static_cast<double>(times_of(p, p.member[i]));
         rows += filled;
         widest = row > widest ? row : widest;
     }

@@ -13,7 +13,7 @@ namespace catena {
 struct problem_member {
     format type = format::unknown;
     std::int32_t rows = 0;     ///< weight rows (of one expert, of one matrix)
-    std::int32_t experts = 0;  ///< matrices in the tensor; 0: dense
+    std::int32_t experts = 0;  ///< matrices in the tensor; 0: dense, beside experts too
     epilogue_set epilogue = {};  ///< what is done with its result; with glu it is two matrices
     bool written = true;         ///< the result is written as f32
 };
@@ -31,7 +31,7 @@ constexpr int weight_rows(const problem_member& m) {
 struct problem {
     computation needs;    ///< exactly what is to be computed: emits that are on, formats that occur
     bool sum = false;     ///< row: the sum with the residual is written
-    bool expert = false;  ///< matvec: matrices are picked by ids
+    bool expert = false;  ///< matvec: matrices are picked by ids, of some members at least
     std::int64_t k = 0;   ///< elements of a norm row, of a weight row
     std::int64_t rows = 0;     ///< row: norm rows
     std::int64_t quant_k = 0;  ///< row: elements of an activation row; 0: nothing is quantized
@@ -55,6 +55,14 @@ constexpr bool operator==(const problem& a, const problem& b) {
     return true;
 }
 constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b); }
+
+/// Do ids pick the member's matrix? Of one token a dense member may stand beside experts, with one column.
+constexpr bool by_ids(const problem& p, const problem_member& m) {
+    return p.expert && m.experts > 0;
+}
+constexpr std::int64_t columns_of(const problem& p, const problem_member& m) {
+    return p.expert && !by_ids(p, m) ? 1 : p.columns;
+}
 
 /// Does a group make the norm of its activation itself?
 constexpr bool makes_norm(const problem& p) {
@@ -90,12 +98,14 @@ constexpr std::int64_t bytes_of(const problem& p) {
     if (makes_norm(p)) bytes += 4 * p.k;  // its weight
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
-        std::int64_t matrices = 1;
-        if (p.expert) matrices = p.columns < m.experts ? p.columns : m.experts;
+        const std::int64_t columns = columns_of(p, m);
+        const std::int64_t matrices = !by_ids(p, m)         ? 1
+                                      : columns < m.experts ? columns
+                                                            : m.experts;
         bytes += matrices * m.rows * weight_rows(m) * row_bytes(m.type, p.k);
         const bool adds = m.epilogue.has(epilogue_part::residual);
-        bytes += 4 * p.columns * m.rows * ((m.written ? 1 : 0) + (adds ? 1 : 0));
-        if (m.epilogue.has(epilogue_part::quantize)) bytes += p.columns * q8_1_row_bytes(m.rows);
+        bytes += 4 * columns * m.rows * ((m.written ? 1 : 0) + (adds ? 1 : 0));
+        if (m.epilogue.has(epilogue_part::quantize)) bytes += columns * q8_1_row_bytes(m.rows);
     }
     return bytes;
 }

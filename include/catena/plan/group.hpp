@@ -6,8 +6,8 @@
 
 namespace catena {
 
-/// By kind (dense, or one set of expert ids), then by the listed set of formats that holds most,
-/// then by what is legal at the first member's position.
+/// By kind (dense, one set of expert ids, or both of one token), then by the listed set of formats that
+/// holds most, then by what is legal at the first member's position.
 inline void plan_builder::group(const family& f, std::int32_t place) {
     std::vector<reader>& all = places_[at(place)].found.readers;
     reader* const end = all.data() + all.size();  // stays where it is when there are more places
@@ -19,15 +19,18 @@ inline void plan_builder::group(const family& f, std::int32_t place) {
     }
 }
 
-/// Could one launch hold both, formats aside?
+/// Could one launch hold both, formats aside? A matvec of one token has dense matrices beside its
+/// experts.
 inline bool plan_builder::one_launch(const reader& a, const reader& b) const {
     const tensor& s = view_.node(a.node);
     const tensor& t = view_.node(b.node);
     const tensor& x = view_.at(s.src[1]);
     const tensor& y = view_.at(t.src[1]);
-    const bool ids = !a.expert || (s.src[2] == t.src[2] && x.ne[1] == y.ne[1]);
-    return s.kind == t.kind && x.ne[0] == y.ne[0] && ids && a.layout == b.layout &&
-           a.served_by == b.served_by;
+    const bool kinds = a.expert != b.expert
+                           ? a.served_by == skeleton::matvec && elements(x) == x.ne[0] &&
+                                 elements(y) == y.ne[0]
+                           : !a.expert || (s.src[2] == t.src[2] && x.ne[1] == y.ne[1]);
+    return kinds && x.ne[0] == y.ne[0] && a.layout == b.layout && a.served_by == b.served_by;
 }
 
 /// The rows' format set that holds most of the readers that could run with the first; of equals the
@@ -54,8 +57,13 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
     const epilogue_matcher follow(g_, chain.epilogue);
     mates_.clear();
     mates_.push_back(first);
-    for (reader* r = first + 1; r != end; ++r)
-        if (!r->dealt && r->servable() && one_launch(*first, *r)) mates_.push_back(r);
+    const reader* picked = first->expert ? first : nullptr;  // whose ids the launch has
+    for (reader* r = first + 1; r != end; ++r) {
+        if (r->dealt || !r->servable() || !one_launch(*first, *r)) continue;
+        if (picked != nullptr && !one_launch(*picked, *r)) continue;
+        if (picked == nullptr && r->expert) picked = r;
+        mates_.push_back(r);
+    }
     const format_set set = largest_set();
     const std::size_t mine = waiting_.size();
     for (reader* r : mates_) {
@@ -81,6 +89,9 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
     }
     for (std::size_t i = mine; i < waiting_.size(); ++i)
         if (!gated_later(follow, waiting_[i])) follow.activate(waiting_[i]);
+    if (picked != nullptr)  // their launch has dense members behind those
+        std::stable_partition(waiting_.begin() + static_cast<std::ptrdiff_t>(mine), waiting_.end(),
+                              [this](const output& o) { return g_.kind(o.matmul) == op::mul_mat_id; });
     for (std::size_t i = mine; i < waiting_.size(); ++i) {
         output sum = waiting_[i];  // of two matmuls the first that is planned takes the ADD
         if (follow.add_residual(sum) && !schedule_.covered(sum.nodes[sum.node_count - 1]))

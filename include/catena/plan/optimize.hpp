@@ -92,7 +92,14 @@ class order_builder {
         return source == no_tensor || !g_.written_in_place(g_.root(source));
     }
 
-    /// The matmuls of one activation, op kind, ids and stream.
+    /// Could one launch hold both? Of one token experts and dense matmuls may, of one set of ids.
+    bool together(const tensor& a, const tensor& b) const {
+        return a.stream == b.stream &&
+               reads_f32(view_.at(a.src[0]).type) == reads_f32(view_.at(b.src[0]).type) &&
+               (a.kind != b.kind || same_ids(a, b));
+    }
+
+    /// The matmuls of one activation that a launch could hold.
     void find_groups() {
         group_of_.assign(at(view_.node_count), -1);
         std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
@@ -102,12 +109,9 @@ class order_builder {
             if (!groups(t, m.numbers)) continue;
             std::int32_t& known = last[at(m.value)];
             std::int32_t g = known;
-            for (; g >= 0; g = before[at(g)]) {
-                const tensor& f = view_.node(groups_[at(g)].front());
-                if (f.kind == t.kind && same_ids(f, t) && f.stream == t.stream &&
-                    reads_f32(view_.at(f.src[0]).type) == m.numbers)
-                    break;
-            }
+            const auto joins = [&](std::int32_t n) { return together(view_.node(n), t); };
+            while (g >= 0 && !std::all_of(groups_[at(g)].begin(), groups_[at(g)].end(), joins))
+                g = before[at(g)];
             if (g < 0) {
                 g = static_cast<std::int32_t>(groups_.size());
                 groups_.emplace_back();
@@ -120,7 +124,8 @@ class order_builder {
 
     bool inputs_there(const tensor& matmul) {
         const std::int32_t scales = scales_of(view_, matmul);
-        return emit_names(matmul.src[1]) && (scales == no_tensor || emit_names(scales));
+        const bool ids = matmul.kind != op::mul_mat_id || emit_names(matmul.src[2]);
+        return ids && emit_names(matmul.src[1]) && (scales == no_tensor || emit_names(scales));
     }
 
     /// Moves the nodes that only rename, behind which `name` lies, to here. False: it reads

@@ -116,7 +116,8 @@ inline void add_member(const graph_view& view, problem& p, const output& o, bool
     problem_member& m = p.member[p.member_count++];
     m.type = w.type;
     m.rows = static_cast<std::int32_t>(o.halves() ? w.ne[1] / 2 : w.ne[1]);
-    m.experts = p.expert ? static_cast<std::int32_t>(w.ne[2]) : 0;
+    const bool picked = view.node(o.matmul).kind == op::mul_mat_id;
+    m.experts = picked ? static_cast<std::int32_t>(w.ne[2]) : 0;
     m.epilogue = quantized ? o.parts | epilogue_part::quantize : o.parts;
     m.written = written;
     p.needs.weights = p.needs.weights | w.type;

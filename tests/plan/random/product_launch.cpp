@@ -33,7 +33,7 @@ class product_launch {
         judge();
         if (!machine_.fault.empty()) return;
         for (int m = 0; m < a_.members; ++m)
-            for (int c = 0; c < a_.columns; ++c) column(a_.member[m], c);
+            for (int c = 0; c < columns(a_.member[m]); ++c) column(a_.member[m], c);
     }
 
   private:
@@ -45,6 +45,9 @@ class product_launch {
     machine& machine_;
 
     bool expert() const { return a_.ids != nullptr; }
+    /// Do ids pick its matrix? Of one token dense members may stand behind those.
+    bool picked(const matvec_member& m) const { return expert() && (tiled || m.experts > 0); }
+    int columns(const matvec_member& m) const { return expert() && !picked(m) ? 1 : a_.columns; }
     int slot(int c) const { return expert() ? c % a_.slots : c; }
     int token(int c) const { return expert() ? c / a_.slots : 0; }
     int tokens() const { return expert() ? a_.columns / a_.slots : 1; }
@@ -96,7 +99,7 @@ class product_launch {
         return {name,
                 static_cast<const std::byte*>(p),
                 std::int64_t{m.rows} * 4,
-                {expert() ? a_.slots : a_.columns, tokens(), 1},
+                {picked(m) ? a_.slots : columns(m), tokens(), 1},
                 {nb1, nb2, 0},
                 static_cast<int>(&m - a_.member)};
     }
@@ -160,14 +163,21 @@ class product_launch {
                       a_.slots * 4,
                       {tokens(), 1, 1},
                       {a_.ids_nb1, 0, 0}});
-        int band = 0;
-        for (int m = 0; m < a_.members; ++m) judge(a_.member[m], ops, band);
+        int band = 0, repeated = 0;  // for each column
+        for (int m = 0; m < a_.members; ++m) {
+            const bool again = !expert() || picked(a_.member[m]);
+            demand(!again || repeated == band, "experts behind dense members");
+            demand(again || (tokens() == 1 && a_.x_slots == 1), "dense members beside experts of many rows");
+            judge(a_.member[m], ops, band);
+            if (again) repeated = band;
+        }
         int bands = 0;
         if constexpr (tiled)
             bands = a_.tiles;
         else
             bands = a_.bands;
-        demand(bands == band && config_.blocks == static_cast<unsigned>(band * column_blocks()) * config_.cluster,
+        const int blocks = repeated * column_blocks() + band - repeated;
+        demand(bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
                "blocks that are not its bands, or a cluster for each");
         if constexpr (!tiled)
             demand(p.threads / 32 * p.rows * static_cast<int>(config_.cluster) <= a_.band_rows ||
@@ -208,7 +218,7 @@ class product_launch {
             ops.read(flat("weight", w, m.weight_bytes), early());
         }
         if constexpr (tiled) demand(m.experts <= a_.experts, "more experts than the launch has");
-        const int matrices = expert() ? m.experts : 1;
+        const int matrices = picked(m) ? m.experts : 1;
         const std::int64_t last = (matrices - 1) * m.expert_bytes + (m.rows - 1) * m.row_bytes +
                                   catena::row_bytes(m.type, a_.k);
         demand(last <= m.weight_bytes, "a weight that is larger than its tensor");
@@ -236,7 +246,7 @@ class product_launch {
         if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
         for (const target& t : targets) {
             demand(tiled == (t.layout != format::q8_1), "a layout that its skeleton does not write");
-            ops.write(flat("quantized result", t.to, a_.columns * catena::activation_row_bytes(t.layout, m.rows)));
+            ops.write(flat("quantized result", t.to, columns(m) * catena::activation_row_bytes(t.layout, m.rows)));
         }
     }
 
@@ -277,7 +287,7 @@ class product_launch {
     void column(const matvec_member& m, int c) const {
         std::int64_t row = c;
         int matrix = 0;
-        if (expert()) {
+        if (picked(m)) {
             row = std::int64_t{token(c)} * a_.x_slots + (a_.x_slots == 1 ? 0 : slot(c));
             matrix = offset(a_.ids, token(c) * a_.ids_nb1)[slot(c)];
             demand(matrix >= 0 && matrix < m.experts, "an expert that is not there");

@@ -16,19 +16,24 @@ struct band {
     std::uint32_t block;  ///< or cluster
 };
 
+/// Blocks of the columns before: a dense member of a launch by ids stands behind all of them.
+int before_column(const matvec_args& a, const matvec_member& m, int column) {
+    if (a.ids == nullptr) return 0;
+    return (m.experts > 0 ? column : a.columns - 1) * a.bands;
+}
+
 band band_at(const matvec_args& a, int member, int index, int column) {
     const matvec_member& m = a.member[member];
     const int rows = band_results(a, m), first = index * rows;
     return {member, column, first, std::min(first + rows, m.rows),
-            static_cast<std::uint32_t>((column < 0 ? 0 : column * a.bands) + m.first_band + index)};
+            static_cast<std::uint32_t>(before_column(a, m, column) + m.first_band + index)};
 }
 
 std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int random_rows) {
-    const int columns = a.ids != nullptr ? a.columns : 1;
-    const auto column_of = [&](int c) { return a.ids != nullptr ? c : -1; };
     std::vector<band> all;
     for (int member = 0; member < a.members; ++member) {
         const matvec_member& m = a.member[member];
+        const int columns = m.experts > 0 ? a.columns : 1;
         const int rows = band_results(a, m), count = (m.rows + rows - 1) / rows;
         std::set<std::pair<int, int>> picked;  // column, band
         picked.insert({0, 0});
@@ -44,16 +49,21 @@ std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int ran
                  row / rows});
         }
         for (const auto& [column, index] : picked)
-            all.push_back(band_at(a, member, index, column_of(column)));
+            all.push_back(band_at(a, member, index, m.experts > 0 ? column : -1));
     }
     return all;
+}
+
+/// Columns of a member's result: a dense one beside experts has one.
+std::int64_t results_of(const matvec_args& a, const matvec_member& m) {
+    return a.ids != nullptr && m.experts == 0 ? 1 : a.columns;
 }
 
 std::vector<column_place> columns_of(const matvec_args& a, const band& b) {
     const matvec_member& m = a.member[b.member];
     std::vector<column_place> places;
     if (b.column < 0) {
-        for (std::int64_t c = 0; c < a.columns; ++c)
+        for (std::int64_t c = 0; c < results_of(a, m); ++c)
             places.push_back({c, c * m.dst_nb1, c * m.residual_nb1, c});
         return places;
     }
@@ -98,7 +108,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
                : std::vector<double>{};
 
     step_result result;
-    for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
+    for (int i = 0; i < a.members; ++i)
+        result.rows += double{1} * a.member[i].rows * static_cast<double>(results_of(a, a.member[i]));
     result.fault = launch(step, blocks);
     if (result.fault.empty() && !as_f32 && !norm && activations_.count(s.chain) == 0)
         result.fault = "the step that makes its activation failed";
@@ -128,7 +139,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
                 }
             }
             if (m.q8_1 != nullptr)
-                made.try_emplace(b.at.member, a.columns, m, same_rule_limit)
+                made.try_emplace(b.at.member, results_of(a, m), m, same_rule_limit)
                     .first->second.add(on_, column.made_row, b.at.first, wanted);
         }
         result.computed += static_cast<double>(should.size());
