@@ -20,6 +20,6 @@ for case in chains:
     if ours and really_slower(ours, theirs):
         lost.setdefault(case["steps_key"], (theirs["median_us"], ours["median_us"], label(case)))
 where = ", ".join(f"{field} {value}" for field, value in record.provenance.items() if isinstance(value, str) and value)
-print(f"# {'SIMULATED. ' if record.simulated else ''}{peer}: {len(lost)} of {len(chains)} chains. {where}")
+print(f"# {record.not_measured.upper() + '. ' if record.not_measured else ''}{peer}: {len(lost)} of {len(chains)} chains. {where}")
 for steps, (theirs, ours, name) in sorted(lost.items()):
     print(f"# {name}\nengine {steps} {theirs:.4f} {ours:.4f}")

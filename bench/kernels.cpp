@@ -2,6 +2,7 @@
 // the peers, all in one run. It goes on with the record that it is given.
 #include "agenda.hpp"
 #include "gpu_bench.hpp"
+#include "subjects.hpp"
 
 #include "catena/instances/for_device.hpp"
 #include "catena/pick/name.hpp"
@@ -10,10 +11,7 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <map>
-#include <memory>
-#include <set>
 
 namespace {
 
@@ -26,29 +24,6 @@ struct asked_for {
     std::vector<int> columns = {1, 2, 4, 8, 64, 512, 2048};
     double minutes = 0;
     gpu_options gpu;
-};
-
-const std::vector<std::string> layer_models = {"llama-3.1-8b-q8_0", "qwen3-8b-q4km",
-                                               "qwen3-30b-a3b-q4km"};
-
-/// NAME of every NAME.tg1.json.gz.
-std::vector<std::string> models_in(const std::string& folder) {
-    std::set<std::string> names;
-    const std::string end = ".tg1.json.gz";
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        const std::string file = entry.path().filename();
-        if (file.size() > end.size() && file.substr(file.size() - end.size()) == end)
-            names.insert(file.substr(0, file.size() - end.size()));
-    }
-    return {names.begin(), names.end()};
-}
-
-/// What is timed for several numbers of columns.
-struct subject {
-    std::string kind;
-    std::shared_ptr<const model> of;
-    chain_case what;
-    std::string excluded;
 };
 
 class run {
@@ -102,20 +77,7 @@ class run {
     /// Of all models, read once.
     const std::vector<subject>& subjects(const std::string& what) {
         const auto [at, fresh] = subjects_.try_emplace(what);
-        if (!fresh) return at->second;
-        const bool layers = what == "layers";
-        for (const std::string& name : layers                  ? layer_models
-                                       : asked_.models.empty() ? models_in(asked_.graphs)
-                                                               : asked_.models) {
-            const auto m = std::make_shared<const model>(model::read(asked_.graphs, name));
-            if (layers) {
-                const layer_case l = layer_of(*m, rows_);
-                at->second.push_back({"layer", m, l.what, l.excluded});
-                continue;
-            }
-            for (const chain_case& c : chains_of(*m, rows_))
-                at->second.push_back({"chain", m, c, ""});
-        }
+        if (fresh) at->second = subjects_of(what, asked_.graphs, asked_.models, rows_);
         return at->second;
     }
 

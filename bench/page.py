@@ -24,7 +24,7 @@ thead th { position: sticky; top: 0; background: Canvas; } tbody tr:hover { back
 dl { display: grid; grid-template-columns: max-content auto; gap: .1rem 1rem; } dt { color: GrayText; } dd { margin: 0; }
 details { margin: .6rem 0; } summary { cursor: pointer; }
 figure { margin: 1rem 0; background: #fff; border-radius: 6px; } figure svg { width: 100%; height: auto; display: block; }
-.simulated { background: var(--bad); color: #fff; padding: .6rem 1rem; border-radius: 6px; font-weight: 600; }
+.warning { background: var(--bad); color: #fff; padding: .6rem 1rem; border-radius: 6px; font-weight: 600; }
 .lost { color: var(--bad); } .won { color: var(--good); } .why { color: GrayText; white-space: normal; text-align: left; }
 """
 
@@ -125,16 +125,17 @@ def main(paths, out):
     records = [Record(path) for path in paths]
     cases = merged(records)
     peers = sorted({peer for case in cases for peer in case["ratios"]})
-    simulated = any(record.simulated for record in records)
-    drawings = plots.draw(cases, simulated)
+    not_measured = next((record.not_measured for record in records if record.not_measured), "")
+    drawings = plots.draw(cases, not_measured)
     os.makedirs(out, exist_ok=True)
     parts = ["<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
-             f"<title>Catena, measured</title><style>{STYLE}</style><h1>Catena beside the floor and its peers</h1>"]
-    if simulated:
-        parts.append("<p class=simulated>Simulated test data: no GPU ever took these times.</p>")
+             f"<title>Catena, {not_measured or 'measured'}</title><style>{STYLE}</style><h1>Catena beside the floor and its peers</h1>"]
+    if not_measured:
+        parts.append(f"<p class=warning>{not_measured.capitalize()}: no GPU ever took these times.</p>")
     parts += [provenance(record) for record in records]
+    of_turns = "" if not_measured else ", both measured in the same turns"
     parts.append("<p>Attainable is an empty graph node for each launch that the case is allowed, and its bytes at the read "
-                 "bandwidth that was measured in the same turns. A ratio says how many times as long the peer takes.</p>")
+                 f"bandwidth{of_turns}. A ratio says how many times as long the peer takes.</p>")
     parts += ["<h2>Targets</h2>", target_table(cases)]
     if any(c["kind"] == "chain" for c in cases):
         parts += ["<h2>Chains, geometric means</h2>", means(cases, peers)]

@@ -43,4 +43,11 @@ std::uint64_t planned_copies::steps_key() const {
     return key;
 }
 
+double planned_copies::predicted_us() const {
+    double us = 0;
+    if (plans_.empty()) return us;
+    for (const step& s : plans_.front().steps()) us += s.predicted_us;
+    return us;
+}
+
 }  // namespace catena::bench

@@ -22,6 +22,7 @@ class planned_copies {
     int launches_of_one() const { return launches_; }
     std::vector<std::string> instances() const;  ///< of one copy, in launch order
     std::uint64_t steps_key() const;             ///< of one copy's steps, as engine_median has it
+    double predicted_us() const;                 ///< of one copy's steps, one after the other
 
     /// Ops of one copy that its plan leaves to the engine; empty: Catena computes all of it.
     std::string left() const { return left_; }

@@ -15,9 +15,9 @@ COLOURS = {OURS: "#0b6e4f", "floor": "#9aa0a6"}
 PEER_COLOURS = ["#d1495b", "#edae49", "#30638e", "#8d5a97", "#6d6875", "#b56576"]
 
 
-def svg_of(figure, simulated):
-    if simulated:
-        figure.text(0.5, 0.5, "simulated test data", rotation=20, ha="center", va="center", fontsize=34, color="#c43",
+def svg_of(figure, not_measured):
+    if not_measured:
+        figure.text(0.5, 0.5, not_measured, rotation=20, ha="center", va="center", fontsize=34, color="#c43",
                     alpha=0.25)
     text = io.StringIO()
     figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
@@ -25,7 +25,7 @@ def svg_of(figure, simulated):
     return text.getvalue()
 
 
-def roofline(cases, simulated):
+def roofline(cases, not_measured):
     """Bytes a microsecond over bytes: the floor rises from the node's cost to the read bandwidth."""
     timed = [c for c in cases if OURS in c["times"] and c["bytes"] > 0]
     if not timed:
@@ -52,10 +52,10 @@ def roofline(cases, simulated):
     axes.axhline(read / 1e3, color=COLOURS["floor"], linewidth=0.8)
     axes.set(xscale="log", xlabel="bytes that the case must move", ylabel="GB/s", ylim=(0, 1.08 * read / 1e3))
     axes.legend(frameon=False, fontsize=8)
-    return "roofline", "Roofline: bytes over time", svg_of(figure, simulated)
+    return "roofline", "Roofline: bytes over time", svg_of(figure, not_measured)
 
 
-def bars(cases, kind, columns, simulated):
+def bars(cases, kind, columns, not_measured):
     """The floor, Catena and every peer, each as a share of Catena's time by the same clock."""
     shown = [c for c in cases if c["kind"] == kind and c["columns"] == columns and OURS in c["times"]]
     if not shown:
@@ -78,12 +78,12 @@ def bars(cases, kind, columns, simulated):
     axes.set(xlabel="time, Catena's = 1 (a peer beside Catena by its own clock)")
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     name = f"{kind}s.columns{columns}"
-    return name, f"{kind.capitalize()}s, {columns} column{'s' if columns > 1 else ''}", svg_of(figure, simulated)
+    return name, f"{kind.capitalize()}s, {columns} column{'s' if columns > 1 else ''}", svg_of(figure, not_measured)
 
 
-def draw(cases, simulated):
-    drawings = [roofline(cases, simulated)]
+def draw(cases, not_measured):
+    drawings = [roofline(cases, not_measured)]
     for kind in ("layer", "chain"):
         for columns in sorted({c["columns"] for c in cases if c["kind"] == kind}):
-            drawings.append(bars(cases, kind, columns, simulated))
+            drawings.append(bars(cases, kind, columns, not_measured))
     return [d for d in drawings if d]

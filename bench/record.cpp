@@ -65,6 +65,7 @@ record::record(std::string path, const measured_on& where) : path_(std::move(pat
                  {"provenance", now},
                  {"missing_peers", nlohmann::json::object()},
                  {"cases", nlohmann::json::array()}};
+        if (where.predicted) json_["predicted"] = true;
         return;
     }
     json_ = nlohmann::json::parse(before, nullptr, false);

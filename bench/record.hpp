@@ -17,6 +17,7 @@ struct measured_on {
     std::string gpu, driver, cuda, date, method;
     std::string ggml;                ///< empty: there was none
     int sm_mhz = 0, memory_mhz = 0;  ///< while the run began
+    bool predicted = false;          ///< no GPU took these times
 };
 
 /// The machine's own limits, in the turns of one case.

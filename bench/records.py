@@ -26,7 +26,8 @@ class Record:
         self.provenance = self.json["provenance"]
         self.cases = self.json["cases"]
         self.missing = self.json["missing_peers"]
-        self.simulated = self.json.get("simulated", False)
+        self.not_measured = ("simulated test data" if self.json.get("simulated") else
+                             "predicted by the cost model" if self.json.get("predicted") else "")
 
 
 def key(case):

@@ -129,6 +129,15 @@ class Records(unittest.TestCase):
             del record["simulated"]
         self.assertNotIn("Simulated test data", self.page(self.changed(change)))
 
+    def test_the_page_says_that_its_times_are_predicted(self):
+        def change(record):
+            del record["simulated"]
+            record["predicted"] = True
+        page = self.page(self.changed(change))
+        self.assertIn("<title>Catena, predicted by the cost model</title>", page)
+        self.assertIn("no GPU ever took these times", page)
+        self.assertNotIn("measured in the same turns", page)
+
     def test_the_page_needs_nothing_else(self):
         page = self.page(SAMPLE)
         self.assertEqual(re.findall(r"(?:<script|<link|<img|src=|url\(http)[^>]*", page), [])
