@@ -1,5 +1,5 @@
 // bench_build: what compiling an arch's instances costs: seconds of one core and bytes of machine code,
-// file by file. The budgets are in docs/performance.md.
+// file by file. The budgets are in docs/kernels/compiled.md.
 #include "families.hpp"
 
 #include <CLI/CLI.hpp>

@@ -63,7 +63,7 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     return memory > blocks ? memory : blocks;
 }
 
-/// Instructions for a byte of weights (docs/kernels.md): by dp4a, and more for each column; by mma.
+/// Instructions per weight byte (docs/kernels/compiled.md): by dp4a, and more for each column; by mma.
 /// Of numbers, f16's are taken for all.
 constexpr double issues_of(inner_product product, double columns) {
     switch (product) {
