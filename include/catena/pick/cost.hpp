@@ -140,7 +140,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
 
     const double memory = stream + reads * activation / (a.bytes_per_us * l2_speedup);
     const double issue = longest * a.sms * issues * bytes_per_issue / a.bytes_per_us;
-    const double spare = (n.columns > columns ? n.columns - columns : 0.0) +
+    const bool free = n.product == inner_product::mma && columns > 1;  // it has eight, or repeats one
+    const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
     return memory_latency_us + norm_us(n, p) + (share.cluster > 1 ? cluster_us : 0) +
            (memory > issue ? memory : issue) * (1 + spare_share * spare);
