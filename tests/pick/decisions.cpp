@@ -114,6 +114,21 @@ TEST_CASE("a row pays for columns and formats that it has to spare", "[decisions
     CHECK(pick(matvec_problem(4096, {{format::q4_K, 8192}}), table_of(same_stage)).row == 1);
 }
 
+TEST_CASE("an mma takes no less for more columns", "[decisions]") {
+    policy fragments = narrow_matvec;
+    fragments.rows = mma_rows;
+    fragments.columns = mma_columns;
+    fragments.product = inner_product::mma;
+    const std::vector<row> rows = {row_of(matvec_of(q4), fragments)};
+    double before = 0;
+    for (int columns = 2; columns <= mma_columns; ++columns) {
+        const picked now = pick(matvec_problem(4096, {{format::q4_K, 8192}}, columns), table_of(rows));
+        REQUIRE(now.row == 0);
+        CHECK(now.predicted_us >= before);
+        before = now.predicted_us;
+    }
+}
+
 TEST_CASE("of rows that are equally good the first of the table is picked", "[decisions]") {
     const std::vector<row> twins(3, row_of(norm_row, kept_row));
     CHECK(pick(norm_problem(512), table_of(twins)).row == 0);
