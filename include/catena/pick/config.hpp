@@ -90,7 +90,7 @@ constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, 
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
-        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]) * times_of(p, p.member[i]);
+        rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
     const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 ? resident : 1);
     const band_limits limits = band_limits_of(r, p);
     const std::int64_t filling = quotient(rows + blocks - 1, blocks);
@@ -132,8 +132,9 @@ constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t ba
             blocks += bands_of(p.member[i], band) * times_of(p, p.member[i]);
         return blocks;
     }
+    const std::int64_t rows = bands_of(p, band);
     const int tile = r.numbers.columns;
-    return std::int64_t{bands_of(p, band)} * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
+    return rows * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
 /// How the work of a band is shared out, where bands leave SMs without a block.

@@ -56,7 +56,8 @@ constexpr bool operator==(const problem& a, const problem& b) {
 }
 constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b); }
 
-/// Do ids pick the member's matrix? Of one token a dense member may stand beside experts, with one column.
+/// Do ids pick the member's matrix? Of one token a dense member may stand beside those, with one
+/// column.
 constexpr bool by_ids(const problem& p, const problem_member& m) {
     return p.expert && m.experts > 0;
 }

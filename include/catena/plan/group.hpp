@@ -6,8 +6,8 @@
 
 namespace catena {
 
-/// By kind (dense, one set of expert ids, or both of one token), then by the listed set of formats that
-/// holds most, then by what is legal at the first member's position.
+/// By kind (dense, one set of expert ids, or both of one token), then by the listed set of formats
+/// that holds most, then by what is legal at the first member's position.
 inline void plan_builder::group(const family& f, std::int32_t place) {
     std::vector<reader>& all = places_[at(place)].found.readers;
     reader* const end = all.data() + all.size();  // stays where it is when there are more places
@@ -90,8 +90,9 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
     for (std::size_t i = mine; i < waiting_.size(); ++i)
         if (!gated_later(follow, waiting_[i])) follow.activate(waiting_[i]);
     if (picked != nullptr)  // their launch has dense members behind those
-        std::stable_partition(waiting_.begin() + static_cast<std::ptrdiff_t>(mine), waiting_.end(),
-                              [this](const output& o) { return g_.kind(o.matmul) == op::mul_mat_id; });
+        std::stable_partition(
+            waiting_.begin() + static_cast<std::ptrdiff_t>(mine), waiting_.end(),
+            [this](const output& o) { return g_.kind(o.matmul) == op::mul_mat_id; });
     for (std::size_t i = mine; i < waiting_.size(); ++i) {
         output sum = waiting_[i];  // of two matmuls the first that is planned takes the ADD
         if (follow.add_residual(sum) && !schedule_.covered(sum.nodes[sum.node_count - 1]))
