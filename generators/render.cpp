@@ -45,8 +45,10 @@ std::string all_header(const std::vector<instance_set>& sets) {
         "#include \"catena/launch/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
         "#include <string_view>\n\n"
         "namespace catena::instances {\n\n"
+        "// Each file has its own of what follows: those of one program may be compiled with different "
+        "sets.\n\n"
         "/// The names of the linked sets, a space before each.\n"
-        "inline constexpr char built_in[] = \"\"\n";
+        "constexpr char built_in[] = \"\"\n";
     for (const instance_set& set : sets)
         out += "#if defined(" + has_macro(set) + ")\n    \" " + set.target->name + "\"\n#endif\n";
     out +=
@@ -54,7 +56,7 @@ std::string all_header(const std::vector<instance_set>& sets) {
         "/// The table of `arch`. When its set is not linked: a table without rows, whose state "
         "names those\n"
         "/// that are.\n"
-        "inline table table_named(const char* arch) {\n"
+        "static inline table table_named(const char* arch) {\n"
         "    [[maybe_unused]] const std::string_view wanted = arch == nullptr ? \"\" : arch;\n";
     for (const instance_set& set : sets)
         out += "#if defined(" + has_macro(set) + ")\n    if (wanted == \"" + set.target->name +

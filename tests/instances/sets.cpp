@@ -3,7 +3,7 @@
 #include "expand.hpp"
 #include "policies.hpp"
 
-#include "catena/instances/all.hpp"
+#include "catena/instances/for_device.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/domain.hpp"
 #include "catena/pick/name.hpp"
@@ -16,6 +16,8 @@
 #include <string>
 
 using namespace catena;
+
+table sm_90_elsewhere();  // fewer_sets.cpp
 
 namespace {
 
@@ -189,6 +191,20 @@ TEST_CASE("A wrong arch names the archs that are built in") {
           "link catena::instances_<arch>");
     CHECK(t.row_count == 0);
     CHECK(instances::table_named(nullptr).state.code == status_code::no_instances);
+}
+
+TEST_CASE("Each file of a program finds the sets that it was compiled with") {
+    CHECK(instances::table_named("sm_90").state.ok());
+    CHECK(sm_90_elsewhere().state.code == status_code::no_instances);
+}
+
+TEST_CASE("A device that is not there is named, and so are the sets where none has kernels") {
+    const std::string said = instances::for_device(1000).state.message;
+#if defined(CATENA_HAS_KERNELS)
+    CHECK(said.find("CUDA device 1000 cannot be used: ") == 0);
+#else
+    CHECK(said.find("is linked: built in are host sm_75 ") != std::string::npos);
+#endif
 }
 
 TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {

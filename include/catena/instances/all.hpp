@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c88a94236896547a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6eec64f993d1ba20.
 // The instance sets that this program links, by the name of their arch. A set is there when its
 // target catena::instances_<arch> is linked, which defines CATENA_HAS_<ARCH>.
 #pragma once
@@ -34,8 +34,10 @@
 
 namespace catena::instances {
 
+// Each file has its own of what follows: those of one program may be compiled with different sets.
+
 /// The names of the linked sets, a space before each.
-inline constexpr char built_in[] = ""
+constexpr char built_in[] = ""
 #if defined(CATENA_HAS_HOST)
     " host"
 #endif
@@ -64,7 +66,7 @@ inline constexpr char built_in[] = ""
 
 /// The table of `arch`. When its set is not linked: a table without rows, whose state names those
 /// that are.
-inline table table_named(const char* arch) {
+static inline table table_named(const char* arch) {
     [[maybe_unused]] const std::string_view wanted = arch == nullptr ? "" : arch;
 #if defined(CATENA_HAS_HOST)
     if (wanted == "host") return host();

@@ -13,8 +13,9 @@ namespace catena::instances {
 
 /// The table for CUDA device `device` among the sets that this program links. If it is not the
 /// device's own set, `state` is ok and its message says which one serves. Otherwise `state` says
-/// why there is none: the planner then leaves everything to the engine.
-inline table for_device(int device) noexcept;
+/// why there is none: the planner then leaves everything to the engine. Each file has its own: those
+/// of one program may be compiled with different sets.
+static inline table for_device(int device) noexcept;
 
 #if defined(CATENA_HAS_KERNELS)
 
@@ -43,7 +44,7 @@ inline bool runs_here(const table& t) {
 
 }  // namespace detail
 
-inline table for_device(int device) noexcept {
+static inline table for_device(int device) noexcept {
     const auto none = [](status why) {
         table t;
         t.state = why;
@@ -88,12 +89,12 @@ inline table for_device(int device) noexcept {
 
 #else
 
-inline table for_device(int) noexcept {
+static inline table for_device(int) noexcept {
     table t;
     t.state = failure(status_code::no_instances,
-                      "no instance set with CUDA kernels is linked: built in are %s; link "
+                      "no instance set with CUDA kernels is linked: built in are%s; link "
                       "catena::instances_<arch> of a build with CUDA",
-                      sizeof(built_in) > 1 ? built_in : "none");
+                      sizeof(built_in) > 1 ? built_in : " none");
     return t;
 }
 
