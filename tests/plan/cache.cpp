@@ -62,6 +62,17 @@ TEST_CASE("everything that planning reads is in the fingerprint", "[cache]") {
     CHECK_FALSE(before == fingerprint_of(swapped.view()));
 }
 
+TEST_CASE("a view without the tensors that it counts is refused as ever", "[cache]") {
+    plan_cache cache(planner{toy_table()});
+    graph_view view;
+    view.tensor_count = view.node_count = 2;
+    const plan& refused = cache.plan_for(view);
+    CHECK(refused.state().code == status_code::invalid_argument);
+    CHECK(refused.size() == 2);
+    view = {};
+    CHECK(cache.plan_for(view).state().ok());
+}
+
 TEST_CASE("the oldest plan makes room", "[cache]") {
     plan_cache cache(planner{toy_table()}, 2);
     graph_builder graphs[3];

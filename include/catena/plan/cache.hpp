@@ -31,7 +31,10 @@ inline fingerprint fingerprint_of(const graph_view& view) {
         return static_cast<std::uint64_t>(static_cast<std::uint32_t>(low)) |
                static_cast<std::uint64_t>(high) << 32;
     };
-    for (std::int32_t i = 0; i < view.tensor_count; ++i) {
+    // A view that says more than it has gets a plan too, which says so.
+    const std::int32_t tensors = view.tensors == nullptr ? 0 : view.tensor_count;
+    const std::int32_t nodes = view.nodes == nullptr ? 0 : view.node_count;
+    for (std::int32_t i = 0; i < tensors; ++i) {
         const tensor& t = view.tensors[i];
         const unsigned marks = (t.weight ? 1u : 0u) | (t.reachable ? 2u : 0u);
         mix(lane[0], static_cast<std::uint64_t>(t.kind) | static_cast<std::uint64_t>(t.sub) << 8 |
@@ -50,7 +53,7 @@ inline fingerprint fingerprint_of(const graph_view& view) {
         mix(lane[1], reinterpret_cast<std::uintptr_t>(t.data));
         mix(lane[2], pair(t.stream, t.uses));
     }
-    for (std::int32_t i = 0; i < view.node_count; ++i)
+    for (std::int32_t i = 0; i < nodes; ++i)
         mix(lane[i % 4], static_cast<std::uint64_t>(view.nodes[i]));
     mix(lane[0], lane[1]);
     mix(lane[2], lane[3]);
