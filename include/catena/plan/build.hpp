@@ -90,7 +90,8 @@ class plan_builder {
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
     format weight_type(std::int32_t matmul) const {
-        return view_.at(view_.node(matmul).src[0]).type;
+        const std::int32_t weight = view_.node(matmul).src[0];
+        return weight == no_tensor ? format::unknown : view_.at(weight).type;
     }
 
     void leave(const finding& f, const rejection& nearest = {}) {
