@@ -6,6 +6,7 @@
 #include "cuda_kernels.hpp"
 #include "measure.hpp"
 #include "operands.hpp"
+#include "today.hpp"
 #include "tuner.hpp"
 
 #include "catena/format/random.hpp"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <map>
 #include <stdexcept>
 #include <thread>
@@ -35,13 +35,6 @@ void expect(cudaError_t result, const std::string& what) {
 
 std::string version(int number) {
     return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-}
-
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    char text[11] = {};
-    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
-    return text;
 }
 
 /// Seeded data for an input: numbers, blocks of a format, or distinct ids for each token.
@@ -91,7 +84,7 @@ class gpu : public timing_device {
         expect(cudaRuntimeGetVersion(&runtime), "runtime version");
         expect(cudaDeviceGetAttribute(&sm_khz, cudaDevAttrClockRate, 0), "clock rate");
         expect(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, 0), "memory clock rate");
-        return {device_.name, "of CUDA " + version(driver), version(runtime), today(), sm_khz / 1000,
+        return {device_.name, "of CUDA " + version(driver), version(runtime), bench::today(), sm_khz / 1000,
                 memory_khz / 1000};
     }
 
