@@ -2,7 +2,7 @@
 set -euo pipefail
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{scripts,cmake,include,instances/sm_90,generators,tools,tests,bench,bin,build/gpu/bin}
+mkdir -p "$root"/{scripts,cmake,include,instances/sm_90,generators,tools,tests,bench,bin,build/gpu/bin,"a caller"}
 cp "$1/scripts/gpu-check" "$root/scripts"
 touch "$root/CMakeLists.txt" "$root"/instances/sm_90/{one,two}.cu
 cd "$root"
@@ -27,7 +27,7 @@ export PATH=$root/bin:$PATH FAILS= SANITIZER_FINDS=none TUNE_LEAVES=
 expect() {
     local wanted=$1 code=0 said text
     : >calls
-    said=$(scripts/gpu-check out "${@:3}") || code=$?
+    said=$(cd "a caller" && ../scripts/gpu-check out "${@:3}") || code=$?
     [ $code = "$wanted" ] || { echo "gpu-check ${*:3}: exit code $code for $wanted"; echo "$said"; exit 1; }
     while read -r text; do
         [[ "$said" = *"$text"* ]] || { echo "gpu-check ${*:3} does not say '$text', but:"; echo "$said"; exit 1; }
@@ -47,7 +47,7 @@ FAILS=catena=2 expect 1 $'test: FAILED\ntune: FAILED' test tune
 FAILS=ctest=124 expect 2 "test: unfinished, the same call goes on" test
 FAILS=bench_kernels=2 expect 2 "branches: unfinished" branches
 
-SANITIZER_FINDS=two expect 1 $'did not pass: '"$PWD"$'/out/sanitize/memcheck.sample.two.log\n4 of 8 runs' sanitize
+SANITIZER_FINDS=two expect 1 $'did not pass: '"$PWD"$'/a caller/out/sanitize/memcheck.sample.two.log\n4 of 8 runs' sanitize
 SANITIZER_FINDS="[sample] -c two" expect 1 "5 of 8 runs" sanitize
 expect 0 "8 of 8 runs" sanitize
 called compute-sanitizer 3
