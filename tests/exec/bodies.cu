@@ -22,7 +22,6 @@ __device__ void stream_body(exec::cuda& x, const stream_args& a) {
     x.grid_trigger();
     auto* ring = x.shared<unsigned char>(x.warps() * Stages * piece) + x.warp() * Stages * piece;
     auto stream = x.stream<M, Stages>();
-    x.sync();
     const unsigned char* from =
         a.weights + static_cast<std::int64_t>(x.block() * x.warps() + x.warp()) * a.pieces * piece;
     const auto fill = [&](int stage, int i) {

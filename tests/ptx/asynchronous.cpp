@@ -117,6 +117,13 @@ bool linked(const warp& w, int lane, std::uint32_t writer) {
     };
     return passed(writer_of(writer)) || passed(w.thread(lane));
 }
+/// That an mbarrier was made is seen after a fence of its own too, in the thread that made it.
+bool seen(const warp& w, int lane, const phase_barrier& b) {
+    const int thread = writer_of(b.initialised);
+    const warp& by = w.in.warps[static_cast<std::size_t>(thread / warp_lanes)];
+    const std::uint32_t fenced = by.barriers_fenced[static_cast<std::size_t>(thread % warp_lanes)];
+    return fenced > moment_of(b.initialised) || linked(w, lane, b.initialised);
+}
 
 void bulk_copies(warp& w, const instruction& i, lanes which) {
     block& b = w.in;
@@ -130,7 +137,7 @@ void bulk_copies(warp& w, const instruction& i, lanes which) {
         aligned(w, l, from, 16);
         if (bytes % 16 != 0) w.fail(l, std::to_string(bytes) + " bytes are no multiple of 16");
         const phase_barrier& completes = barrier_at(w, l, barrier);
-        if (!linked(w, l, completes.initialised))
+        if (!seen(w, l, completes))
             w.fail(l, "the mbarrier was initialised and no fence made the async proxy see it");
         const std::byte* source = global_to_read(w, l, from, bytes);
         const std::size_t at = shared_offset(w, l, to, bytes);

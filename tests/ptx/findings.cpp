@@ -118,11 +118,18 @@ TEST_CASE("PTX: bytes of a bulk copy arrive when its mbarrier's phase is waited 
     snippet right = kernel(make_barrier + see_barrier + start + wait + use);
     REQUIRE(right.run() == "");
     for (std::uint32_t t = 0; t < 32; ++t) CHECK(right.out[t] == t % 16);
+    // A fence of new mbarriers is enough for them, in the thread that made them.
+    const std::string of_barriers = "fence.mbarrier_init.release.cluster; bar.warp.sync -1;\n";
+    CHECK(kernel(make_barrier + of_barriers + start + wait + use).run() == "");
+    finds(kernel(make_barrier + "@!%p0 " + of_barriers + start + wait),
+          "no fence made the async proxy");
     // What a thread wrote itself there, the copy must not overtake.
     const std::string write = "st.shared.u32 [%r1], %r0;\n";
     finds(kernel(make_barrier + see_barrier + "@%p0 " + write + start + wait),
           "no fence.proxy.async is in between");
     CHECK(kernel(make_barrier + "@%p0 " + write + see_barrier + start + wait).run() == "");
+    finds(kernel(make_barrier + "@%p0 " + write + of_barriers + start + wait),
+          "no fence.proxy.async is in between");
 }
 
 TEST_CASE("PTX: blocks of a cluster meet before they store into one another, and after") {

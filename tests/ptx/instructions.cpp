@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace catena_test;
 
@@ -108,6 +109,21 @@ TEST_CASE("PTX: floating-point instructions round once and as they say") {
     CHECK(result("cvt.rn.bf16x2.f32 %r0, %f1, %f2;", {0x3f808000u, 0x3f818000u}) == 0x3f803f82u);
     CHECK(result("cvt.rna.tf32.f32 %r0, %f1;", {0x3f801000u}) == 0x3f802000u);
     CHECK(result("setp.ne.f32 %p0, %f1, %f2; selp.b32 %r0, 1, 0, %p0;", {bits(nan), 0}) == 0);
+}
+
+TEST_CASE("PTX: one lane is elected, which is chance, and all know its number") {
+    std::set<std::uint32_t> elected;
+    for (std::uint64_t seed = 0; seed < 16; ++seed) {
+        snippet s{.body = "elect.sync %r1|%p0, -1; selp.b32 %r2, 100, 0, %p0;\n"
+                          "add.u32 %r1, %r1, %r2; st.global.u32 [%d3], %r1;",
+                  .seed = seed,
+                  .out = std::vector<std::uint32_t>(32)};
+        REQUIRE(s.run() == "");
+        const std::uint32_t one = s.out[0] % 100;
+        elected.insert(one);
+        for (std::uint32_t t = 0; t < 32; ++t) CHECK(s.out[t] == one + (t == one ? 100 : 0));
+    }
+    CHECK(elected.size() > 1);
 }
 
 TEST_CASE("PTX: shuffles, and words of 64 bits") {

@@ -56,6 +56,8 @@ struct warp {
     lanes waited = 0;                                          ///< for the grid before
     /// When a lane passed its last fence of the async proxy, in moments of its block.
     std::array<std::uint32_t, warp_lanes> fenced{};
+    /// The same of fences that show it mbarriers as they were made, and nothing else.
+    std::array<std::uint32_t, warp_lanes> barriers_fenced{};
     const instruction* now = nullptr;
     std::size_t known_range = 0;  ///< of global memory, the last that was met
     std::vector<lane_copies> copies;

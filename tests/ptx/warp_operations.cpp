@@ -1,6 +1,7 @@
 // What lanes do together, and what orders them: shuffles, barriers, the grid before.
 #include "access.hpp"
 
+#include <bit>
 #include <map>
 
 namespace ptx {
@@ -60,6 +61,21 @@ void proxy_fence(warp& w, const instruction&, lanes which) {
     each_lane(which, [&](int l) { w.fenced[static_cast<std::size_t>(l)] = now; });
 }
 
+void fence_of_new_barriers(warp& w, const instruction&, lanes which) {
+    const std::uint32_t now = ++w.in.moment;
+    each_lane(which, [&](int l) { w.barriers_fenced[static_cast<std::size_t>(l)] = now; });
+}
+
+/// The PTX ISA does not say which lane it is.
+void elect(warp& w, const instruction& i, lanes which) {
+    lanes left = which;
+    for (auto skip = w.in.of.of.random() % std::popcount(which); skip > 0; --skip) left &= left - 1;
+    const int one = std::countr_zero(left);
+    each_lane(which, [&](int l) { put(w.unit(i.at[0]), l, static_cast<std::uint32_t>(one)); });
+    lanes& p = w.predicates[static_cast<std::size_t>(i.at[1])];
+    p = (p & ~which) | lanes{1} << one;
+}
+
 void cluster_arrive(warp& w, const instruction&, lanes which) {
     if ((w.arrived & which) != 0)
         w.fail(std::countr_zero(w.arrived & which), "arrives twice at the cluster's barrier");
@@ -111,6 +127,7 @@ opcode warp_operation(const std::string& name) {
         {"shfl.sync.bfly.b32", {shuffle<shuffle_kind::bfly>, "wpwwwm", flow::together}},
         {"shfl.sync.idx.b32", {shuffle<shuffle_kind::idx>, "wpwwwm", flow::together}},
         {"redux.sync.add.u32", {add_reduced, "wwm", flow::together}},
+        {"elect.sync", {elect, "wpm", flow::together}},
         {"bar.warp.sync", {nothing, "m", flow::together}},
         {"bar.sync", {nothing, "n", flow::barrier}},
         {"barrier.cluster.arrive", {cluster_arrive, ""}},
@@ -120,6 +137,7 @@ opcode warp_operation(const std::string& name) {
         {"griddepcontrol.wait", {grid_wait, ""}},
         {"griddepcontrol.launch_dependents", {nothing, ""}},
         {"fence.proxy.async.shared::cta", {proxy_fence, ""}},
+        {"fence.mbarrier_init.release.cluster", {fence_of_new_barriers, ""}},
     };
     const auto found = known.find(name);
     return found == known.end() ? opcode{} : found->second;

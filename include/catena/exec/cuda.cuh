@@ -84,14 +84,10 @@ class cuda {
     }
 
     template <class T>
-    __device__ T load(const T* p) const {
-        return *p;
-    }
+    __device__ T load(const T* p) const { return *p; }
     __device__ real load(const float* p) const { return {*p}; }
     template <class T>
-    __device__ void store(T* p, std::type_identity_t<T> v) const {
-        *p = v;
-    }
+    __device__ void store(T* p, std::type_identity_t<T> v) const { *p = v; }
     __device__ void store(float* p, real v) const { *p = v.v; }
     __device__ word4 load16(const void* p) const {
         const uint4 v = *static_cast<const uint4*>(p);
@@ -214,9 +210,7 @@ class cuda {
     }
 
     template <copy_method M, int Stages>
-    __device__ cuda_stream<M, Stages> stream() {
-        return cuda_stream<M, Stages>(*this);
-    }
+    __device__ cuda_stream<M, Stages> stream() { return cuda_stream<M, Stages>(*this); }
 
   private:
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -373,48 +367,54 @@ class cuda_stream<copy_method::async, Stages> {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/// cp.async.bulk: lane 0 announces the bytes of a fill to the stage's barrier and issues the
-/// copies; every lane waits for the barrier's phase.
+/// cp.async.bulk: one lane announces a fill to the stage's barrier, and all wait for its phase. The
+/// lane is elected: of another ptxas does not know that it is alone, and makes a loop over lanes.
 template <int Stages>
 class cuda_stream<copy_method::bulk, Stages> {
   public:
     __device__ explicit cuda_stream(cuda& x)
         : barriers_(x.shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
-        static_assert(Stages <= 32, "a lane makes one barrier");
-        if (x.lane() >= Stages) return;
-        ::cuda::ptx::mbarrier_init(barriers_ + x.lane(), 1);
-        // The copies come through another proxy, which must see the barriers too.
-        ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
+        if (elected()) {
+            CATENA_UNROLL
+            for (int i = 0; i < Stages; ++i) ::cuda::ptx::mbarrier_init(barriers_ + i, 1);
+            // The copies come through another proxy, which must see the barriers too.
+            ::cuda::ptx::fence_mbarrier_init(::cuda::ptx::sem_release, ::cuda::ptx::scope_cluster);
+        }
+        __syncwarp();
     }
 
     __device__ void begin(int stage, std::int64_t total_bytes) {
         filling_ = stage;
-        if (threadIdx.x % 32 != 0) return;
-        ::cuda::ptx::mbarrier_arrive_expect_tx(::cuda::ptx::sem_release, ::cuda::ptx::scope_cta,
-                                               ::cuda::ptx::space_shared, barriers_ + stage,
-                                               static_cast<std::uint32_t>(total_bytes));
+        if (elected()) expect(total_bytes);
     }
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
-        if (threadIdx.x % 32 == 0) copy_whole(shared, global, static_cast<std::uint32_t>(bytes));
+        if (elected()) copy_own(shared, global, static_cast<int>(bytes));
     }
     template <int Rows, int Most, class Row>
     __device__ void copy_rows(Row row) {
         CATENA_NO_UNROLL
         for (int r = static_cast<int>(threadIdx.x % 32); r < Rows; r += 32) {
             const copied_row c = row(r);
-            if (c.bytes > 0) copy_whole(c.to, c.from, static_cast<std::uint32_t>(c.bytes));
+            copy_own(c.to, c.from, c.bytes);
         }
     }
     __device__ void copy_own(void* shared, const void* global, int bytes) {
-        if (bytes > 0) copy_whole(shared, global, static_cast<std::uint32_t>(bytes));
-    }
-    __device__ void commit(int) {}
-    __device__ void fill(int stage, void* shared, const void* global, int bytes, int) {
-        begin(stage, __reduce_add_sync(0xffffffffu, static_cast<unsigned>(bytes)));
         if (bytes > 0)
             ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global,
                                        shared, global, static_cast<std::uint32_t>(bytes),
-                                       barriers_ + stage);
+                                       barriers_ + filling_);
+    }
+    __device__ void commit(int) {}
+    __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
+        if (lanes > 1) {
+            if (static_cast<int>(threadIdx.x % 32) >= lanes) bytes = 0;
+            begin(stage, __reduce_add_sync(0xffffffffu, static_cast<unsigned>(bytes)));
+            return copy_own(shared, global, bytes);
+        }
+        filling_ = stage;
+        if (!elected()) return;
+        expect(bytes);
+        copy_own(shared, global, bytes);
     }
     __device__ void wait(int stage) {
         const std::uint32_t parity = phases_ >> stage & 1u;
@@ -427,9 +427,17 @@ class cuda_stream<copy_method::bulk, Stages> {
     __device__ void reuse() { ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared); }
 
   private:
-    __device__ void copy_whole(void* shared, const void* global, std::uint32_t bytes) {
-        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared,
-                                   global, bytes, barriers_ + filling_);
+    /// One of the warp's lanes, whichever. All of them ask.
+    __device__ static bool elected() {
+        int yes;
+        asm volatile("{\n.reg .pred one;\n.reg .b32 lane;\nelect.sync lane|one, -1;\n"
+                     "selp.b32 %0, 1, 0, one;\n}" : "=r"(yes)::"memory");
+        return yes != 0;
+    }
+    __device__ void expect(std::int64_t bytes) {
+        ::cuda::ptx::mbarrier_arrive_expect_tx(::cuda::ptx::sem_release, ::cuda::ptx::scope_cta,
+                                               ::cuda::ptx::space_shared, barriers_ + filling_,
+                                               static_cast<std::uint32_t>(bytes));
     }
 
     std::uint64_t* barriers_;

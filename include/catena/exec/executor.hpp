@@ -30,8 +30,8 @@ struct copied_row {
 namespace catena::exec {
 
 /// The weight stream of one warp: `Stages` pieces of shared memory, filled and waited for in ring
-/// order. Every lane makes every call, with the same arguments where nothing else is said. After `x.stream()` the body calls
-/// `x.sync()`.
+/// order. Every lane makes every call, with the same arguments where nothing else is said, and
+/// `x.stream()` too, which makes it ready: no other warp has to know of it.
 template <class S>
 concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst, const void* src,
                                  copied_row (*row)(int)) {

@@ -186,7 +186,7 @@ struct matmul_args {
 
 /// Rows of the result in one band of the member: a GLU reads two weight rows for each.
 CATENA_FN constexpr std::int32_t band_results(const matvec_args& a, const matvec_member& m) {
-    return m.up != nullptr ? a.band_rows / 2 : a.band_rows;
+    return a.band_rows >> (m.up != nullptr ? 1 : 0);
 }
 
 }  // namespace catena

@@ -19,22 +19,19 @@ namespace catena::kernel {
 
 /// The results of one block: of its band, or of its share where the blocks of a cluster have one.
 struct matvec_band {
-    const matvec_member* member;
-    int columns;
-    int first_row, end_row;  ///< of the member
-    int token, slot;         ///< of the first column; dense: 0
-    float* finished;  ///< [columns][rows of the block], shared, for what is quantized; else null
+    const matvec_member* member = nullptr;
+    int columns = 0;
+    int first_row = 0, end_row = 0;  ///< of the member
+    int token = 0, slot = 0;         ///< of the first column; dense: 0
+    int expert = 0;                  ///< its matrix; dense: 0; -1: there is none
+    float* finished = nullptr;  ///< [columns][rows of the block], shared, for what is quantized
 };
 
-/// The matrix that the ids pick; dense: 0. It may not be there.
+/// The matrix that the ids pick. It may not be there.
 template <class X>
 CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b) {
-    if (b.member->experts == 0) return 0;
     const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + distance(b.token, a.ids_nb1);
     return x.load(reinterpret_cast<const std::int32_t*>(ids) + b.slot);
-}
-CATENA_FN bool is_there(const matvec_member& m, int expert) {
-    return m.experts == 0 || (expert >= 0 && expert < m.experts);
 }
 
 /// `tensor` + `bytes`, at element `row`.
@@ -47,24 +44,25 @@ CATENA_FN T* row_of(T* tensor, std::int64_t bytes, int row) {
 /// One result: the product `v` of a row and a column of the band; of a GLU `v` is the gate's, `up`
 /// the value's. Where there is no such expert it is NaN, which is not overlooked. `Twice`: this
 /// code is there more than once in a kernel.
-template <bool Twice, class X>
+template <bool Twice, bool Pairs, class X>
 CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row, int column, real v,
                       real up) {
     const matvec_member& m = *b.member;
-    int expert = expert_of(x, a, b);
-    if (!is_there(m, expert)) v = from_bits(f32_nan_bits), expert = 0;
+    if (b.expert < 0) v = from_bits(f32_nan_bits);
     v = v * real{m.scale};
     if (m.factor != nullptr) {
         v = v * x.load(m.factor);
-        if (m.up_factor != nullptr) up = up * x.load(m.up_factor);
+        if (Pairs && m.up_factor != nullptr) up = up * x.load(m.up_factor);
     }
     if (m.bias != nullptr) {
-        const std::int64_t at = distance(expert, m.bias_nb1);
+        // Its number is loaded again: kept, it would cost registers in all loops.
+        const std::int64_t at = distance(b.expert > 0 ? expert_of(x, a, b) : 0, m.bias_nb1);
         v = v + x.load(row_of(m.bias, at, row));
-        if (m.up_bias != nullptr) up = up + x.load(row_of(m.up_bias, at, row));
+        if (Pairs && m.up_bias != nullptr) up = up + x.load(row_of(m.up_bias, at, row));
     }
-    if (m.up == nullptr) up = real{1};
-    if (m.up != nullptr || m.function != gate_function::none) {
+    const bool pair = Pairs && m.up != nullptr;
+    if (!pair) up = real{1};
+    if (pair || m.function != gate_function::none) {
         const real alpha{m.alpha}, limit{m.limit};
         v = Twice ? gated_apart(m.function, v, up, alpha, limit)
                   : gated(m.function, v, up, alpha, limit);
@@ -79,18 +77,27 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
         x.store(b.finished + column * (b.end_row - b.first_row) + row - b.first_row, v);
 }
 
-/// Brings the results of a band's one column to the first block of the cluster that shares it, behind
-/// each other; how many they are.
+/// Rows of a band of so many that each block has, of a cluster of 1, 2, 4 or 8.
+template <class X>
+CATENA_FN int share_of_band(X& x, int rows) {
+    const int blocks = x.cluster_blocks();
+    return rows >> ((blocks >> 1) - (blocks >> 3));
+}
+
+/// Brings the results of a band's one column to the first block of the cluster that shares it,
+/// behind each other; how many they are.
 template <class X>
 CATENA_FN int gather(X& x, const matvec_args& a, const matvec_band& b) {
+    const int rows = band_results(a, *b.member);
     x.cluster_sync();
     if (x.cluster_rank() != 0) {
+        const int before = x.cluster_rank() * share_of_band(x, rows);
         CATENA_NO_UNROLL
         for (int i = x.thread(); i < b.end_row - b.first_row; i += x.threads())
-            x.store_first(b.finished + i, x.load(b.finished + i));
+            x.store_first(b.finished + before + i, x.load(b.finished + i));
     }
     x.cluster_sync();
-    const int rows = band_results(a, *b.member), left = b.member->rows - b.first_row;
+    const int left = b.member->rows - b.first_row;
     return left < rows ? left : rows;
 }
 

@@ -173,7 +173,6 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
     constexpr copy_method in_pieces = decoded_of<P, W> ? P.copy : copy_method::plain;
     auto stream = x.template stream<staged, P.stages>();
     auto pieces = x.template stream<in_pieces, decoding_ring>();
-    x.sync();
     x.grid_wait();
 
     matmul_block<decltype(stream), decltype(pieces)> b{

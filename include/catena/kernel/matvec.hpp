@@ -56,30 +56,47 @@ CATENA_FN void share_activation(X& x, Stream& stream, const matvec_columns& u, i
     stream.wait(0);
 }
 
-/// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has
-/// more formats than this one. `own_columns`: a stream of one stage, which brings the columns.
+/// The columns of a band, where they come from.
+CATENA_FN matvec_columns columns_of(const matvec_args& a, const matvec_band& b) {
+    const int row = b.token * a.x_slots + (a.x_slots == 1 ? 0 : b.slot);
+    return {static_cast<const std::byte*>(a.x) + distance(row, a.x_bytes), a.x_bytes, b.columns};
+}
+
+/// Waits for the columns and brings or makes them, where all warps then read them. Memory for them
+/// and for results is asked for here: no copy of weights waits for that.
+template <policy P, class X, class Columns>
+CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
+                                  int column_bytes) {
+    constexpr bool shared = P.activation == activation_source::shared;
+    constexpr bool makes = P.placement != norm_placement::producer;
+    int bytes = shared ? b.columns * column_bytes : 0;
+    if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
+    std::byte* to = x.template shared<std::byte>(bytes);
+    if (b.member->q8_1 != nullptr)
+        b.finished = x.template shared<float>(b.columns * max_requantized_rows);
+    x.grid_wait();
+    const matvec_columns from = columns_of(a, b);
+    if constexpr (makes)
+        make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k));
+    else if constexpr (shared)
+        share_activation<P>(x, own_columns, from, a.k, to, column_bytes);
+    if constexpr (shared) x.sync();
+    return to;
+}
+
+/// The band of a block, all its rows and columns. `stages` is the warp's, `expert` the bytes before
+/// the matrix. `Several`: the kernel has more formats than this one. `own_columns`: a stream of one
+/// stage, which brings the columns.
 template <policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
-CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, matvec_columns u,
-                             Stream& stream, Columns& own_columns, std::byte* stages,
-                             std::byte* shared_x, int column_bytes) {
+CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, std::int64_t expert,
+                             Stream& stream, Columns& own_columns, std::byte* stages) {
     using walk = matvec_walk<P, F>;
     const matvec_member& m = *b.member;
     const bool pairs = takes_pairs<P> && m.up != nullptr;
     const int warp_rows = pairs ? P.rows / 2 : P.rows, mine = x.lane() % P.rows;
     const auto* matrix = static_cast<const std::byte*>(mine < warp_rows ? m.weight : m.up);
     const tensor_bytes tensor{matrix, matrix + m.weight_bytes};
-
-    const bool expert = m.experts > 0;
-    const bool early = a.weights_early && !expert;
-    if (!early) x.grid_wait();
-    int id = 0;
-    if (expert) {
-        id = expert_of(x, a, b);
-        u.x += distance(b.token * a.x_slots + (a.x_slots == 1 ? 0 : b.slot), a.x_bytes);
-        if (!is_there(m, id)) id = 0;
-        matrix += distance(id, m.expert_bytes);
-    }
-    walk fill{.matrix = matrix,
+    walk fill{.matrix = matrix + expert,
               .row_stride = m.row_bytes,
               .k = a.k,
               .row = b.first_row + x.warp() * warp_rows,
@@ -90,33 +107,28 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
               .at = nullptr};
     fill.start_group();
     walk read = fill;
-    const auto after = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
     constexpr bool shared = P.activation == activation_source::shared;
-    const matvec_columns columns{shared ? shared_x : u.x, shared ? column_bytes : u.x_bytes,
-                                 u.count};
+    const auto column_bytes = static_cast<int>(shared_column_bytes(static_cast<unsigned>(a.k)));
+    std::byte* shared_x = stages;  // not null: so it is known to be in shared memory
     product<P, F> products;
-    int filled = 0, stage = 0, next_stage = 0;
+    if (!a.weights_early) x.grid_wait();
+    int stage = 0;
     CATENA_NO_UNROLL
-    for (bool begun = false; !begun || !read.done();) {
-        if (filled < P.stages && !fill.done()) {
-            fill_stage<P, F, Room>(x, stream, stages, next_stage, tensor, fill);
+    for (int turn = 1 - P.stages; turn <= 0 || !read.done(); ++turn) {
+        if (!fill.done()) {
+            fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
             fill.next();
-            next_stage = after(next_stage);
-            ++filled;
-            continue;
         }
-        if (!begun) {  // the ring is full, and now the activation is there
-            begun = true;
-            if (early) x.grid_wait();
-            if constexpr (P.placement != norm_placement::producer)
-                make_activation<P>(x, a, u, shared_x, shared_norm<P>(shared_x, u.count, a.k));
-            else if constexpr (shared)
-                share_activation<P>(x, own_columns, u, a.k, shared_x, column_bytes);
-            if constexpr (shared) x.sync();
-            continue;
+        stage = stage + 1 < P.stages ? stage + 1 : 0;
+        if (turn < 0) continue;
+        if (turn == 0) {  // the ring is full
+            shared_x = take_columns<P>(x, a, b, own_columns, column_bytes);
+            if (read.done()) break;
         }
         if (read.value == 0) products.clear();
         stream.wait(stage);
+        const matvec_columns columns =
+            shared ? matvec_columns{shared_x, column_bytes, b.columns} : columns_of(a, b);
         products.template add<Room>(x,
                                     {.rows = stages + stage * (P.rows * Room),
                                      .offset = slice_offset<F>(read.at),
@@ -124,24 +136,22 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
                                      .value = read.value,
                                      .row = read.row,
                                      .end_row = read.end_row,
-                                     .expert = id,
+                                     .expert = b.expert > 0 ? b.expert : 0,
                                      .pairs = pairs,
                                      .member = &m},
                                     {columns.x + read.value / group_values * group_bytes<P>,
                                      columns.x_bytes, columns.count});
         stream.release(stage);
-        stage = after(stage);
-        --filled;
         if (read.last_piece())
             products.results(x, pairs, [&](int row, int column, real v, real up) {
                 row += read.row;
                 if (row >= b.end_row || column >= b.columns) return;
                 if constexpr (P.placement == norm_placement::deferred) {
                     const real factor =
-                        x.load(shared_norm<P>(shared_x, u.count, a.k).factor + column);
+                        x.load(shared_norm<P>(shared_x, b.columns, a.k).factor + column);
                     v = v * factor, up = up * factor;
                 }
-                finish<Several>(x, a, b, row, column, v, up);
+                finish<Several, takes_pairs<P>>(x, a, b, row, column, v, up);
             });
         read.next();
     }
@@ -149,6 +159,8 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, const matvec_band& b, m
 
 template <format_set W>
 inline constexpr bool several = W.size() > 1;
+template <format_set W>
+inline constexpr format first_format = *W.begin();
 
 /// Bytes of a stage that one weight row may take.
 template <policy P, format_set W>
@@ -166,49 +178,47 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     constexpr int room = slice_room<P, W>, warp_room = P.stages * P.rows * room;
 
     x.grid_trigger();
-    std::byte* stages = x.template shared<std::byte>(x.warps() * warp_room) + x.warp() * warp_room;
-    std::byte* shared_x = nullptr;
-    const int column_bytes = static_cast<int>(shared_column_bytes(a.k));
-    if constexpr (P.activation == activation_source::shared) {
-        const int columns = a.ids != nullptr ? 1 : a.columns;
-        std::int64_t bytes = columns * column_bytes;
-        if constexpr (P.placement != norm_placement::producer) bytes += norm_bytes(P, columns);
-        shared_x = x.template shared<std::byte>(static_cast<int>(bytes));
-    }
     auto stream = x.template stream<P.copy, P.stages>();
     auto own_columns = x.template stream<columns_by<P>, 1>();
-    x.sync();
+    std::byte* stages = x.template shared<std::byte>(x.warps() * warp_room) + x.warp() * warp_room;
 
-    const bool expert = a.ids != nullptr;
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
     static_assert(!shares || P.columns == 1, "results of one column meet in a cluster");
-    const int owner = shares ? x.cluster() : x.block(), rank = shares ? x.cluster_rank() : 0;
-    const int ranks = shares ? x.cluster_blocks() : 1;
-    int column = expert ? quotient(owner, a.bands) : 0;
-    if (column >= a.columns) column = a.columns - 1;  // of a dense member, behind all experts' bands
-    const int band = owner - column * a.bands;
+    int band = shares ? x.cluster() : x.block();
+    // A block that makes its activation is dense.
+    const bool expert = P.placement == norm_placement::producer && a.ids != nullptr;
+    matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
+                  .finished = reinterpret_cast<float*>(stages)};
+    if (expert) {
+        int column = quotient(band, a.bands);
+        if (column >= a.columns) column = a.columns - 1;
+        band -= column * a.bands;
+        if (band < a.bands) {  // else of a dense member, behind the bands of all columns
+            b.token = column < a.slots ? 0 : quotient(column, a.slots);  // mostly there is one
+            b.slot = column - b.token * a.slots;
+            x.grid_wait();
+            b.expert = expert_of(x, a, b);
+        }
+    }
     int m = 0;
     CATENA_NO_UNROLL
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;
     const matvec_member& member = a.member[m];
-    const int token = member.experts > 0 ? quotient(column, a.slots) : 0;
-    const int rows = band_results(a, member);
-    const int share = rows >> ((ranks >> 1) - (ranks >> 3));
-    const int first_row = (band - member.first_band) * rows + rank * share;
-    const int left = member.rows - first_row;
-    const matvec_columns u{static_cast<const std::byte*>(a.x), a.x_bytes, expert ? 1 : a.columns};
-    matvec_band b{.member = &member,
-                  .columns = u.count,
-                  .first_row = first_row,
-                  .end_row = first_row + (left < share ? left : share),
-                  .token = token,
-                  .slot = member.experts > 0 ? column - token * a.slots : 0,
-                  .finished = nullptr};
-    if (member.q8_1 != nullptr)
-        b.finished = x.template shared<float>(b.columns * max_requantized_rows) + rank * share;
-    format_list<W>::visit(member.type, [&]<format F> {
-        multiply_band<P, F, room, several<W>>(x, a, b, u, stream, own_columns, stages, shared_x,
-                                              column_bytes);
+    b.member = &member;
+    const int rows = takes_pairs<P> ? band_results(a, member) : a.band_rows;
+    const int share = shares ? share_of_band(x, rows) : rows;
+    b.first_row = (band - member.first_band) * rows + (shares ? x.cluster_rank() * share : 0);
+    const int left = member.rows - b.first_row;
+    b.end_row = b.first_row + (left < share ? left : share);
+    std::int64_t before = 0;
+    if (b.expert != 0) {
+        const bool there = b.expert > 0 && b.expert < member.experts;
+        if (!there) b.expert = -1;
+        if (there) before = distance(b.expert, member.expert_bytes);
+    }
+    // Of one format nothing is asked.
+    format_list<W>::visit(several<W> ? member.type : first_format<W>, [&]<format F> {
+        multiply_band<P, F, room, several<W>>(x, a, b, before, stream, own_columns, stages);
     });
     if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
 }

@@ -32,14 +32,16 @@ struct matvec_walk {
     const std::byte* at;  ///< the piece
 
     CATENA_FN void start_group() {
-        const int wanted = row + mine;
+        int wanted = row + mine;
+        if (P.rows > 1 && wanted >= end_row) wanted = end_row - 1;
         value = 0;
-        at = matrix + distance(wanted < end_row ? wanted : end_row - 1, row_stride);
+        at = matrix + distance(wanted, row_stride);
     }
     CATENA_FN bool done() const { return row >= end_row; }
     CATENA_FN int values() const { return k - value < P.piece ? k - value : P.piece; }
     CATENA_FN int bytes() const {
-        return k - value < P.piece ? (k - value) / block_elements<F> * block_bytes<F> : piece_bytes;
+        return static_cast<int>(static_cast<unsigned>(values()) / block_elements<F>) *
+               block_bytes<F>;
     }
     CATENA_FN bool last_piece() const { return k - value <= P.piece; }
     CATENA_FN void next() {
@@ -58,10 +60,9 @@ template <policy P, format F, int Room, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
                           const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
     const slice s = slice_at<F, P.copy>(walk.at, walk.bytes(), tensor);
-    const bool brings = x.lane() < P.rows;
     std::byte* to = stages + (stage * P.rows + x.lane() % P.rows) * Room;
-    stream.fill(stage, to + s.head, s.source, brings ? s.whole : 0, P.rows);
-    if (brings) copy_ends(x, to, s);
+    stream.fill(stage, to + s.head, s.source, s.whole, P.rows);
+    if (x.lane() < P.rows) copy_ends(x, to, s);
 }
 
 }  // namespace catena::kernel

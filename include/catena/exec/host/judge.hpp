@@ -96,16 +96,13 @@ inline stream_log& machine::open_stream(thread& t, copy_method method, int stage
     const std::size_t index = t.stream_calls++;
     for (auto& log : streams_)
         if (log.is(warp, index)) return log;
-    return streams_.emplace_back(warp, index, method, stages, global_now_.era);
+    return streams_.emplace_back(warp, index, method, stages);
 }
 
 inline void machine::stream_begin_copy_commit(thread& t, stream_log& log, const stream_call& call,
                                               site at) {
     std::string problem;
     const bool first = log.first_to_call(t.id % scheduler::warp_lanes, call, problem);
-    if (problem.empty() && log.made() == global_now_.era)
-        problem =
-            "uses a stream before the sync that follows x.stream(): its barriers are not ready";
     if (!problem.empty()) stop(t, fault::stream, at, problem);
     if (first) stream_apply(t, log, call, at);
 }
@@ -125,9 +122,6 @@ inline void machine::stream_apply(thread& t, stream_log& log, const stream_call&
 /// The last lane to come acts for all.
 inline void machine::stream_fill(thread& t, stream_log& log, int stage, const stream_call& mine,
                                  int lanes, site at) {
-    if (log.made() == global_now_.era)
-        stop(t, fault::stream, at,
-             "uses a stream before the sync that follows x.stream(): its barriers are not ready");
     check_meeting(t, meeting::stream_fill, stage, at);
     log.of_lane(t.id % scheduler::warp_lanes) = mine;
     if (!scheduler_.meet_warp(t, meeting::stream_fill, stage, at)) return;

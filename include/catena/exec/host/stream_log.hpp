@@ -2,7 +2,6 @@
 // protocol begin, copy..., commit, wait, release, stage after stage round the ring.
 #pragma once
 
-#include "catena/exec/host/stamp.hpp"
 #include "catena/pick/policy.hpp"
 
 #include <cstddef>
@@ -25,16 +24,14 @@ struct stream_call {
 
 class stream_log {
   public:
-    stream_log(int warp, std::size_t index, copy_method method, int stages, stamp made)
+    stream_log(int warp, std::size_t index, copy_method method, int stages)
         : warp_(warp),
           index_(index),
-          made_(made),
           method_(method),
           stages_(static_cast<std::size_t>(stages)) {}
 
     bool is(int warp, std::size_t index) const { return warp_ == warp && index_ == index; }
     int warp() const { return warp_; }
-    stamp made() const { return made_; }
 
     /// Every lane makes every call; the first one to make it acts for all. `problem`: not the same
     /// call.
@@ -201,7 +198,6 @@ class stream_log {
 
     int warp_;
     std::size_t index_;
-    stamp made_;
     copy_method method_;
     int next_fill_ = 0, next_wait_ = 0, filling_ = -1;
     std::vector<stage> stages_;
