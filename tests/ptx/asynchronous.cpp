@@ -8,13 +8,14 @@ namespace ptx {
 namespace {
 
 /// Bytes of shared memory that a copy will overwrite.
-std::uint32_t claimed(warp& w, int lane, std::uint64_t address, std::uint32_t bytes) {
+std::uint32_t claimed(warp& w, int lane, std::uint64_t address, std::uint32_t bytes, proxy by) {
     shared_memory& shared = w.in.shared;
     const std::size_t at = shared_offset(w, lane, address, bytes);
     for (std::size_t b = at; b < at + bytes; ++b)
         if (shared.states[b] >= byte_state::on_its_way)
             w.fail(lane, "copies to shared byte " + std::to_string(b) + ", of which bytes " +
                              name(shared.states[b]));
+    check_write(w, lanes{1} << lane, shared.of(at, bytes), by);
     std::fill_n(shared.bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes, std::byte{0xff});
     shared.set(at, bytes, byte_state::on_its_way);
     return static_cast<std::uint32_t>(at);
@@ -22,6 +23,7 @@ std::uint32_t claimed(warp& w, int lane, std::uint64_t address, std::uint32_t by
 
 void copy_chunks(warp& w, const instruction& i, lanes which) {
     const auto bytes = static_cast<std::uint32_t>(i.offset);
+    const moment asked = w.in.of.of.now++;
     for (; which != 0; which &= which - 1) {
         const int l = std::countr_zero(which);
         const auto to = get<std::uint32_t>(w.unit(i.at[0]), l);
@@ -30,7 +32,7 @@ void copy_chunks(warp& w, const instruction& i, lanes which) {
         aligned(w, l, from, bytes);
         const std::byte* source = global_to_read(w, l, from, bytes);
         w.copies[static_cast<std::size_t>(l)].open.push_back(
-            {claimed(w, l, to, bytes), source, static_cast<int>(bytes)});
+            {claimed(w, l, to, bytes, proxy::generic), source, static_cast<int>(bytes), &i, asked});
     }
 }
 
@@ -49,9 +51,12 @@ void wait_for_copies(warp& w, const instruction& i, lanes which) {
         lane_copies& c = w.copies[static_cast<std::size_t>(l)];
         while (c.groups.size() > static_cast<std::size_t>(i.offset)) {
             for (const late_copy& one : c.groups.front()) {
-                shared.set(one.to, static_cast<std::size_t>(one.bytes), byte_state::written);
-                std::byte* to = shared_to_write(w, l, one.to, static_cast<std::size_t>(one.bytes));
-                std::memcpy(to, one.from, static_cast<std::size_t>(one.bytes));
+                const auto bytes = static_cast<std::size_t>(one.bytes);
+                const mark m = mark_of(w, lanes{1} << l, *one.asked);
+                global_has_stood(w, one.when, m, one.from, bytes);
+                std::memcpy(shared.bytes.data() + one.to, one.from, bytes);
+                shared.set(one.to, bytes, byte_state::written);
+                shared.past.write(m, one.to, bytes);
             }
             c.groups.pop_front();
         }
@@ -63,9 +68,11 @@ std::uint32_t barrier_place(const warp& w, int lane, std::uint32_t address) {
     return static_cast<std::uint32_t>(shared_offset(w, lane, address, 8));
 }
 
-phase_barrier& barrier_at(warp& w, int lane, std::uint32_t address) {
+/// Its operations are in order by themselves, but all follow its initialisation.
+phase_barrier& barrier_at(warp& w, int lane, std::uint32_t address, proxy by = proxy::generic) {
     const auto b = w.in.barriers.find(barrier_place(w, lane, address));
     if (b == w.in.barriers.end()) w.fail(lane, "there is no mbarrier at this address");
+    check_read(w, lanes{1} << lane, w.in.shared.of(b->first, 8), by);
     return b->second;
 }
 
@@ -75,10 +82,9 @@ void initialise(warp& w, const instruction& i, lanes which) {
         const auto at = barrier_place(w, l, get<std::uint32_t>(w.unit(i.at[0]), l));
         const auto count = get<std::uint32_t>(w.unit(i.at[1]), l);
         if (w.in.barriers.contains(at)) w.fail(l, "the mbarrier is in use");
+        write(w, lanes{1} << l, w.in.shared.of(at, 8));
         w.in.shared.set(at, 8, byte_state::barrier);
-        w.in.barriers[at] = {.expected = count,
-                             .pending = count,
-                             .initialised = writer_tag(w.thread(l), w.in.moment)};
+        w.in.barriers[at] = {.made_by = w.thread(l), .expected = count, .pending = count};
     }
 }
 
@@ -90,6 +96,7 @@ void arrive_and_expect(warp& w, const instruction& i, lanes which) {
         b.bytes += get<std::uint32_t>(w.unit(i.at[2]), l);
         if (b.bytes >= 1 << 20) w.fail(l, "an mbarrier counts less than 2^20 bytes");
         --b.pending;
+        release(w, lanes{1} << l, b.arrivals);
         put(w.unit(i.at[0]), l, std::uint64_t{b.parity});
         w.in.complete(b);
     }
@@ -101,32 +108,18 @@ void try_wait(warp& w, const instruction& i, lanes which) {
     for (; which != 0; which &= which - 1) {
         const int l = std::countr_zero(which);
         const phase_barrier& b = barrier_at(w, l, get<std::uint32_t>(w.unit(i.at[1]), l));
-        if (b.parity == (get<std::uint32_t>(w.unit(i.at[2]), l) & 1u))
+        if (b.parity == (get<std::uint32_t>(w.unit(i.at[2]), l) & 1u)) {
             w.phased |= lanes{1} << l;
-        else
-            p |= lanes{1} << l;
+            continue;
+        }
+        p |= lanes{1} << l;
+        acquire(w, lanes{1} << l, b.completed);
     }
-}
-
-/// A write through the generic proxy is seen by the async proxy if a fence links the two: in the
-/// thread that wrote, or in the one that asks. (That they met in between is not looked at.)
-bool linked(const warp& w, int lane, std::uint32_t writer) {
-    const auto passed = [&](int thread) {
-        const warp& by = w.in.warps[static_cast<std::size_t>(thread / warp_lanes)];
-        return by.fenced[static_cast<std::size_t>(thread % warp_lanes)] > moment_of(writer);
-    };
-    return passed(writer_of(writer)) || passed(w.thread(lane));
-}
-/// That an mbarrier was made is seen after a fence of its own too, in the thread that made it.
-bool seen(const warp& w, int lane, const phase_barrier& b) {
-    const int thread = writer_of(b.initialised);
-    const warp& by = w.in.warps[static_cast<std::size_t>(thread / warp_lanes)];
-    const std::uint32_t fenced = by.barriers_fenced[static_cast<std::size_t>(thread % warp_lanes)];
-    return fenced > moment_of(b.initialised) || linked(w, lane, b.initialised);
 }
 
 void bulk_copies(warp& w, const instruction& i, lanes which) {
     block& b = w.in;
+    const moment asked = b.of.of.now++;
     for (; which != 0; which &= which - 1) {
         const int l = std::countr_zero(which);
         const auto to = get<std::uint32_t>(w.unit(i.at[0]), l);
@@ -137,27 +130,14 @@ void bulk_copies(warp& w, const instruction& i, lanes which) {
         aligned(w, l, from, 16);
         if (bytes % 16 != 0) w.fail(l, std::to_string(bytes) + " bytes are no multiple of 16");
         const phase_barrier& completes = barrier_at(w, l, barrier);
-        if (!seen(w, l, completes))
-            w.fail(l, "the mbarrier was initialised and no fence made the async proxy see it");
+        if (!completes.shown) barrier_at(w, l, barrier, proxy::async);
         const std::byte* source = global_to_read(w, l, from, bytes);
-        const std::size_t at = shared_offset(w, l, to, bytes);
-        other_proxy(w, l, at, bytes);
-        b.bulk.push_back({claimed(w, l, to, bytes), barrier_place(w, l, barrier), source, bytes});
+        b.bulk.push_back({claimed(w, l, to, bytes, proxy::async), barrier_place(w, l, barrier),
+                          source, bytes, &w, &i, asked});
     }
 }
 
 }  // namespace
-
-void other_proxy(warp& w, int lane, std::size_t at, std::size_t bytes) {
-    shared_memory& shared = w.in.shared;
-    for (std::size_t word = at / 4; word < (at + bytes + 3) / 4; ++word) {
-        const std::uint32_t tag = shared.writers[word];
-        if (tag != 0 && !linked(w, lane, tag))
-            w.fail(lane, "the async proxy takes shared byte " + std::to_string(word * 4) +
-                             ", which thread " + std::to_string(writer_of(tag)) +
-                             " wrote, and no fence.proxy.async is in between");
-    }
-}
 
 opcode asynchronous(const std::string& name) {
     static const std::map<std::string, opcode> known = {

@@ -1,6 +1,6 @@
 // Blocks and clusters: who runs next, which barriers let go, when copies arrive. All of it as late
 // as the PTX ISA allows, in an order of chance.
-#include "warp.hpp"
+#include "access.hpp"
 
 #include <algorithm>
 
@@ -28,6 +28,7 @@ bool block::release() {
         waits = waits || w.barred != 0;
     }
     if (!waits) return false;
+    meet(*this);
     for (warp& w : warps) {
         const int at = w.pc[static_cast<std::size_t>(std::countr_zero(w.barred) % warp_lanes)];
         for (int l = 0; l < warp_lanes; ++l) {
@@ -54,6 +55,7 @@ void block::wake() {
 void block::complete(phase_barrier& b) {
     if (b.pending != 0 || b.bytes != 0) return;
     b.parity ^= 1u;
+    b.completed = b.arrivals;
     b.pending = b.expected;
     wake();
 }
@@ -61,9 +63,14 @@ void block::complete(phase_barrier& b) {
 void block::deliver(std::size_t which) {
     const bulk_copy c = bulk[which];
     bulk.erase(bulk.begin() + static_cast<std::ptrdiff_t>(which));
+    const mark m = mark_of_copy(*this, c.barrier, *c.asked);
+    c.by->now = c.asked;
+    global_has_stood(*c.by, c.when, m, c.from, c.bytes);
     std::copy_n(c.from, c.bytes, shared.bytes.begin() + c.to);
     shared.set(c.to, c.bytes, byte_state::written);
+    shared.past.write(m, c.to, c.bytes);
     phase_barrier& b = barriers.at(c.barrier);
+    b.arrivals.generic.at(m.of)[0] = of.of.now++;
     b.bytes -= c.bytes;
     complete(b);
 }
@@ -78,7 +85,7 @@ void block::check_end() const {
             bad("the warps of a warpgroup asked for different wgmma");
 }
 
-cluster::cluster(grid& g, int first_block) : of(g) {
+cluster::cluster(grid& g, int first_block) : of(g), began(g.now++) {
     for (int r = 0; r < g.cluster_blocks; ++r) blocks.emplace_back(*this, first_block + r, r);
 }
 
@@ -129,6 +136,7 @@ bool cluster::release() {
         shared.set(s.to, sizeof s.bits, byte_state::written);
     }
     stores.clear();
+    agreed.merge(arrivals);
     ++meetings;
     return true;
 }
@@ -175,6 +183,9 @@ void run(grid& g) {
                       std::to_string(g.code.max_threads));
     if (g.blocks % g.cluster_blocks != 0)
         throw finding(of + std::to_string(g.blocks) + " blocks are no number of clusters");
+    for (global_range& r : g.memory.ranges)
+        if (r.kind != content::constant)
+            r.past = history(static_cast<std::size_t>(r.last - r.first));
     std::vector<int> order;
     for (int first = 0; first < g.blocks; first += g.cluster_blocks) order.push_back(first);
     std::shuffle(order.begin(), order.end(), g.random);

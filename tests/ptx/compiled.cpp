@@ -27,15 +27,22 @@ std::string entry_of(const table& t, int row) {
     return name;
 }
 
+/// Cases are made for the arch whose blocks may have most shared memory.
+std::uint32_t most_shared_bytes() {
+    return static_cast<std::uint32_t>(arch_named("sm_90")->shared_per_block);
+}
+
 void run_row(const table& host, int row, const ptx::program& code) {
     const catena::row& r = host.rows[row];
     std::uint64_t seed = static_cast<std::uint64_t>(row);
-    // Cases are made for the arch whose blocks may have most shared memory.
-    const auto most_shared = static_cast<std::uint32_t>(arch_named("sm_90")->shared_per_block);
+    const std::uint32_t most_shared = most_shared_bytes();
     const instance compiled{
-        r.computes, r.numbers, &code,
+        r.computes,
+        r.numbers,
+        &code,
         [&seed, most_shared] { return std::make_unique<ptx_machine>(seed++, most_shared); },
-        host.target->dependent_launch, most_shared};
+        host.target->dependent_launch,
+        most_shared};
     const std::size_t every = CATENA_EVERY_ROW ? 1 : 3;
     if (!runs(host, row) || bits_of_device(r.computes)) return sweep(compiled, nullptr, every);
     instance peer = on_host(r.computes, r.numbers, host.kernels[row], row_name(host, row));
@@ -49,11 +56,16 @@ ptx::module read(const std::filesystem::path& file) {
     return ptx::parse(text.str());
 }
 
+std::map<std::string, int> rows_of(const table& t) {
+    std::map<std::string, int> rows;
+    for (int i = 0; i < t.row_count; ++i) rows[entry_of(t, i)] = i;
+    return rows;
+}
+
 /// The PTX files of an arch whose names begin with `family`.
 void run_arch(const std::string& arch, const std::string& family = "") {
     const table host = instances::on_host(instances::table_named(arch.c_str()));
-    std::map<std::string, int> rows;
-    for (int i = 0; i < host.row_count; ++i) rows[entry_of(host, i)] = i;
+    std::map<std::string, int> rows = rows_of(host);
     int kernels = 0;
     std::ifstream made(CATENA_PTX "/" + arch + "/made.txt");
     for (std::string file; std::getline(made, file);) {
@@ -70,6 +82,38 @@ void run_arch(const std::string& arch, const std::string& family = "") {
     CHECK(kernels > 0);
 }
 
+/// Keeps what is found first, and runs nothing after it.
+class finding_machine : public ptx_machine {
+  public:
+    finding_machine(std::string& found, std::uint64_t seed)
+        : ptx_machine(seed, most_shared_bytes()), found_(found) {}
+
+    std::string launch(const void* kernel, const launch_config& config, const void* args,
+                       std::size_t args_bytes) override {
+        if (found_.empty()) found_ = ptx_machine::launch(kernel, config, args, args_bytes);
+        return "";
+    }
+
+  private:
+    std::string& found_;
+};
+
+/// What the cases of a matvec find.
+std::string found_in(const table& host, int row, const ptx::program& code) {
+    const catena::row& r = host.rows[row];
+    std::string found;
+    std::uint64_t seed = 0;
+    const instance on{r.computes,
+                      r.numbers,
+                      &code,
+                      [&found, &seed] { return std::make_unique<finding_machine>(found, seed++); },
+                      host.target->dependent_launch,
+                      most_shared_bytes()};
+    for (const matvec_case& c : matvec_cases(r.computes, r.numbers))
+        if (found.empty()) run(on, c);
+    return found;
+}
+
 }  // namespace
 
 TEST_CASE("nvcc's PTX of sm_90's rows gives what is wanted", "[sm_90_row]") {
@@ -77,6 +121,29 @@ TEST_CASE("nvcc's PTX of sm_90's rows gives what is wanted", "[sm_90_row]") {
 }
 TEST_CASE("nvcc's PTX of sm_90's matvecs gives what is wanted", "[sm_90_matvec]") {
     run_arch("sm_90", "matvec_");
+}
+TEST_CASE("nvcc's PTX of a matvec that lacks a barrier or fence is seen to race",
+          "[sm_90_matvec]") {
+    const table host = instances::on_host(instances::table_named("sm_90"));
+    const ptx::module whole = read(CATENA_PTX "/sm_90/matvec_q4_K.ptx");
+    const auto entry = std::ranges::find_if(whole.functions, &ptx::function::entry);
+    const int row = rows_of(host).at(entry->name);
+    REQUIRE(found_in(host, row, ptx::bind(whole, entry->name)) == "");
+    std::map<std::string, int> races;
+    const auto at = static_cast<std::size_t>(entry - whole.functions.begin());
+    for (std::size_t i = 0; i < entry->body.size(); ++i) {
+        const std::string& op = entry->body[i].op;
+        if (!op.starts_with("bar.") && !op.starts_with("fence.")) continue;
+        ptx::module lacking = whole;
+        auto& body = lacking.functions[at].body;
+        body.erase(body.begin() + static_cast<std::ptrdiff_t>(i));
+        const std::string what = found_in(host, row, ptx::bind(lacking, entry->name));
+        races[op] += what.find(" is in between") != std::string::npos ? 1 : 0;
+    }
+    // Not of every one: some stand beside another.
+    CHECK(races["bar.sync"] > 0);
+    CHECK(races["bar.warp.sync"] > 0);
+    CHECK(races["fence.proxy.async.shared::cta"] > 0);
 }
 TEST_CASE("nvcc's PTX of sm_90's matmuls gives what is wanted", "[sm_90_matmul]") {
     run_arch("sm_90", "matmul_");

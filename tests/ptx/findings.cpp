@@ -4,31 +4,7 @@
 
 #include "catena_test/catch.hpp"
 
-#include <numeric>
-
 using namespace catena_test;
-
-namespace {
-
-std::vector<std::uint32_t> counted(std::size_t n) {
-    std::vector<std::uint32_t> out(n);
-    std::iota(out.begin(), out.end(), 0u);
-    return out;
-}
-
-void finds(snippet s, const std::string& words) {
-    for (s.seed = 0; s.seed < 4; ++s.seed) {
-        const std::string found = s.run();
-        INFO(found << "\n" << s.body);
-        CHECK(found.find(words) != std::string::npos);
-    }
-}
-
-snippet kernel(const std::string& body) {
-    return {.body = body, .shared_bytes = 1024, .in = counted(64), .out = counted(64)};
-}
-
-}  // namespace
 
 TEST_CASE("PTX: what is not known is refused with its line") {
     CHECK_THROWS_WITH(kernel("add.rn.f16x2 %r1, %r2, %r3;").run(),
@@ -110,7 +86,7 @@ TEST_CASE("PTX: bytes of a bulk copy arrive when its mbarrier's phase is waited 
     finds(kernel(make_barrier + see_barrier + start + use), "on their way");
     finds(kernel(make_barrier + see_barrier + start), "ends before a bulk copy");
     finds(kernel(make_barrier + "bar.warp.sync -1;" + start + wait),
-          "no fence made the async proxy");
+          "no fence.proxy.async is in between");
     finds(kernel(make_barrier + see_barrier + wait), "threads wait for what never comes");
     finds(kernel(make_barrier + see_barrier + start + start + wait), "more arrivals");
     finds(kernel("mov.u32 %r1, tile; mov.u32 %r2, %r1; setp.eq.u32 %p0, %r0, 0;" + start),
@@ -122,7 +98,7 @@ TEST_CASE("PTX: bytes of a bulk copy arrive when its mbarrier's phase is waited 
     const std::string of_barriers = "fence.mbarrier_init.release.cluster; bar.warp.sync -1;\n";
     CHECK(kernel(make_barrier + of_barriers + start + wait + use).run() == "");
     finds(kernel(make_barrier + "@!%p0 " + of_barriers + start + wait),
-          "no fence made the async proxy");
+          "no fence.proxy.async is in between");
     // What a thread wrote itself there, the copy must not overtake.
     const std::string write = "st.shared.u32 [%r1], %r0;\n";
     finds(kernel(make_barrier + see_barrier + "@%p0 " + write + start + wait),

@@ -19,6 +19,12 @@ void global_range::write(const std::byte* p, std::size_t bytes) {
     std::fill_n(written.begin() + at, bytes, true);
 }
 
+/// Words are those of the address.
+site global_range::of(const std::byte* p, std::size_t bytes) {
+    const auto start = reinterpret_cast<std::uintptr_t>(first) % 4;
+    return {past, static_cast<std::size_t>(p - first) + start, bytes, p};
+}
+
 void global_memory::add(const std::string& name, void* at, std::size_t bytes, content kind) {
     auto* first = static_cast<std::byte*>(at);
     global_range r{name, first, first + bytes, kind};

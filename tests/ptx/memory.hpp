@@ -1,6 +1,9 @@
 // Memory that knows what it holds: global memory is what a launch was handed, byte by byte; shared
-// memory knows which bytes were written, by whom, and which are still on their way.
+// memory knows which bytes were written and which are still on their way. Both know who accessed
+// what (order.hpp).
 #pragma once
+
+#include "order.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +30,14 @@ struct global_range {
     std::byte* last;
     content kind;
     std::vector<bool> written = {};  ///< uninitialised: which bytes
+    history past = history(0);       ///< of this launch, if it is not constant
 
     bool has(const std::byte* p, std::size_t bytes) const {
         return p >= first && p < last && bytes <= static_cast<std::size_t>(last - p);
     }
     bool was_written(const std::byte* p, std::size_t bytes) const;
     void write(const std::byte* p, std::size_t bytes);
+    site of(const std::byte* p, std::size_t bytes);
 };
 
 struct global_memory {
@@ -55,23 +60,16 @@ enum class byte_state : std::uint8_t {
 struct shared_memory {
     std::vector<std::byte> bytes;
     std::vector<byte_state> states;
-    /// Per word, which thread wrote it last through the generic proxy, and when: thread + 1,
-    /// moment << 11. 0: nobody.
-    std::vector<std::uint32_t> writers;
+    history past;
 
     explicit shared_memory(std::size_t size)
-        : bytes(size, std::byte{0xff}), states(size), writers(size / 4 + 1) {}
+        : bytes(size, std::byte{0xff}), states(size), past(size) {}
 
     void set(std::size_t at, std::size_t count, byte_state s);
     /// The first that is not `wanted`, or -1.
     std::int64_t first_not(std::size_t at, std::size_t count, byte_state wanted) const;
+    site of(std::size_t at, std::size_t count) { return {past, at, count, nullptr}; }
 };
-
-constexpr std::uint32_t writer_tag(int thread, std::uint32_t moment) {
-    return static_cast<std::uint32_t>(thread + 1) | moment << 11;
-}
-constexpr int writer_of(std::uint32_t tag) { return static_cast<int>(tag & 0x7ffu) - 1; }
-constexpr std::uint32_t moment_of(std::uint32_t tag) { return tag >> 11; }
 
 const char* name(byte_state s);
 

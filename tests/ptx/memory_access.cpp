@@ -40,9 +40,10 @@ void aligned(const warp& w, int lane, std::uint64_t address, std::size_t to) {
 
 const std::byte* global_to_read(warp& w, int lane, std::uint64_t address, std::size_t bytes) {
     auto* p = reinterpret_cast<std::byte*>(address);
-    const global_range& range = global_at(w, lane, p, bytes);
+    global_range& range = global_at(w, lane, p, bytes);
     if (!range.was_written(p, bytes))
         w.fail(lane, bytes_at(bytes, w.in.of.of.memory.place(p)) + " nobody has written");
+    if (range.kind != content::constant) read(w, lanes{1} << lane, range.of(p, bytes));
     return p;
 }
 
@@ -52,7 +53,15 @@ std::byte* global_to_write(warp& w, int lane, std::uint64_t address, std::size_t
     if (range.kind == content::constant)
         w.fail(lane, bytes_at(bytes, w.in.of.of.memory.place(p)) + " are constant");
     range.write(p, bytes);
+    write(w, lanes{1} << lane, range.of(p, bytes));
     return p;
+}
+
+void global_has_stood(warp& w, moment asked, const mark& m, const std::byte* p, std::size_t bytes) {
+    global_memory& memory = w.in.of.of.memory;
+    global_range& range =
+        memory.ranges[static_cast<std::size_t>(memory.find(p, bytes, w.known_range))];
+    if (range.kind != content::constant) read_since(w, asked, m, range.of(p, bytes));
 }
 
 std::size_t shared_offset(const warp& w, int lane, std::uint64_t address, std::size_t bytes) {
@@ -73,6 +82,12 @@ void shared_has_arrived(const warp& w, int lane, std::size_t at, std::size_t byt
                      name(shared.states[which]));
 }
 
+const std::byte* shared_to_read(warp& w, int lane, std::size_t at, std::size_t bytes) {
+    shared_has_arrived(w, lane, at, bytes);
+    read(w, lanes{1} << lane, w.in.shared.of(at, bytes));
+    return w.in.shared.bytes.data() + at;
+}
+
 std::byte* shared_to_write(warp& w, int lane, std::size_t at, std::size_t bytes) {
     shared_memory& shared = w.in.shared;
     for (std::size_t b = at; b < at + bytes; ++b)
@@ -80,9 +95,7 @@ std::byte* shared_to_write(warp& w, int lane, std::size_t at, std::size_t bytes)
             w.fail(lane, bytes_at(bytes, "shared byte " + std::to_string(at)) +
                              " are written although they " + name(shared.states[b]));
     shared.set(at, bytes, byte_state::written);
-    const std::uint32_t tag = writer_tag(w.thread(lane), w.in.moment);
-    for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word)
-        shared.writers[word] = tag;
+    write(w, lanes{1} << lane, shared.of(at, bytes));
     return shared.bytes.data() + at;
 }
 
@@ -106,9 +119,7 @@ const std::byte* to_read(warp& w, int lane, std::uint64_t address, std::size_t b
                    bytes_at(bytes, "parameter byte " + std::to_string(address)) + " are outside");
         return parameters.data() + address;
     } else if constexpr (S == space::shared) {
-        const std::size_t at = shared_offset(w, lane, address, bytes);
-        shared_has_arrived(w, lane, at, bytes);
-        return w.in.shared.bytes.data() + at;
+        return shared_to_read(w, lane, shared_offset(w, lane, address, bytes), bytes);
     } else if constexpr (S == space::global) {
         return global_to_read(w, lane, address, bytes);
     } else if constexpr (S == space::local) {

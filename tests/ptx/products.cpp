@@ -192,7 +192,7 @@ snippet product(const std::string& before, const std::string& after,
     return s;
 }
 
-const std::string seen = "fence.proxy.async.shared::cta; bar.sync 0;\n";
+const std::string seen = "fence.proxy.async.shared::cta; add.s32 %r9, %r1, %r2; bar.sync 0;\n";
 const std::string fence = "wgmma.fence.sync.aligned;\n",
                   wait = "wgmma.wait_group.sync.aligned 0;\n";
 
@@ -226,8 +226,12 @@ TEST_CASE("PTX: wgmma that is not fenced, not waited for or disturbed is reporte
     CHECK_THAT(found("bar.sync 0;" + fence, wait), Contains("no fence.proxy.async is in between"));
     CHECK_THAT(found(seen, wait), Contains("no wgmma.fence"));
     CHECK_THAT(found(seen + fence, ""), Contains("leaves before its wgmma has completed"));
-    CHECK_THAT(found(seen + fence, "bar.sync 0; st.shared.u32 [%r1+64], %r0;" + wait),
-               Contains("was written before it had completed"));
+    const std::string own_word = "st.shared.u32 [%r9+64], %r0;";  // an operand of the first warp
+    CHECK_THAT(found(seen + fence, "bar.sync 0;" + own_word + wait),
+               Contains("it was asked for before, and not waited for"));
+    CHECK_THAT(found(seen + fence, wait + own_word), Contains("no bar.sync or mbarrier"));
+    CHECK(found(seen + fence, wait + "setp.lt.u32 %p1, %r0, 32; @%p1 " + own_word) == "");
+    CHECK(found(seen + fence, wait + "bar.sync 0;" + own_word) == "");
     // What is read before the wait is a NaN and no sum.
     snippet early = product(seen + fence, "mov.b32 %r9, %f10; st.global.u32 [%d3], %r9;" + wait +
                                               "setp.ge.u32 %p1, %r0, 0; @%p1 ret;");

@@ -4,8 +4,11 @@
 
 #include "warp.hpp"
 
+#include "catena_test/catch.hpp"
+
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -56,5 +59,28 @@ struct snippet {
         }
     }
 };
+
+/// Of a warp, with two words of `in` and `out` and eight of shared memory for each thread.
+inline snippet kernel(const std::string& body) {
+    std::vector<std::uint32_t> counted(64);
+    std::iota(counted.begin(), counted.end(), 0u);
+    return {.body = body, .shared_bytes = 1024, .in = counted, .out = counted};
+}
+
+/// Whatever runs first; without words, what is found depends on that.
+inline void finds(snippet s, const std::string& words = "") {
+    for (s.seed = 0; s.seed < 4; ++s.seed) {
+        const std::string found = s.run();
+        INFO(found << "\n" << s.body);
+        CHECK(!found.empty());
+        CHECK(found.find(words) != std::string::npos);
+    }
+}
+inline void finds_nothing(snippet s) {
+    for (s.seed = 0; s.seed < 4; ++s.seed) {
+        INFO(s.body);
+        CHECK(s.run() == "");
+    }
+}
 
 }  // namespace catena_test

@@ -109,6 +109,9 @@ void load_matrices(warp& w, const instruction& i, lanes) {
         aligned(w, lane, address, 16);
         const std::size_t at = shared_offset(w, lane, address, 16);
         shared_has_arrived(w, lane, at, 16);
+        for (int c = 0; c < 4; ++c)  // for two lanes: whose address it is, and who gets it
+            read(w, lanes{1} << lane | lanes{1} << (lane % 8 * 4 + c),
+                 w.in.shared.of(at + static_cast<std::size_t>(c) * 4, 4));
         std::memcpy(
             &words[static_cast<std::size_t>(lane / 8)][static_cast<std::size_t>(lane % 8 * 4)],
             w.in.shared.bytes.data() + at, 16);
@@ -134,7 +137,9 @@ constexpr u32 in_flight = 0x7fbadbad;
 /// The rows of an operand whose K lies contiguous, from its descriptor. In the 128-byte mode eight
 /// rows of 128 bytes are a pattern; the 16 bytes of an address are those at the address whose bits
 /// 4 to 6 are changed by its bits 7 to 9.
-std::vector<std::byte> operand(warp& w, std::uint64_t descriptor, int first, int count, bool asks) {
+template <class Touch>
+std::vector<std::byte> operand(warp& w, std::uint64_t descriptor, int first, int count,
+                               Touch touch) {
     const auto start = static_cast<u32>(descriptor & 0x3fffu) << 4;
     const auto stride = static_cast<u32>(descriptor >> 32 & 0x3fffu) << 4;
     const auto base_offset = descriptor >> 49 & 7u, mode = descriptor >> 62;
@@ -148,22 +153,23 @@ std::vector<std::byte> operand(warp& w, std::uint64_t descriptor, int first, int
             u32 address = start + row / 8 * stride + row % 8 * 128 + chunk * 16;
             address ^= (address >> 7 & 7u) << 4;
             const std::size_t at = shared_offset(w, 0, address, 16);
-            if (asks) shared_has_arrived(w, 0, at, 16);
-            if (asks) other_proxy(w, 0, at, 16);
+            touch(at);
             std::memcpy(&out[static_cast<std::size_t>(r) * k_bytes + chunk * 16],
                         w.in.shared.bytes.data() + at, 16);
         }
     return out;
 }
 
-std::vector<std::byte> own_rows(warp& w, std::uint64_t a, bool asks) {
-    return operand(w, a, w.index % 4 * 16, 16, asks);
+template <class Touch>
+std::vector<std::byte> own_rows(warp& w, std::uint64_t a, Touch touch) {
+    return operand(w, a, w.index % 4 * 16, 16, touch);
 }
-std::vector<std::byte> all_columns(warp& w, std::uint64_t b, bool asks) {
-    return operand(w, b, 0, product_columns, asks);
+template <class Touch>
+std::vector<std::byte> all_columns(warp& w, std::uint64_t b, Touch touch) {
+    return operand(w, b, 0, product_columns, touch);
 }
 
-/// The operands are read now, and again when it is waited for; the sums are in flight until then.
+/// The operands are read at any time until it is waited for; the sums are in flight until then.
 void ask_for_product(warp& w, const instruction& i) {
     if (w.in.warps.size() % 4 != 0) w.fail(0, "the block is no number of warpgroups");
     const auto descriptor = [&](int which) {
@@ -190,7 +196,13 @@ void ask_for_product(warp& w, const instruction& i) {
         sum->second.last_product = w.asked;
     }
     ++w.asked;
-    w.products.push_back({&i, a, b, own_rows(w, a, true), all_columns(w, b, true)});
+    const auto touch = [&](std::size_t at) {
+        shared_has_arrived(w, 0, at, 16);
+        read_by_tensor_cores(w, w.in.shared.of(at, 16));
+    };
+    w.products.push_back(
+        {&i, w.in.of.of.now, a, b, own_rows(w, a, touch), all_columns(w, b, touch)});
+    ++w.in.of.of.now;
 }
 
 void fence_products(warp& w, const instruction&, lanes) { w.wgmma_fenced = true; }
@@ -235,17 +247,22 @@ void ask(warp& w, const instruction& i, lanes) {
     w.products.back().finish = finish<T>;
 }
 
-/// All but the last groups complete: what they read must not have changed meanwhile.
+/// All but the last groups complete.
 void wait_for_products(warp& w, const instruction& i, lanes) {
     const int left = static_cast<int>(i.offset);
     while (!w.products.empty() && w.products.front().group >= 0 &&
            w.products.front().group < w.committed - left) {
         const late_product& p = w.products.front();
-        if (own_rows(w, p.a, false) != p.rows || all_columns(w, p.b, false) != p.columns)
-            w.fail(0, "an operand of wgmma was written before it had completed");
+        const mark m = mark_of_tensor_cores(w, *p.asked);
+        const auto touch = [&](std::size_t at) {
+            read_since(w, p.when, m, w.in.shared.of(at, 16));
+        };
+        own_rows(w, p.a, touch);
+        all_columns(w, p.b, touch);
         p.finish(w, p);
         w.products.erase(w.products.begin());
     }
+    acquire_tensor_cores(w);
     const int first_left = w.asked - static_cast<int>(w.products.size());
     for (auto sum = w.flying.begin(); sum != w.flying.end();) {
         if (sum->second.last_product >= first_left) {

@@ -23,7 +23,10 @@ std::uint32_t special_value(const warp& w, special what, int lane) {
 
 }  // namespace
 
-warp::warp(block& of, int index) : in(of), index(index) {
+warp::warp(block& of, int index)
+    : in(of),
+      index(index),
+      number(static_cast<party>(of.index * (of.of.of.threads / warp_lanes) + index)) {
     grid& g = of.of.of;
     const program& code = g.code;
     if (g.files.empty()) {

@@ -24,6 +24,8 @@ struct late_copy {
     std::uint32_t to;
     const std::byte* from;
     int bytes;
+    const instruction* asked;
+    moment when;
 };
 struct lane_copies {
     std::vector<late_copy> open;  ///< of no group yet
@@ -33,6 +35,7 @@ struct lane_copies {
 /// wgmma: what a warp has asked for and not waited for.
 struct late_product {
     const instruction* asked;
+    moment when;
     std::uint64_t a, b;                    ///< descriptors
     std::vector<std::byte> rows, columns;  ///< as they were when it was asked for
     int group = -1;                        ///< -1: not committed
@@ -45,7 +48,8 @@ struct flying_sum {
 
 struct warp {
     block& in;
-    int index;  ///< within the block
+    int index;     ///< within the block
+    party number;  ///< in the grid
     std::vector<std::byte> file;
     std::vector<lanes> predicates;
     std::array<int, warp_lanes> pc{};
@@ -54,10 +58,7 @@ struct warp {
     lanes arrived = 0;                                         ///< at the cluster's barrier
     lanes side;                                                ///< which lanes go first
     lanes waited = 0;                                          ///< for the grid before
-    /// When a lane passed its last fence of the async proxy, in moments of its block.
-    std::array<std::uint32_t, warp_lanes> fenced{};
-    /// The same of fences that show it mbarriers as they were made, and nothing else.
-    std::array<std::uint32_t, warp_lanes> barriers_fenced{};
+    std::array<knowledge, warp_lanes> knows;  ///< beside what the block and the cluster agreed on
     const instruction* now = nullptr;
     std::size_t known_range = 0;  ///< of global memory, the last that was met
     std::vector<lane_copies> copies;
@@ -129,16 +130,22 @@ void each_lane(lanes which, F f) {
 
 /// An mbarrier: arrivals and bytes that its phase waits for yet.
 struct phase_barrier {
+    int made_by;  ///< thread
     std::uint32_t expected, pending;
+    bool shown = false;  ///< to the async proxy, by a fence for new mbarriers
     std::int64_t bytes = 0;
-    std::uint32_t parity = 0;   ///< of the phase that is not complete
-    std::uint32_t initialised;  ///< by whom and when, as a writer
+    std::uint32_t parity = 0;  ///< of the phase that is not complete
+    knowledge arrivals = {};   ///< so far
+    knowledge completed = {};  ///< of phases
 };
 
 struct bulk_copy {
     std::uint32_t to, barrier;
     const std::byte* from;
     std::uint32_t bytes;
+    warp* by;
+    const instruction* asked;
+    moment when;
 };
 
 struct remote_store {
@@ -155,7 +162,7 @@ struct block {
     std::map<std::uint32_t, phase_barrier> barriers;
     std::vector<bulk_copy> bulk;
     std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> wgmma_asked;  ///< per warp
-    std::uint32_t moment = 0;  ///< fences of the async proxy so far
+    knowledge agreed;  ///< of all its threads, at the last bar.sync
 
     block(cluster& of, int index, int rank);
     bool done() const;
@@ -178,12 +185,15 @@ struct grid {
     bool dependent;
     std::mt19937_64 random;
     std::vector<std::vector<std::byte>> files = {};  ///< registers of warps that are done
+    moment now = 1;
 };
 
 struct cluster {
     grid& of;
+    moment began;
     std::deque<block> blocks;
     int meetings = 0;                  ///< so far, of all its threads
+    knowledge agreed, arrivals;        ///< at the last of them; for the next
     std::vector<remote_store> stores;  ///< between blocks, there after the next meeting
 
     cluster(grid& g, int first_block);

@@ -54,16 +54,17 @@ void add_reduced(warp& w, const instruction& i, lanes which) {
 
 void nothing(warp&, const instruction&, lanes) {}
 
+void warp_barrier(warp& w, const instruction&, lanes which) { meet(w, which); }
+
 void grid_wait(warp& w, const instruction&, lanes which) { w.waited |= which; }
 
-void proxy_fence(warp& w, const instruction&, lanes which) {
-    const std::uint32_t now = ++w.in.moment;
-    each_lane(which, [&](int l) { w.fenced[static_cast<std::size_t>(l)] = now; });
-}
+void proxy_fence(warp& w, const instruction&, lanes which) { fence_proxies(w, which); }
 
+/// It shows the async proxy the mbarriers that its thread made, and nothing else.
 void fence_of_new_barriers(warp& w, const instruction&, lanes which) {
-    const std::uint32_t now = ++w.in.moment;
-    each_lane(which, [&](int l) { w.barriers_fenced[static_cast<std::size_t>(l)] = now; });
+    each_lane(which, [&](int l) {
+        for (auto& [at, b] : w.in.barriers) b.shown = b.shown || b.made_by == w.thread(l);
+    });
 }
 
 /// The PTX ISA does not say which lane it is.
@@ -80,6 +81,7 @@ void cluster_arrive(warp& w, const instruction&, lanes which) {
     if ((w.arrived & which) != 0)
         w.fail(std::countr_zero(w.arrived & which), "arrives twice at the cluster's barrier");
     w.arrived |= which;
+    arrive_at_cluster(w, which);
 }
 void cluster_wait(warp& w, const instruction&, lanes which) {
     if ((which & ~w.arrived) != 0)
@@ -113,6 +115,7 @@ void store_in_cluster(warp& w, const instruction& i, lanes which) {
         if (to.shared.first_not(at, 4, byte_state::on_its_way) < 0)
             w.fail(l, "stores where another store is on its way");
         to.shared.set(at, 4, byte_state::on_its_way);
+        write(w, lanes{1} << l, to.shared.of(at, 4));
         c.stores.push_back(
             {to.rank, static_cast<std::uint32_t>(at), get<std::uint32_t>(w.unit(i.at[1]), l)});
     }
@@ -128,7 +131,7 @@ opcode warp_operation(const std::string& name) {
         {"shfl.sync.idx.b32", {shuffle<shuffle_kind::idx>, "wpwwwm", flow::together}},
         {"redux.sync.add.u32", {add_reduced, "wwm", flow::together}},
         {"elect.sync", {elect, "wpm", flow::together}},
-        {"bar.warp.sync", {nothing, "m", flow::together}},
+        {"bar.warp.sync", {warp_barrier, "m", flow::together}},
         {"bar.sync", {nothing, "n", flow::barrier}},
         {"barrier.cluster.arrive", {cluster_arrive, ""}},
         {"barrier.cluster.wait", {cluster_wait, "", flow::cluster}},
