@@ -300,8 +300,6 @@ class binder {
         if (o.run == nullptr) refuse("an instruction that is not known");
         if (o.form.size() != parts.size())
             refuse("has " + std::to_string(parts.size()) + " operands, not " + o.form);
-        if (name.starts_with("wgmma.mma") || name.starts_with("cp.async.bulk"))
-            p_.other_proxy = true;
 
         instruction i{.run = o.run, .how = o.how};
         std::vector<int> units;

@@ -84,7 +84,6 @@ struct program {
     std::size_t parameter_bytes = 0, local_bytes = 0;
     std::size_t static_shared = 0;  ///< dynamic shared memory begins behind it
     int max_threads = 0;
-    bool other_proxy = false;  ///< uses bulk copies or wgmma
     struct global {
         std::string name;
         std::shared_ptr<std::vector<std::byte>> bytes;
