@@ -40,6 +40,23 @@ TEST_CASE("a step may not pass what another step reads besides its nodes", "[sch
     }
 }
 
+TEST_CASE("a step's own nodes are not in its way, but in that of the next", "[schedule]") {
+    graph_builder g;
+    g.other({g.input(format::f32, {512})});
+    const id b = g.other({g.input(format::f32, {512})});
+    const id c = g.other({g.input(format::f32, {512})});
+    g.share(c, b);
+    graph_index index;
+    REQUIRE(index.build(g.view()).ok());
+    schedule s(index);
+    move up;
+    up.launch_at = 0;
+    up.nodes = {{1, true, 0}, {2, false, 0}};
+    CHECK(s.blocker(up) == -1);
+    up.nodes = {{2, false, 0}};
+    CHECK(s.blocker(up) == 1);
+}
+
 TEST_CASE("what is elided is in nobody's way", "[schedule]") {
     graph_builder g;
     const id a = g.other({g.input(format::f32, {512})});

@@ -50,7 +50,8 @@ class schedule {
         : g_(g),
           action_(static_cast<std::size_t>(g.view.node_count), -1),
           runs_at_(action_.size()),
-          first_at_(action_.size(), -1) {
+          first_at_(action_.size(), -1),
+          tried_(action_.size(), 0) {
         std::iota(runs_at_.begin(), runs_at_.end(), 0);
         accepted_.reserve(action_.size() / 8 + 8);
         nodes_.reserve(action_.size() / 2);
@@ -58,37 +59,13 @@ class schedule {
 
     bool covered(std::int32_t node) const { return action_[at(node)] >= 0; }
 
-    /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
-    /// position; -1 when nothing does. Looked at: every node that it passes, and every step
-    /// launched on the way.
-    std::int32_t blocker(const move& m, const covered_node& node) const {
-        if (m.launch_at == node.node || !g_.acts(node.node)) return -1;
-        const footprint touched = touched_by(node);
-        if (g_.many_streams())
-            if (const std::int32_t v = other_stream(m, node, touched); v >= 0) return v;
-        if (touched.nothing()) return -1;
-        const std::int32_t low = std::min(m.launch_at, node.node);
-        const std::int32_t high = std::max(m.launch_at, node.node);
-        for (std::int32_t v = low; v <= high; ++v) {
-            if (g_.acts(v) && changes_order(m, node, v, runs_at_[at(v)]) &&
-                conflict(touched, action(v)) && !m.has(v))
-                return v;
-            for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
-                if (const std::int32_t n = meets_step(m, node, touched, accepted_[at(s)]); n >= 0)
-                    return n;
-        }
-        return -1;
-    }
-
     /// The first node that forbids step `m`, or -1: it is legal. Its nodes before `first` are known
     /// to be.
-    std::int32_t blocker(const move& m, std::size_t first = 0) const {
-        for (std::size_t i = first; i < m.nodes.size(); ++i) {
-            if (const std::int32_t v = blocker(m, m.nodes[i]); v >= 0) return v;
-            for (std::size_t j = 0; j <= i; ++j)
-                if (meet_within(m, m.nodes[i], m.nodes[j])) return m.nodes[j].node;
-        }
-        return -1;
+    std::int32_t blocker(const move& m, std::size_t first = 0) {
+        for (const covered_node& c : m.nodes) tried_[at(c.node)] = 1;
+        const std::int32_t found = blocker_from(m, first);
+        for (const covered_node& c : m.nodes) tried_[at(c.node)] = 0;
+        return found;
     }
 
     /// Takes a legal step into the schedule; steps at one position run in the order of acceptance.
@@ -135,6 +112,7 @@ class schedule {
     std::vector<std::int32_t> action_;    // per position: index into nodes_; -1: the engine's
     std::vector<std::int32_t> runs_at_;   // the same: where it runs, as the engine's or in its step
     std::vector<std::int32_t> first_at_;  // per position: the step that was accepted there last
+    std::vector<std::uint8_t> tried_;     // the same: is it of the step that is looked at?
     std::vector<scheduled_step> accepted_;
     std::vector<covered_node> nodes_;  // of all accepted steps
 
@@ -164,6 +142,38 @@ class schedule {
 
     bool placed(std::int32_t tensor) const {
         return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
+    }
+
+    std::int32_t blocker_from(const move& m, std::size_t first) const {
+        for (std::size_t i = first; i < m.nodes.size(); ++i) {
+            const footprint touched = touched_by(m.nodes[i]);
+            if (const std::int32_t v = blocker(m, m.nodes[i], touched); v >= 0) return v;
+            if (touched.nothing()) continue;
+            for (std::size_t j = 0; j <= i; ++j)
+                if (meet_within(m, m.nodes[i], m.nodes[j])) return m.nodes[j].node;
+        }
+        return -1;
+    }
+
+    /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
+    /// position; -1 when nothing does. Looked at: every node that it passes, and every step
+    /// launched on the way.
+    std::int32_t blocker(const move& m, const covered_node& node, const footprint& touched) const {
+        if (m.launch_at == node.node || !g_.acts(node.node)) return -1;
+        if (g_.many_streams())
+            if (const std::int32_t v = other_stream(m, node, touched); v >= 0) return v;
+        if (touched.nothing()) return -1;
+        const std::int32_t low = std::min(m.launch_at, node.node);
+        const std::int32_t high = std::max(m.launch_at, node.node);
+        for (std::int32_t v = low; v <= high; ++v) {
+            if (tried_[at(v)] == 0 && g_.acts(v) && changes_order(m, node, v, runs_at_[at(v)]) &&
+                conflict(touched, action(v)))
+                return v;
+            for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
+                if (const std::int32_t n = meets_step(m, node, touched, accepted_[at(s)]); n >= 0)
+                    return n;
+        }
+        return -1;
     }
 
     /// Does `node` pass the action that the engine ran at `v` and that runs at `runs_at` now? At
@@ -212,6 +222,7 @@ class schedule {
     /// Nodes of one step happen at once: what one writes meets nothing of another's, nor its own
     /// operands, but element upon element.
     bool meet_within(const move& m, const covered_node& a, const covered_node& b) const {
+        if (a.elided && b.elided) return false;
         const auto overwrites = [&](const covered_node& writer, const covered_node& reader) {
             if (writer.elided) return false;
             const std::int32_t dst = g_.view.nodes[writer.node];

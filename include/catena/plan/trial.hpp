@@ -51,8 +51,13 @@ inline unsigned plan_builder::fed_by(std::int32_t node, std::int32_t maker) cons
 
 /// The same of all that make the sum of experts.
 inline unsigned plan_builder::fed_by_experts(std::int32_t node, const match& m) const {
+    const std::vector<std::int32_t>& makers = m.experts.nodes;
     unsigned bits = 0;
-    for (const std::int32_t maker : m.experts.nodes) bits |= fed_by(node, maker);
+    if (makers.empty()) return bits;  // there need be no such node
+    for (const read_edge& r : g_.reads(node)) {
+        const std::int32_t maker = g_.position(g_.root(r.tensor));
+        if (std::find(makers.begin(), makers.end(), maker) != makers.end()) bits |= 1u << r.slot;
+    }
     return bits;
 }
 
