@@ -16,7 +16,8 @@ combination found_at(graph_builder& g, id sum) {
     const status s = index.build(g.view());
     INFO(s.message);
     REQUIRE(s.ok());
-    return combination_at(index, sum);
+    slot_sums sums(index);
+    return combination_at(sums, sum);
 }
 
 bool takes(graph_builder& g, const combination& c, id tensor) {
@@ -135,4 +136,25 @@ TEST_CASE("what is no sum of all slots in turn is no combination", "[match]") {
         c.g.other({sum, c.gated, c.residual});
         CHECK(found_at(c.g, sum).results == c.weighted);  // c.sum reads it too
     }
+}
+
+TEST_CASE("a sum over slots is the same in whatever turn it is asked for", "[match]") {
+    experts_case c;
+    c.g.other({c.sum, c.gated, c.residual});
+    graph_index index;
+    REQUIRE(index.build(c.g.view()).ok());
+    slot_sums sums(index);
+    for (int turn = 0; turn < 2; ++turn) {
+        CHECK(sums.at(c.sum).results == c.results);
+        CHECK_FALSE(sums.at(c.residual).found());
+        CHECK(sums.at(c.sum).nodes.size() == 3);
+        CHECK_FALSE(sums.at(c.first).found());
+    }
+}
+
+TEST_CASE("what has more slots than the graph has nodes is no sum, and takes no memory", "[match]") {
+    experts_case c;
+    c.g.other({c.sum, c.gated, c.residual});
+    c.g[c.weighted].ne[1] = std::int64_t{1} << 36;
+    CHECK_FALSE(found_at(c.g, c.sum).found());
 }

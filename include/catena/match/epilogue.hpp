@@ -35,23 +35,23 @@ struct output {
     void take(std::int32_t position) { nodes[node_count++] = position; }
 };
 
+/// The matmul alone.
+inline output plain_output(const graph_view& view, std::int32_t matmul) {
+    output out;
+    out.matmul = matmul;
+    out.result = view.nodes[matmul];
+    out.take(matmul);
+    return out;
+}
+
 class epilogue_matcher {
   public:
-    epilogue_matcher(const graph_index& g, epilogue_set allowed)
-        : g_(g), view_(g.view), allowed_(allowed) {}
-
-    /// The matmul alone.
-    output plain(std::int32_t matmul) const {
-        output out;
-        out.matmul = matmul;
-        out.result = view_.nodes[matmul];
-        out.take(matmul);
-        return out;
-    }
+    epilogue_matcher(slot_sums& sums, epilogue_set allowed)
+        : sums_(sums), g_(sums.index), view_(g_.view), allowed_(allowed) {}
 
     /// The matmul with its scale or factor, and its bias.
     output biased(std::int32_t matmul) const {
-        output out = plain(matmul);
+        output out = plain_output(view_, matmul);
         while (out.node_count < 3) {
             const use next = g_.only_reader(out.result);
             if (next.node < 0 ||
@@ -143,6 +143,7 @@ class epilogue_matcher {
     }
 
   private:
+    slot_sums& sums_;
     const graph_index& g_;
     const graph_view& view_;
     epilogue_set allowed_;
@@ -163,7 +164,7 @@ class epilogue_matcher {
     /// Is `u` the ADD of what experts made, before a norm?
     bool combined(use u) const {
         return u.node >= 0 && u.slot < 2 && g_.kind(u.node) == op::add &&
-               combined_before_norm(g_, view_.node(u.node).src[1 - u.slot], view_.nodes[u.node]);
+               combined_before_norm(sums_, view_.node(u.node).src[1 - u.slot], view_.nodes[u.node]);
     }
 
     /// Can a launch read or write `t` column by column? Of another shape than the matmul's it has no

@@ -83,10 +83,13 @@ inline combination slots_at(const graph_index& g, std::int32_t value) {
         view.at(value).kind == op::add ? viewed_by(view, view.at(value)) : no_tensor;
     if (all == no_tensor) return {};
     const tensor& whole = view.at(all);
-    if (whole.ne[1] < 2 || whole.ne[3] != 1 || plain_rows(whole) != reason::none) return {};
+    const std::int64_t sums = whole.ne[1] - 1;  // an ADD each
+    if (sums < 1 || sums > view.node_count || whole.ne[3] != 1 || plain_rows(whole) != reason::none)
+        return {};
     combination out;
+    out.nodes.reserve(static_cast<std::size_t>(sums) + 1);  // and the MUL by their weights
     std::int32_t sum = value;
-    for (std::int64_t slot = whole.ne[1] - 1; slot > 0; --slot) {
+    for (std::int64_t slot = sums; slot > 0; --slot) {
         const std::int32_t position = sum_of_rows(g, sum);
         if (position < 0) return {};
         if (sum != value && g.only_reader(sum).node != out.nodes.back()) return {};
@@ -140,22 +143,44 @@ inline bool may_combine(const graph_view& view, std::int32_t value, int depth = 
             (may_combine(view, t.src[0], depth - 1) || may_combine(view, t.src[1], depth - 1)));
 }
 
+/// Sums over slots. The matmuls beside one and the norm behind it ask for it one after the other: the
+/// last that was asked for is kept.
+class slot_sums {
+  public:
+    explicit slot_sums(const graph_index& g) : index(g) {}
+
+    const graph_index& index;
+
+    /// `value` as such a sum alone.
+    const combination& at(std::int32_t value) {
+        if (!may_combine(index.view, value, 0)) return none_;
+        if (value != last_) found_ = detail::slots_at(index, value), last_ = value;
+        return found_;
+    }
+
+  private:
+    std::int32_t last_ = no_tensor;
+    combination found_;
+    const combination none_;
+};
+
 /// The combination that `value` is.
-inline combination combination_at(const graph_index& g, std::int32_t value) {
+inline combination combination_at(slot_sums& sums, std::int32_t value) {
+    const graph_index& g = sums.index;
     const graph_view& view = g.view;
     if (!may_combine(view, value)) return {};
-    if (combination whole = detail::slots_at(g, value); whole.found()) return whole;
+    if (const combination& whole = sums.at(value); whole.found()) return whole;
     const std::int32_t sum = detail::sum_of_rows(g, value);
     if (sum < 0) return {};
     for (const int s : {0, 1}) {
         const std::int32_t part = view.at(value).src[s], other = view.at(value).src[1 - s];
         if (g.only_reader(part).node != sum) continue;
-        combination out = detail::slots_at(g, part);
+        combination out = sums.at(part);
         const std::int32_t joined = out.found() ? -1 : detail::sum_of_rows(g, part);
         for (int i = 0; i < 2 && joined >= 0 && !out.found(); ++i) {
             const std::int32_t own = view.at(part).src[i];
             if (g.only_reader(own).node != joined) continue;
-            out = detail::slots_at(g, own);
+            out = sums.at(own);
             if (!out.found()) continue;
             out.shared = view.at(part).src[1 - i];
             out.nodes.push_back(joined);
@@ -171,8 +196,9 @@ inline combination combination_at(const graph_index& g, std::int32_t value) {
 
 /// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or with a
 /// residual?
-inline bool combined_before_norm(const graph_index& g, std::int32_t part, std::int32_t sum) {
-    if (!may_combine(g.view, part, 0) || !detail::slots_at(g, part).found()) return false;
+inline bool combined_before_norm(slot_sums& sums, std::int32_t part, std::int32_t sum) {
+    const graph_index& g = sums.index;
+    if (!sums.at(part).found()) return false;
     const auto read_by = [&g](std::int32_t value, op kind) {
         return std::any_of(g.readers_begin(value), g.readers_end(value),
                            [&](const use& u) { return g.kind(u.node) == kind; });

@@ -67,6 +67,10 @@ class matcher {
 
     /// A chain with a norm, at the RMS_NORM or NORM that is node `position`.
     match at_norm(std::int32_t position) const {
+        slot_sums sums(index_);
+        return at_norm(position, sums);
+    }
+    match at_norm(std::int32_t position, slot_sums& sums) const {
         match m;
         m.kind = chain_.value;
         m.norm = position;
@@ -76,7 +80,7 @@ class matcher {
         if (chain_.bias) m.why = bias_fits(m);
         if (m.found() && chain_.gate) m.why = gate_fits(m);
         if (m.found() && chain_.residual)
-            m.why = chain_.experts ? experts_fit(m) : residual_fits(m);
+            m.why = chain_.experts ? experts_fit(m, sums) : residual_fits(m);
         if (m.found() && chain_.join) m.why = join_fits(m);
         if (m.found() && chain_.again) m.why = again_fits(m);
         if (m.found()) read_activation(m);
@@ -246,9 +250,9 @@ class matcher {
     }
 
     /// x is what experts made, with all that joins it: the chain takes the whole sum over.
-    finding experts_fit(match& m) const {
+    finding experts_fit(match& m, slot_sums& sums) const {
         const std::int32_t sum = m.x.tensor;
-        m.experts = combination_at(index_, sum);
+        m.experts = combination_at(sums, sum);
         if (!m.experts.found()) return {m.norm, reason::no_experts};
         m.add = index_.position(sum);
         const auto rows = [this](std::int32_t t) {

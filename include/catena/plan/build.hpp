@@ -23,7 +23,7 @@ namespace catena {
 class plan_builder {
   public:
     plan_builder(const graph_index& g, const premises& known)
-        : g_(g), view_(g.view), known_(known), schedule_(g) {
+        : g_(g), view_(g.view), known_(known), sums_(g), schedule_(g) {
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
         steps_.reserve(expected);
         first_output_.reserve(expected);
@@ -33,26 +33,25 @@ class plan_builder {
 
     /// Fills in everything but table, options and state.
     void build(plan& out) {
+        const auto open = [this](std::int32_t i) { return !schedule_.covered(i) && !given(i); };
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
-            if (schedule_.covered(i)) continue;
-            if (given(i)) {
-                if (is_matmul(g_.kind(i))) leave(given_.at(i));
-                continue;
-            }
             switch (g_.kind(i)) {
                 case op::rms_norm:
                 case op::norm:
-                    plan_norm(i);
+                    if (open(i)) plan_norm(i);
                     break;
                 case op::glu:
                 case op::mul:
                 case op::unary:
                 case op::sqr:
-                    plan_gated(i);
+                    if (open(i)) plan_gated(i);
                     break;
                 case op::mul_mat:
                 case op::mul_mat_id:
-                    plan_matmul(i);
+                    if (open(i))
+                        plan_matmul(i);
+                    else if (!schedule_.covered(i))
+                        leave(given_.at(i));
                     break;
                 default:
                     break;
@@ -72,6 +71,7 @@ class plan_builder {
     const graph_index& g_;
     const graph_view& view_;
     const premises& known_;
+    slot_sums sums_;
     memo<problem, picked> picks_;
     memo<lone_matmul, lone> lone_;
     memo<read_set, std::int32_t> chains_;
@@ -112,7 +112,7 @@ class plan_builder {
                 (f.common.join && !summed(node, f.common.again)) ||
                 (!f.common.scale && !unweighted(node, f.common.gate)))
                 continue;
-            match m = matcher(g_, f.common).at_norm(node);
+            match m = matcher(g_, f.common).at_norm(node, sums_);
             const auto covered = [this](std::int32_t n) { return schedule_.covered(n); };
             if (std::any_of(m.experts.nodes.begin(), m.experts.nodes.end(), covered)) continue;
             if (!m.found()) {
@@ -223,14 +223,6 @@ class plan_builder {
     left_over serve(const family& f, match&& m) {
         left_over last{{m.node(), reason::not_read}, {}};
         for (reader& r : m.readers) judge(f.common, m, r, last);
-        const bool by_engine = m.kind == value_kind::plain;
-        if (by_engine) m.f32_needed = false;  // it is there
-        weigh_rounding(m);
-        agree(f.common, m);
-        one_quantization(m, last);
-        const auto reads_f32 = [](const reader& r) { return !r.servable() || r.numbers(); };
-        m.f32_needed = !by_engine && (m.f32_needed || std::any_of(m.readers.begin(),
-                                                                  m.readers.end(), reads_f32));
         if (m.servable() == 0) {
             const auto multiplies = [](const reader& r) {
                 return r.left.why != reason::not_activation && r.left.why != reason::plain_weight;
@@ -240,6 +232,14 @@ class plan_builder {
                 last.what = {m.node(), reason::none_served, matmuls};
             return last;
         }
+        const bool by_engine = m.kind == value_kind::plain;
+        if (by_engine) m.f32_needed = false;  // it is there
+        weigh_rounding(m);
+        agree(f.common, m);
+        one_quantization(m, last);
+        const auto reads_f32 = [](const reader& r) { return !r.servable() || r.numbers(); };
+        m.f32_needed = !by_engine && (m.f32_needed || std::any_of(m.readers.begin(),
+                                                                  m.readers.end(), reads_f32));
         if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))
             return {{m.node(), reason::no_emit}, {}};

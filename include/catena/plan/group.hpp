@@ -54,7 +54,7 @@ inline format_set plan_builder::largest_set() const {
 /// Takes the readers that run with the first, each with what follows it; two that one GLU gates are
 /// one output.
 inline void plan_builder::wait(const pattern& chain, reader* first, reader* end) {
-    const epilogue_matcher follow(g_, chain.epilogue);
+    const epilogue_matcher follow(sums_, chain.epilogue);
     mates_.clear();
     mates_.push_back(first);
     const reader* picked = first->expert ? first : nullptr;  // whose ids the launch has
@@ -87,8 +87,10 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
             break;
         }
     }
-    for (std::size_t i = mine; i < waiting_.size(); ++i)
-        if (!gated_later(follow, waiting_[i])) follow.activate(waiting_[i]);
+    for (std::size_t i = mine; i < waiting_.size(); ++i) {
+        output made = waiting_[i];
+        if (follow.activate(made) && !gated_later(follow, waiting_[i])) waiting_[i] = made;
+    }
     if (picked != nullptr)  // their launch has dense members behind those
         std::stable_partition(
             waiting_.begin() + static_cast<std::ptrdiff_t>(mine), waiting_.end(),
@@ -240,7 +242,7 @@ inline void plan_builder::open_step(const family& f, std::int32_t place, std::si
 /// can be nowhere.
 inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
                                     std::vector<made_value>& values) {
-    const epilogue_matcher follow(g_, f.common.epilogue);
+    const epilogue_matcher follow(sums_, f.common.epilogue);
     const auto place_in_line = waiting_.begin() + static_cast<std::ptrdiff_t>(first);
     const output lead = *place_in_line;
     waiting_.erase(place_in_line);
@@ -254,8 +256,8 @@ inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
         leave({lead.matmul, reason::epilogue_apart, lead.matmul});
         if (lead.up >= 0)
             waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
-                            follow.plain(lead.up));
-        const output bare = follow.plain(lead.matmul);
+                            plain_output(view_, lead.up));
+        const output bare = plain_output(view_, lead.matmul);
         value = quantized(f, kind, bare);
         if (!open(s, bare, value)) return false;
     }
@@ -270,7 +272,7 @@ inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
         }
         if (blocked != joined && o.node_count > 1 && o.up < 0 && !o.halves()) {
             const std::int32_t by = blocked;
-            blocked = join(s, follow.plain(o.matmul), nullptr);
+            blocked = join(s, plain_output(view_, o.matmul), nullptr);
             if (blocked == joined) leave({o.matmul, reason::epilogue_apart, by});
         }
         if (blocked != joined) {

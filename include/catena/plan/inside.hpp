@@ -70,7 +70,7 @@ inline finding plan_builder::fuse_inside(const family& f, match& m) {
         if (bare.member_count == max_members) return {m.norm, reason::norm_shared};
         if (bare.member_count == 0)
             start_group(view_, bare, skeleton::matvec, format::q8_1, r.node), made_inside(bare);
-        add_member(view_, bare, epilogue_matcher(g_, {}).plain(r.node), false, true);
+        add_member(view_, bare, plain_output(view_, r.node), false, true);
     }
     finding why = inside_.of(bare, [&] { return judge_inside(m, bare); });
     why.node = m.norm;

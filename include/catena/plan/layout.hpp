@@ -32,7 +32,7 @@ inline double plan_builder::time_of(const match& m) {
         start_group(view_, p, first.served_by, first.layout, first.node);
         for (std::size_t j = i; j < mates_.size() && p.member_count < max_members; ++j)
             if (joins(mates_[j]))
-                add_member(view_, p, epilogue_matcher(g_, {}).plain(mates_[j]->node), false, true);
+                add_member(view_, p, plain_output(view_, mates_[j]->node), false, true);
         add(p);
     }
     return us;

@@ -9,7 +9,7 @@ namespace catena {
 inline problem plan_builder::lone_problem(std::int32_t node, skeleton kind, format layout) const {
     problem p;
     start_group(view_, p, kind, layout, node);
-    add_member(view_, p, epilogue_matcher(g_, {}).plain(node), false, true);
+    add_member(view_, p, plain_output(view_, node), false, true);
     return p;
 }
 

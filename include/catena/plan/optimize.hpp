@@ -195,6 +195,7 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 /// made, until that of the norm.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
+    slot_sums sums(g);
     const auto keep = [&](std::int32_t tensor, std::int32_t last) {
         const std::int32_t root = tensor == no_tensor ? no_tensor : g.root(tensor);
         if (root != no_tensor && g.position(root) >= 0 && g.live_until(root) < last)
@@ -220,7 +221,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         }
         if (last != i) keep(t.src[0], last);
         if (!norm) continue;
-        const combination c = combination_at(g, t.src[0]);
+        const combination c = combination_at(sums, t.src[0]);
         for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
             keep(read, last);
     }
