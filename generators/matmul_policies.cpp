@@ -120,6 +120,7 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
     }
     if (in_mma_blocks(computes.activation)) return all;
     for (policy p : shapes_of(computes.weights)) {
+        if (target.wgmma && fp8 && p.columns > 64) continue;  // warpgroups have it; of warps it spills
         p.piece = piece_of(computes.weights);
         p.copy = copy;
         bool served = shrink(p);

@@ -29,8 +29,8 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log) {
         if (std::regex_search(line, m, entry)) {
             found.push_back({.symbol = m[1]});
         } else if (!found.empty() && std::regex_search(line, m, frame)) {
-            found.back().stack_bytes = std::stoi(m[1]);
-            found.back().spilled_bytes = std::stoi(m[2]) + std::stoi(m[3]);
+            found.back().stack_bytes += std::stoi(m[1]);
+            found.back().spilled_bytes += std::stoi(m[2]) + std::stoi(m[3]);
         } else if (!found.empty() && std::regex_search(line, m, used)) {
             found.back().registers = std::stoi(m[1]);
         }

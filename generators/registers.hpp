@@ -16,8 +16,8 @@ std::string symbol(const row& r, const arch& target);
 struct compiled_kernel {
     std::string symbol;
     int registers = 0;
-    int stack_bytes = 0;
-    int spilled_bytes = 0;  ///< stores and loads
+    int stack_bytes = 0;    ///< of what it calls, too
+    int spilled_bytes = 0;  ///< stores and loads, of what it calls, too
 };
 
 /// The kernels of a log of `nvcc -Xptxas -v`.

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c83ae875004f8d91.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c9dba0a6989e62f9.
 // Host kernels: other_matmul_fp8_e4m3_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -6,10 +6,11 @@ namespace catena::instances::host_other_matmul_fp8_e4m3_0 {
 
 constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::fp8_group, .weights = format_set::of(format::fp8_e4m3), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
 
-extern const host_instance kernels[4];
-const host_instance kernels[4] = {
+extern const host_instance kernels[5];
+const host_instance kernels[5] = {
     host_instance_of<c0, policy{.threads = 256, .rows = 16, .columns = 64, .piece = 128, .stages = 3, .copy = copy_method::async}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::async}>(),
+    host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 128, .stages = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 256, .rows = 16, .columns = 64, .piece = 128, .stages = 3, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
 };

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ed17797e58d46ca6.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6660064317d69478.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -92,14 +92,14 @@ namespace sm_90_matmul_bf16 { extern const void* const kernels[6]; }
 namespace sm_90_matvec_f32 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_f32 { extern const void* const kernels[4]; }
 namespace sm_90_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
-namespace sm_90_matmul_fp8_e4m3 { extern const void* const kernels[6]; }
+namespace sm_90_matmul_fp8_e4m3 { extern const void* const kernels[5]; }
 #endif
 
 table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 355;
+    t.row_count = 354;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -20,14 +20,16 @@ TEST_CASE("Registers, stack and spills are read from the compiler's words") {
         "ptxas info    : Compiling entry function 'catena_two' for 'sm_90'\n"
         "ptxas info    : Function properties for catena_two\n"
         "    64 bytes stack frame, 24 bytes spill stores, 40 bytes spill loads\n"
-        "ptxas info    : Used 128 registers, 400 bytes cmem[0]\n");
+        "ptxas info    : Used 128 registers, 400 bytes cmem[0]\n"
+        "ptxas info    : Function properties for called_by_two\n"
+        "    8 bytes stack frame, 0 bytes spill stores, 4 bytes spill loads\n");
     REQUIRE(kernels.size() == 2);
     CHECK(kernels[0].symbol == "catena_one");
     CHECK(kernels[0].registers == 47);
     CHECK(kernels[0].spilled_bytes == 0);
     CHECK(kernels[1].registers == 128);
-    CHECK(kernels[1].stack_bytes == 64);
-    CHECK(kernels[1].spilled_bytes == 64);
+    CHECK(kernels[1].stack_bytes == 64 + 8);
+    CHECK(kernels[1].spilled_bytes == 64 + 4);
     CHECK(parse_ptxas("nothing of the kind").empty());
 }
 

@@ -20,18 +20,9 @@ struct stage_product<P, format::fp8_group, F, W> {
     static_assert(weight_room<P, W> >= P.piece + groups * 4, "scales fit behind a row");
 
     template <class X>
-    CATENA_FN stage_product(X& x, const matmul_args& a, const matmul_tile& t,
+    CATENA_FN stage_product(X&, const matmul_args& a, const matmul_tile& t,
                             const weight_rows_of_warp<P, F>& weights)
-        : a_(a), t_(t), weights_(weights) {
-        each_row(x, [&](int i, int r) {
-            const int half = of_up(r) ? weights.half : 0;
-            const int wanted = weights.first + weights.row + r - half;
-            const int row = wanted < weights.last ? wanted : weights.last;
-            scales_at_[i] = static_cast<int>(scale_index(*t.member, t.expert, row, 0));
-            CATENA_UNROLL
-            for (int g = 0; g < groups; ++g) of_rows_[i][g] = real{1};  // where they have none
-        });
-    }
+        : a_(a), t_(t), weights_(weights) {}
 
     template <class X>
     CATENA_FN void ask(X& x, int value) {
@@ -46,11 +37,15 @@ struct stage_product<P, format::fp8_group, F, W> {
         });
         each_row(x, [&](int i, int r) {
             const float* own = of_up(r) ? t_.member->up_scale : t_.member->weight_scale;
+            const int half = of_up(r) ? weights_.half : 0;
+            const int wanted = weights_.first + weights_.row + r - half;
+            const int row = wanted < weights_.last ? wanted : weights_.last;
             CATENA_UNROLL
             for (int g = 0; g < groups; ++g) {
                 const int first = weights_.value_of(value) + g * fp8_values;
+                of_rows_[i][g] = real{1};  // where they have none
                 if (own != nullptr && first < a_.k)
-                    of_rows_[i][g] = x.load(own + scales_at_[i] + first / t_.member->scale_values);
+                    of_rows_[i][g] = x.load(own + scale_index(*t_.member, t_.expert, row, first));
             }
         });
     }
@@ -134,7 +129,6 @@ struct stage_product<P, format::fp8_group, F, W> {
     const matmul_args& a_;
     const matmul_tile& t_;
     const weight_rows_of_warp<P, F>& weights_;
-    int scales_at_[own_rows] = {};  ///< where the scales of a lane's rows begin
     real of_columns_[own_blocks] = {}, of_rows_[own_rows][groups];
 
     CATENA_FN static float* scale_behind(std::byte* data) { return reinterpret_cast<float*>(data); }
