@@ -143,7 +143,7 @@ TEST_CASE("nvcc's PTX of a matvec that lacks a barrier or fence is seen to race"
     // Not of every one: some stand beside another.
     CHECK(races["bar.sync"] > 0);
     CHECK(races["bar.warp.sync"] > 0);
-    CHECK(races["fence.proxy.async.shared::cta"] > 0);
+    CHECK(races["fence.mbarrier_init.release.cluster"] > 0);
 }
 TEST_CASE("nvcc's PTX of sm_90's matmuls gives what is wanted", "[sm_90_matmul]") {
     run_arch("sm_90", "matmul_");
