@@ -123,9 +123,10 @@ class order_builder {
     }
 
     bool inputs_there(const tensor& matmul) {
-        const std::int32_t scales = scales_of(view_, matmul);
-        const bool ids = matmul.kind != op::mul_mat_id || emit_names(matmul.src[2]);
-        return ids && emit_names(matmul.src[1]) && (scales == no_tensor || emit_names(scales));
+        const std::int32_t ids = matmul.kind == op::mul_mat_id ? matmul.src[2] : no_tensor;
+        for (const std::int32_t s : {matmul.src[1], scales_of(view_, matmul), ids})
+            if (s != no_tensor && !emit_names(s)) return false;
+        return true;
     }
 
     /// Moves the nodes that only rename, behind which `name` lies, to here. False: it reads
