@@ -194,7 +194,10 @@ struct product<P, F, inner_product::mma> {
             int word[2];
             if constexpr (scaled_words) {
                 const int lane = x.lane() - t % 2 + j % 2;
-                const integer_scale own = of_row[h].of_half[j / 2];
+                // Not indexed by j / 2: where the groups are a loop, that would be local memory.
+                const integer_scale(&halves)[2] = of_row[h].of_half;
+                const integer_scale own{j < 2 ? halves[0].scale : halves[1].scale,
+                                        j < 2 ? halves[0].rest : halves[1].rest};
                 const integer_scale s{x.shuffle(own.scale, lane), x.shuffle(own.rest, lane)};
                 form::scaled_pair(x, block, group, t, s, word);
                 mins[h] = static_cast<unsigned>(s.rest);
