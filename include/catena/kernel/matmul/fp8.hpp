@@ -129,7 +129,7 @@ struct stage_product<P, format::fp8_group, F, W> {
     const matmul_args& a_;
     const matmul_tile& t_;
     const weight_rows_of_warp<P, F>& weights_;
-    real of_columns_[own_blocks] = {}, of_rows_[own_rows][groups];
+    real of_columns_[own_blocks] = {}, of_rows_[own_rows][groups] = {};
 
     CATENA_FN static float* scale_behind(std::byte* data) { return reinterpret_cast<float*>(data); }
 
