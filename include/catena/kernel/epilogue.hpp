@@ -43,7 +43,7 @@ CATENA_FN T* row_of(T* tensor, std::int64_t bytes, int row) {
 
 /// One result: the product `v` of a row and a column of the band; of a GLU `v` is the gate's, `up`
 /// the value's. Where there is no such expert it is NaN, which is not overlooked. `Twice`: this
-/// code is there more than once in a kernel.
+/// code is there more than once in a kernel. `Pairs`: the policy takes the two matrices of a GLU.
 template <bool Twice, bool Pairs, class X>
 CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row, int column, real v,
                       real up) {

@@ -56,11 +56,11 @@ constexpr bool operator==(const problem& a, const problem& b) {
 }
 constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b); }
 
-/// Do ids pick the member's matrix? Of one token a dense member may stand beside those, with one
-/// column.
+/// Do ids pick the member's matrix? Of one token a dense member may stand beside those.
 constexpr bool by_ids(const problem& p, const problem_member& m) {
     return p.expert && m.experts > 0;
 }
+/// Columns of a member's result: one, where it is dense beside experts.
 constexpr std::int64_t columns_of(const problem& p, const problem_member& m) {
     return p.expert && !by_ids(p, m) ? 1 : p.columns;
 }
