@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <locale>
 #include <set>
 #include <string>
 #include <utility>
@@ -148,6 +149,20 @@ TEST_CASE("a file of medians is laid over a table", "[measured]") {
     CHECK(file.size() == 2);
     CHECK(file.passed_over() == 1);
     CHECK(pick(one, file.over(toy_table())).row == 4);
+    CHECK(pick(one, file.over(toy_table())).predicted_us == 8.5);
+}
+
+TEST_CASE("a file of medians reads the same wherever the engine's users live", "[measured]") {
+    struct comma : std::numpunct<char> {
+        char do_decimal_point() const override { return ','; }
+    };
+    const std::locale before = std::locale::global({std::locale::classic(), new comma});
+    const text_file text(row_name(toy_table(), 4) + " " + key_of(one) + " 8.5 0.01\n");
+    measured_file file;
+    const status read = file.read(text.path.c_str(), toy_table());
+    std::locale::global(before);
+    INFO(read.message);
+    REQUIRE(read.ok());
     CHECK(pick(one, file.over(toy_table())).predicted_us == 8.5);
 }
 

@@ -169,6 +169,7 @@ constexpr std::int64_t scale_bytes(format f, std::int64_t k) {
 }
 
 /// A set of formats, as one word.
+static_assert(format_count <= 64);
 struct format_set {
     std::uint64_t bits = 0;
 

@@ -45,11 +45,11 @@ class opted_in_kernels {
   private:
     static constexpr std::size_t slots = 4096, probes = 16;
 
-    // Distinct for up to 16 devices a kernel: stubs of kernels are aligned to 16 bytes.
+    // Addresses of code leave the upper 16 bits free.
     static std::uintptr_t key(const void* kernel, int device) {
-        return reinterpret_cast<std::uintptr_t>(kernel) + static_cast<std::uintptr_t>(device);
+        return reinterpret_cast<std::uintptr_t>(kernel) | static_cast<std::uintptr_t>(device) << 48;
     }
-    static std::size_t hash(std::uintptr_t k) { return (k ^ k >> 4 ^ k >> 13) % slots; }
+    static std::size_t hash(std::uintptr_t k) { return (k >> 4 ^ k >> 13 ^ k >> 48) % slots; }
 
     std::atomic<std::uintptr_t> slots_[slots] = {};
 };

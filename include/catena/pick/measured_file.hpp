@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <istream>
+#include <locale>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,12 +30,11 @@ class measured_file {
     status read(const char* path, const table& t) {
         clear();
         passed_over_ = 0;
-        std::FILE* file = std::fopen(path, "r");
-        if (file == nullptr)
+        std::ifstream file(path);
+        if (!file)
             return failure(status_code::invalid_argument, "%s cannot be read: %s", path,
                            std::strerror(errno));
         const status read = read_lines(file, path, t);
-        std::fclose(file);
         if (!read.ok()) clear();
         std::stable_sort(measured_.begin(), measured_.end(),
                          [](const auto& a, const auto& b) { return a.problem < b.problem; });
@@ -68,20 +69,22 @@ class measured_file {
         engine_.clear();
     }
 
-    status read_lines(std::FILE* file, const char* path, const table& t) {
+    status read_lines(std::istream& file, const char* path, const table& t) {
         std::unordered_map<std::string, std::int32_t> by_name;
         for (int i = 0; i < t.row_count; ++i) by_name[row_name(t, i)] = i;
-        char line[512], name[256];
-        for (int number = 1; std::fgets(line, sizeof line, file) != nullptr; ++number) {
-            if (line[0] == '#' || line[0] == '\n') continue;
+        std::string line, name;
+        for (int number = 1; std::getline(file, line); ++number) {
+            if (line.empty() || line[0] == '#') continue;
+            std::istringstream words(line);
+            words.imbue(std::locale::classic());  // not the engine's: its decimals may have a comma
             measurement m;
-            if (std::sscanf(line, "%255s %" SCNx64 " %f %f", name, &m.problem, &m.median_us,
-                            &m.spread) != 4 || !(m.median_us > 0) || !(m.spread >= 0))
+            if (!(words >> name >> std::hex >> m.problem >> m.median_us >> m.spread) ||
+                !(m.median_us > 0) || !(m.spread >= 0))
                 return failure(status_code::invalid_argument,
                                "%s:%d: expected '<row name> <problem key> <us> <spread>', or "
                                "'engine <key> <us> <us of the steps>'",
                                path, number);
-            if (std::strcmp(name, "engine") == 0) {
+            if (name == "engine") {
                 engine_.push_back({m.problem, m.median_us, m.spread});
                 continue;
             }

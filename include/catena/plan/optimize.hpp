@@ -241,6 +241,10 @@ inline ordering optimize(const graph_view& view) noexcept {
     const std::vector<std::int32_t> nodes = out.nodes(view);
     graph_index after = before;
     out.state = after.order(nodes.data());
+    if (!out.state.ok()) {
+        out.order.clear();
+        return out;
+    }
     out.keep = detail::delayed_reads(after);
     out.workspace_bound = slot_map(after).bound();
     out.peak_before = detail::peak_bytes(before, {});
