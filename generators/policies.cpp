@@ -85,13 +85,24 @@ constexpr policy norm_first = {.threads = 512,
                                .piece = 1024,
                                .placement = norm_placement::deferred};
 
+/// The same of numbers, each warp in passing: one row a warp, all of a router's row of 2048 on its way
+/// at once, as in number_policies. 256 threads, for the block that writes the norm.
+constexpr policy norm_in_passing = {.threads = 256,
+                                    .min_blocks = 3,
+                                    .rows = 1,
+                                    .columns = 1,
+                                    .piece = 512,
+                                    .product = inner_product::fma,
+                                    .placement = norm_placement::passing};
+
 /// Rows of such a norm that any arch should hold.
 constexpr std::int64_t most_normed = 8192;
 
 /// A kernel is 27 to 46 KB, half as much again as without the norm: so there is one for what reads
-/// norms in the files that most people run.
+/// norms in the files that most people run. Routers are f32.
 constexpr format_set norms_inside[] = {format_set::of(format::q4_K), format_set::of(format::q8_0),
-                                       format_set::of(format::q4_K) | format::q6_K};
+                                       format_set::of(format::q4_K) | format::q6_K,
+                                       format_set::of(format::f32)};
 
 /// More columns: an mma has 16 rows, and eight columns at the price of two or three by dp4a. Two
 /// warps to a block keep its band at 32 rows, with 29 KB of q4_K in flight in three stages.
@@ -178,6 +189,11 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
         if (computes.value != value_kind::rms_norm || computes.gate)
             return {std::begin(rarer_norm_policies), std::end(rarer_norm_policies)};
         return {std::begin(norm_policies), std::end(norm_policies)};
+    }
+    if (is_norm(computes.value) && computes.activation == format::f32) {
+        policy p = norm_in_passing;
+        p.copy = choice.copy, p.stages = choice.stages;
+        return {p};
     }
     if (is_norm(computes.value)) {
         policy p = streamed(choice, norm_first);
@@ -276,8 +292,12 @@ std::string objection(const arch& target, const row& r) {
     const bool inside = p.placement != norm_placement::producer;
     if (inside != (!matmul && is_norm(r.computes.value)))
         return "a prologue or a deferred norm is for a matvec that makes its norm, and for no other";
-    if (inside && p.activation != activation_source::shared)
-        return "a norm that is made inside a matvec lies in shared memory";
+    if (inside && (p.placement == norm_placement::passing) != numbers)
+        return "a norm is made in passing where numbers are multiplied, and nowhere else";
+    if (made_first(p.placement) && p.activation != activation_source::shared)
+        return "a norm that is made before the products lies in shared memory";
+    if (p.placement == norm_placement::passing && p.columns != 1)
+        return "a norm is made in passing for one column";
     const bool shares = p.cluster == 2 || p.cluster == 4 || p.cluster == 8;
     const bool possible = shares && !matmul && !inside && p.columns == 1;
     if (p.cluster != 0 && (!possible || p.cluster > target.cluster_blocks))

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9873121869ad9b83.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b9df1c86f7c5dbf4.
 // The table of the host set, and the list of all host kernels.
 #include "catena/instances/host.hpp"
 
@@ -51,7 +51,7 @@ namespace host_matmul_tq1_0_0 { extern const host_instance kernels[7]; }
 namespace host_matmul_tq2_0_0 { extern const host_instance kernels[7]; }
 namespace host_matvec_bf16_0 { extern const host_instance kernels[4]; }
 namespace host_matvec_f16_0 { extern const host_instance kernels[4]; }
-namespace host_matvec_f32_0 { extern const host_instance kernels[4]; }
+namespace host_matvec_f32_0 { extern const host_instance kernels[5]; }
 namespace host_matvec_fp8_e4m3_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_iq1_m_0 { extern const host_instance kernels[3]; }
 namespace host_matvec_iq1_s_0 { extern const host_instance kernels[3]; }
@@ -144,7 +144,7 @@ namespace host_other_matmul_tq2_0_0 { extern const host_instance kernels[8]; }
 namespace host_other_matmul_tq2_0_1 { extern const host_instance kernels[2]; }
 namespace host_other_matvec_bf16_0 { extern const host_instance kernels[6]; }
 namespace host_other_matvec_f16_0 { extern const host_instance kernels[6]; }
-namespace host_other_matvec_f32_0 { extern const host_instance kernels[6]; }
+namespace host_other_matvec_f32_0 { extern const host_instance kernels[8]; }
 namespace host_other_matvec_fp8_e4m3_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq1_m_0 { extern const host_instance kernels[4]; }
 namespace host_other_matvec_iq1_s_0 { extern const host_instance kernels[4]; }
@@ -212,7 +212,7 @@ const host_family host_families[] = {
     {host_matmul_tq2_0_0::kernels, 7},
     {host_matvec_bf16_0::kernels, 4},
     {host_matvec_f16_0::kernels, 4},
-    {host_matvec_f32_0::kernels, 4},
+    {host_matvec_f32_0::kernels, 5},
     {host_matvec_fp8_e4m3_0::kernels, 3},
     {host_matvec_iq1_m_0::kernels, 3},
     {host_matvec_iq1_s_0::kernels, 3},
@@ -305,7 +305,7 @@ const host_family host_families[] = {
     {host_other_matmul_tq2_0_1::kernels, 2},
     {host_other_matvec_bf16_0::kernels, 6},
     {host_other_matvec_f16_0::kernels, 6},
-    {host_other_matvec_f32_0::kernels, 6},
+    {host_other_matvec_f32_0::kernels, 8},
     {host_other_matvec_fp8_e4m3_0::kernels, 4},
     {host_other_matvec_iq1_m_0::kernels, 4},
     {host_other_matvec_iq1_s_0::kernels, 4},
@@ -345,7 +345,7 @@ table host() {
     table t;
     t.target = arch_named("host");
     t.rows = rows;
-    t.row_count = 354;
+    t.row_count = 355;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
     return on_host(t);

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a21889075ab60ca3.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 846f0fc97dbae0b1.
 // sm_100: matvec_f32.
 #include "catena/instances/device_instance.cuh"
 
@@ -30,12 +30,19 @@ catena_mul_mat_f32_t64_m4_r2_c8_p256_s2_plain_global_fma_sm_100(const __grid_con
     run_on_device<weights, p3>(args);
 }
 
-extern const void* const kernels[4];
-const void* const kernels[4] = {
+constexpr policy p4 = {.threads = 256, .min_blocks = 3, .rows = 1, .columns = 1, .piece = 512, .stages = 4, .copy = copy_method::bulk, .product = inner_product::fma, .placement = norm_placement::passing};
+extern "C" __global__ __launch_bounds__(p4.threads * p4.min_blocks, 1) void
+catena_rms_norm_mul_mul_mat_f32_t256_m3_r1_c1_p512_s4_bulk_global_fma_passing_sm_100(const __grid_constant__ matvec_args args) {
+    run_on_device<weights, p4>(args);
+}
+
+extern const void* const kernels[5];
+const void* const kernels[5] = {
     reinterpret_cast<const void*>(&catena_mul_mat_f32_t128_m4_r1_c1_p512_s4_bulk_global_fma_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_f32_t128_m4_r2_c1_p256_s4_bulk_global_fma_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_f32_t128_m3_r2_c8_p256_s4_bulk_global_fma_sm_100),
     reinterpret_cast<const void*>(&catena_mul_mat_f32_t64_m4_r2_c8_p256_s2_plain_global_fma_sm_100),
+    reinterpret_cast<const void*>(&catena_rms_norm_mul_mul_mat_f32_t256_m3_r1_c1_p512_s4_bulk_global_fma_passing_sm_100),
 };
 
 }  // namespace catena::instances::sm_100_matvec_f32

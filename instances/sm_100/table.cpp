@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d80a6d5aca44fb79.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2a89d4a87aa23b81.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -89,7 +89,7 @@ namespace sm_100_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_100_matmul_f16 { extern const void* const kernels[4]; }
 namespace sm_100_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_100_matmul_bf16 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_100_matvec_f32 { extern const void* const kernels[5]; }
 namespace sm_100_matmul_f32 { extern const void* const kernels[4]; }
 namespace sm_100_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 namespace sm_100_matmul_fp8_e4m3 { extern const void* const kernels[4]; }
@@ -99,7 +99,7 @@ table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 299;
+    t.row_count = 300;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

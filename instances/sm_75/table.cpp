@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bc15d8c90c3828a9.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 19b33ebe0206faef.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -88,7 +88,7 @@ namespace sm_75_matvec_q8_0_q5_0 { extern const void* const kernels[3]; }
 namespace sm_75_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_75_matmul_f16 { extern const void* const kernels[2]; }
 namespace sm_75_matvec_bf16 { extern const void* const kernels[4]; }
-namespace sm_75_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_75_matvec_f32 { extern const void* const kernels[5]; }
 namespace sm_75_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
 
@@ -96,7 +96,7 @@ table sm_75() {
     table t;
     t.target = arch_named("sm_75");
     t.rows = rows;
-    t.row_count = 216;
+    t.row_count = 217;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash efba314ed2af43ad.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 70c75a60a436e2ff.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -89,7 +89,7 @@ namespace sm_80_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_f16 { extern const void* const kernels[4]; }
 namespace sm_80_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_80_matmul_bf16 { extern const void* const kernels[4]; }
-namespace sm_80_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_80_matvec_f32 { extern const void* const kernels[5]; }
 namespace sm_80_matmul_f32 { extern const void* const kernels[4]; }
 namespace sm_80_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
@@ -98,7 +98,7 @@ table sm_80() {
     table t;
     t.target = arch_named("sm_80");
     t.rows = rows;
-    t.row_count = 294;
+    t.row_count = 295;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 06f5cdb9c1fc2d68.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c13077f8f7540c8a.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
@@ -89,7 +89,7 @@ namespace sm_86_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_86_matmul_f16 { extern const void* const kernels[3]; }
 namespace sm_86_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_86_matmul_bf16 { extern const void* const kernels[3]; }
-namespace sm_86_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_86_matvec_f32 { extern const void* const kernels[5]; }
 namespace sm_86_matmul_f32 { extern const void* const kernels[3]; }
 namespace sm_86_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 #endif
@@ -98,7 +98,7 @@ table sm_86() {
     table t;
     t.target = arch_named("sm_86");
     t.rows = rows;
-    t.row_count = 266;
+    t.row_count = 267;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash eef3b0a9c639980c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d9ac41b55fba9e41.
 // The table of sm_89.
 #include "catena/instances/sm_89.hpp"
 
@@ -89,7 +89,7 @@ namespace sm_89_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_89_matmul_f16 { extern const void* const kernels[3]; }
 namespace sm_89_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_89_matmul_bf16 { extern const void* const kernels[3]; }
-namespace sm_89_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_89_matvec_f32 { extern const void* const kernels[5]; }
 namespace sm_89_matmul_f32 { extern const void* const kernels[3]; }
 namespace sm_89_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 namespace sm_89_matmul_fp8_e4m3 { extern const void* const kernels[3]; }
@@ -99,7 +99,7 @@ table sm_89() {
     table t;
     t.target = arch_named("sm_89");
     t.rows = rows;
-    t.row_count = 269;
+    t.row_count = 270;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6660064317d69478.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash dc9a095fa1da0f4c.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -89,7 +89,7 @@ namespace sm_90_matvec_f16 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_f16 { extern const void* const kernels[6]; }
 namespace sm_90_matvec_bf16 { extern const void* const kernels[4]; }
 namespace sm_90_matmul_bf16 { extern const void* const kernels[6]; }
-namespace sm_90_matvec_f32 { extern const void* const kernels[4]; }
+namespace sm_90_matvec_f32 { extern const void* const kernels[5]; }
 namespace sm_90_matmul_f32 { extern const void* const kernels[4]; }
 namespace sm_90_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
 namespace sm_90_matmul_fp8_e4m3 { extern const void* const kernels[5]; }
@@ -99,7 +99,7 @@ table sm_90() {
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows;
-    t.row_count = 354;
+    t.row_count = 355;
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA

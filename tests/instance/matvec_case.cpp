@@ -13,6 +13,8 @@ struct prepared {
     std::vector<matvec_member> members;
     std::vector<std::size_t> dst_bytes;  ///< per member
     int bands = 0;  ///< of all members; tiles of a matmul
+    float* norm_f32 = nullptr;  ///< where the launch writes its norm
+    void* norm_q8_1 = nullptr;
 };
 
 /// A layout in which a member may be quantized, and where its operand is.
@@ -122,8 +124,8 @@ Args common_args(machine& on, const matvec_case& c, const prepared& p, const byt
     return a;
 }
 
-std::string launch_matvec(machine& machine, const instance& on, const matvec_case& c,
-                          const prepared& p, const bytes& activation) {
+std::string launch_matvec(machine& machine, const instance& on, const matvec_case& c, prepared& p,
+                          const bytes& activation) {
     auto a = common_args<matvec_args>(machine, c, p, activation);
     a.x_bytes = stored_bytes(on.computes.activation, c.k);
     if (c.as_f32) a.x_bytes = 4 * c.k;
@@ -132,6 +134,12 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         a.norm_weight = static_cast<const float*>(
             machine.put("weight of the norm", contents::weights, to_bytes(norm_weight(c))));
     }
+    if (c.emits.has(format::f32))
+        p.norm_f32 = static_cast<float*>(machine.blank("norm", 4 * static_cast<std::size_t>(c.k)));
+    if (c.emits.has(format::q8_1))
+        p.norm_q8_1 = machine.blank("quantized norm", quantized_bytes(format::q8_1, c.k));
+    a.norm_f32 = p.norm_f32;
+    a.norm_q8_1 = p.norm_q8_1;
     a.band_rows = c.band_rows;
     a.bands = p.bands;
     for (const matvec_member& m : p.members)
@@ -147,7 +155,7 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     }
     const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster),
+        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster + (c.emits.empty() ? 0 : 1)),
         .threads = static_cast<std::uint32_t>(wide.threads),
         .shared_bytes = static_cast<std::uint32_t>(shared),
         .dependent = on.dependent,
@@ -155,8 +163,8 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
     return machine.launch(on.kernel, config, &a, sizeof a);
 }
 
-std::string launch_matmul(machine& machine, const instance& on, const matvec_case& c,
-                          const prepared& p, const bytes& activation) {
+std::string launch_matmul(machine& machine, const instance& on, const matvec_case& c, prepared& p,
+                          const bytes& activation) {
     auto a = common_args<matmul_args>(machine, c, p, activation);
     a.x_rows = c.x_rows();
     a.x_bytes = rounds(on) ? 4 * c.k + column_gap : c.k;  // of numbers
@@ -216,6 +224,12 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
                     machine->read(from.*operand, quantized_bytes(layout, from.rows) *
                                                      static_cast<std::size_t>(c.columns_of(c.members[m])));
     }
+    if (c.emits.empty()) return out;
+    matvec_output& norm = out.emplace_back();
+    const std::size_t row = quantized_bytes(format::q8_1, c.k);
+    if (p.norm_f32 != nullptr)
+        norm.f32 = from_bytes<float>(machine->read(p.norm_f32, 4 * static_cast<std::size_t>(c.k)));
+    if (p.norm_q8_1 != nullptr) norm.quantized[format::q8_1] = machine->read(p.norm_q8_1, row);
     return out;
 }
 
@@ -303,6 +317,15 @@ void check(const instance& on, const matvec_case& c, const matvec_outputs& outpu
         INFO("member " << m);
         check_member(on, c, c.members[m], outputs[m], same_activation.products[m], plain.products[m]);
     }
+    if (c.emits.empty()) return;
+    INFO("the norm");
+    const member_shape norm{.type = format::f32, .rows = c.k, .written = c.emits.has(format::f32)};
+    if (norm.written) check_quantized(outputs.back(), norm, 0);
+    const std::vector<float> got = written_column(outputs.back(), norm, 0);
+    if (c.put == special::nan)
+        CHECK(std::ranges::all_of(got, [](float v) { return std::isnan(v); }));
+    else
+        CHECK(nmse<float>(got, plain.value) <= (norm.written ? 1e-12 : 5e-4));
 }
 
 }  // namespace catena_test

@@ -72,7 +72,8 @@ struct matvec_case {
     bool early = true;  ///< weights are leaves
     special put = special::none;
     bool norm = false;    ///< the activation is a norm that the launch makes itself
-    bool as_f32 = false;  ///< the launch quantizes its activation itself
+    catena::format_set emits = {};  ///< in which it writes that norm
+    bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
     float magnitude = 1;  ///< of x
 
     catena::epilogue_set parts() const {
@@ -98,7 +99,7 @@ struct matvec_output {
                std::memcmp(f32.data(), other.f32.data(), f32.size() * sizeof(float)) == 0;
     }
 };
-using matvec_outputs = std::vector<matvec_output>;  ///< per member
+using matvec_outputs = std::vector<matvec_output>;  ///< per member; then the norm, if it is written
 
 /// Launches the case. Fails the running test if the launch fails, or writes where it must not.
 matvec_outputs run(const instance& on, const matvec_case& c);

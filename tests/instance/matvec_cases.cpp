@@ -333,8 +333,9 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
 }
 
 /// The dense ones as a launch stands them that makes its activation itself, a norm or in every third
-/// case none. Rows of any size: their scales would leave the range of a half.
-std::vector<matvec_case> made_inside(std::vector<matvec_case> cases) {
+/// case none. Rows of any size: their scales would leave the range of a half. Numbers read a norm always,
+/// and in every third case nobody else does.
+std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool numbers) {
     std::erase_if(cases, [](const matvec_case& c) { return c.experts != 0; });
     for (const float magnitude : {1e-9f, 1e12f}) {
         cases.push_back(cases.front());
@@ -343,8 +344,12 @@ std::vector<matvec_case> made_inside(std::vector<matvec_case> cases) {
     }
     for (std::size_t i = 0; i < cases.size(); ++i) {
         cases[i].as_f32 = true;
-        cases[i].norm = i % 3 != 0;
+        cases[i].norm = numbers || i % 3 != 0;
         if (!cases[i].norm) cases[i].what += ", without a norm";
+        if (!numbers) continue;
+        const bool small = cases[i].magnitude < 1;  // the halves of q8_1 lose it: bits are compared
+        if (i % 3 > 0 || small) cases[i].emits = cases[i].emits | format::q8_1;
+        if (i % 3 > 1 || small) cases[i].emits = cases[i].emits | format::f32;
     }
     return cases;
 }
@@ -357,9 +362,10 @@ std::vector<matvec_case> matvec_cases(const computation& computes, const policy&
     cases.insert(cases.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
     // Quantized, an infinity is a NaN; as a number it stays one.
-    if (computes.activation == format::f32)
+    const bool of_numbers = computes.activation == format::f32;
+    if (of_numbers)
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
-    return computes.value == value_kind::rms_norm ? made_inside(cases) : cases;
+    return computes.value == value_kind::rms_norm ? made_inside(cases, of_numbers) : cases;
 }
 
 }  // namespace catena_test

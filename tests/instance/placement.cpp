@@ -1,4 +1,4 @@
-// The activation made inside the matvec: both placements, both inner products.
+// The activation made inside the matvec: all placements, all inner products.
 #include "products.hpp"
 
 #include "catena_test/catch.hpp"
@@ -36,10 +36,26 @@ constexpr computation normed = {.kind = skeleton::matvec,
                                 .weights = format_set::of(format::q4_K) | format::q8_0,
                                 .epilogue = every_part};
 
-template <policy P>
+constexpr policy numbers = {.threads = 96,
+                            .rows = 2,
+                            .columns = 1,
+                            .piece = 256,
+                            .stages = 3,
+                            .copy = copy_method::bulk,
+                            .product = inner_product::fma,
+                            .placement = norm_placement::passing};
+constexpr computation normed_numbers = {.kind = skeleton::matvec,
+                                        .value = value_kind::rms_norm,
+                                        .scale = true,
+                                        .emits = format_set::of(format::f32) | format::q8_1,
+                                        .activation = format::f32,
+                                        .weights = format_set::of(format::f32) | format::bf16,
+                                        .epilogue = every_part};
+
+template <policy P, computation C = normed>
 void stands_every_case() {
-    INFO(row_name(normed, P, "test"));
-    sweep(made<normed, P>());
+    INFO(row_name(C, P, "test"));
+    sweep(made<C, P>());
 }
 
 }  // namespace
@@ -52,6 +68,10 @@ TEST_CASE("A matvec makes the norm of its activation in a prologue") {
 TEST_CASE("A matvec defers the norm of its activation to its results") {
     stands_every_case<with(few, norm_placement::deferred)>();
     stands_every_case<with(eight, norm_placement::deferred)>();
+}
+
+TEST_CASE("A matvec of numbers makes the norm of its activation in passing, and writes it") {
+    stands_every_case<numbers, normed_numbers>();
 }
 
 TEST_CASE("Each placement of the norm is an order of its own") {

@@ -138,12 +138,10 @@ class activation_room {
     /// Lets step `index` read and write. Empty, or what is wrong.
     std::string run(const plan& plan, int index) {
         const step& s = plan.steps()[static_cast<std::size_t>(index)];
-        if (s.what.needs.kind == skeleton::row) {
-            for (const format f : activation_layouts)
-                if (s.what.needs.emits.has(f))
-                    if (std::string d = write(plan, s.chain, f); !d.empty()) return d;
-            return "";
-        }
+        for (const format f : activation_layouts)  // a group's own norm, too
+            if (s.what.needs.emits.has(f))
+                if (std::string d = write(plan, s.chain, f); !d.empty()) return d;
+        if (s.what.needs.kind == skeleton::row) return "";
         if (s.what.needs.activation != format::f32 && !makes_norm(s.what))
             if (std::string d = there_for(plan, s); !d.empty()) return d;
         for (int m = 0; m < s.what.member_count; ++m)
@@ -340,7 +338,8 @@ std::string inconsistency(const graph_view& view, const plan& plan) {
             for (const std::int32_t n : plan.covered(step)) outputs += plan.at(n).elided ? 0 : 1;
             for (int m = 0; m < step.what.member_count; ++m)
                 outputs += step.what.member[m].written ? 0 : 1;
-            if (outputs != step.what.member_count)
+            const int norm = step.what.needs.emits.has(format::f32) ? 1 : 0;  // its own
+            if (outputs != step.what.member_count + norm)
                 return "a group writes other results than its members'";
         }
         if (step.row < 0 || step.row >= plan.rows().row_count) return "a step has no row";

@@ -68,16 +68,22 @@ std::vector<policy> matvec_policies() {
     return all;
 }
 
-/// Where every block makes the norm itself, blocks are few and large.
+/// Where every block makes the norm itself, blocks are few and large; in passing they are as any.
 std::vector<policy> norm_policies() {
     std::vector<policy> all;
-    for (const policy& p : matvec_policies())
+    for (const policy& p : matvec_policies()) {
+        if (p.product == inner_product::fma) {
+            all.push_back(p);
+            all.back().placement = norm_placement::passing;
+            continue;
+        }
         for (const auto placement : {norm_placement::deferred, norm_placement::prologue}) {
             if (p.threads != 256 || p.min_blocks > 2) continue;
             all.push_back(p);
             all.back().threads = p.min_blocks == 1 ? 512 : 256;
             all.back().placement = placement;
         }
+    }
     return all;
 }
 

@@ -141,7 +141,8 @@ struct computation {
     bool join = false;   ///< row: a residual may be added to the weighted norm; must be equal, for
                          ///< rows of a norm alone are smaller
     bool again = false;  ///< row: that sum may be normed and weighted again
-    format_set emits = {};                 ///< row: formats written in one pass, any subset
+    format_set emits = {};                 ///< row: formats written in one pass, any subset; matvec:
+                                           ///< the same of its own norm
     format activation = format::unknown;   ///< matvec, matmul: must be equal
     format_set weights = {};               ///< matvec, matmul: formats one launch can hold
     epilogue_set epilogue = {};            ///< matvec, matmul: parts, any subset

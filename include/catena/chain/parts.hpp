@@ -77,16 +77,19 @@ constexpr computation matvec_part(const lowered_chain& chain) {
 }
 
 /// The matvec part that also makes the norm before it; of kind row when there is none that it could
-/// make: rms_norm(x) * weight of an x that is there.
+/// make: rms_norm(x) * weight of an x that is there. Where numbers read it, others read it too: as it is,
+/// or quantized for a matvec.
 constexpr computation normed_matvec_part(const lowered_chain& chain) {
     const computation row = row_part(chain);
     computation part = matvec_part(chain);
     const bool alone = !row.experts && !adds_residual(row) && !row.bias && !row.gate;
+    const bool numbers = part.activation == format::f32;
     if (row.value != value_kind::rms_norm || !row.scale || !alone ||
-        part.activation != format::q8_1)
+        (part.activation != format::q8_1 && !numbers))
         return {};
     part.value = row.value;
     part.scale = true;
+    if (numbers) part.emits = format_set::of(format::f32) | format::q8_1;
     return part;
 }
 

@@ -144,7 +144,9 @@ struct matvec_args {
                               ///< where every block makes the activation (policy.placement,
                               ///< dense only): f32 rows of k, aligned so too
     const float* norm_weight = nullptr;  ///< [k]: that is rms_norm(x) * norm_weight; null: x itself
-    float eps = 0;                       ///< of that norm
+    float* norm_f32 = nullptr;  ///< norm_placement::passing, one column: receives that norm, and
+    void* norm_q8_1 = nullptr;  ///< as q8_1, padded with zeros; a block behind those of all bands writes
+    float eps = 0;              ///< of that norm
     const std::int32_t* ids = nullptr;
     std::int64_t x_bytes = 0;  ///< from one activation row to the next
     std::int64_t ids_nb1 = 0;  ///< token to token

@@ -68,7 +68,7 @@ template <policy P, class X, class Columns>
 CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
                                   int column_bytes) {
     constexpr bool shared = P.activation == activation_source::shared;
-    constexpr bool makes = P.placement != norm_placement::producer;
+    constexpr bool makes = made_first(P.placement);
     int bytes = shared ? b.columns * column_bytes : 0;
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
     std::byte* to = x.template shared<std::byte>(bytes);
@@ -108,6 +108,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, std::in
     fill.start_group();
     walk read = fill;
     constexpr bool shared = P.activation == activation_source::shared;
+    constexpr bool passes = P.placement == norm_placement::passing;
     const auto column_bytes = static_cast<int>(shared_column_bytes(static_cast<unsigned>(a.k)));
     std::byte* shared_x = stages;  // not null: so it is known to be in shared memory
     product<P, F> products;
@@ -138,21 +139,24 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, std::in
                                      .end_row = read.end_row,
                                      .expert = b.expert > 0 ? b.expert : 0,
                                      .pairs = pairs,
-                                     .member = &m},
+                                     .member = &m,
+                                     .norm_weight = passes ? a.norm_weight + read.value : nullptr},
                                     {columns.x + read.value / group_values * group_bytes<P>,
                                      columns.x_bytes, columns.count});
         stream.release(stage);
-        if (read.last_piece())
+        if (read.last_piece()) {
+            real factor{1};
+            if constexpr (passes) factor = over_rms(a, products.sum_of_squares(x));
             products.results(x, pairs, [&](int row, int column, real v, real up) {
                 row += read.row;
                 if (row >= b.end_row || column >= b.columns) return;
-                if constexpr (P.placement == norm_placement::deferred) {
-                    const real factor =
-                        x.load(shared_norm<P>(shared_x, b.columns, a.k).factor + column);
+                if constexpr (P.placement == norm_placement::deferred)
+                    factor = x.load(shared_norm<P>(shared_x, b.columns, a.k).factor + column);
+                if constexpr (passes || P.placement == norm_placement::deferred)
                     v = v * factor, up = up * factor;
-                }
                 finish<Several, takes_pairs<P>>(x, a, b, row, column, v, up);
             });
+        }
         read.next();
     }
 }
@@ -166,8 +170,8 @@ inline constexpr format first_format = *W.begin();
 template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
-/// The body. Grid: one block per band, times the columns for members whose matrix ids pick. Shared
-/// memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
+/// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one more
+/// where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
 /// member's format is in W, k is a multiple of every member's block.
 template <class X, policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
@@ -180,11 +184,14 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     x.grid_trigger();
     auto stream = x.template stream<P.copy, P.stages>();
     auto own_columns = x.template stream<columns_by<P>, 1>();
-    std::byte* stages = x.template shared<std::byte>(x.warps() * warp_room) + x.warp() * warp_room;
+    std::byte* const all_stages = x.template shared<std::byte>(x.warps() * warp_room);
+    std::byte* const stages = all_stages + x.warp() * warp_room;
 
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
     static_assert(!shares || P.columns == 1, "results of one column meet in a cluster");
     int band = shares ? x.cluster() : x.block();
+    if constexpr (P.placement == norm_placement::passing)
+        if (band == a.bands) return write_norm<P>(x, a, reinterpret_cast<float*>(all_stages));
     // A block that makes its activation is dense.
     const bool expert = P.placement == norm_placement::producer && a.ids != nullptr;
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,

@@ -1,10 +1,12 @@
 // The inner product of weights that are numbers, f32, f16, bf16 or fp8_e4m3, with an f32 activation:
 // of a step of 256 values a lane owns 8 next to each other. It multiplies them in their order, by
 // fma, and its steps in the order of K; then the warp adds its lanes as dot.hpp does. Eight values
-// of fp8 are added up alone, and then multiplied with their scale.
+// of fp8 are added up alone, and then multiplied with their scale. Where the activation is a norm that
+// is made in passing, a lane multiplies its values with the norm's weight first, and adds their squares.
 #pragma once
 
 #include "catena/kernel/dot.hpp"
+#include "catena/kernel/reduce.hpp"
 
 namespace catena::kernel {
 
@@ -54,6 +56,19 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
     static_assert(P.activation == activation_source::global, "f32 columns stay in global memory");
     static constexpr int step = warp_size * lane_numbers;
     static constexpr bool scaled = F == format::fp8_e4m3;
+    static constexpr bool norms = P.placement == norm_placement::passing;
+    static_assert(!norms || P.columns == 1, "the squares of one column are summed");
+
+    CATENA_FN void clear() {
+        lane_sums<P>::clear();
+        if constexpr (norms) squares_ = real{0};
+    }
+
+    /// Of the column's values, after the last piece.
+    template <class X>
+    CATENA_FN real sum_of_squares(X& x) const {
+        return over_threads<warp_size>(x, squares_, nullptr, [](real a, real b) { return a + b; });
+    }
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
@@ -70,6 +85,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
                 if (c > 0 && c >= u.count) continue;
                 real v[lane_numbers];
                 load_numbers<format::f32>(x, u.x + c * u.x_bytes + at * 4, v);
+                if constexpr (norms) norm(x, piece.norm_weight + at, v);
                 CATENA_UNROLL
                 for (int r = 0; r < P.rows; ++r) {
                     real& sum = this->of(r, c);
@@ -83,6 +99,20 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
     }
 
   private:
+    real squares_;  // of the values that this lane has multiplied
+
+    /// All of the norm but for its 1 / rms.
+    template <class X>
+    CATENA_FN void norm(X& x, const float* weight, real (&v)[lane_numbers]) {
+        real w[lane_numbers];
+        load_numbers<format::f32>(x, reinterpret_cast<const std::byte*>(weight), w);
+        CATENA_UNROLL
+        for (int i = 0; i < lane_numbers; ++i) {
+            squares_ = fma(v[i], v[i], squares_);
+            v[i] = v[i] * w[i];
+        }
+    }
+
     /// Row r of the group, at value `k`.
     template <class X>
     CATENA_FN static real scale_of(X& x, const matvec_piece& piece, int r, int k) {

@@ -4,6 +4,8 @@
 //   prologue   rms_norm(x) * weight is quantized, as a row step does it
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
 //              1 / rms, is a factor of the finished products
+//   passing    weights that are numbers are multiplied with x * weight as it comes (numbers.hpp), and
+//              each warp sums the squares; 1 / rms as in deferred. One block more writes the norm
 //
 // Without a weight x is quantized as it is.
 //
@@ -34,28 +36,37 @@ CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
             reinterpret_cast<float*>(at + round_up(P.threads / warp_size * 4, 16))};
 }
 
+/// 1 / rms of a row whose squares come to this.
+CATENA_FN real over_rms(const matvec_args& a, real squares) {
+    return real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
+}
+
+/// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight) of a
+/// quad of each thread in turn. Whole warps: they shuffle.
+template <policy P, class X, class Take>
+CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, Take take) {
+    constexpr int stride = P.threads * quad;
+    const bool norm = a.norm_weight != nullptr;
+    CATENA_NO_UNROLL
+    for (int first = 0; first < end; first += norm_quads_ahead * stride) {
+        const int at = first + x.thread() * quad;
+        real v[norm_quads_ahead][quad], w[norm_quads_ahead][quad];
+        CATENA_UNROLL
+        for (int i = 0; i < norm_quads_ahead; ++i) {
+            load_quad<true>(x, row, at + i * stride, a.k, v[i]);
+            for (real& one : w[i]) one = real{1};
+            if (norm) load_quad<true>(x, a.norm_weight, at + i * stride, a.k, w[i]);
+        }
+        CATENA_UNROLL
+        for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v[i], w[i]);
+    }
+}
+
 /// Makes every column of `u`, f32 rows, blocks at `to`. All threads; a barrier must follow.
 template <policy P, class X>
 CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
-                         const norm_share& share) {
-    constexpr int stride = P.threads * quad;
+                               const norm_share& share) {
     constexpr bool deferred = P.placement == norm_placement::deferred;
-    const bool norm = a.norm_weight != nullptr;
-    const auto each_quad = [&](const float* row, auto&& take) {
-        CATENA_NO_UNROLL
-        for (int first = 0; first < a.k; first += norm_quads_ahead * stride) {  // whole warps: they
-            const int at = first + x.thread() * quad;                            // shuffle
-            real v[norm_quads_ahead][quad], w[norm_quads_ahead][quad];
-            CATENA_UNROLL
-            for (int i = 0; i < norm_quads_ahead; ++i) {
-                load_quad<true>(x, row, at + i * stride, a.k, v[i]);
-                for (real& one : w[i]) one = real{1};
-                if (norm) load_quad<true>(x, a.norm_weight, at + i * stride, a.k, w[i]);
-            }
-            CATENA_UNROLL
-            for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v[i], w[i]);
-        }
-    };
     const auto write = [&](std::byte* row, int at, const real(&v)[quad]) {
         const quantized_quad z = quantize(x, v);
         if (at < a.k) store_share(x, place_of_q8_1(row + at / 32 * q8_1_bytes), z.d_bits(), z.q);
@@ -65,7 +76,7 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
         const auto* row = reinterpret_cast<const float*>(u.x + c * u.x_bytes);
         std::byte* out = to + c * shared_column_bytes(a.k);
         real squares{0};
-        each_quad(row, [&](int at, real(&v)[quad], const real(&w)[quad]) {
+        each_quad<P>(x, a, row, a.k, [&](int at, real(&v)[quad], const real(&w)[quad]) {
             CATENA_UNROLL
             for (int i = 0; i < quad; ++i) {
                 squares = fma(v[i], v[i], squares);
@@ -74,14 +85,12 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
             if constexpr (deferred) write(out, at, v);
         });
         real scale{1};
-        if (norm) {
-            squares = block_sum<P>(x, squares, share.partial);
-            scale = real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
-        }
+        if (a.norm_weight != nullptr)
+            scale = over_rms(a, block_sum<P>(x, squares, share.partial));
         if constexpr (deferred) {
             if (x.thread() == 0) x.store(share.factor + c, scale);
         } else {
-            each_quad(row, [&](int at, real(&v)[quad], const real(&w)[quad]) {
+            each_quad<P>(x, a, row, a.k, [&](int at, real(&v)[quad], const real(&w)[quad]) {
                 CATENA_UNROLL
                 for (int i = 0; i < quad; ++i) v[i] = v[i] * scale * w[i];
                 write(out, at, v);
@@ -89,6 +98,31 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
         }
         x.sync();  // the next column's sum takes the same place
     }
+}
+
+/// Writes the norm for those who read it besides. The bits are those of a row step with as many
+/// threads. All threads of a block, which has nothing else to do; `partial`: a float per warp.
+template <policy P, class X>
+CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
+    x.grid_wait();
+    const auto* row = static_cast<const float*>(a.x);
+    real squares{0};
+    each_quad<P>(x, a, row, a.k, [&](int, const real(&v)[quad], const real(&)[quad]) {
+        CATENA_UNROLL
+        for (const real one : v) squares = fma(one, one, squares);
+    });
+    const real scale = over_rms(a, block_sum<P>(x, squares, partial));
+    const int padded = static_cast<int>(stored_elements(format::q8_1, a.k));
+    const int end = a.norm_q8_1 != nullptr ? padded : a.k;
+    each_quad<P>(x, a, row, end, [&](int at, real(&v)[quad], const real(&w)[quad]) {
+        CATENA_UNROLL
+        for (int i = 0; i < quad; ++i) v[i] = at < a.k ? v[i] * scale * w[i] : real{0};
+        if (a.norm_f32 != nullptr) store_quad<true>(x, a.norm_f32, at, a.k, v);
+        if (a.norm_q8_1 == nullptr) return;
+        const quantized_quad z = quantize(x, v);
+        auto* const block = static_cast<std::byte*>(a.norm_q8_1) + at / 32 * q8_1_bytes;
+        if (at < end) store_share(x, place_of_q8_1(block), z.ds, z.q);
+    });
 }
 
 }  // namespace catena::kernel

@@ -38,6 +38,7 @@ struct matvec_piece {
     int expert;        ///< dense: 0
     bool pairs;        ///< of a GLU
     const matvec_member* member;
+    const float* norm_weight;  ///< norm_placement::passing: of the piece's values
 };
 
 /// Where row r of a piece lies. All lanes; r may differ between them.

@@ -130,11 +130,12 @@ class epilogue_matcher {
         const use u = g_.only_reader(o.result);
         if (u.node < 0 || g_.kind(u.node) != op::add || u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
-        if (t.src[u.slot] != o.result || t.src[1 - u.slot] == o.result) return false;
-        if (!follows(u.node, 2, o)) return false;
+        if (t.src[1 - u.slot] == o.result || !follows_name(u.node, u.slot, 2, o, true)) return false;
         if (combined(u)) return false;
+        const bool renamed = o.renamed || t.src[u.slot] != o.result;
         const tensor& other = view_.at(t.src[1 - u.slot]);
-        if (!same_shape(other, t) || !columns_fit(other, o.renamed)) return false;
+        if (!same_shape(other, t) || !columns_fit(other, renamed)) return false;
+        o.renamed = renamed;
         o.parts = o.parts | epilogue_part::residual;
         o.residual = t.src[1 - u.slot];
         o.result = view_.nodes[u.node];

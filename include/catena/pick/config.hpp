@@ -49,7 +49,7 @@ constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     at_most(a.max_threads_per_sm / r.numbers.threads);
     at_most(a.registers_per_sm / (registers_of(r, a) * r.numbers.threads));
     at_most(quotient(a.shared_per_sm, shared + reserved));
-    if (r.numbers.placement != norm_placement::producer)
+    if (made_first(r.numbers.placement))
         at_most(r.numbers.min_blocks);  // each makes the whole norm: no more than are asked for
     return blocks;
 }
@@ -179,6 +179,8 @@ inline launch_config config_of(const row& r, const problem& p, const arch& a, st
     launch_config out;
     out.cluster = static_cast<std::uint32_t>(share.cluster);
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band)) * out.cluster;
+    const bool writes_norm = p.needs.kind == skeleton::matvec && !p.needs.emits.empty();
+    if (writes_norm) ++out.blocks;
     out.threads = static_cast<std::uint32_t>(wide.threads);
     out.shared_bytes = static_cast<std::uint32_t>(
         shared_bytes(r.computes, wide, p.k, block_columns(p), p.needs.epilogue));

@@ -36,7 +36,8 @@ constexpr bool serves(const computation& row, const computation& needs) {
                                ? is_norm(row.value)
                                : row.activation == needs.activation && row.value == needs.value &&
                                      row.scale == needs.scale;
-        return reads && row.weights.contains(needs.weights) && row.epilogue.contains(needs.epilogue);
+        return reads && row.emits.contains(needs.emits) && row.weights.contains(needs.weights) &&
+               row.epilogue.contains(needs.epilogue);
     }
     return row.value == needs.value && (row.experts || !needs.experts) &&
            (row.residual || !needs.residual) &&

@@ -79,8 +79,8 @@ constexpr double issues_of(inner_product product, double columns) {
     return 0;
 }
 
-/// What a block does before it multiplies, where it makes its activation itself: it goes over x and
-/// the weight of a norm once, in a prologue twice, and sums over its warps.
+/// What a block does that makes its activation before it multiplies, or that writes the norm which others
+/// make in passing: it goes over x and the weight of a norm once, or twice, and sums over its warps.
 constexpr int norm_passes(norm_placement placement) {
     return placement == norm_placement::producer   ? 0
            : placement == norm_placement::deferred ? 1
@@ -131,8 +131,9 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double columns = static_cast<double>(block_columns(p));
     const double issues = issues_of(n.product, columns);
     const double row = static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
-    const double normed =
-        norm_passes(n.placement) * (makes_norm(p) ? 8 : 4) * static_cast<double>(p.k);
+    const bool passing = n.placement == norm_placement::passing;
+    const double normed = (passing ? 1 : norm_passes(n.placement)) * (makes_norm(p) ? 8 : 4) *
+                          static_cast<double>(p.k);
     const double activation = columns * (normed > 0 ? normed : row);
     const bool shared = n.activation == activation_source::shared;
     const double reads =
@@ -143,8 +144,11 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const bool free = n.product == inner_product::mma && columns > 1;  // it has eight, or repeats one
     const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
-    return memory_latency_us + norm_us(n, p) + (share.cluster > 1 ? cluster_us : 0) +
-           (memory > issue ? memory : issue) * (1 + spare_share * spare);
+    const double first = made_first(n.placement) ? norm_us(n, p) : 0;
+    const double all = memory_latency_us + first + (share.cluster > 1 ? cluster_us : 0) +
+                       (memory > issue ? memory : issue) * (1 + spare_share * spare);
+    const double beside = passing && !p.needs.emits.empty() ? norm_us(n, p) : 0;
+    return all > beside ? all : beside;
 }
 
 /// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, to load 8 columns,

@@ -26,7 +26,8 @@ constexpr const char* name(inner_product p) {
 constexpr const char* name(norm_placement p) {
     return p == norm_placement::producer   ? "producer"
            : p == norm_placement::prologue ? "prologue"
-                                           : "deferred";
+           : p == norm_placement::deferred ? "deferred"
+                                           : "passing";
 }
 
 /// What a launch computes: "add_rms_norm_mul", "rms_norm_mul_add_rms_norm_mul", "glu", "quantize",

@@ -97,6 +97,7 @@ constexpr std::int64_t bytes_of(const problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     std::int64_t bytes = (p.expert ? p.tokens : p.columns) * activation_row_bytes(x, p.k);
     if (makes_norm(p)) bytes += 4 * p.k;  // its weight
+    for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const std::int64_t columns = columns_of(p, m);

@@ -237,9 +237,12 @@ class plan_builder {
         weigh_rounding(m);
         agree(f.common, m);
         one_quantization(m, last);
-        const auto reads_f32 = [](const reader& r) { return !r.servable() || r.numbers(); };
-        m.f32_needed = !by_engine && (m.f32_needed || std::any_of(m.readers.begin(),
-                                                                  m.readers.end(), reads_f32));
+        const auto any = [&m](auto&& reads) {
+            return std::any_of(m.readers.begin(), m.readers.end(), reads);
+        };
+        m.f32_needed = !by_engine && (m.f32_needed || any([](const reader& r) { return !r.servable(); }));
+        const bool by_others = m.f32_needed;  // than matrices of numbers
+        m.f32_needed = m.f32_needed || (!by_engine && any([](const reader& r) { return r.numbers(); }));
         if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))
             return {{m.node(), reason::no_emit}, {}};
@@ -249,7 +252,7 @@ class plan_builder {
             group(f, add_place(f, std::move(m), -1));
             return {};
         }
-        const finding apart = fuse_inside(f, m);
+        const finding apart = fuse_inside(f, m, by_others);
         if (apart.why == reason::none) return {};
         step& row = begin_trial(true);
         row.chain = static_cast<std::int32_t>(places_.size());
@@ -357,8 +360,9 @@ class plan_builder {
     inline left_over contest(const family& f, match&& m);
 
     // Activations made in the launch of their readers: plan/inside.hpp.
-    inline finding fuse_inside(const family& f, match& m);
-    inline finding inside_fits(const match& m) const;
+    inline finding fuse_inside(const family& f, match& m, bool f32_by_others);
+    template <class Inside>
+    finding inside_fits(const match& m, bool numbers, const Inside& inside) const;
     inline finding judge_inside(const match& m, const problem& inside);
 
     // Groups: plan/group.hpp.

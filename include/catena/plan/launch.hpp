@@ -62,6 +62,8 @@ inline step_args plan::args(int i, void* workspace) const {
     }
     fill(out.matvec);
     out.matvec.norm_weight = head.norm_weight;
+    out.matvec.norm_f32 = head.norm_f32;
+    if (makes_norm(s.what)) out.matvec.norm_q8_1 = activation(s.chain, format::q8_1);
     out.matvec.eps = head.eps;
     out.matvec.band_rows = s.band_rows;
     out.matvec.bands = head.bands;

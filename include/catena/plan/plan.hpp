@@ -162,6 +162,7 @@ class plan {
         const void* x = nullptr;  // null: in the workspace
         std::int64_t x_bytes = 0;
         const float* norm_weight = nullptr;  // null: no norm is made
+        float* norm_f32 = nullptr;
         float eps = 0;
         const std::int32_t* ids = nullptr;
         std::int64_t ids_nb1 = 0;

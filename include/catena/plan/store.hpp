@@ -163,6 +163,7 @@ inline plan::group_head plan_builder::store_group(plan& out, const step& s,
         h.x = address.of(m.x.tensor);
         h.x_bytes = m.x.at.nb1;
         h.norm_weight = address.floats(m.weight);
+        if (asked.needs.emits.has(format::f32)) h.norm_f32 = address.floats(m.activation);
         h.eps = m.eps;
     }
     if (asked.expert) {

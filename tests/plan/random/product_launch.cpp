@@ -34,6 +34,7 @@ class product_launch {
         if (!machine_.fault.empty()) return;
         for (int m = 0; m < a_.members; ++m)
             for (int c = 0; c < columns(a_.member[m]); ++c) column(a_.member[m], c);
+        if constexpr (!tiled) write_norm();
     }
 
   private:
@@ -105,6 +106,8 @@ class product_launch {
     }
 
     bool numbers() const { return row_.computes.activation == format::f32; }
+    bool passes() const { return row_.numbers.placement == catena::norm_placement::passing; }
+    int writes_norm() const { return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? 1 : 0; }
     bool makes_activation() const { return !tiled && is_norm(row_.computes.value); }
 
     int x_rows() const {
@@ -145,6 +148,8 @@ class product_launch {
             demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
             demand(makes_activation() || a_.norm_weight == nullptr, "a norm its row does not make");
+            demand(writes_norm() == 0 || (passes() && a_.columns == 1), "a norm that nobody writes");
+            demand(!passes() || a_.norm_weight != nullptr, "no norm to be made in passing");
             demand(!makes_activation() || !expert(), "an activation made for experts");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
                    "a misaligned weight of the norm");
@@ -155,8 +160,14 @@ class product_launch {
         operands ops(machine_);
         ops.read(flat("activation", a_.x, activation_bytes()));
         if constexpr (!tiled)
+        {
             if (a_.norm_weight != nullptr)
                 ops.read(flat("norm_weight", a_.norm_weight, std::int64_t{a_.k} * 4), early());
+            if (a_.norm_f32 != nullptr)
+                ops.write(flat("norm", a_.norm_f32, std::int64_t{a_.k} * 4));
+            if (a_.norm_q8_1 != nullptr)
+                ops.write(flat("quantized norm", a_.norm_q8_1, catena::q8_1_row_bytes(a_.k)));
+        }
         if (expert())
             ops.read({"ids",
                       reinterpret_cast<const std::byte*>(a_.ids),
@@ -176,7 +187,8 @@ class product_launch {
             bands = a_.tiles;
         else
             bands = a_.bands;
-        const int blocks = repeated * column_blocks() + band - repeated;
+        int blocks = repeated * column_blocks() + band - repeated;
+        if constexpr (!tiled) blocks += writes_norm();
         demand(bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
                "blocks that are not its bands, or a cluster for each");
         if constexpr (!tiled)
@@ -253,9 +265,10 @@ class product_launch {
     std::vector<float> activation(std::int64_t row) const {
         std::vector<float> x(static_cast<std::size_t>(a_.k));
         const auto* from = static_cast<const std::byte*>(a_.x);
-        if (numbers())
+        if (numbers() || makes_activation()) {
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
-        else if (fp8())
+            if (makes_activation()) return made(x);
+        } else if (fp8())
             scalar::decode_fp8(from + row * a_.x_bytes,
                                reinterpret_cast<const float*>(from + x_rows() * a_.x_bytes) +
                                    row * (a_.k / 128),
@@ -263,10 +276,7 @@ class product_launch {
         else if constexpr (tiled)
             scalar::decode(activation_format(), from + row * block().block_bytes,
                            std::ptrdiff_t{a_.x_rows} * block().block_bytes, a_.k, x.data());
-        else if (makes_activation()) {
-            std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
-            return made(x);
-        } else
+        else
             scalar::decode(format::q8_1, from + row * a_.x_bytes, catena::q8_1_bytes, a_.k,
                            x.data());
         return x;
@@ -279,9 +289,17 @@ class product_launch {
                 const float s = scalar::norm_scale(x.data(), a_.k, a_.eps);
                 for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] * s * a_.norm_weight[i];
             }
-            scalar::round_as_q8_1(x.data(), a_.k);
+            if (!numbers()) scalar::round_as_q8_1(x.data(), a_.k);
         }
         return x;
+    }
+
+    /// For those who read the norm behind the launch.
+    void write_norm() const {
+        if (writes_norm() == 0) return;
+        const std::vector<float> norm = activation(0);
+        if (a_.norm_f32 != nullptr) std::copy(norm.begin(), norm.end(), a_.norm_f32);
+        if (a_.norm_q8_1 != nullptr) quantize({a_.norm_q8_1, format::q8_1}, norm, 0);
     }
 
     void column(const matvec_member& m, int c) const {

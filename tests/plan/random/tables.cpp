@@ -52,12 +52,17 @@ table norm_inside_table() {
             return r.numbers.placement != norm_placement::producer;
         });
         for (row r : std::vector<row>(out)) {
+            const bool numbers = r.numbers.product == inner_product::fma;
             const bool fits = r.computes.kind == skeleton::matvec &&
-                              r.numbers.activation == activation_source::shared;
+                              (numbers || r.numbers.activation == activation_source::shared);
             if (!fits) continue;
             r.computes.value = value_kind::rms_norm;
             r.computes.scale = true;
-            r.numbers.placement = norm_placement::deferred;
+            r.numbers.placement = numbers ? norm_placement::passing : norm_placement::deferred;
+            if (numbers) {
+                r.computes.emits = format_set::of(format::f32) | format::q8_1;
+                r.numbers.columns = 1;
+            }
             r.order = order_of(r.computes, r.numbers);
             out.push_back(r);
         }

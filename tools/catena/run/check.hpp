@@ -48,6 +48,8 @@ public:
 
 private:
     step_result run_row(int step, const row_args& a);
+    /// What is written of the value that a row step makes, or a matvec besides its products.
+    void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);
     step_result run_matvec(int step, const matvec_args& a);
     step_result run_matmul(int step, const matmul_args& a);
     template <class Args>

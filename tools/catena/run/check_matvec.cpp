@@ -84,7 +84,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const std::vector<std::int32_t> ids =
         a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
     const bool norm = makes_norm(s.what), as_f32 = s.what.needs.activation == format::f32;
-    const bool quantizes = norm || quantizes_inside(s.what.needs);
+    const bool numbers = has_numbers(s.what.needs.weights);
+    const bool quantizes = (norm && !numbers) || quantizes_inside(s.what.needs);
     const std::int64_t rows = a.ids == nullptr ? a.columns : a.columns / a.slots * a.x_slots;
     if (norm || (as_f32 && place.kind == value_kind::plain))
         seed_activation(a, rows, random_bits(key, 2));
@@ -102,10 +103,12 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         bands.back().seed(on_, asked_.seed, where_);
     }
     for (piece_data& b : bands) b.keep_residual(on_);
+    const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
+    if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
     const auto multiplied =  // before the launch: a residual may be the same tensor
-        as_f32 ? read_f32(a, rows)
-        : norm ? normed(chain, a, read_f32(a, rows))
-               : std::vector<double>{};
+        norm     ? normed(chain, a, read_f32(a, rows))
+        : as_f32 ? read_f32(a, rows)
+                 : std::vector<double>{};
 
     step_result result;
     for (int i = 0; i < a.members; ++i)
@@ -149,6 +152,16 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     if (written)
         result.comparisons = {{"product, same activation", same.value(), same_activation_limit},
                               of_exact(against_exact, exact_limit)};
+    if (writes_norm) {
+        row_args as_row;
+        as_row.f32 = a.norm_f32;
+        as_row.q8_1 = a.norm_q8_1;
+        as_row.rows = 1;
+        as_row.k = as_row.quant_k = a.k;
+        as_row.quant_blocks = static_cast<std::int32_t>(q8_1_row_blocks(a.k));
+        compare_value(as_row, multiplied, result);
+        activations_[s.chain] = multiplied;
+    }
     keep(step, key, made, result);
     return result;
 }

@@ -140,6 +140,13 @@ step_result checker::run_row(int step, const row_args& a) {
     if (a.sum != nullptr)
         result.comparisons.push_back(
             compare_rows(on_, a, {"sum", a.sum, a.sum_at, format::f32, norm_limit}, out.sum));
+    compare_value(a, value, result);
+    activations_[s.chain] = value;
+    return result;
+}
+
+void checker::compare_value(const row_args& a, const std::vector<double>& value,
+                            step_result& result) {
     for (const rounded_output& o :
          {rounded_output{"f32", a.f32, a.f32_at, format::f32, norm_limit},
           rounded_output{"f16", a.f16, a.f16_at, format::f16, f16_limit},
@@ -165,8 +172,6 @@ step_result checker::run_row(int step, const row_args& a) {
         }
         result.comparisons.push_back({"fp8_group", sum.value(), fp8_rule_limit});
     }
-    activations_[s.chain] = value;
-    return result;
 }
 
 /// What lies in data and scales, row after row.

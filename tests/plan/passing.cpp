@@ -1,0 +1,160 @@
+// Norms that matrices of numbers make in passing: routers of models with experts, whose launch writes the
+// norm for all who read it behind them.
+#include "cases.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr row passing_row() {
+    row r = row_of(matvec_of_numbers, number_matvec);
+    r.computes.value = value_kind::rms_norm;
+    r.computes.scale = true;
+    r.computes.emits = format_set::of(format::f32) | format::q8_1;
+    r.numbers.columns = 1;
+    r.numbers.placement = norm_placement::passing;
+    r.order = order_of(r.computes, r.numbers);
+    return r;
+}
+
+/// Quantized weights', of two columns.
+constexpr row deferred_row() {
+    row r = passing_row();
+    r.computes.weights = format_set::of(format::q4_K);
+    r.computes.activation = format::q8_1;
+    r.computes.emits = {};
+    r.numbers.columns = 2;
+    r.numbers.activation = activation_source::shared;
+    r.numbers.product = inner_product::dp4a;
+    r.numbers.placement = norm_placement::deferred;
+    return r;
+}
+
+/// The invented table with a row that makes norms in passing, and one that makes them first.
+plan planned(graph_builder& g, const options& asked = {}) {
+    static const std::vector<row> rows = [] {
+        std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
+        out.push_back(passing_row());
+        out.push_back(deferred_row());
+        return out;
+    }();
+    table t = toy_table();
+    t.rows = rows.data();
+    t.row_count = static_cast<int>(rows.size());
+    const graph_view view = g.view();
+    plan p = planner(t, asked).plan(view);
+    CHECK(p.state().ok());
+    CHECK(inconsistency(view, p) == "");
+    CHECK(difference(view, p) == "");
+    return p;
+}
+
+/// A router and a matrix that is quantized read the norm, as nodes 2 and 3.
+struct routed : norm_case {
+    id router = g.matmul(format::f32, 8, mul), q = g.matmul(format::q4_K, 64, mul);
+};
+
+constexpr format_set both = format_set::of(format::f32) | format::q8_1;
+
+}  // namespace
+
+TEST_CASE("a router's launch makes its norm, and quantizes it for the others", "[plan][norm]") {
+    routed c;
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "2: 0 1 2, 3: 3");
+    CHECK((p.at(0).elided && p.at(1).elided && !p.at(2).elided));
+    CHECK(p.left().size() == 0);
+    alignas(256) static std::byte workspace[1 << 12];
+    const matvec_args made = p.args(0, workspace).matvec, read = p.args(1, workspace).matvec;
+    CHECK(made.x == c.g[c.x].data);
+    CHECK(made.norm_weight == c.g[c.g[c.mul].src[1]].data);
+    CHECK(made.eps == 1e-6f);
+    CHECK(made.norm_f32 == nullptr);
+    CHECK(made.norm_q8_1 == workspace);
+    CHECK(read.x == workspace);
+    CHECK(read.norm_q8_1 == nullptr);
+    CHECK(p.steps()[0].config.blocks == static_cast<unsigned>(made.bands) + 1);
+    CHECK(p.steps()[0].what.needs.emits == format_set::of(format::q8_1));
+    const explanation e = p.explain();
+    CHECK(e.chains[0].placement == norm_placement::passing);
+    CHECK(!e.chains[0].from_epilogue);
+    CHECK(!e.chains[0].f32_written);
+}
+
+TEST_CASE("a router's launch writes its norm for those who read it as it is", "[plan][norm]") {
+    routed c;
+    SECTION("a node of the engine") {
+        c.g.other({c.mul});
+        const plan p = planned(c.g);
+        CHECK(steps_of(p) == "2: 0 1 2, 3: 3");
+        CHECK(p.steps()[0].what.needs.emits == both);
+        CHECK(p.args(0, nullptr).matvec.norm_f32 == c.g[c.mul].data);
+        CHECK(!p.at(1).elided);
+    }
+    SECTION("a node outside the graph") {
+        c.g.read_outside(c.mul);
+        CHECK(planned(c.g).steps()[0].what.needs.emits == both);
+    }
+    SECTION("a matrix of numbers that memory keeps from the launch") {
+        const id late = c.g.input(format::f32, {8});
+        c.g.share(c.g.other({late}), c.router);
+        c.g.share(c.g.matmul(format::f32, 8, c.mul), late);
+        const plan p = planned(c.g);
+        CHECK(steps_of(p) == "2: 0 1 2, 3: 3, 5: 5");
+        CHECK(p.steps()[0].what.needs.emits == both);
+        CHECK(p.args(2, nullptr).matvec.x == c.g[c.mul].data);
+        CHECK(p.args(2, nullptr).matvec.norm_weight == nullptr);
+    }
+}
+
+TEST_CASE("a norm that numbers alone read is written by nobody", "[plan][norm]") {
+    norm_case c;
+    c.g.matmul(format::f32, 8, c.mul);
+    c.g.matmul(format::f16, 8, c.mul);
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "2: 0 1 2 3");
+    CHECK(p.steps()[0].what.needs.emits.empty());
+    CHECK(p.steps()[0].config.blocks == static_cast<unsigned>(p.args(0, nullptr).matvec.bands));
+    CHECK(p.workspace_bytes() == 0);
+}
+
+TEST_CASE("a router reads a norm that is made before it", "[plan][norm]") {
+    const auto why = [](const plan& p) {
+        CHECK(steps_of(p).starts_with("1: 0 1"));
+        return p.chains()[0].norm_apart.why;
+    };
+    SECTION("where what is quantized is read before the router") {
+        norm_case c;
+        c.g.matmul(format::q4_K, 64, c.mul);
+        const id late = c.g.input(format::f32, {8});
+        c.g.share(c.g.other({late}), c.x);
+        c.g.share(c.g.matmul(format::f32, 8, c.mul), late);
+        CHECK(why(planned(c.g)) == reason::norm_split);
+    }
+    SECTION("where every number of columns must give the same bits") {
+        options asked;
+        asked.pick.same_bits = true;
+        routed c;
+        CHECK(why(planned(c.g, asked)) == reason::same_bits);
+    }
+    SECTION("of two columns") {
+        graph_builder g;
+        const id y = g.scaled_norm(g.input(format::f32, {512, 2}));
+        g.matmul(format::f32, 8, y);
+        CHECK(why(planned(g)) == reason::no_norm_inside);
+    }
+    SECTION("of heads that the router reads as one row") {
+        graph_builder g;
+        const id y = g.scaled_norm(g.input(format::f32, {256, 2}));
+        g.matmul(format::f32, 8, g.reshape(y, {512}));
+        CHECK(why(planned(g)) == reason::no_norm_inside);
+    }
+    SECTION("where it is written over its input, which other blocks still read") {
+        norm_case c;
+        c.g.share(c.mul, c.x);
+        c.g.matmul(format::f32, 8, c.mul);
+        c.g.other({c.mul});
+        CHECK(why(planned(c.g)) == reason::norm_split);
+    }
+}
