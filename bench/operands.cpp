@@ -132,9 +132,8 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is, t
         m.scale_values = static_cast<std::int32_t>(p.k);
         m.scales = is.rows;
     }
-    const std::int64_t slots = p.expert ? p.columns / p.tokens : 1;
     m.dst_nb1 = m.residual_nb1 = 4 * std::int64_t{is.rows};
-    m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * slots;
+    m.dst_nb2 = m.residual_nb2 = m.dst_nb1 * (combined(p) ? 1 : slots_of(p));
     if (is.epilogue.has(epilogue_part::residual)) m.residual = s.values(is.rows * columns);
     const bool quantized = is.epilogue.has(epilogue_part::quantize);
     if (quantized && p.needs.kind == skeleton::matmul)
@@ -182,6 +181,11 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     a.band_rows = band;
     a.weights_early = true;
     if (p.expert) fill_ids(a, p, s);
+    if (combined(p)) {
+        a.combined = true;
+        a.columns = static_cast<std::int32_t>(p.tokens);
+        a.slot_weights = s.values(p.columns);
+    }
     a.bands = bands_of(p, band);
     fill_members(a, p, band, s);
 }

@@ -14,7 +14,7 @@ inline constexpr auto readers = group<mul_mat<Ws>..., mul_mat_id<Ws>...>;
 
 /// What becomes of the products in the same launch, as far as a matrix has operands for it.
 inline constexpr auto finish =
-    epilogue<mul(scale), mul(factor), add(bias), glu, act, add(residual), quantize<q8_1>>;
+    epilogue<mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), quantize<q8_1>>;
 
 /// Whatever reads an activation: q8_1 for few columns, the layouts of a matmul for many.
 template <format... Ws>

@@ -88,6 +88,7 @@ std::string code(epilogue_set parts) {
         {epilogue_part::bias, "bias"},
         {epilogue_part::glu, "glu"},
         {epilogue_part::act, "act"},
+        {epilogue_part::combine, "combine"},
         {epilogue_part::residual, "residual"},
         {epilogue_part::quantize, "quantize"}};
     std::string list;

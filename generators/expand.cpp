@@ -27,10 +27,15 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
 std::vector<computation> matmul_parts(const lowered_chain& chain) {
     std::vector<computation> parts;
     const format_set layouts = chain::row_part(chain).emits;
+    const auto of_one_slot = [](epilogue_set parts) {  // the columns of a tile are of any token and slot
+        const unsigned sums = epilogue_set::of(epilogue_part::combine).bits;
+        return epilogue_set{static_cast<std::uint8_t>(parts.bits & ~sums)};
+    };
     for (int f = 1; f < format_count; ++f) {
         computation c = chain::matvec_part(chain);
         if (!c.weights.has(static_cast<format>(f))) continue;
         c.kind = skeleton::matmul;
+        c.epilogue = of_one_slot(c.epilogue);
         c.weights = format_set::of(static_cast<format>(f));
         for (const format layout : matmul_layouts(static_cast<format>(f))) {
             c.activation = layout;

@@ -16,8 +16,8 @@ namespace catena::generator {
 
 using json = nlohmann::ordered_json;
 
-inline constexpr const char* epilogue_names[] = {"scale", "factor",   "bias",    "glu",
-                                                "act",   "residual", "quantize"};
+inline constexpr const char* epilogue_names[] = {"scale", "factor",  "bias",     "glu",
+                                                "act",   "combine", "residual", "quantize"};
 
 template <class Visit>
 void each_field(policy& p, const Visit& visit) {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 432602e9e4f2fa10.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bd8d11e3a6cea03b.
 // Host kernels: matvec_bf16_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_bf16_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::bf16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::bf16), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[4];
 const host_instance kernels[4] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 758e828f09e9f1b9.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bb6078d519c710ce.
 // Host kernels: matvec_fp8_e4m3_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_fp8_e4m3_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::fp8_e4m3), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::f32, .weights = format_set::of(format::fp8_e4m3), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[3];
 const host_instance kernels[3] = {

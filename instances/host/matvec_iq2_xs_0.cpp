@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b9dc77d5ce805462.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash eee9e903ac44c669.
 // Host kernels: matvec_iq2_xs_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_iq2_xs_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::iq2_xs), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::iq2_xs), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[3];
 const host_instance kernels[3] = {

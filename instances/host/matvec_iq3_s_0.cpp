@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 167a91687a391066.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 79da362e35f16f55.
 // Host kernels: matvec_iq3_s_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_iq3_s_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::iq3_s), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::iq3_s), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[3];
 const host_instance kernels[3] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 91d491d3e2796fbe.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a9fb32081afb4e25.
 // Host kernels: matvec_q2_0_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q2_0_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q2_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q2_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[3];
 const host_instance kernels[3] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2c5c55c5f0a819df.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b5191d6f4283b3ac.
 // Host kernels: other_matvec_iq4_xs_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matvec_iq4_xs_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::iq4_xs), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::iq4_xs), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[4];
 const host_instance kernels[4] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 20ae4308ce99dc27.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bc0eb9b7aeb99eda.
 // Host kernels: other_matvec_q2_K_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matvec_q2_K_0 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q2_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q2_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[4];
 const host_instance kernels[4] = {

@@ -72,7 +72,7 @@ TEST_CASE("A norm costs its sums, its weight and its bias; data and no padding w
 TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two matrices") {
     constexpr lowered_chain chain =
         lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q4_K>> |
-                      epilogue<mul(scale), mul(factor), add(bias), glu, act, add(residual),
+                      epilogue<mul(scale), mul(factor), add(bias), glu, act, combine, add(residual),
                                quantize<q8_1>>);
     constexpr auto scale_part = catena::epilogue_part::scale,
                    bias_part = catena::epilogue_part::bias, glu_part = catena::epilogue_part::glu,
@@ -80,7 +80,7 @@ TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two mat
                    quantize_part = catena::epilogue_part::quantize;
     const auto of = [&](matrix_size m) {
         const matrix_size one[] = {m};
-        return cost(chain, {.k = k, .rows = rows, .matrices = one, .columns = 6}).matvec;
+        return cost(chain, {.k = k, .rows = rows, .matrices = one, .slots = 3, .columns = 6}).matvec;
     };
     using catena::epilogue_set;
     const work bare = of({.type = q4_K, .rows = 1000});
@@ -108,6 +108,14 @@ TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two mat
         {.type = q4_K, .rows = 1000, .experts_read = 5, .epilogue = epilogue_set::of(bias_part)});
     CHECK(expert_biased.read - expert.read == 5 * 1000 * 4);
     CHECK(expert_biased.operations - expert.operations == 6 * 1000);
+    const work summed_slots = of({.type = q4_K,
+                                  .rows = 1000,
+                                  .experts_read = 5,
+                                  .epilogue = epilogue_set::of(catena::epilogue_part::combine) |
+                                              residual_part});
+    CHECK(expert.written - summed_slots.written == (6 - 2) * 1000 * 4);
+    CHECK(summed_slots.read - expert.read == 6 * 4 + 2 * 1000 * 4);
+    CHECK(summed_slots.operations - expert.operations == 6 * 2 * 1000 + 2 * 1000);
 }
 
 TEST_CASE("The total is the sum of the parts") {

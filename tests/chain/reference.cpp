@@ -14,7 +14,7 @@ namespace {
 
 constexpr lowered_chain finished =
     lower("", quantize<q8_1> | group<mul_mat<q4_K>, mul_mat_id<q8_0>> |
-                  epilogue<mul(scale), mul(factor), add(bias), glu, act, add(residual),
+                  epilogue<mul(scale), mul(factor), add(bias), glu, act, combine, add(residual),
                            quantize<q8_1>>);
 
 constexpr lowered_chain norm_input =
@@ -242,6 +242,31 @@ TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and 
         const auto expert = static_cast<std::size_t>(in.ids[at / 2]);
         CHECK(out.products[1][at] == Approx(wanted(1, at, expert * 2 + at % 2)).epsilon(1e-12));
     }
+}
+
+TEST_CASE("An epilogue adds up a token's slots times their weights, and then a residual") {
+    inputs in = example();
+    const std::vector<double> activation = random_values(128, 9);
+    matrix& m = in.matrices[1];
+    m.bias = random_values(m.rows * m.experts, 21);
+    const outputs apart = reference_from_activation(finished, in, activation);
+    m.combined = true;
+    in.expert_weights = random_values(static_cast<std::int64_t>(in.ids.size()), 24);
+    const auto columns = in.ids.size(), slots = static_cast<std::size_t>(in.slots);
+    const auto rows = static_cast<std::size_t>(m.rows);
+    m.residual = random_values(static_cast<std::int64_t>(rows * columns / slots), 25);
+    const outputs out = reference_from_activation(finished, in, activation);
+    REQUIRE(out.products[1].size() == m.residual.size());
+    for (std::size_t at = 0; at < m.residual.size(); ++at) {
+        double wanted = m.residual[at];
+        for (std::size_t s = 0; s < slots; ++s) {
+            const std::size_t column = at / rows * slots + s;
+            wanted += apart.products[1][column * rows + at % rows] * in.expert_weights[column];
+        }
+        CHECK(out.products[1][at] == Approx(wanted).epsilon(1e-12));
+    }
+    in.expert_weights.pop_back();
+    CHECK_THROWS(reference_from_activation(finished, in, activation));
 }
 
 TEST_CASE("Without a second matrix an epilogue takes a function of the product") {

@@ -86,9 +86,9 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     m.up_bias = floats("up_bias", d.up_bias);
     m.bias_nb1 = m.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);
     m.dst_nb1 = 4 * (shape.rows + dst_gap);
-    m.dst_nb2 = m.dst_nb1 * c.slots;
+    m.dst_nb2 = c.combined() ? m.dst_nb1 : m.dst_nb1 * c.slots;
     m.residual_nb1 = 4 * (shape.rows + residual_gap(shape));
-    m.residual_nb2 = m.residual_nb1 * c.slots;
+    m.residual_nb2 = c.combined() ? m.residual_nb1 : m.residual_nb1 * c.slots;
     to.dst_bytes.push_back(shape.written ? static_cast<std::size_t>(m.dst_nb1) * columns : 0);
     if (shape.in_place)
         m.residual = m.dst =
@@ -140,12 +140,16 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         p.norm_q8_1 = machine.blank("quantized norm", quantized_bytes(format::q8_1, c.k));
     a.norm_f32 = p.norm_f32;
     a.norm_q8_1 = p.norm_q8_1;
+    a.combined = c.combined();
+    if (a.combined && c.weighted)
+        a.slot_weights = static_cast<const float*>(
+            machine.put("weights of the slots", contents::data, to_bytes(slot_weights(c))));
     a.band_rows = c.band_rows;
     a.bands = p.bands;
     for (const matvec_member& m : p.members)
         if (c.experts != 0 && m.experts == 0) a.bands = std::min(a.bands, m.first_band);
     a.weights_early = c.early;
-    const int shared_columns = c.experts == 0 ? c.columns : 1;
+    const int shared_columns = c.experts == 0 ? c.columns : c.combined() ? c.slots : 1;
     policy wide = on.numbers;
     std::int64_t shared = 0;
     for (int width = c.width; width > 0; --width) {

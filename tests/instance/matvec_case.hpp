@@ -62,6 +62,7 @@ struct matvec_case {
     int columns = 1;             ///< dense
     int experts = 0;             ///< of members that are not dense; 0: all are
     int slots = 1, x_slots = 1;  ///< expert
+    bool weighted = true;        ///< slots that are added up have weights
     std::vector<std::int32_t> ids =
         {};             ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
     int band_rows = 0;  ///< weight rows of a block, or of a cluster
@@ -81,9 +82,12 @@ struct matvec_case {
         for (const member_shape& m : members) all = all | m.parts;
         return all;
     }
+    bool combined() const { return parts().has(catena::epilogue_part::combine); }
     int tokens() const { return static_cast<int>(ids.size()) / slots; }
     int x_rows() const { return experts == 0 ? columns : tokens() * x_slots; }
-    int out_columns() const { return experts == 0 ? columns : static_cast<int>(ids.size()); }
+    int out_columns() const {
+        return experts == 0 ? columns : combined() ? tokens() : static_cast<int>(ids.size());
+    }
     int experts_of(const member_shape& m) const { return m.dense ? 0 : experts; }
     int columns_of(const member_shape& m) const { return m.dense ? 1 : out_columns(); }
 };

@@ -127,7 +127,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
 
 constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part); }
 
-constexpr epilogue_part parts_in_order[] = {
+constexpr epilogue_part parts_in_order[] = {  // of matrices that nobody picks
     epilogue_part::scale, epilogue_part::factor,   epilogue_part::bias,    epilogue_part::glu,
     epilogue_part::act,   epilogue_part::residual, epilogue_part::quantize};
 constexpr const char* part_names[] = {"scale", "factor",   "bias",    "glu",
@@ -143,11 +143,17 @@ constexpr gate_function gates[] = {
 void leave_out_what_it_cannot(matvec_case& c, const computation& computes, const policy& numbers) {
     epilogue_set can = computes.epilogue;
     if (numbers.rows % 2 != 0) can = without(can, epilogue_part::glu);
+    if (c.slots > slots_added(numbers)) can = without(can, epilogue_part::combine);
     for (member_shape& m : c.members) {
         m.parts.bits &= can.bits;
         m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
         m.written = m.written || !m.parts.has(epilogue_part::quantize);
     }
+}
+
+member_shape added_up(member_shape experts, epilogue_set more = {}) {
+    experts.parts = experts.parts | epilogue_part::combine | more;
+    return experts;
 }
 
 member_shape beside(member_shape experts) {
@@ -291,6 +297,57 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .ids = eight,
          .band_rows = 64,
          .cluster = numbers.cluster > 1 ? 2 : 1},
+        {.what = "two slots of two tokens added up",
+         .k = ragged,
+         .members = {added_up(plain), added_up(added)},
+         .experts = 3,
+         .slots = 2,
+         .x_slots = 2,
+         .ids = {2, 0, 1, 1},
+         .band_rows = 64},
+        {.what = "all slots of a warp added up, of one activation row, without weights",
+         .k = unit,
+         .members = {added_up(plain), added_up(biased)},
+         .experts = 3,
+         .slots = warp_size,
+         .weighted = false,
+         .ids = std::vector<std::int32_t>(warp_size, 2),
+         .band_rows = 64,
+         .early = false},
+        {.what = "eight slots added up behind every part, bands of several groups",
+         .k = ragged,
+         .members = {added_up(placed), added_up(alone), added_up(hidden)},
+         .experts = 5,
+         .slots = 8,
+         .x_slots = 8,
+         .ids = {4, 2, 0, 1, 1, 3, 4, 2, 0, 1, 2, 3, 4, 3, 2, 0},
+         .band_rows = 128},
+        {.what = "slots added up, of one activation row a token, one of no expert",
+         .k = numbers.piece * numbers.stages + unit,
+         .members = {added_up(biased, only(epilogue_part::residual))},
+         .experts = 3,
+         .slots = 3,
+         .ids = {0, 1, 2, 0, -1, 2, 3, 1, 2, 1, 0, 2},
+         .band_rows = 64,
+         .row_gap = 1},
+        {.what = "slots added up of bands that the blocks of a cluster share",
+         .k = unit,
+         .members = {added_up(everything)},
+         .experts = 3,
+         .slots = 4,
+         .x_slots = 4,
+         .ids = {1, 0, 2, 2},
+         .band_rows = 64,
+         .cluster = numbers.cluster > 1 ? 2 : 1},
+        {.what = "a NaN in one of the slots that are added up",
+         .k = ragged,
+         .members = {added_up(gated)},
+         .experts = 3,
+         .slots = 3,
+         .x_slots = 3,
+         .ids = {0, 1, 2, 2, 1, 0},
+         .band_rows = 64,
+         .put = special::nan},
         {.what = "a shared expert beside experts, one of them not there",
          .k = ragged,
          .members = {gated, hidden, beside(everything), beside(hidden), beside(plain)},

@@ -78,6 +78,11 @@ std::vector<float> random_values(std::uint64_t seed, std::size_t count) {
     return out;
 }
 
+/// [slots, tokens]; empty: each is 1.
+std::vector<float> slot_weights(const matvec_case& c) {
+    return c.weighted ? random_values(9, c.ids.size()) : std::vector<float>{};
+}
+
 std::vector<float> norm_weight(const matvec_case& c) {
     return random_values(8, static_cast<std::size_t>(c.k));
 }
@@ -207,6 +212,7 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
     in.ids = c.ids;
     for (std::int32_t& id : in.ids)
         if (!exists(c, id)) id = 0;
+    if (c.combined()) in.expert_weights = packed(slot_weights(c), c.slots, 0);
     in.slots = c.slots;
     in.x_slots = c.x_slots;
     for (std::size_t i = 0; i < c.members.size(); ++i) {
@@ -223,6 +229,7 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
              .up = decoded_weight(c, m, from.up, from.up_scale),
              .up_factor = from.up_factor.empty() ? 1 : from.up_factor.front(),
              .up_bias = packed(from.up_bias, m.rows, bias_gap),
+             .combined = m.parts.has(epilogue_part::combine),
              .residual = packed(from.residual, m.rows, residual_gap(m)),
              .gated_by = {.function = has_function(m) ? m.function : gate_function::none,
                           .alpha = gate_alpha,
@@ -314,8 +321,14 @@ bytes laid_out(const instance& on, const matvec_data& d) {
     return out;
 }
 
-/// True when every product of that output column must be NaN.
-bool column_is_nan(const matvec_case& c, const member_shape& m, int column) {
+/// True when every product of that output column must be NaN; `alone`: of a slot, not of their sum.
+bool column_is_nan(const matvec_case& c, const member_shape& m, int column, bool alone = false) {
+    if (c.combined() && !alone) {
+        bool any = false;
+        for (int i = column * c.slots; i < (column + 1) * c.slots; ++i)
+            any = any || column_is_nan(c, m, i, true);
+        return any;
+    }
     const bool by_ids = c.experts_of(m) != 0;
     if (by_ids && !exists(c, c.ids[static_cast<std::size_t>(column)])) return true;
     if (c.put != special::nan && c.put != special::infinity) return false;

@@ -24,8 +24,8 @@ constexpr policy with_rows(int rows) {
 /// A row that can do every part.
 constexpr row finishing(const policy& p) {
     computation c = matvec_of(q4);
-    c.epilogue = glu | epilogue_part::scale | epilogue_part::bias | epilogue_part::residual |
-                 epilogue_part::quantize;
+    c.epilogue = glu | epilogue_part::scale | epilogue_part::bias | epilogue_part::combine |
+                 epilogue_part::residual | epilogue_part::quantize;
     return row_of(c, p);
 }
 
@@ -68,6 +68,33 @@ TEST_CASE("a GLU wants rows in pairs", "[epilogues]") {
     t.row_count = static_cast<int>(rows.size());
     CHECK(pick(p, t).row == 1);
     CHECK(pick(finished(512, {member(64, quantized)}), t).row == 2);
+}
+
+TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[epilogues]") {
+    policy one = with_rows(2);
+    one.columns = 1, one.activation = activation_source::shared;
+    const row r = finishing(one), several = finishing(with_rows(2));
+    const auto summed = [](std::int64_t slots, std::int64_t tokens) {
+        problem_member m = member(512, epilogue_set::of(epilogue_part::combine));
+        m.experts = 64;
+        problem p = finished(512, {m}, slots * tokens);
+        p.expert = true;
+        p.tokens = tokens;
+        return p;
+    };
+    CHECK(constraint(r, summed(8, 2), toy_arch).why == limit::none);
+    CHECK(constraint(r, summed(32, 1), toy_arch).why == limit::none);
+    CHECK(sentence(constraint(r, summed(33, 1), toy_arch)) ==
+          "a token has 33 slots; it adds up at most 32");
+    CHECK(constraint(several, summed(8, 1), toy_arch).why == limit::slots);
+    // A block takes its rows of all slots: it holds the columns of all, and an SM has one such block.
+    problem apart = summed(8, 2);
+    apart.needs.epilogue = apart.member[0].epilogue = {};
+    CHECK(shared_bytes(r, summed(8, 2)) - shared_bytes(r, apart) == 7 * shared_column_bytes(512));
+    CHECK(blocks_of(r, summed(8, 2), 8) == 2 * 512 / 8);
+    CHECK(blocks_of(r, apart, 8) == 16 * 512 / 8);
+    CHECK(blocks_of(r, summed(8, 2), band_of(r, summed(8, 2))) <= toy_arch.sms);
+    CHECK(bytes_of(apart) - bytes_of(summed(8, 2)) == (16 - 2) * 512 * 4 - 16 * 4);
 }
 
 TEST_CASE("results that are quantized come in whole blocks", "[epilogues]") {

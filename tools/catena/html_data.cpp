@@ -94,6 +94,7 @@ std::string parts(epilogue_set set) {
                                                          {epilogue_part::bias, "bias"},
                                                          {epilogue_part::glu, "glu"},
                                                          {epilogue_part::act, "function"},
+                                                         {epilogue_part::combine, "sum of slots"},
                                                          {epilogue_part::residual, "residual"},
                                                          {epilogue_part::quantize, "quantize"}};
     for (const auto& [part, text] : all)

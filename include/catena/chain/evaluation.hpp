@@ -26,7 +26,8 @@ struct matrix {
     std::vector<double> up = {};        ///< as values: a second matrix, which the first one gates
     double up_factor = 1;               ///< as factor
     std::vector<double> up_bias = {};   ///< as bias
-    std::vector<double> residual = {};  ///< of the product's shape
+    bool combined = false;  ///< expert: a token's products times inputs::expert_weights, added up
+    std::vector<double> residual = {};  ///< of the product's shape, combined [rows, tokens]
     gating gated_by = {};               ///< of `up`; without it, of the product alone
 
     /// Parts of an epilogue that it asks for.
@@ -38,6 +39,7 @@ struct matrix {
         const bool alone = gated_by.function != gate_function::none;
         if (!up.empty() || alone)
             parts = parts | (up.empty() ? epilogue_part::act : epilogue_part::glu);
+        if (combined) parts = parts | epilogue_part::combine;
         if (!residual.empty()) parts = parts | epilogue_part::residual;
         return parts;
     }
@@ -50,7 +52,8 @@ struct inputs {
     double eps = 0, next_eps = 0;  ///< next_: of a second norm
     std::vector<double> x;         ///< [k, rows]; with experts it may be empty
     std::vector<double> experts = {};         ///< [k, slots, rows]: what combine adds up
-    std::vector<double> expert_weights = {};  ///< [slots, rows]; empty: 1
+    std::vector<double> expert_weights = {};  ///< [slots, rows], of matrices [slots, tokens];
+                                              ///< empty: 1
     std::vector<double> shared_gate = {};     ///< [rows], of x; empty: x is not times anything
     std::int64_t expert_slots = 0;
     std::vector<double> residual;  ///< [k, rows]
@@ -70,7 +73,8 @@ struct outputs {
     std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
     format_set emitted = {};  ///< the formats that `value` is written in, the activation's included
     std::vector<std::vector<double>>
-        products;  ///< per matrix: [rows, columns] or [rows, slots, tokens], past the epilogue
+        products;  ///< per matrix: [rows, columns] or [rows, slots, tokens], combined [rows, tokens],
+                   ///< past the epilogue
 };
 
 struct evaluation {

@@ -66,6 +66,7 @@ enum class epilogue_part : std::uint8_t {
     bias,      ///< plus a vector over the rows (of experts: one for each)
     glu,       ///< the outputs of two matrices become f(first) * second
     act,       ///< in place of that: f(output)
+    combine,   ///< of experts: the outputs of a token's slots, times their weights, are added up
     residual,  ///< plus a tensor of the result's shape
     quantize   ///< also written as q8_1, for the next group
 };

@@ -102,7 +102,7 @@ struct matvec_member {
     std::int64_t row_bytes = 0;     ///< from one weight row to the next
     std::int64_t expert_bytes = 0;  ///< from one expert to the next
     std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot
-    std::int64_t dst_nb2 = 0;       ///< expert: token to token
+    std::int64_t dst_nb2 = 0;       ///< expert: token to token; combined: alone counts
     std::int64_t bias_nb1 = 0;      ///< expert: expert to expert, of both biases
     std::int64_t residual_nb1 = 0;  ///< as dst_nb1
     std::int64_t residual_nb2 = 0;  ///< as dst_nb2
@@ -138,6 +138,9 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 /// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot). Behind the members
 /// that ids pick may stand dense ones (experts = 0), where there is one token and x_slots is 1: a shared
 /// expert, which reads that activation row too.
+/// Combined (of a policy of one column, all members by ids): each token is a column of its own. Its
+/// slots' results, past their function and times their weights, are added up in the order of the slots;
+/// dst and residual are then [rows, tokens].
 struct matvec_args {
     const void* x = nullptr;  ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
                               ///< 16-byte aligned, and so is x_bytes
@@ -151,9 +154,12 @@ struct matvec_args {
     std::int64_t x_bytes = 0;  ///< from one activation row to the next
     std::int64_t ids_nb1 = 0;  ///< token to token
     std::int32_t k = 0;
-    std::int32_t columns = 0;    ///< dense: columns; expert: slots * tokens
-    std::int32_t slots = 1;      ///< expert: matrices used per token
+    std::int32_t columns = 0;    ///< dense: columns; expert: slots * tokens; combined: tokens
+    std::int32_t slots = 1;      ///< expert: matrices used per token; combined: as many at
+                                 ///< most as the policy adds up
     std::int32_t x_slots = 1;    ///< expert: activation rows per token, 1 or slots
+    bool combined = false;       ///< expert: a token's results are added up, slot after slot
+    const float* slot_weights = nullptr;  ///< combined: [slots, tokens] without gaps; null: each is 1
     std::int32_t band_rows = 0;  ///< weight rows of a band, the work of one block or of a cluster of 2,
                                  ///< 4 or 8: even if there is a GLU, a band of what is quantized
                                  ///< gives a multiple of 32

@@ -1,6 +1,7 @@
 // What a matvec does with a finished dot product before it is written: times scale and factor, plus
-// bias, gated by its neighbour or a function of it, plus residual, as f32 and as q8_1. Every part is a
-// switch of the member, equal in all threads of a block. All of it stands once in a kernel.
+// bias, gated by its neighbour or a function of it, added to those of the token's other slots, plus
+// residual, as f32 and as q8_1. Every part is a switch of the member, the sum over slots of the launch,
+// equal in all threads of a block. All of it stands once in a kernel.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -23,15 +24,26 @@ struct matvec_band {
     int columns = 0;
     int first_row = 0, end_row = 0;  ///< of the member
     int token = 0, slot = 0;         ///< of the first column; dense: 0
-    int expert = 0;                  ///< its matrix; dense: 0; -1: there is none
+    int slots = 1;                   ///< whose results are added up
+    int picked = 0;          ///< its matrix; dense: 0; -1: there is none; combined: of the slot that
+                             ///< has the lane's number
+    int expert = 0;          ///< the same of the slot whose results are finished
+    real weight{0}, sum{0};  ///< combined: of the lane's slot; of the slots so far
     float* finished = nullptr;  ///< [columns][rows of the block], shared, for what is quantized
 };
 
 /// The matrix that the ids pick. It may not be there.
 template <class X>
-CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b) {
+CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b, int slot) {
     const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + distance(b.token, a.ids_nb1);
-    return x.load(reinterpret_cast<const std::int32_t*>(ids) + b.slot);
+    return x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
+}
+
+/// What a slot's results are times.
+template <class X>
+CATENA_FN real weight_of(X& x, const matvec_args& a, const matvec_band& b, int slot) {
+    if (a.slot_weights == nullptr) return real{1};
+    return x.load(a.slot_weights + b.token * a.slots + slot);
 }
 
 /// `tensor` + `bytes`, at element `row`.
@@ -41,12 +53,12 @@ CATENA_FN T* row_of(T* tensor, std::int64_t bytes, int row) {
     return reinterpret_cast<T*>(reinterpret_cast<byte*>(tensor) + bytes) + row;
 }
 
-/// One result: the product `v` of a row and a column of the band; of a GLU `v` is the gate's, `up`
-/// the value's. Where there is no such expert it is NaN, which is not overlooked. `Twice`: this
+/// One result: the product `v` of a row and a column of the band, or of one slot of those that are added
+/// up, times `weight`; of a GLU `v` is the gate's, `up` the value's. Where there is no such expert it is NaN, which is not overlooked. `Twice`: this
 /// code is there more than once in a kernel. `Pairs`: the policy takes the two matrices of a GLU.
-template <bool Twice, bool Pairs, class X>
-CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row, int column, real v,
-                      real up) {
+template <bool Twice, bool Pairs, bool Combines, class X>
+CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int column, int slot,
+                      real weight, real v, real up) {
     const matvec_member& m = *b.member;
     if (b.expert < 0) v = from_bits(f32_nan_bits);
     v = v * real{m.scale};
@@ -56,7 +68,8 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
     }
     if (m.bias != nullptr) {
         // Its number is loaded again: kept, it would cost registers in all loops.
-        const std::int64_t at = distance(b.expert > 0 ? expert_of(x, a, b) : 0, m.bias_nb1);
+        const std::int64_t at =
+            distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, m.bias_nb1);
         v = v + x.load(row_of(m.bias, at, row));
         if (Pairs && m.up_bias != nullptr) up = up + x.load(row_of(m.up_bias, at, row));
     }
@@ -66,6 +79,12 @@ CATENA_FN void finish(X& x, const matvec_args& a, const matvec_band& b, int row,
         const real alpha{m.alpha}, limit{m.limit};
         v = Twice ? gated_apart(m.function, v, up, alpha, limit)
                   : gated(m.function, v, up, alpha, limit);
+    }
+    if (Combines && a.combined) {
+        v = v * weight;
+        b.sum = slot == 0 ? v : b.sum + v;
+        if (slot + 1 < b.slots) return;
+        v = b.sum;
     }
     const auto column_at = [&](std::int64_t nb1, std::int64_t nb2) {
         return distance(b.slot + column, nb1) + distance(b.token, nb2);
@@ -108,8 +127,8 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     const matvec_member& m = *b.member;
     int rows = b.end_row - b.first_row;
     const std::int64_t column_bytes = q8_1_row_bytes(m.rows);
-    std::byte* to =
-        static_cast<std::byte*>(m.q8_1) + distance(b.token * a.slots + b.slot, column_bytes);
+    const int column = a.combined ? b.token : b.token * a.slots + b.slot;
+    std::byte* to = static_cast<std::byte*>(m.q8_1) + distance(column, column_bytes);
     const int padding = static_cast<int>(column_bytes) - m.rows / 32 * q8_1_bytes;
     x.sync();
     if (Shares && x.cluster_blocks() > 1) {

@@ -92,6 +92,12 @@ CATENA_FN constexpr std::int64_t norm_bytes(const policy& p, std::int64_t column
 /// norm itself: the block does nothing else meanwhile.
 inline constexpr int norm_quads_ahead = 2;
 
+/// How many slots of a token a matvec adds up: a lane finishes the same row of each, and every lane of
+/// a warp knows one slot.
+CATENA_FN constexpr int slots_added(const policy& p) {
+    return p.columns == 1 && p.placement == norm_placement::producer ? warp_size : 1;
+}
+
 /// Results of one column that a block quantizes in its epilogue, at most: they meet in shared
 /// memory.
 inline constexpr int max_requantized_rows = 128;

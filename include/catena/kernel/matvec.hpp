@@ -4,6 +4,7 @@
 //
 // Work is dealt in bands: a block owns `band_rows` rows of one member, or its share of them in a
 // cluster; its warps take `P.rows` rows at a time in turn; of a GLU's two matrices, half as many each.
+// Where a token's slots are added up, they take the same rows of each slot's matrix one after the other.
 // A stage holds the same piece of K of those rows. How a piece is multiplied, and in which order, is
 // the inner product's alone (kernel/product.hpp): rows, columns, pieces, stages and copy methods do
 // not change it. Then each lane finishes its results (kernel/epilogue.hpp).
@@ -32,12 +33,13 @@ template <policy P>
 inline constexpr copy_method columns_by =
     P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
 
-/// Copies the columns to shared memory, whole chunks of 16 bytes; padding makes up the last one.
+/// Copies the columns to shared memory, whole chunks of 16 bytes; padding makes up the last one. Before
+/// the last column of a token's slots are `before` bytes of theirs.
 template <policy P, class X, class Stream>
-CATENA_FN void share_activation(X& x, Stream& stream, const matvec_columns& u, int k, std::byte* to,
-                                int column) {
+CATENA_FN void share_activation(X& x, Stream& stream, const matvec_columns& u, int k, int before,
+                                std::byte* to, int column) {
     constexpr int share = warp_size * chunk_bytes;  // of a warp, in turn
-    const int bytes = (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+    const int bytes = before + (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
     const int first = x.warp() * share, on = x.warps() * share;
     int own = 0;
     for (int at = first; at < bytes; at += on) own += bytes - at < share ? bytes - at : share;
@@ -56,10 +58,15 @@ CATENA_FN void share_activation(X& x, Stream& stream, const matvec_columns& u, i
     stream.wait(0);
 }
 
-/// The columns of a band, where they come from.
+/// The columns of a band, where they come from; of slots that are added up, the first one's.
 CATENA_FN matvec_columns columns_of(const matvec_args& a, const matvec_band& b) {
     const int row = b.token * a.x_slots + (a.x_slots == 1 ? 0 : b.slot);
     return {static_cast<const std::byte*>(a.x) + distance(row, a.x_bytes), a.x_bytes, b.columns};
+}
+
+/// Bytes from one slot's column to the next, of slots that are added up.
+CATENA_FN int slot_bytes(const matvec_args& a) {
+    return a.x_slots == 1 ? 0 : static_cast<int>(a.x_bytes);
 }
 
 /// Waits for the columns and brings or makes them, where all warps then read them. Memory for them
@@ -69,7 +76,8 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
                                   int column_bytes) {
     constexpr bool shared = P.activation == activation_source::shared;
     constexpr bool makes = made_first(P.placement);
-    int bytes = shared ? b.columns * column_bytes : 0;
+    const int before = combines<P> ? (b.slots - 1) * slot_bytes(a) : 0;
+    int bytes = shared ? before + b.columns * column_bytes : 0;
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
     std::byte* to = x.template shared<std::byte>(bytes);
     if (b.member->q8_1 != nullptr)
@@ -79,33 +87,40 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     if constexpr (makes)
         make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k));
     else if constexpr (shared)
-        share_activation<P>(x, own_columns, from, a.k, to, column_bytes);
+        share_activation<P>(x, own_columns, from, a.k, before, to, column_bytes);
     if constexpr (shared) x.sync();
     return to;
 }
 
-/// The band of a block, all its rows and columns. `stages` is the warp's, `expert` the bytes before
-/// the matrix. `Several`: the kernel has more formats than this one. `own_columns`: a stream of one
-/// stage, which brings the columns.
+/// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has more
+/// formats than this one. `own_columns`: a stream of one stage, which brings the columns.
 template <policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
-CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, std::int64_t expert,
-                             Stream& stream, Columns& own_columns, std::byte* stages) {
+CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream& stream,
+                             Columns& own_columns, std::byte* stages) {
     using walk = matvec_walk<P, F>;
     const matvec_member& m = *b.member;
     const bool pairs = takes_pairs<P> && m.up != nullptr;
     const int warp_rows = pairs ? P.rows / 2 : P.rows, mine = x.lane() % P.rows;
     const auto* matrix = static_cast<const std::byte*>(mine < warp_rows ? m.weight : m.up);
     const tensor_bytes tensor{matrix, matrix + m.weight_bytes};
-    walk fill{.matrix = matrix + expert,
-              .row_stride = m.row_bytes,
+    const auto expert_of_slot = [&](int slot) {
+        return combines<P> ? x.shuffle(b.picked, slot) : b.picked;
+    };
+    const auto there = [&](int slot) {  // that is read, whatever the id
+        const int expert = expert_of_slot(slot);
+        return expert > 0 ? expert : 0;
+    };
+    const auto matrix_of = [&](int slot) { return matrix + distance(there(slot), m.expert_bytes); };
+    walk fill{.row_stride = m.row_bytes,
               .k = a.k,
-              .row = b.first_row + x.warp() * warp_rows,
+              .turn = (b.first_row + x.warp() * warp_rows) * static_cast<int>(walk::turns),
               .end_row = b.end_row,
               .rows_on = x.warps() * warp_rows,
+              .slots = b.slots,
               .mine = mine < warp_rows ? mine : mine - warp_rows,
               .value = 0,
               .at = nullptr};
-    fill.start_group();
+    fill.start_group(matrix_of);
     walk read = fill;
     constexpr bool shared = P.activation == activation_source::shared;
     constexpr bool passes = P.placement == norm_placement::passing;
@@ -118,7 +133,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, std::in
     for (int turn = 1 - P.stages; turn <= 0 || !read.done(); ++turn) {
         if (!fill.done()) {
             fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
-            fill.next();
+            fill.next(matrix_of);
         }
         stage = stage + 1 < P.stages ? stage + 1 : 0;
         if (turn < 0) continue;
@@ -130,34 +145,38 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, std::in
         stream.wait(stage);
         const matvec_columns columns =
             shared ? matvec_columns{shared_x, column_bytes, b.columns} : columns_of(a, b);
+        const int own = combines<P> ? read.slot() * slot_bytes(a) : 0;
         products.template add<Room>(x,
                                     {.rows = stages + stage * (P.rows * Room),
                                      .offset = slice_offset<F>(read.at),
                                      .values = read.values(),
                                      .value = read.value,
-                                     .row = read.row,
+                                     .row = read.row(),
                                      .end_row = read.end_row,
-                                     .expert = b.expert > 0 ? b.expert : 0,
+                                     .expert = F == format::fp8_e4m3 ? there(read.slot()) : 0,
                                      .pairs = pairs,
                                      .member = &m,
                                      .norm_weight = passes ? a.norm_weight + read.value : nullptr},
-                                    {columns.x + read.value / group_values * group_bytes<P>,
+                                    {columns.x + own + read.value / group_values * group_bytes<P>,
                                      columns.x_bytes, columns.count});
         stream.release(stage);
         if (read.last_piece()) {
+            b.expert = expert_of_slot(read.slot());
+            const real weight = combines<P> ? x.shuffle(b.weight, read.slot()) : real{1};
             real factor{1};
             if constexpr (passes) factor = over_rms(a, products.sum_of_squares(x));
             products.results(x, pairs, [&](int row, int column, real v, real up) {
-                row += read.row;
+                row += read.row();
                 if (row >= b.end_row || column >= b.columns) return;
                 if constexpr (P.placement == norm_placement::deferred)
                     factor = x.load(shared_norm<P>(shared_x, b.columns, a.k).factor + column);
                 if constexpr (passes || P.placement == norm_placement::deferred)
                     v = v * factor, up = up * factor;
-                finish<Several, takes_pairs<P>>(x, a, b, row, column, v, up);
+                finish<Several, takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot(),
+                                                              weight, v, up);
             });
         }
-        read.next();
+        read.next(matrix_of);
     }
 }
 
@@ -171,8 +190,9 @@ template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one more
-/// where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp says. `a` follows args.hpp; a.columns <= P.columns when dense, every
-/// member's format is in W, k is a multiple of every member's block.
+/// where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp says. `a`
+/// follows args.hpp; a.columns <= P.columns when dense, every member's format is in W, k is a multiple
+/// of every member's block.
 template <class X, policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
@@ -201,10 +221,18 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
         if (column >= a.columns) column = a.columns - 1;
         band -= column * a.bands;
         if (band < a.bands) {  // else of a dense member, behind the bands of all columns
-            b.token = column < a.slots ? 0 : quotient(column, a.slots);  // mostly there is one
-            b.slot = column - b.token * a.slots;
+            const bool combined = combines<P> && a.combined;
+            const int slots = combined ? 1 : a.slots;
+            b.token = column < slots ? 0 : quotient(column, slots);  // mostly there is one
+            b.slot = column - b.token * slots;
+            int slot = b.slot;
             x.grid_wait();
-            b.expert = expert_of(x, a, b);
+            if (combined) {
+                b.slots = a.slots;
+                slot = x.lane() < a.slots ? x.lane() : 0;
+                b.weight = weight_of(x, a, b, slot);
+            }
+            b.picked = expert_of(x, a, b, slot);
         }
     }
     int m = 0;
@@ -217,15 +245,11 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     b.first_row = (band - member.first_band) * rows + (shares ? x.cluster_rank() * share : 0);
     const int left = member.rows - b.first_row;
     b.end_row = b.first_row + (left < share ? left : share);
-    std::int64_t before = 0;
-    if (b.expert != 0) {
-        const bool there = b.expert > 0 && b.expert < member.experts;
-        if (!there) b.expert = -1;
-        if (there) before = distance(b.expert, member.expert_bytes);
-    }
+    const int matrices = member.experts > 0 ? member.experts : 1;
+    if (static_cast<unsigned>(b.picked) >= static_cast<unsigned>(matrices)) b.picked = -1;
     // Of one format nothing is asked.
     format_list<W>::visit(several<W> ? member.type : first_format<W>, [&]<format F> {
-        multiply_band<P, F, room, several<W>>(x, a, b, before, stream, own_columns, stages);
+        multiply_band<P, F, room, several<W>>(x, a, b, stream, own_columns, stages);
     });
     if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
 }

@@ -1,5 +1,5 @@
-// A warp's way through its part of a band: piece by piece of K, then the next group of P.rows weight
-// rows. Each of the first P.rows lanes follows one row of the group and brings its slices, so that
+// A warp's way through its part of a band: piece by piece of K, where slots are added up the same rows
+// of the next slot's matrix, then the next group of P.rows weight rows. Each of the first P.rows lanes follows one row of the group and brings its slices, so that
 // what a fill costs does not grow with the rows.
 #pragma once
 
@@ -17,37 +17,51 @@ namespace catena::kernel {
 template <policy P>
 inline constexpr bool takes_pairs = P.rows % 2 == 0;
 
+/// Can a policy add up a token's slots?
+template <policy P>
+inline constexpr bool combines = slots_added(P) > 1;
+
 /// One lane's walk. Rows past the band repeat its last one and are not stored.
 template <policy P, format F>
 struct matvec_walk {
+    static constexpr unsigned turns = slots_added(P);  ///< of a row, at most
     static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
 
-    const std::byte* matrix;  ///< of the lane's row
     std::int64_t row_stride;
     int k;
-    int row, end_row;     ///< first row of the group; end of the band
+    int turn;             ///< first row of the group, and the slot: one register has both
+    int end_row;          ///< of the band
     int rows_on;          ///< to the warp's next group
+    int slots;            ///< that are added up
     int mine;             ///< the lane's row in the group
     int value;            ///< first value of the piece
     const std::byte* at;  ///< the piece
 
-    CATENA_FN void start_group() {
-        int wanted = row + mine;
+    /// `matrix_of`: of a slot, that of the lane's row. All lanes.
+    template <class Of>
+    CATENA_FN void start_group(Of matrix_of) {
+        int wanted = row() + mine;
         if (P.rows > 1 && wanted >= end_row) wanted = end_row - 1;
         value = 0;
-        at = matrix + distance(wanted, row_stride);
+        at = matrix_of(slot()) + distance(wanted, row_stride);
     }
-    CATENA_FN bool done() const { return row >= end_row; }
+    CATENA_FN int row() const { return static_cast<int>(static_cast<unsigned>(turn) / turns); }
+    CATENA_FN int slot() const { return static_cast<int>(static_cast<unsigned>(turn) % turns); }
+    CATENA_FN bool done() const { return row() >= end_row; }
     CATENA_FN int values() const { return k - value < P.piece ? k - value : P.piece; }
     CATENA_FN int bytes() const {
         return static_cast<int>(static_cast<unsigned>(values()) / block_elements<F>) *
                block_bytes<F>;
     }
     CATENA_FN bool last_piece() const { return k - value <= P.piece; }
-    CATENA_FN void next() {
+    template <class Of>
+    CATENA_FN void next(Of matrix_of) {
         if (last_piece()) {
-            row += rows_on;
-            start_group();
+            if (combines<P> && slot() + 1 < slots)
+                ++turn;
+            else
+                turn = (row() + rows_on) * static_cast<int>(turns);
+            start_group(matrix_of);
             return;
         }
         value += P.piece;

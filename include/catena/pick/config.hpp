@@ -31,8 +31,11 @@ constexpr int registers_of(const row& r, const arch& a) {
     return bound < usual ? bound : usual;
 }
 
-/// Columns whose activation a block holds: an expert block works on one.
-constexpr std::int64_t block_columns(const problem& p) { return p.expert ? 1 : p.columns; }
+/// Columns whose activation a block holds: an expert block works on one, or on those of all slots.
+constexpr std::int64_t block_columns(const problem& p) {
+    if (combined(p)) return slots_of(p);
+    return p.expert ? 1 : p.columns;
+}
 
 constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
     return shared_bytes(r.computes, r.numbers, p.k, block_columns(p), p.needs.epilogue);
@@ -79,19 +82,21 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
     return out;
 }
 
-/// How often a member's bands are there: where ids pick its matrix, for each column.
+/// How often a member's bands are there: where ids pick its matrix, for each column, or for each token
+/// whose slots are added up.
 constexpr std::int64_t times_of(const problem& p, const problem_member& m) {
-    return by_ids(p, m) ? p.columns : 1;
+    return by_ids(p, m) ? columns_of(p, m) : 1;
 }
 
 /// Weight rows of a band, the work of one block or of a cluster: all bands of all members together
-/// fill the GPU once; an SM holds `resident` blocks. Of a matmul, of a tile.
+/// fill the GPU once; an SM holds `resident` blocks, but of those that hold the columns of all slots it
+/// gets one. Of a matmul, of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
-    const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 ? resident : 1);
+    const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 && !combined(p) ? resident : 1);
     const band_limits limits = band_limits_of(r, p);
     const std::int64_t filling = quotient(rows + blocks - 1, blocks);
     const std::int64_t units = quotient(filling + limits.unit - 1, limits.unit);

@@ -108,6 +108,8 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
         if (m.epilogue.has(epilogue_part::quantize) && m.rows % result != 0)
             return no(limit::requantized, m.rows, result);
     }
+    if (combined(p) && slots_of(p) > slots_added(n))
+        return no(limit::slots, slots_of(p), slots_added(n));
     const std::int64_t columns = p.expert ? p.tokens : p.columns;
     const std::int64_t most = p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);

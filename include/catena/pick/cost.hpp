@@ -111,7 +111,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     for (int i = 0; i < p.member_count; ++i) {
         const double row = static_cast<double>(row_bytes(p.member[i].type, p.k));
         const double filled = static_cast<double>(bands_of(p.member[i], band)) * band;
-        weights += row * filled * static_cast<double>(times_of(p, p.member[i]));
+        const std::int64_t times = times_of(p, p.member[i]) * (combined(p) ? slots_of(p) : 1);
+        weights += row * filled * static_cast<double>(times);
         rows += filled;
         widest = row > widest ? row : widest;
     }
@@ -128,13 +129,14 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double alone = longest * memory_latency_us / (streams * in_flight);
     const double stream = weights / bandwidth > alone ? weights / bandwidth : alone;
 
-    const double columns = static_cast<double>(block_columns(p));
+    const double held_columns = static_cast<double>(block_columns(p));
+    const double columns = combined(p) ? 1.0 : held_columns;  // that a weight meets
     const double issues = issues_of(n.product, columns);
     const double row = static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const bool passing = n.placement == norm_placement::passing;
     const double normed = (passing ? 1 : norm_passes(n.placement)) * (makes_norm(p) ? 8 : 4) *
                           static_cast<double>(p.k);
-    const double activation = columns * (normed > 0 ? normed : row);
+    const double activation = held_columns * (normed > 0 ? normed : row);
     const bool shared = n.activation == activation_source::shared;
     const double reads =
         shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1

@@ -34,8 +34,7 @@ constexpr std::uint64_t problem_key(const problem& p) {
     mix(p.needs.emits.bits), mix(p.needs.activation), mix(p.needs.weights.bits);
     mix(p.needs.epilogue.bits), mix(p.sum), mix(p.expert), mix(p.k), mix(p.rows), mix(p.quant_k);
     const std::int64_t columns = measured_columns(p);
-    const std::int64_t slots = p.expert && p.tokens > 0 ? quotient(p.columns, p.tokens) : 1;
-    mix(columns * slots), mix(p.expert ? columns : p.tokens), mix(p.alignment);
+    mix(columns * slots_of(p)), mix(p.expert ? columns : p.tokens), mix(p.alignment);
     mix(p.member_count);
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];

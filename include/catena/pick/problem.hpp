@@ -60,8 +60,17 @@ constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b)
 constexpr bool by_ids(const problem& p, const problem_member& m) {
     return p.expert && m.experts > 0;
 }
+/// Are the results of a token's slots added up? Then those of every member are.
+constexpr bool combined(const problem& p) { return p.needs.epilogue.has(epilogue_part::combine); }
+
+/// Matrices of an expert tensor that a token reads.
+constexpr std::int64_t slots_of(const problem& p) {
+    return p.expert && p.tokens > 0 ? quotient(p.columns, p.tokens) : 1;
+}
+
 /// Columns of a member's result: one, where it is dense beside experts.
 constexpr std::int64_t columns_of(const problem& p, const problem_member& m) {
+    if (combined(p)) return p.tokens;
     return p.expert && !by_ids(p, m) ? 1 : p.columns;
 }
 
@@ -98,12 +107,13 @@ constexpr std::int64_t bytes_of(const problem& p) {
     std::int64_t bytes = (p.expert ? p.tokens : p.columns) * activation_row_bytes(x, p.k);
     if (makes_norm(p)) bytes += 4 * p.k;  // its weight
     for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
+    if (combined(p)) bytes += 4 * p.columns;
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const std::int64_t columns = columns_of(p, m);
-        const std::int64_t matrices = !by_ids(p, m)         ? 1
-                                      : columns < m.experts ? columns
-                                                            : m.experts;
+        const std::int64_t matrices = !by_ids(p, m)           ? 1
+                                      : p.columns < m.experts ? p.columns
+                                                              : m.experts;
         bytes += matrices * m.rows * weight_rows(m) * row_bytes(m.type, p.k);
         const bool adds = m.epilogue.has(epilogue_part::residual);
         bytes += 4 * columns * m.rows * ((m.written ? 1 : 0) + (adds ? 1 : 0));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "catena/chain/ops/add.hpp"
+#include "catena/chain/ops/combine.hpp"
 #include "catena/chain/ops/glu.hpp"
 #include "catena/chain/ops/mul.hpp"
 #include "catena/chain/ops/quantize.hpp"
@@ -29,6 +30,8 @@ template <>
 inline constexpr auto epilogue_part_of<glu_op> = epilogue_set::of(epilogue_part::glu);
 template <>
 inline constexpr auto epilogue_part_of<act_op> = epilogue_set::of(epilogue_part::act);
+template <>
+inline constexpr auto epilogue_part_of<combine_op> = epilogue_set::of(epilogue_part::combine);
 template <>
 inline constexpr auto epilogue_part_of<add_op<operand::residual>> =
     epilogue_set::of(epilogue_part::residual);
@@ -66,13 +69,19 @@ struct epilogue_stage {
                 total.operations += (2 * n.k + gate_operations) * outputs;
             }
             if (m.epilogue.has(epilogue_part::act)) total.operations += gate_operations * outputs;
+            const bool combined = m.epilogue.has(epilogue_part::combine);
+            if (combined) {
+                total.read += columns * 4;
+                total.operations += 2 * outputs;
+            }
+            const std::int64_t sums = combined ? columns / n.slots : columns;
             if (m.epilogue.has(epilogue_part::residual)) {
-                total.read += outputs * 4;
-                total.operations += outputs;
+                total.read += m.rows * sums * 4;
+                total.operations += m.rows * sums;
             }
             if (m.epilogue.has(epilogue_part::quantize)) {
-                total.written += q8_1_row_bytes(m.rows) * columns;
-                total.operations += 4 * outputs;
+                total.written += q8_1_row_bytes(m.rows) * sums;
+                total.operations += 4 * m.rows * sums;
             }
         }
         return total;
@@ -86,7 +95,8 @@ struct epilogue_stage {
         const std::int64_t biases = m.rows * (m.experts != 0 ? m.experts : 1);
         if (!m.bias.empty()) expect_elements("a matrix's bias", m.bias, biases);
         if (!m.up_bias.empty()) expect_elements("a matrix's up_bias", m.up_bias, biases);
-        if (!m.residual.empty()) expect_elements("a matrix's residual", m.residual, count);
+        const std::int64_t sums = m.combined ? count / e.in.slots : count;
+        if (!m.residual.empty()) expect_elements("a matrix's residual", m.residual, sums);
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t column = i / m.rows;
             const std::int64_t which =
@@ -101,9 +111,24 @@ struct epilogue_stage {
                                   (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
             else
                 value = gated(m.gated_by, value, 1);
-            if (!m.residual.empty()) value += m.residual[at];
             product[at] = value;
         }
+        if (m.combined) combine(e, m, product);
+        for (std::size_t i = 0; i < m.residual.size(); ++i) product[i] += m.residual[i];
+    }
+
+    static void combine(const evaluation& e, const matrix& m, std::vector<double>& product) {
+        const auto rows = static_cast<std::size_t>(m.rows), slots = static_cast<std::size_t>(e.in.slots);
+        const std::size_t columns = product.size() / rows;
+        const std::vector<double>& weights = e.in.expert_weights;
+        if (!weights.empty())
+            expect_elements("expert_weights", weights, static_cast<std::int64_t>(columns));
+        std::vector<double> sums(product.size() / slots);
+        for (std::size_t c = 0; c < columns; ++c)
+            for (std::size_t r = 0; r < rows; ++r)
+                sums[c / slots * rows + r] +=
+                    product[c * rows + r] * (weights.empty() ? 1 : weights[c]);
+        product = std::move(sums);
     }
 };
 
@@ -146,10 +171,11 @@ constexpr auto make_epilogue() {
                   "catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>");
     static_assert((!epilogue_part_of<std::remove_const_t<decltype(Parts)>>.empty() && ...),
                   "catena: epilogue<...> takes mul(scale), mul(factor), add(bias), glu, act, "
-                  "add(residual) and quantize<q8_1> only");
+                  "combine, add(residual) and quantize<q8_1> only");
     static_assert(in_order<std::remove_const_t<decltype(Parts)>...>(),
                   "catena: epilogue<...> names each part once, in the order in which they happen: "
-                  "mul(scale), mul(factor), add(bias), glu, act, add(residual), quantize<q8_1>");
+                  "mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), "
+                  "quantize<q8_1>");
     return epilogue_op<std::remove_const_t<decltype(Parts)>...>{};
 }
 

@@ -43,7 +43,8 @@ struct mul_mat_stage {
             if ((m.experts_read != 0) != by_expert) continue;
             const std::int64_t matrices = by_expert ? m.experts_read : 1;
             total.read += row_bytes(m.type, n.k) * m.rows * matrices;
-            if (m.written) total.written += m.rows * columns * 4;
+            const bool combined = m.epilogue.has(epilogue_part::combine);
+            if (m.written) total.written += m.rows * (combined ? columns / n.slots : columns) * 4;
             total.operations += 2 * n.k * m.rows * columns;
         }
         const format x = has_numbers(s.formats) ? format::f32 : format::q8_1;
