@@ -1,6 +1,6 @@
 // What a matmul's result goes through before anybody else sees it: a scale, a factor in memory, a bias,
-// the gate of a GLU with the result of a second matmul or a function of its own, a residual. A group's
-// launch can do that to its outputs.
+// the gate of a GLU with the result of a second matmul or a function of its own, the sum over a token's
+// experts, a residual. A group's launch can do that to its outputs.
 #pragma once
 
 #include "catena/match/experts.hpp"
@@ -15,7 +15,8 @@ namespace catena {
 
 /// One result of a group's launch: a matmul, or two with a GLU, and what follows.
 struct output {
-    static constexpr int max_nodes = 10;
+    static constexpr int max_slots = 32;  ///< whose results are added up
+    static constexpr int max_nodes = 10 + max_slots;
 
     epilogue_set parts;
     std::int32_t matmul = -1;  ///< position
@@ -30,6 +31,8 @@ struct output {
     bool renamed = false;  ///< the result's shape is not the matmul's: neither has gaps
     std::int32_t factor = no_tensor, up_factor = no_tensor;
     std::int32_t bias = no_tensor, up_bias = no_tensor, residual = no_tensor;
+    std::int32_t slot_weights = no_tensor;  ///< of results that are added up; no_tensor: each is 1
+    std::int32_t latest = -1;  ///< combined: the last position of its nodes but the sum's ADDs
 
     bool halves() const { return parts.has(epilogue_part::glu) && up < 0; }
     void take(std::int32_t position) { nodes[node_count++] = position; }
@@ -121,6 +124,36 @@ class epilogue_matcher {
         const use next = g_.only_reader(view_.nodes[u.node]);
         if (next.node >= 0 && g_.kind(next.node) == op::sqr && activate(o, next.node)) return true;
         return activate(o, u.node);
+    }
+
+    /// Takes over the whole sum of what the experts of a token make, that of a shared one excepted: then
+    /// none of it.
+    bool combine(output& o) const {
+        if (!allowed_.has(epilogue_part::combine) || o.renamed) return false;
+        const tensor& made = view_.at(o.result);
+        const use times = g_.only_reader(o.result);
+        const bool weighted = times.node >= 0 && g_.kind(times.node) == op::mul;
+        const std::int32_t parts = weighted ? view_.nodes[times.node] : o.result;
+        const int slots = g_.reader_count(parts);
+        if (view_.node(o.matmul).kind != op::mul_mat_id || made.ne[1] > output::max_slots ||
+            slots != made.ne[1] || g_.output(o.result) || g_.read_outside(o.result))
+            return false;
+        const std::int32_t sum = view_.nodes[(g_.readers_begin(parts) + slots - 1)->node];
+        const combination& c = sums_.at(sum);
+        if (!c.found() || c.results != o.result || (c.weights != no_tensor) != weighted ||
+            (weighted && !contiguous(view_.at(c.weights))))
+            return false;
+        output all = o;
+        all.latest = weighted ? times.node : o.nodes[o.node_count - 1];
+        all.slot_weights = c.weights;
+        for (const std::int32_t n : c.nodes) all.take(n);
+        all.parts = all.parts | epilogue_part::combine;
+        all.result = sum;
+        add_residual(all);
+        const use next = g_.only_reader(all.result);
+        if (next.node >= 0 && combination_at(sums_, view_.nodes[next.node]).found()) return false;
+        o = all;
+        return true;
     }
 
     /// Adds the residual that is the next reader of the result, if it is. What experts made waits for the

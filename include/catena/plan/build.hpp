@@ -76,6 +76,7 @@ class plan_builder {
     memo<lone_matmul, lone> lone_;
     memo<read_set, std::int32_t> chains_;
     memo<problem, finding> inside_;  // of groups that would make their activation: why not
+    memo<problem, bool> combining_;  // of experts that would be added up: does it pay?
     schedule schedule_;
     std::vector<step> steps_;                 // parallel to schedule_.steps()
     std::vector<std::int32_t> first_output_;  // the same: of a group, into outputs_
@@ -382,6 +383,9 @@ class plan_builder {
     inline std::int32_t join(step& s, const output& o, const match* value);
     inline bool open(step& s, const output& o, std::optional<match>& value);
 
+    // What the experts of a token make, added up by their launch: plan/combine.hpp.
+    inline bool combining_pays(const problem& group, const output& apart, const output& together);
+
     // Writing it down: plan/store.hpp.
     inline void store(plan& out);
     inline void store_places(plan& out, const std::vector<std::int32_t>& stored) const;
@@ -393,6 +397,7 @@ class plan_builder {
 
 }  // namespace catena
 
+#include "catena/plan/combine.hpp"
 #include "catena/plan/contest.hpp"
 #include "catena/plan/group.hpp"
 #include "catena/plan/inside.hpp"

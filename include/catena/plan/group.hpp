@@ -157,6 +157,8 @@ inline std::optional<match> plan_builder::quantized(const family& f, skeleton ma
 /// `joined`, the node that forbids it, or `unserved`: no row serves them together.
 inline std::int32_t plan_builder::join(step& s, const output& o, const match* value) {
     const bool written = value == nullptr || value->f32_needed;
+    const bool alone = o.parts.has(epilogue_part::combine) || combined(s.what);
+    if (alone && s.what.member_count > 0) return unserved;
     const std::size_t before = trial_.nodes.size();
     for (int i = 0; i < o.node_count; ++i)  // an ADD of two matmuls follows both
         if (schedule_.covered(o.nodes[i]) || trial_.has(o.nodes[i])) return o.nodes[i];
@@ -201,11 +203,11 @@ inline std::int32_t plan_builder::join(step& s, const output& o, const match* va
     return joined;
 }
 
-/// Opens the step that is tried with an output, at its first node or at its last, quantized too if
-/// that can be. False: it can be nowhere.
+/// Opens the step that is tried with an output, at its first node or at its last (of a sum of slots,
+/// before its ADDs), quantized too if that can be. False: it can be nowhere.
 inline bool plan_builder::open(step& s, const output& o, std::optional<match>& value) {
     const auto [first, last] = std::minmax_element(o.nodes, o.nodes + o.node_count);
-    for (const std::int32_t position : {*first, *last}) {
+    for (const std::int32_t position : {*first, o.latest >= 0 ? o.latest : *last}) {
         trial_.launch_at = position;
         if (value && join(s, o, &*value) == joined) return true;
         if (join(s, o, nullptr) != joined) continue;
@@ -251,7 +253,11 @@ inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
         if (value)
             values.push_back({static_cast<std::int32_t>(outputs_.size()) - 1, std::move(*value)});
     };
-    std::optional<match> value = quantized(f, kind, lead);
+    std::optional<match> value;
+    if (output sum = lead; waiting_.size() == first && follow.combine(sum) &&
+                           combining_pays(s.what, lead, sum) && open(s, sum, value))
+        return true;
+    value = quantized(f, kind, lead);
     if (!open(s, lead, value)) {
         leave({lead.matmul, reason::epilogue_apart, lead.matmul});
         if (lead.up >= 0)

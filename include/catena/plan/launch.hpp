@@ -65,6 +65,8 @@ inline step_args plan::args(int i, void* workspace) const {
     out.matvec.norm_f32 = head.norm_f32;
     if (makes_norm(s.what)) out.matvec.norm_q8_1 = activation(s.chain, format::q8_1);
     out.matvec.eps = head.eps;
+    out.matvec.combined = head.combined;
+    out.matvec.slot_weights = head.slot_weights;
     out.matvec.band_rows = s.band_rows;
     out.matvec.bands = head.bands;
     out.matvec.weights_early = true;  // only leaves flagged as weights become members

@@ -166,6 +166,8 @@ class plan {
         float eps = 0;
         const std::int32_t* ids = nullptr;
         std::int64_t ids_nb1 = 0;
+        const float* slot_weights = nullptr;
+        bool combined = false;
         std::int32_t k = 0, columns = 0, slots = 1, x_slots = 1;
         std::int32_t x_rows = 0, experts = 0, bands = 0;
         std::int32_t first_member = 0, members = 0;

@@ -242,18 +242,19 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
     const auto columns_of = [&](const tensor& t) {
         return o.renamed ? row_strides{column, column * made.ne[1], 0} : strides_of(t);
     };
-    m.dst_nb1 = columns_of(dst).nb1;
-    m.dst_nb2 = columns_of(dst).nb2;
+    const auto strides = [&](const tensor& t, std::int64_t& nb1, std::int64_t& nb2) {
+        const row_strides own = columns_of(t);
+        nb1 = own.nb1;
+        nb2 = o.parts.has(epilogue_part::combine) ? own.nb1 : own.nb2;  // a column for each token
+    };
+    strides(dst, m.dst_nb1, m.dst_nb2);
     m.factor = at.floats(o.factor);
     m.up_factor = at.floats(o.up_factor);
     m.bias = at.floats(o.bias);
     m.up_bias = at.floats(o.up_bias);
     if (o.bias != no_tensor && view.at(o.bias).ne[1] > 1) m.bias_nb1 = view.at(o.bias).nb[1];
     m.residual = at.floats(o.residual);
-    if (o.residual != no_tensor) {
-        m.residual_nb1 = columns_of(view.at(o.residual)).nb1;
-        m.residual_nb2 = columns_of(view.at(o.residual)).nb2;
-    }
+    if (o.residual != no_tensor) strides(view.at(o.residual), m.residual_nb1, m.residual_nb2);
     fill_scales(m, view, o, at);
     m.scale = o.scale;
     m.alpha = o.alpha;

@@ -175,6 +175,11 @@ inline plan::group_head plan_builder::store_group(plan& out, const step& s,
         h.x_rows = static_cast<std::int32_t>(ids.ne[1]) * h.x_slots;
         h.experts = experts_of(asked);
     }
+    if (combined(asked)) {
+        h.combined = true;
+        h.columns = static_cast<std::int32_t>(asked.tokens);
+        h.slot_weights = address.floats(outputs->what.slot_weights);
+    }
     h.first_member = static_cast<std::int32_t>(out.members_.size());
     h.members = asked.member_count;
     std::int32_t band = 0;

@@ -134,6 +134,7 @@ class planned_run {
             ++met_.steps;
             met_.norms += makes_norm(s.what);
             met_.combined += s.what.needs.experts;
+            met_.sums += combined(s.what);
             met_.joins += s.what.needs.join;
             met_.again += s.what.needs.again;
             met_.quantizes += quantizes_inside(s.what.needs);

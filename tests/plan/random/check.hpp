@@ -18,7 +18,8 @@ struct tally {
     int elided = 0;    ///< nodes whose result was never written
     int moved = 0;     ///< nodes done at another position than their own
     int norms = 0;     ///< made by a launch of their readers
-    int combined = 0;  ///< launches that add up what experts made
+    int combined = 0;  ///< launches that add up what experts made, before a norm
+    int sums = 0;      ///< the same, that also made it
     int joins = 0;     ///< steps that add a residual to a norm
     int again = 0;     ///< of those, that norm the sum
     int quantizes = 0; ///< launches that quantize what the engine made

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -49,9 +50,17 @@ class product_launch {
     /// Do ids pick its matrix? Of one token dense members may stand behind those.
     bool picked(const matvec_member& m) const { return expert() && (tiled || m.experts > 0); }
     int columns(const matvec_member& m) const { return expert() && !picked(m) ? 1 : a_.columns; }
-    int slot(int c) const { return expert() ? c % a_.slots : c; }
-    int token(int c) const { return expert() ? c / a_.slots : 0; }
-    int tokens() const { return expert() ? a_.columns / a_.slots : 1; }
+    /// Are the results of a token's slots added up? Then a column is a token.
+    bool combined() const {
+        if constexpr (tiled)
+            return false;
+        else
+            return a_.combined;
+    }
+    int apart() const { return combined() ? 1 : a_.slots; }  ///< columns of a token
+    int slot(int c) const { return expert() ? c % apart() : c; }
+    int token(int c) const { return expert() ? c / apart() : 0; }
+    int tokens() const { return expert() ? a_.columns / apart() : 1; }
 
     bool early() const {
         if constexpr (tiled)
@@ -75,8 +84,9 @@ class product_launch {
         return out;
     }
 
-    static catena::epilogue_set parts_of(const matvec_member& m) {
+    catena::epilogue_set parts_of(const matvec_member& m) const {
         catena::epilogue_set out;
+        if (combined()) out = out | epilogue_part::combine;
         if (m.scale != 1) out = out | epilogue_part::scale;
         if (m.factor != nullptr || m.up_factor != nullptr) out = out | epilogue_part::factor;
         if (m.bias != nullptr || m.up_bias != nullptr) out = out | epilogue_part::bias;
@@ -100,7 +110,7 @@ class product_launch {
         return {name,
                 static_cast<const std::byte*>(p),
                 std::int64_t{m.rows} * 4,
-                {picked(m) ? a_.slots : columns(m), tokens(), 1},
+                {picked(m) ? apart() : columns(m), tokens(), 1},
                 {nb1, nb2, 0},
                 static_cast<int>(&m - a_.member)};
     }
@@ -153,6 +163,8 @@ class product_launch {
             demand(!makes_activation() || !expert(), "an activation made for experts");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
                    "a misaligned weight of the norm");
+            demand(!combined() || (expert() && a_.slots <= catena::slots_added(p)),
+                   "more slots added up than its policy adds up");
         }
         demand((tiled && !numbers()) || a_.x_bytes % 16 == 0, "a misaligned activation");
         demand(a_.members > 0 && a_.members <= catena::max_members, "a launch of no members");
@@ -161,8 +173,11 @@ class product_launch {
         ops.read(flat("activation", a_.x, activation_bytes()));
         if constexpr (!tiled)
         {
-            if (a_.norm_weight != nullptr)
-                ops.read(flat("norm_weight", a_.norm_weight, std::int64_t{a_.k} * 4), early());
+            for (const auto& [what, at, count] :
+                 {std::tuple{"norm_weight", a_.norm_weight, a_.k},
+                  std::tuple{"slot_weights", a_.slot_weights, a_.slots * tokens()}})
+                if (at != nullptr)
+                    ops.read(flat(what, at, std::int64_t{count} * 4), at == a_.norm_weight && early());
             if (a_.norm_f32 != nullptr)
                 ops.write(flat("norm", a_.norm_f32, std::int64_t{a_.k} * 4));
             if (a_.norm_q8_1 != nullptr)
@@ -178,7 +193,8 @@ class product_launch {
         for (int m = 0; m < a_.members; ++m) {
             const bool again = !expert() || picked(a_.member[m]);
             demand(!again || repeated == band, "experts behind dense members");
-            demand(again || (tokens() == 1 && a_.x_slots == 1), "dense members beside experts of many rows");
+            demand(again || (tokens() == 1 && a_.x_slots == 1 && !combined()),
+                   "dense members beside experts of many rows, or whose slots are added up");
             judge(a_.member[m], ops, band);
             if (again) repeated = band;
         }
@@ -303,18 +319,45 @@ class product_launch {
     }
 
     void column(const matvec_member& m, int c) const {
+        std::vector<float> out = product(m, c, slot(c));
+        if constexpr (!tiled) {
+            const auto weigh = [&](std::vector<float>& v, int s) {
+                if (a_.slot_weights == nullptr) return;
+                for (float& e : v) e *= a_.slot_weights[token(c) * a_.slots + s];
+            };
+            if (combined()) weigh(out, 0);
+            for (int s = 1; combined() && s < a_.slots; ++s) {
+                std::vector<float> next = product(m, c, s);
+                weigh(next, s);
+                for (std::size_t r = 0; r < out.size(); ++r) out[r] += next[r];
+            }
+        }
+        if (!machine_.fault.empty()) return;
+        if (m.residual != nullptr)
+            for (int r = 0; r < m.rows; ++r)
+                out[static_cast<std::size_t>(r)] +=
+                    offset(m.residual, slot(c) * m.residual_nb1 + token(c) * m.residual_nb2)[r];
+        if (m.dst != nullptr)
+            std::copy(out.begin(), out.end(),
+                      offset(m.dst, slot(c) * m.dst_nb1 + token(c) * m.dst_nb2));
+        for (const target& t : quantized(m)) quantize(t, out, c);
+    }
+
+    /// Of column c, as the matrix that `slot` picks and what follows it make it, before it is added to
+    /// anything.
+    std::vector<float> product(const matvec_member& m, int c, int slot) const {
         std::int64_t row = c;
         int matrix = 0;
         if (picked(m)) {
-            row = std::int64_t{token(c)} * a_.x_slots + (a_.x_slots == 1 ? 0 : slot(c));
-            matrix = offset(a_.ids, token(c) * a_.ids_nb1)[slot(c)];
+            row = std::int64_t{token(c)} * a_.x_slots + (a_.x_slots == 1 ? 0 : slot);
+            matrix = offset(a_.ids, token(c) * a_.ids_nb1)[slot];
             demand(matrix >= 0 && matrix < m.experts, "an expert that is not there");
-            if (!machine_.fault.empty()) return;
+            if (!machine_.fault.empty()) return {};
         }
         std::vector<float> x = activation(row);
         if (tiled && numbers() && m.type != format::f32) scalar::round_as_q8_1(x.data(), a_.k);
         std::vector<float> out(static_cast<std::size_t>(m.rows)), scratch, scaled(x.size());
-        const auto product = [&](const void* weight, const float* scales, int r) {
+        const auto sum = [&](const void* weight, const float* scales, int r) {
             const auto* at =
                 static_cast<const std::byte*>(weight) + matrix * m.expert_bytes + r * m.row_bytes;
             const float* values = weight_pool::decoded(m.type, at, a_.k, scratch);
@@ -325,26 +368,21 @@ class product_launch {
             return scalar::dot(scaled.data(), x.data(), a_.k);
         };
         for (int r = 0; r < m.rows; ++r) {
-            float v = product(m.weight, m.weight_scale, r);
+            float v = sum(m.weight, m.weight_scale, r);
             if (m.scale != 1) v *= m.scale;
             if (m.factor != nullptr) v *= *m.factor;
             if (m.bias != nullptr) v += offset(m.bias, matrix * m.bias_nb1)[r];
             if (m.up != nullptr) {
-                float up = product(m.up, m.up_scale, r);
+                float up = sum(m.up, m.up_scale, r);
                 if (m.up_factor != nullptr) up *= *m.up_factor;
                 if (m.up_bias != nullptr) up += offset(m.up_bias, matrix * m.bias_nb1)[r];
                 v = scalar::gated(m.function, v, up, m.alpha, m.limit);
             } else if (m.function != catena::gate_function::none) {
                 v = scalar::gate(m.function, v);
             }
-            if (m.residual != nullptr)
-                v += offset(m.residual, slot(c) * m.residual_nb1 + token(c) * m.residual_nb2)[r];
             out[static_cast<std::size_t>(r)] = v;
         }
-        if (m.dst != nullptr)
-            std::copy(out.begin(), out.end(),
-                      offset(m.dst, slot(c) * m.dst_nb1 + token(c) * m.dst_nb2));
-        for (const target& t : quantized(m)) quantize(t, out, c);
+        return out;
     }
 
     /// Column c's row, padding included: of a matmul's layout its blocks lie `columns` apart.

@@ -1,0 +1,163 @@
+// What the experts of a token make, added up by the launch of their last matrices.
+#include "cases.hpp"
+#include "random/tables.hpp"
+
+#include "catena/pick/measured.hpp"
+
+#include <algorithm>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr auto combine = epilogue_part::combine;
+
+/// A gate and a value of five experts, three of them used; down with its bias; their weighted sum with a
+/// residual; a norm of that, which a matrix reads.
+struct summed_case {
+    explicit summed_case(std::int64_t tokens = 2, bool late = false, bool shared = false)
+        : tokens(tokens), late(late), shared(shared) {}
+
+    std::int64_t tokens;
+    bool late, shared;  // weights that are made behind down; a shared expert
+    graph_builder g;
+    id residual = made({512, tokens});
+    id of_shared = shared ? made({512, tokens}) : no_tensor;
+    id ids = g.input(format::i32, {3, tokens});
+    id early = late ? no_tensor : made({1, 3, tokens});
+    id x = g.reshape(g.scaled_norm(made({512, tokens})), {512, 1, tokens});
+    id gate = picked(256, x), value = picked(256, x);
+    id inner = g.glu(gate, value);
+    id down = picked(512, inner);
+    id biased = g.same_shape(op::add_id, down, {down, g.weight(format::f32, {512, 5}), ids});
+    id weights = late ? made({1, 3, tokens}) : early;
+    id weighted = g.mul(biased, weights);
+    id first = g.add(slot(0), slot(1));
+    id sum = g.add(first, slot(2));
+    id joined = shared ? g.add(sum, of_shared) : sum;
+    id all = g.add(joined, residual);
+    id norm = g.scaled_norm(all);
+    id out = g.matmul(format::q4_K, 64, norm);
+    id end = g.other({out, all});
+
+    plan planned(const table& rows = shipped_table()) {
+        const graph_view view = g.view();
+        plan p = planner(rows).plan(view);
+        CHECK(p.state().ok());
+        CHECK(inconsistency(view, p) == "");
+        CHECK(difference(view, p) == "");
+        return p;
+    }
+    /// The step that adds the experts up.
+    const step& adds(const plan& p) {
+        const int at = p.at(g.position(sum)).step;
+        REQUIRE(at >= 0);
+        return p.steps()[static_cast<std::size_t>(at)];
+    }
+    bool by_their_launch(const plan& p) { return adds(p).what.needs.epilogue.has(combine); }
+
+  private:
+    id made(shape ne) { return g.other({g.input(format::f32, ne)}); }
+    id picked(std::int64_t rows, id from) {
+        return g.mul_mat_id(g.weight(format::q4_K, {g[from].ne[0], rows, 5}), from, ids);
+    }
+    id slot(std::int64_t which) {
+        const id t = g.view(weighted, {512, tokens}, which * g[weighted].nb[1]);
+        g[t].nb[1] = g[weighted].nb[2];
+        g[t].nb[2] = g[t].nb[3] = g[t].nb[1] * tokens;
+        return t;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the launch of the experts' last matrices adds up what they make", "[plan]") {
+    const std::int64_t tokens = GENERATE(1, 2);
+    summed_case c(tokens);
+    const plan p = c.planned();
+    const step& s = c.adds(p);
+    REQUIRE(s.what.member_count == 1);
+    CHECK(s.what.member[0].epilogue ==
+          (epilogue_set::of(epilogue_part::bias) | combine | epilogue_part::residual));
+    CHECK(s.launch_at == c.g.position(c.down));
+    for (const id t : {c.down, c.biased, c.weighted, c.first, c.sum}) {
+        CHECK(p.at(c.g.position(t)).step == p.at(c.g.position(c.all)).step);
+        CHECK(p.at(c.g.position(t)).elided);
+    }
+    CHECK_FALSE(p.at(c.g.position(c.all)).elided);
+    const matvec_args a = p.args(p.at(c.g.position(c.sum)).step, nullptr).matvec;
+    CHECK(a.combined);
+    CHECK(a.slot_weights == c.g[c.weights].data);
+    CHECK(a.columns == tokens);
+    CHECK(a.slots == 3);
+    CHECK(a.x_slots == 3);
+    CHECK(a.member[0].dst == c.g[c.all].data);
+    CHECK(a.member[0].dst_nb2 == 512 * 4);
+    CHECK(a.member[0].residual == c.g[c.residual].data);
+    CHECK(a.member[0].residual_nb2 == 512 * 4);
+    CHECK(s.config.blocks % static_cast<unsigned>(tokens) == 0);
+    const step& norm = p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.norm)).step)];
+    CHECK_FALSE(norm.what.needs.experts);
+    CHECK_FALSE(norm.what.needs.residual);
+}
+
+TEST_CASE("the launch waits for weights that are made behind the matrices", "[plan]") {
+    summed_case c(1, true);
+    const plan p = c.planned();
+    CHECK(c.by_their_launch(p));
+    CHECK(c.adds(p).launch_at == c.g.position(c.weighted));
+}
+
+TEST_CASE("a sum that their launch may not write is left to the norm behind it", "[plan]") {
+    summed_case c(1);
+    SECTION("it lies over the weights") { c.g.share(c.all, c.weights); }
+    SECTION("it lies over the ids") { c.g.share(c.all, c.ids); }
+    SECTION("it lies over another part of the residual") { c.g.share(c.all, c.residual, 64); }
+    const plan p = c.planned();
+    CHECK_FALSE(c.by_their_launch(p));
+    CHECK(c.adds(p).what.needs.experts);
+}
+
+TEST_CASE("a sum exactly over the residual is written by their launch", "[plan]") {
+    summed_case c;
+    c.g.share(c.all, c.residual);
+    CHECK(c.by_their_launch(c.planned()));
+}
+
+TEST_CASE("experts beside a shared one are added up by the norm behind them", "[plan]") {
+    summed_case c(1, false, true);
+    const plan p = c.planned();
+    CHECK_FALSE(c.by_their_launch(p));
+    CHECK(c.adds(p).what.needs.experts);
+}
+
+TEST_CASE("what somebody else reads is not only added up", "[plan]") {
+    summed_case c(1);
+    SECTION("the results") { c.g.other({c.biased}); }
+    SECTION("the results times their weights") { c.g.other({c.weighted}); }
+    SECTION("a part of the sum") { c.g.other({c.first}); }
+    SECTION("an output of the graph") { c.g[c.biased].flags |= flag_output; }
+    const graph_view view = c.g.view();
+    const plan p = planner(shipped_table()).plan(view);
+    CHECK(difference(view, p) == "");
+    for (const step& s : p.steps()) CHECK_FALSE(s.what.needs.epilogue.has(combine));
+}
+
+TEST_CASE("medians of the two launches are not displaced by a prediction", "[plan]") {
+    summed_case apart(1);
+    apart.g.share(apart.all, apart.weights);  // so it is not combined
+    const plan by_norm = apart.planned();
+    table rows = shipped_table();
+    std::vector<measurement> medians;
+    for (const step& s : by_norm.steps())
+        medians.push_back({problem_key(s.what), s.row, 1000.0f, 0});
+    std::sort(medians.begin(), medians.end(), [](const measurement& a, const measurement& b) {
+        return a.problem < b.problem;
+    });
+    rows.measured = medians.data();
+    rows.measured_count = static_cast<int>(medians.size());
+    summed_case c(1);
+    CHECK(c.by_their_launch(c.planned()));
+    CHECK_FALSE(c.by_their_launch(c.planned(rows)));
+}
