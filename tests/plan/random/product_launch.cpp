@@ -171,8 +171,7 @@ class product_launch {
         demand(reinterpret_cast<std::uintptr_t>(a_.x) % 16 == 0, "a misaligned activation");
         operands ops(machine_);
         ops.read(flat("activation", a_.x, activation_bytes()));
-        if constexpr (!tiled)
-        {
+        if constexpr (!tiled) {
             for (const auto& [what, at, count] :
                  {std::tuple{"norm_weight", a_.norm_weight, a_.k},
                   std::tuple{"slot_weights", a_.slot_weights, a_.slots * tokens()}})
