@@ -76,7 +76,11 @@ CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
     const slice s = slice_at<F, P.copy>(walk.at, walk.bytes(), tensor);
     std::byte* to = stages + (stage * P.rows + x.lane() % P.rows) * Room;
     stream.fill(stage, to + s.head, s.source, s.whole, P.rows);
-    if (x.lane() < P.rows) copy_ends(x, to, s);
+    if (x.lane() >= P.rows) return;
+    copy_ends(x, to, s);
+    // A tensor's end is the last of a walk but where other slots follow: their copies write there.
+    if constexpr (P.copy == copy_method::bulk && combines<P>)
+        if (s.tail != 0) x.async_fence();
 }
 
 }  // namespace catena::kernel
