@@ -54,8 +54,9 @@ json::graph layer() {
     return as_file(b, "layer");
 }
 
-/// Experts: gate and up of 4, 2 of them used by each of 3 tokens, and the matrix behind them.
-json::graph experts() {
+/// Experts: gate and up of 4, 2 of them used by each of 3 tokens, and the matrix behind them; added up
+/// with weights and a residual, or not.
+json::graph experts(bool summed = false) {
     graph_builder b;
     const id n = b.scaled_norm(b.input(format::f32, {512, 3}));
     const id ids = b.input(format::i32, {2, 3});
@@ -63,7 +64,19 @@ json::graph experts() {
     const id gate = b.mul_mat_id(b.weight(format::q4_K, {512, 256, 4}), x, ids);
     const id up = b.mul_mat_id(b.weight(format::q4_K, {512, 256, 4}), x, ids);
     const id down = b.mul_mat_id(b.weight(format::q6_K, {256, 96, 4}), b.glu(gate, up), ids);
-    b.other({down});
+    if (summed) {
+        const id weighted = b.mul(down, b.input(format::f32, {1, 2, 3}));
+        const auto slot = [&](std::int64_t which) {
+            const id t = b.view(weighted, {96, 3}, which * b[weighted].nb[1]);
+            b[t].nb[1] = b[weighted].nb[2];
+            b[t].nb[2] = b[t].nb[3] = b[t].nb[1] * 3;
+            return t;
+        };
+        const id sum = b.add(slot(0), slot(1));
+        b.other({b.add(sum, b.input(format::f32, {96, 3}))});
+    } else {
+        b.other({down});
+    }
     return as_file(b, "experts");
 }
 
@@ -155,6 +168,14 @@ TEST_CASE("gated experts agree with the reference", "[run][layer]") {
     CHECK(o.failed() == 0);
     CHECK(o.parts.has(epilogue_part::glu));
     CHECK(o.parts.has(epilogue_part::quantize));
+    const outcome summed = run_all(experts(true));
+    CHECK(summed.failed() == 0);
+    CHECK(summed.parts.has(epilogue_part::combine));
+    CHECK(summed.parts.has(epilogue_part::residual));
+    const auto unweighted = [](matvec_args& a) {  // as if the first slot's weight were another
+        if (a.combined) a.member[0].dst[0] += 1;
+    };
+    CHECK(run_all(experts(true), "sm_90", unweighted).failed() == 1);
 }
 
 TEST_CASE("a prompt's GLU is quantised by the matmul that makes it, as the reference says",

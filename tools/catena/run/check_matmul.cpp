@@ -61,7 +61,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
 
     const std::vector<std::int32_t> ids =
-        a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
+        a.ids != nullptr ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0)) : std::vector<std::int32_t>{};
     const bool numbers = s.what.needs.activation == format::f32;
     if (numbers && place.kind == value_kind::plain) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;

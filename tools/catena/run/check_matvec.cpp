@@ -54,12 +54,16 @@ std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int ran
     return all;
 }
 
+/// Columns of a token: its slots, unless they are added up.
+int columns_of_token(const matvec_args& a) { return a.combined ? 1 : a.slots; }
+
 /// Columns of a member's result: a dense one beside experts has one.
 std::int64_t results_of(const matvec_args& a, const matvec_member& m) {
     return a.ids != nullptr && m.experts == 0 ? 1 : a.columns;
 }
 
-std::vector<column_place> columns_of(const matvec_args& a, const band& b) {
+/// `slot`: of those that are added up.
+std::vector<column_place> columns_of(const matvec_args& a, const band& b, int slot) {
     const matvec_member& m = a.member[b.member];
     std::vector<column_place> places;
     if (b.column < 0) {
@@ -67,11 +71,30 @@ std::vector<column_place> columns_of(const matvec_args& a, const band& b) {
             places.push_back({c, c * m.dst_nb1, c * m.residual_nb1, c});
         return places;
     }
-    const int token = b.column / a.slots, slot = b.column % a.slots;
-    return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : slot),
-             token * m.dst_nb2 + slot * m.dst_nb1, token * m.residual_nb2 + slot * m.residual_nb1,
+    const int token = b.column / columns_of_token(a), own = b.column % columns_of_token(a);
+    return {{std::int64_t{token} * a.x_slots + (a.x_slots == 1 ? 0 : own + slot),
+             token * m.dst_nb2 + own * m.dst_nb1, token * m.residual_nb2 + own * m.residual_nb1,
              b.column}};
 }
+
+/// A band that was sampled: of slots that are added up, a piece for each and their weights.
+struct sampled_band {
+    std::vector<piece_data> slots;
+    std::vector<double> weights;
+
+    const piece_data& place() const { return slots.front(); }
+    std::vector<double> reference(machine& on, const lowered_chain& chain,
+                                  const std::vector<double>& x) const {
+        if (weights.empty()) return place().reference(on, chain, x);
+        std::vector<double> sum = place().residual();
+        for (std::size_t s = 0; s < slots.size(); ++s) {
+            const auto made = slots[s].reference(on, chain, x);
+            sum.resize(made.size());
+            for (std::size_t i = 0; i < made.size(); ++i) sum[i] += weights[s] * made[i];
+        }
+        return sum;
+    }
+};
 
 }  // namespace
 
@@ -81,28 +104,42 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const lowered_chain& chain = plan_.rows().chains[place.chain];
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
 
-    const std::vector<std::int32_t> ids =
-        a.ids != nullptr ? seed_ids(on_, a, random_bits(key, 0)) : std::vector<std::int32_t>{};
+    const int tokens = a.columns / columns_of_token(a);
+    const std::vector<std::int32_t> ids = a.ids != nullptr
+                                              ? seed_ids(on_, a, tokens, random_bits(key, 0))
+                                              : std::vector<std::int32_t>{};
+    std::vector<double> weights(a.combined ? ids.size() : 0, 1);
+    if (a.combined && a.slot_weights != nullptr) {
+        const auto own = seeded(random_bits(key, 3), std::ssize(ids), 0, 1);
+        write_values(on_, const_cast<float*>(a.slot_weights), own);
+        weights.assign(own.begin(), own.end());
+    }
     const bool norm = makes_norm(s.what), as_f32 = s.what.needs.activation == format::f32;
     const bool numbers = has_numbers(s.what.needs.weights);
     const bool quantizes = (norm && !numbers) || quantizes_inside(s.what.needs);
-    const std::int64_t rows = a.ids == nullptr ? a.columns : a.columns / a.slots * a.x_slots;
+    const std::int64_t rows = a.ids == nullptr ? a.columns : tokens * a.x_slots;
     if (norm || (as_f32 && place.kind == value_kind::plain))
         seed_activation(a, rows, random_bits(key, 2));
     if (norm)
         write_values(on_, const_cast<float*>(a.norm_weight),
                      seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
-    std::vector<piece_data> bands;
+    std::vector<sampled_band> bands;
     std::vector<std::uint32_t> blocks;
     for (const band& b : sampled_bands(a, random_bits(key, 1), asked_.random_rows)) {
-        const std::int64_t expert = b.column < 0 ? -1 : ids[static_cast<std::size_t>(b.column)];
-        bands.emplace_back(
-            a.member[b.member], a.k,
-            piece_of_product{b.member, b.first, b.end, expert, b.block, columns_of(a, b)});
+        sampled_band& to = bands.emplace_back();
+        const int slots = a.combined ? a.slots : 1;
+        for (int slot = 0; slot < slots; ++slot) {
+            const auto at = static_cast<std::size_t>(b.column * slots + slot);
+            const std::int64_t expert = b.column < 0 ? -1 : ids[at];
+            if (a.combined) to.weights.push_back(weights[at]);
+            to.slots.emplace_back(a.member[b.member], a.k,
+                                  piece_of_product{b.member, b.first, b.end, expert, b.block,
+                                                   columns_of(a, b, slot), a.combined});
+            to.slots.back().seed(on_, asked_.seed, where_);
+        }
         blocks.push_back(b.block * s.config.cluster);  // the first; it brings the others along
-        bands.back().seed(on_, asked_.seed, where_);
     }
-    for (piece_data& b : bands) b.keep_residual(on_);
+    for (sampled_band& b : bands) b.slots.front().keep_residual(on_);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
     if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
     const auto multiplied =  // before the launch: a residual may be the same tensor
@@ -126,11 +163,12 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     std::map<int, made_activation> made;  // by member
     nmse_sum same, against_exact;
-    for (const piece_data& b : bands) {
+    for (const sampled_band& sampled : bands) {
+        const piece_data& b = sampled.place();
         const matvec_member& m = b.member;
         const auto rows = static_cast<std::size_t>(b.rows());
-        const auto should = b.reference(on_, chain, read);
-        const auto exact_product = b.reference(on_, chain, exact);
+        const auto should = sampled.reference(on_, chain, read);
+        const auto exact_product = sampled.reference(on_, chain, exact);
         for (std::size_t c = 0; c < b.at.columns.size(); ++c) {
             const column_place& column = b.at.columns[c];
             const std::span wanted = std::span(should).subspan(c * rows, rows);

@@ -39,6 +39,7 @@ struct piece_of_product {
     std::int64_t expert = -1;  ///< its matrix; -1: dense
     std::uint32_t block = 0;
     std::vector<column_place> columns = {};
+    bool summand = false;  ///< one of a token's slots that are added up, before the residual
 };
 
 inline std::byte* bytes_at(const void* base, std::int64_t offset) {
@@ -98,6 +99,8 @@ class piece_data {
             append(residual_, read_values(on, residual(c), rows()));
     }
 
+    const std::vector<double>& residual() const { return residual_; }
+
     /// What should come out, [rows, columns], for an activation in double.
     std::vector<double> reference(machine& on, const lowered_chain& chain,
                                   const std::vector<double>& x) const {
@@ -113,7 +116,7 @@ class piece_data {
         if (member.up != nullptr) w.up = read_matrix(on, member.up, member.up_scale);
         if (member.up_bias != nullptr)
             append(w.up_bias, read_values(on, bias(member.up_bias), rows()));
-        w.residual = residual_;
+        if (!at.summand) w.residual = residual_;
         w.gated_by = {member.function, static_cast<double>(member.alpha),
                       static_cast<double>(member.limit)};
         chain::inputs in;
@@ -184,10 +187,10 @@ class piece_data {
 
 /// Distinct experts for every token. Returns ids[slots * token + slot].
 template <class Args>
-std::vector<std::int32_t> seed_ids(machine& on, const Args& a, std::uint64_t key) {
+std::vector<std::int32_t> seed_ids(machine& on, const Args& a, int tokens, std::uint64_t key) {
     const int experts = a.member[0].experts;
     std::vector<std::int32_t> ids;
-    for (int token = 0; token < a.columns / a.slots; ++token) {
+    for (int token = 0; token < tokens; ++token) {
         std::vector<std::int32_t> deck(static_cast<std::size_t>(experts));
         for (int i = 0; i < experts; ++i) deck[static_cast<std::size_t>(i)] = i;
         for (int slot = 0; slot < a.slots; ++slot) {
