@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/chain/lowered.hpp"
+#include "catena/config.hpp"
 
 #include <cstdint>
 
@@ -33,7 +34,7 @@ enum class norm_placement : std::uint8_t {
 };
 
 /// Does a block make its activation before it multiplies?
-constexpr bool made_first(norm_placement p) {
+CATENA_FN constexpr bool made_first(norm_placement p) {
     return p == norm_placement::prologue || p == norm_placement::deferred;
 }
 
