@@ -71,6 +71,19 @@ TEST_CASE("of columns that a RESHAPE cuts otherwise results lie as the matmul nu
     CHECK_FALSE(member(p, 1).epilogue.has(epilogue_part::quantize));  // whose rows are 1 wide
 }
 
+TEST_CASE("of a product or a function that no matmul reads nothing is said, of a gated value it is",
+          "[functions]") {
+    norm_case c;
+    c.g.other({c.g.matmul(format::q4_K, 256, c.mul)});
+    const id x = c.g.input(format::f32, {256}), y = c.g.input(format::f32, {256});
+    const id product = c.g.mul(x, y), function = c.g.unary(product, sub_op::silu);
+    const id gated = c.g.mul(x, function);
+    const plan p = planned(c.g);
+    CHECK(left_why(p, c.g.position(product)) == reason::none);
+    CHECK(left_why(p, c.g.position(function)) == reason::none);
+    CHECK(left_why(p, c.g.position(gated)) == reason::not_read);
+}
+
 TEST_CASE("a function whose operand others read stays with the engine", "[functions]") {
     norm_case c;
     const id up = c.g.matmul(format::q4_K, 256, c.mul);

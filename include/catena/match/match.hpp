@@ -68,9 +68,13 @@ class matcher {
     /// A chain with a norm, at the RMS_NORM or NORM that is node `position`.
     match at_norm(std::int32_t position) const {
         slot_sums sums(index_);
-        return at_norm(position, sums);
+        match m = place_at_norm(position, sums);
+        if (m.found()) read(m);
+        return m;
     }
-    match at_norm(std::int32_t position, slot_sums& sums) const {
+
+    /// The same without its readers: `read` lists them.
+    match place_at_norm(std::int32_t position, slot_sums& sums) const {
         match m;
         m.kind = chain_.value;
         m.norm = position;
@@ -83,12 +87,18 @@ class matcher {
             m.why = chain_.experts ? experts_fit(m, sums) : residual_fits(m);
         if (m.found() && chain_.join) m.why = join_fits(m);
         if (m.found() && chain_.again) m.why = again_fits(m);
-        if (m.found()) read_activation(m);
         return m;
     }
 
     /// A chain of a gated value, at the GLU, MUL, UNARY or SQR that is node `position`.
     match at_gated(std::int32_t position) const {
+        match m = place_at_gated(position);
+        if (m.found()) read(m);
+        return m;
+    }
+
+    /// The same without its readers.
+    match place_at_gated(std::int32_t position) const {
         match m;
         m.kind = value_kind::glu;
         m.glu = position;
@@ -107,7 +117,6 @@ class matcher {
         m.function = v.function;
         m.alpha = v.alpha;
         m.limit = v.limit;
-        read_activation(m);
         return m;
     }
 
@@ -123,13 +132,32 @@ class matcher {
         if (m.found() && elements(t) > max_values)
             m.why = {m.why.node, reason::too_large, elements(t), max_values};
         if (!m.found()) return m;
-        read_activation(m);
+        read(m);
         const auto elsewhere = [&](const reader& r) {
             return !names_whole(view_, view_.node(r.node).src[r.slot], value);
         };
         m.readers.erase(std::remove_if(m.readers.begin(), m.readers.end(), elsewhere),
                         m.readers.end());
         return m;
+    }
+
+    /// Lists and judges all that read the value of a match.
+    void read(match& m) const {
+        const std::int32_t value = m.activation;
+        const std::int32_t root = index_.root(value);
+        m.f32_needed = index_.read_outside(root) || index_.output(root);
+        m.readers.reserve(static_cast<std::size_t>(index_.reader_count(root)));
+        for (const use* u = index_.readers_begin(root); u != index_.readers_end(root); ++u) {
+            reader r = read_of(view_, chain_, value, *u);
+            if (r.servable() && !index_.constant(view_.node(u->node).src[0]))
+                r.left.why = reason::weight_not_leaf;
+            if (r.servable() && r.numbers())
+                judge_stream(m, r);
+            else if (r.servable())
+                judge_row(m, r, view_.node(u->node).src[u->slot]);
+            m.f32_needed = m.f32_needed || !r.servable();
+            m.readers.push_back(r);
+        }
     }
 
   private:
@@ -321,24 +349,6 @@ class matcher {
             return is_matmul(t.kind) && u.slot == 1 && t.src[0] != no_tensor &&
                    info(view_.at(t.src[0]).type).role == format_role::weight;
         });
-    }
-
-    void read_activation(match& m) const {
-        const std::int32_t value = m.activation;
-        const std::int32_t root = index_.root(value);
-        m.f32_needed = index_.read_outside(root) || index_.output(root);
-        m.readers.reserve(static_cast<std::size_t>(index_.reader_count(root)));
-        for (const use* u = index_.readers_begin(root); u != index_.readers_end(root); ++u) {
-            reader r = read_of(view_, chain_, value, *u);
-            if (r.servable() && !index_.constant(view_.node(u->node).src[0]))
-                r.left.why = reason::weight_not_leaf;
-            if (r.servable() && r.numbers())
-                judge_stream(m, r);
-            else if (r.servable())
-                judge_row(m, r, view_.node(u->node).src[u->slot]);
-            m.f32_needed = m.f32_needed || !r.servable();
-            m.readers.push_back(r);
-        }
     }
 
     /// Readers of different row lengths share one quantized copy where padding moves no block. The

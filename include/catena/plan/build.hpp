@@ -94,19 +94,22 @@ class plan_builder {
 
     void plan_norm(std::int32_t node) {
         left_over why{{node, reason::no_chain}, {}};
+        const use behind = behind_scale(node);
+        const op next = behind.node < 0 ? op::none : g_.kind(behind.node);
         const value_kind norm = g_.kind(node) == op::norm ? value_kind::layer_norm
                                                           : value_kind::rms_norm;
         for (const family& f : known_.families) {
-            if (given(node)) break;
             if (f.common.value != norm) continue;
+            if (given(node)) break;
             if ((f.common.experts && !may_combine(view_, view_.node(node).src[0])) ||
                 (f.common.residual && !sum_left(node)) ||
-                (f.common.bias && !scaled_for(node, op::add)) ||
-                (f.common.gate && f.common.scale && !scaled_for(node, op::mul)) ||
-                (f.common.join && !summed(node, f.common.again)) ||
+                (f.common.bias && next != op::add) ||
+                (f.common.gate && f.common.scale && next != op::mul) ||
+                (f.common.join && !(next == op::add && summed(behind.node, f.common.again))) ||
                 (!f.common.scale && !unweighted(node, f.common.gate)))
                 continue;
-            match m = matcher(g_, f.common).at_norm(node, sums_);
+            const matcher look(g_, f.common);
+            match m = look.place_at_norm(node, sums_);
             const auto covered = [this](std::int32_t n) { return schedule_.covered(n); };
             if (std::any_of(m.experts.nodes.begin(), m.experts.nodes.end(), covered)) continue;
             if (!m.found()) {
@@ -115,7 +118,7 @@ class plan_builder {
                 continue;
             }
             const std::int32_t add = m.add;
-            const left_over now = run(f, std::move(m));
+            const left_over now = run(look, f, std::move(m));
             if (now.what.why == reason::none) return;
             if (add >= 0 && now.what.why == reason::overlap)
                 leave({add, reason::overlap, now.what.have});
@@ -148,33 +151,48 @@ class plan_builder {
         const use scale = g_.only_reader(view_.nodes[norm]);
         return scale.node < 0 ? use{} : g_.only_reader(view_.nodes[scale.node]);
     }
-    bool scaled_for(std::int32_t norm, op kind) const {
-        const use next = behind_scale(norm);
-        return next.node >= 0 && g_.kind(next.node) == kind;
-    }
 
-    /// Is it an ADD that no step covers yet (an epilogue may) and, if that should be normed again,
-    /// does a norm read it?
-    bool summed(std::int32_t norm, bool again) const {
-        if (!scaled_for(norm, op::add)) return false;
-        const std::int32_t add = behind_scale(norm).node, sum = view_.nodes[add];
+    /// Does no step cover the ADD yet (an epilogue may) and, if its sum should be normed again, does
+    /// a norm read that?
+    bool summed(std::int32_t add, bool again) const {
         if (schedule_.covered(add)) return false;
+        const std::int32_t sum = view_.nodes[add];
         const auto norms = [this](const use& u) { return g_.kind(u.node) == op::rms_norm; };
         return !again || std::any_of(g_.readers_begin(sum), g_.readers_end(sum), norms);
     }
 
     void plan_gated(std::int32_t node) {
         const bool alone = g_.kind(node) == op::unary || g_.kind(node) == op::sqr;
+        if (!multiplied(view_.nodes[node]) && (alone || mere_product(node))) return;
         for (const family& f : known_.families) {
-            if (given(node)) break;
             if (f.common.value != value_kind::glu || f.common.alone != alone) continue;
-            match m = matcher(g_, f.common).at_gated(node);
+            if (given(node)) break;
+            const matcher look(g_, f.common);
+            match m = look.place_at_gated(node);
             const bool known = m.found() || m.why.why != reason::no_gate;
-            const left_over why = m.found() ? run(f, std::move(m)) : left_over{m.why, {}};
+            const left_over why = m.found() ? run(look, f, std::move(m)) : left_over{m.why, {}};
             if (why.what.why == reason::none) return;
             if (alone && (!known || why.what.why == reason::not_read)) return;  // a gate, say
             if (known) leave({node, why.what.why, why.what.have, why.what.need}, why.nearest);
         }
+    }
+
+    /// Is it a MUL of which no factor is the result of a UNARY?
+    bool mere_product(std::int32_t node) const {
+        const auto by_unary = [this](std::int32_t factor) {
+            if (factor == no_tensor) return false;
+            const std::int32_t maker = g_.position(value_behind(view_, factor));
+            return maker >= 0 && g_.kind(maker) == op::unary;
+        };
+        const tensor& t = view_.node(node);
+        return t.kind == op::mul && !by_unary(t.src[0]) && !by_unary(t.src[1]);
+    }
+
+    /// Does a matmul read the value, by any name?
+    bool multiplied(std::int32_t value) const {
+        const std::int32_t root = g_.root(value);
+        return std::any_of(g_.readers_begin(root), g_.readers_end(root),
+                           [this](const use& u) { return is_matmul(g_.kind(u.node)); });
     }
 
     /// A matmul that no chain serves. Of quantized weights, its activation is quantized on its own,
@@ -188,16 +206,16 @@ class plan_builder {
         left_over why{{node, reason::no_chain}, {}};
         const std::int32_t value = value_behind(view_, t.src[1]);
         for (const family& f : known_.families) {
-            const reader r = read_of(view_, f.common, value, {node, 1});
-            if (r.left.why != reason::none || f.common.length() > 0) {
-                if (r.left.why != reason::none) why = {r.left, {}};
+            if (f.common.length() > 0) continue;
+            if (const reader r = read_of(view_, f.common, value, {node, 1}); !r.servable()) {
+                why = {r.left, {}};
                 continue;
             }
             match m = matcher(g_, f.common).at_value(value);
             m.readers.erase(m.readers.begin(),
                             std::find_if(m.readers.begin(), m.readers.end(),
                                          [node](const reader& o) { return o.node >= node; }));
-            why = m.found() ? run(f, std::move(m)) : left_over{m.why, {}};
+            why = m.found() ? settle(f, std::move(m)) : left_over{m.why, {}};
             if (schedule_.covered(node)) return;
             if (given(node)) break;
             if (why.what.why == reason::none) why = left_over{{node, reason::row_length}, {}};
@@ -206,10 +224,17 @@ class plan_builder {
         leave(why.what, why.nearest);
     }
 
-    /// Turns a match into steps, unless the engine is known to be faster. Returns why not, or
+    /// Turns a match without its readers into steps, if a matmul is among them. Returns why not, or
     /// reason::none.
-    left_over run(const family& f, match&& m) {
+    left_over run(const matcher& look, const family& f, match&& m) {
         if (m.unary >= 0 && schedule_.covered(m.unary)) return {{m.node(), reason::no_gate}, {}};
+        if (!multiplied(m.activation)) return {{m.node(), reason::not_read}, {}};
+        look.read(m);
+        return settle(f, std::move(m));
+    }
+
+    /// The same of a match with its readers, unless the engine is known to be faster.
+    left_over settle(const family& f, match&& m) {
         const bool contested = known_.rows.rows().engine_count > 0;
         return contested ? contest(f, std::move(m)) : serve(f, std::move(m));
     }
