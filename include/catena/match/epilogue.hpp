@@ -57,9 +57,7 @@ class epilogue_matcher {
         output out = plain_output(view_, matmul);
         while (out.node_count < 3) {
             const use next = g_.only_reader(out.result);
-            if (next.node < 0 ||
-                !(add_scale(out, next) || add_factor(out, next) || add_bias(out, next)))
-                break;
+            if (next.node < 0 || !take(out, next)) break;
         }
         return out;
     }
@@ -258,10 +256,23 @@ class epilogue_matcher {
                same_ids(s, t) && same_scales(view_, s, t);
     }
 
-    /// `u`: the one reader of the result.
+    /// Its scale, factor or bias. `u`: the one reader of the result.
+    bool take(output& o, use u) const {
+        switch (g_.kind(u.node)) {
+            case op::scale:
+                return add_scale(o, u);
+            case op::mul:
+                return add_factor(o, u);
+            case op::add:
+            case op::add_id:
+                return add_bias(o, u);
+            default:
+                return false;
+        }
+    }
+
     bool add_scale(output& o, use u) const {
         if (!allowed_.has(epilogue_part::scale) || !o.parts.empty()) return false;
-        if (g_.kind(u.node) != op::scale) return false;
         const tensor& t = view_.node(u.node);
         if (t.src[0] != o.result || t.params[1] != 0 || !follows(u.node, 1, o)) return false;
         std::memcpy(&o.scale, &t.params[0], sizeof(o.scale));
@@ -273,8 +284,7 @@ class epilogue_matcher {
 
     /// MUL by a number in memory.
     bool add_factor(output& o, use u) const {
-        if (!allowed_.has(epilogue_part::factor) || !o.parts.empty()) return false;
-        if (g_.kind(u.node) != op::mul || u.slot > 1) return false;
+        if (!allowed_.has(epilogue_part::factor) || !o.parts.empty() || u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
         const std::int32_t factor = t.src[1 - u.slot];
         if (t.src[u.slot] != o.result || factor == no_tensor || factor == o.result ||
@@ -294,7 +304,7 @@ class epilogue_matcher {
     bool add_bias(output& o, use u) const {
         if (!allowed_.has(epilogue_part::bias) || o.parts.has(epilogue_part::bias)) return false;
         const bool by_expert = g_.kind(u.node) == op::add_id;
-        if (u.slot > 1 || (!by_expert && g_.kind(u.node) != op::add)) return false;
+        if (u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
         const tensor& made = view_.node(o.matmul);
         if (by_expert && (u.slot != 0 || made.kind != op::mul_mat_id || t.src[2] != made.src[2]))

@@ -66,39 +66,33 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
     }
     const format_set set = largest_set();
     const std::size_t mine = waiting_.size();
-    for (reader* r : mates_) {
-        if (!set.has(r->weight)) continue;
-        r->dealt = true;
-        waiting_.push_back(follow.biased(r->node));
-    }
+    for (const bool by_ids : {true, false})  // dense members stand behind the others
+        for (reader* r : mates_) {
+            if (r->expert != by_ids || !set.has(r->weight)) continue;
+            r->dealt = true;
+            waiting_.push_back(follow.biased(r->node));
+        }
     for (std::size_t i = mine; i < waiting_.size(); ++i) {
         output& o = waiting_[i];
         const std::int32_t gate = follow.gate_of(o);
         if (gate < 0) continue;
+        const auto up = std::find_if(
+            waiting_.begin() + static_cast<std::ptrdiff_t>(i) + 1, waiting_.end(),
+            [&](const output& other) { return follow.gate_of(other) == gate; });
+        const bool alone = up == waiting_.end();
+        if (alone && g_.kind(gate) != op::glu) continue;
         const gated value = gated_at(g_, gate);
-        if (follow.gate(o, o, gate, value)) continue;
-        for (std::size_t j = i + 1; j < waiting_.size(); ++j) {
-            output& up = waiting_[j];
-            if (follow.gate_of(up) != gate) continue;
-            const bool first_gates = follow.gate(o, up, gate, value);
-            if (!first_gates && !follow.gate(up, o, gate, value)) break;
-            if (!first_gates) o = up;
-            waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(j));
-            break;
-        }
+        if (follow.gate(o, o, gate, value) || alone) continue;
+        const bool first_gates = follow.gate(o, *up, gate, value);
+        if (!first_gates && !follow.gate(*up, o, gate, value)) continue;
+        if (!first_gates) o = *up;
+        waiting_.erase(up);
     }
-    for (std::size_t i = mine; i < waiting_.size(); ++i) {
-        output made = waiting_[i];
-        if (follow.activate(made) && !gated_later(follow, waiting_[i])) waiting_[i] = made;
-    }
-    if (picked != nullptr)  // their launch has dense members behind those
-        std::stable_partition(
-            waiting_.begin() + static_cast<std::ptrdiff_t>(mine), waiting_.end(),
-            [this](const output& o) { return g_.kind(o.matmul) == op::mul_mat_id; });
-    for (std::size_t i = mine; i < waiting_.size(); ++i) {
-        output sum = waiting_[i];  // of two matmuls the first that is planned takes the ADD
-        if (follow.add_residual(sum) && !schedule_.covered(sum.nodes[sum.node_count - 1]))
-            waiting_[i] = sum;
+    for (auto o = waiting_.begin() + static_cast<std::ptrdiff_t>(mine); o != waiting_.end(); ++o) {
+        output made = *o;
+        if (follow.activate(made) && !gated_later(follow, *o)) *o = made;
+        output sum = *o;  // of two matmuls the first that is planned takes the ADD
+        if (follow.add_residual(sum) && !schedule_.covered(sum.nodes[sum.node_count - 1])) *o = sum;
     }
 }
 
