@@ -81,6 +81,8 @@ class graph_index {
 
     /// Does the node at this position launch something that touches elements?
     bool acts(std::int32_t position) const { return acts_[at(position)] != 0; }
+    /// The same of all nodes: 1 or 0.
+    const std::vector<std::uint8_t>& acting() const { return acts_; }
 
     /// Nodes that launch something when the engine computes the graph.
     std::int32_t launches() const { return launches_; }

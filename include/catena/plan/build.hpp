@@ -254,8 +254,10 @@ class plan_builder {
         const bool by_engine = m.kind == value_kind::plain;
         if (by_engine) m.f32_needed = false;  // it is there
         weigh_rounding(m);
-        agree(f.common, m);
-        one_quantization(m, last);
+        if (layouts_of(m).size() > 1) {
+            agree(f.common, m);
+            one_quantization(m, last);
+        }
         const auto any = [&m](auto&& reads) {
             return std::any_of(m.readers.begin(), m.readers.end(), reads);
         };
@@ -354,7 +356,7 @@ class plan_builder {
         const std::int32_t chain =
             chains_.of(by, [&] { return chain_for(f, by.dense, by.expert); });
         const format_set layouts = layouts_of(m);
-        places_.push_back({chain, std::move(m), made_by, layouts, {}});
+        places_.emplace_back(chain, std::move(m), made_by, layouts);
         return static_cast<std::int32_t>(places_.size()) - 1;
     }
 

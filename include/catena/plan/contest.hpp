@@ -34,7 +34,7 @@ inline left_over plan_builder::contest(const family& f, match&& m) {
     steps_.resize(first);
     first_output_.resize(first);
     outputs_.resize(outputs);
-    places_.resize(places);
+    places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(places), places_.end());
     left_.resize(left);
     return why;
 }

@@ -5,6 +5,8 @@
 #include "catena/match/match.hpp"
 #include "catena/plan/plan.hpp"
 
+#include <utility>
+
 namespace catena {
 
 /// A value that is quantized once, and its readers. It is made by a row step or, as the result of
@@ -15,6 +17,9 @@ struct place {
     std::int32_t made_by = -1;  ///< step; -1: the engine's
     format_set layouts;         ///< in which it is quantized
     finding norm_apart;         ///< why a step of its own makes its norm, not its readers'
+
+    place(std::int32_t listed_by, match&& m, std::int32_t maker, format_set in)
+        : chain(listed_by), found(std::move(m)), made_by(maker), layouts(in) {}
 };
 
 /// One output of a group's step.

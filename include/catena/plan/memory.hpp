@@ -36,8 +36,8 @@ inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, std::int32_t
 [[gnu::always_inline]] inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
     const extent& x = g.bytes(a);
     const extent& y = g.bytes(b);
-    if (x.buffer == no_buffer || y.buffer == no_buffer) return detail::may_meet_unplaced(g, a, b);
-    return x.buffer == y.buffer && x.begin < y.end && y.begin < x.end;
+    if (x.buffer == y.buffer && x.buffer != no_buffer) return x.begin < y.end && y.begin < x.end;
+    return (x.buffer == no_buffer || y.buffer == no_buffer) && detail::may_meet_unplaced(g, a, b);
 }
 
 /// Do a and b put every element at the same address? Then a thread that reads it before it writes

@@ -30,8 +30,8 @@ constexpr const char* name(role r) {
 }
 
 struct node_plan {
-    catena::role role = catena::role::engine;
     std::int32_t step = -1;  ///< the step that covers it
+    catena::role role = catena::role::engine;
     bool elided = false;     ///< its result is never written: only its own step reads it
 };
 

@@ -51,7 +51,7 @@ class schedule {
           action_(static_cast<std::size_t>(g.view.node_count), -1),
           runs_at_(action_.size()),
           first_at_(action_.size(), -1),
-          tried_(action_.size(), 0) {
+          marks_(g.acting()) {
         std::iota(runs_at_.begin(), runs_at_.end(), 0);
         accepted_.reserve(action_.size() / 8 + 8);
         nodes_.reserve(action_.size() / 2);
@@ -62,9 +62,9 @@ class schedule {
     /// The first node that forbids step `m`, or -1: it is legal. Its nodes before `first` are known
     /// to be.
     std::int32_t blocker(const move& m, std::size_t first = 0) {
-        for (const covered_node& c : m.nodes) tried_[at(c.node)] = 1;
+        for (const covered_node& c : m.nodes) marks_[at(c.node)] |= tried;
         const std::int32_t found = blocker_from(m, first);
-        for (const covered_node& c : m.nodes) tried_[at(c.node)] = 0;
+        for (const covered_node& c : m.nodes) marks_[at(c.node)] &= acts | launches;
         return found;
     }
 
@@ -74,12 +74,14 @@ class schedule {
         accepted_.push_back({m.launch_at, m.also_reads, static_cast<std::int32_t>(nodes_.size()),
                              static_cast<std::int32_t>(m.nodes.size()),
                              first_at_[at(m.launch_at)]});
+        auto action = static_cast<std::int32_t>(nodes_.size());
         for (const covered_node& c : m.nodes) {
-            action_[at(c.node)] = static_cast<std::int32_t>(nodes_.size());
+            action_[at(c.node)] = action++;
             runs_at_[at(c.node)] = m.launch_at;
-            nodes_.push_back(c);
         }
+        nodes_.insert(nodes_.end(), m.nodes.begin(), m.nodes.end());
         first_at_[at(m.launch_at)] = step;
+        marks_[at(m.launch_at)] |= launches;
         return step;
     }
 
@@ -93,6 +95,7 @@ class schedule {
             }
             nodes_.resize(at(s.first_node));
             first_at_[at(s.launch_at)] = s.next;
+            if (s.next < 0) marks_[at(s.launch_at)] &= acts | tried;
             accepted_.pop_back();
         }
     }
@@ -108,11 +111,14 @@ class schedule {
     std::size_t covered_nodes() const { return nodes_.size(); }
 
   private:
+    /// What there is at a position: a node that acts, one of the step that is looked at, steps.
+    enum mark : std::uint8_t { acts = 1, tried = 2, launches = 4 };
+
     const graph_index& g_;
     std::vector<std::int32_t> action_;    // per position: index into nodes_; -1: the engine's
     std::vector<std::int32_t> runs_at_;   // the same: where it runs, as the engine's or in its step
     std::vector<std::int32_t> first_at_;  // per position: the step that was accepted there last
-    std::vector<std::uint8_t> tried_;     // the same: is it of the step that is looked at?
+    std::vector<std::uint8_t> marks_;     // the same: marks
     std::vector<scheduled_step> accepted_;
     std::vector<covered_node> nodes_;  // of all accepted steps
 
@@ -166,9 +172,11 @@ class schedule {
         const std::int32_t low = std::min(m.launch_at, node.node);
         const std::int32_t high = std::max(m.launch_at, node.node);
         for (std::int32_t v = low; v <= high; ++v) {
-            if (tried_[at(v)] == 0 && g_.acts(v) && changes_order(m, node, v, runs_at_[at(v)]) &&
+            const int here = marks_[at(v)];
+            if ((here & (acts | tried)) == acts && changes_order(m, node, v, runs_at_[at(v)]) &&
                 conflict(touched, action(v)))
                 return v;
+            if ((here & launches) == 0) continue;
             for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
                 if (const std::int32_t n = meets_step(m, node, touched, accepted_[at(s)]); n >= 0)
                     return n;

@@ -46,7 +46,7 @@ class slot_map {
         all_.reserve(g_.matmuls().size());
         next_.reserve(g_.matmuls().size());
         for (const matmul_read& m : g_.matmuls())
-            if (!layouts_of(m).empty()) add(m);
+            if (const format_set layouts = layouts_of(m); !layouts.empty()) add(m, layouts);
         for (candidate& c : all_) {
             c.from = std::min(c.from, earliest(c.value, 6));
             c.until = last_read(c);
@@ -106,7 +106,7 @@ class slot_map {
         return m.numbers ? all : all | format::q8_1;
     }
 
-    void add(const matmul_read& m) {
+    void add(const matmul_read& m, format_set layouts) {
         const std::int32_t value = m.value;
         const std::int64_t k = m.k;
         std::int32_t c = find(value, k, m.stream);
@@ -131,7 +131,7 @@ class slot_map {
         candidate& known = all_[at(c)];
         known.until = std::max(known.until, latest(m.node));
         ++known.readers;
-        known.layouts = known.layouts | layouts_of(m);
+        known.layouts = known.layouts | layouts;
     }
 
     /// Readers of other row lengths may share the copy.

@@ -4,6 +4,8 @@
 
 #include "catena/plan/build.hpp"
 
+#include <numeric>
+
 namespace catena {
 
 inline void plan_builder::store(plan& out) {
@@ -37,8 +39,8 @@ inline void plan_builder::store(plan& out) {
 inline std::vector<std::int32_t> plan_builder::store_steps(plan& out) {
     out.first_step_at_.assign(at(view_.node_count) + 1, 0);
     for (const step& s : steps_) ++out.first_step_at_[at(s.launch_at) + 1];
-    for (std::size_t i = 1; i < out.first_step_at_.size(); ++i)
-        out.first_step_at_[i] += out.first_step_at_[i - 1];
+    std::partial_sum(out.first_step_at_.begin(), out.first_step_at_.end(),
+                     out.first_step_at_.begin());
     std::vector<std::int32_t> next = out.first_step_at_, stored;
     stored.reserve(steps_.size());
     for (const step& s : steps_) stored.push_back(next[at(s.launch_at)]++);
@@ -88,7 +90,7 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
     for (std::size_t i = 0; i < places_.size(); ++i) {
         const place& p = places_[i];
         const match& m = p.found;
-        planned_chain c;
+        planned_chain& c = out.chains_.emplace_back();
         c.chain = p.chain;
         c.kind = m.kind;
         c.add = m.add;
@@ -112,7 +114,6 @@ inline void plan_builder::store_places(plan& out, const std::vector<std::int32_t
             }
             offset += where[i]->bytes(layout);
         }
-        out.chains_.push_back(c);
     }
 }
 
@@ -123,7 +124,7 @@ inline void plan_builder::store_launch(plan& out, std::int32_t stored,
     s.first_node = static_cast<std::int32_t>(out.covered_.size());
     for (const covered_node& c : schedule_.nodes(schedule_.steps()[at(accepted)])) {
         out.covered_.push_back(c.node);
-        out.nodes_[at(c.node)] = {role::covered, stored, c.elided};
+        out.nodes_[at(c.node)] = {stored, role::covered, c.elided};
     }
     std::sort(out.covered_.begin() + s.first_node, out.covered_.end());
 
