@@ -16,7 +16,6 @@
 #include <limits>
 
 namespace catena_test {
-namespace {
 
 using namespace catena;
 
@@ -48,46 +47,48 @@ struct matvec_data {
 };
 
 /// A block, or 32 numbers, for each of the case's gaps.
-std::int64_t gap_bytes(const matvec_case& c, format f) {
+inline std::int64_t gap_bytes(const matvec_case& c, format f) {
     return c.row_gap * row_bytes(f, std::max(32, info(f).block_elements));
 }
 
-std::int64_t row_stride(const matvec_case& c, format f) {
+inline std::int64_t row_stride(const matvec_case& c, format f) {
     return row_bytes(f, c.k) + gap_bytes(c, f);
 }
 
 /// Whose the scales of a member of fp8 are: each kind has its turn; some have none.
-fp8_scales scales_of(const matvec_case& c, const member_shape& m) {
+inline fp8_scales scales_of(const matvec_case& c, const member_shape& m) {
     return {static_cast<fp8_scaling>(m.rows % 3), m.rows, c.k};
 }
 
-bool has_scales(const member_shape& m) { return m.type == format::fp8_e4m3 && m.rows % 5 != 4; }
+inline bool has_scales(const member_shape& m) {
+    return m.type == format::fp8_e4m3 && m.rows % 5 != 4;
+}
 
-std::size_t matrices(const matvec_case& c, const member_shape& m) {
+inline std::size_t matrices(const matvec_case& c, const member_shape& m) {
     return static_cast<std::size_t>(std::max(c.experts_of(m), 1));
 }
 
 /// Where the special value goes: the last row, the middle of the activation.
-std::size_t special_at(const matvec_case& c) {
+inline std::size_t special_at(const matvec_case& c) {
     return static_cast<std::size_t>((c.x_rows() - 1) * c.k + c.k / 2);
 }
 
-std::vector<float> random_values(std::uint64_t seed, std::size_t count) {
+inline std::vector<float> random_values(std::uint64_t seed, std::size_t count) {
     std::vector<float> out(count);
     fill_random_values(seed, 0, out);
     return out;
 }
 
 /// [slots, tokens]; empty: each is 1.
-std::vector<float> slot_weights(const matvec_case& c) {
+inline std::vector<float> slot_weights(const matvec_case& c) {
     return c.weighted ? random_values(9, c.ids.size()) : std::vector<float>{};
 }
 
-std::vector<float> norm_weight(const matvec_case& c) {
+inline std::vector<float> norm_weight(const matvec_case& c) {
     return random_values(8, static_cast<std::size_t>(c.k));
 }
 
-bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
+inline bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
     // The tensor ends with its last row's values: a gap behind it does not exist.
     const auto rows = static_cast<std::size_t>(m.rows) * matrices(c, m);
     bytes weight(rows * static_cast<std::size_t>(row_stride(c, m.type)) -
@@ -96,7 +97,7 @@ bytes random_weight(const matvec_case& c, const member_shape& m, std::uint64_t s
     return weight;
 }
 
-member_data make_member(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
+inline member_data make_member(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
     const auto rows = static_cast<std::size_t>(m.rows);
     const bool glu = m.parts.has(epilogue_part::glu);
     member_data d;
@@ -121,27 +122,27 @@ member_data make_member(const matvec_case& c, const member_shape& m, std::uint64
     return d;
 }
 
-bool has_function(const member_shape& m) {
+inline bool has_function(const member_shape& m) {
     return m.parts.has(epilogue_part::glu) || m.parts.has(epilogue_part::act);
 }
 
-bool reads_fp8(const instance& on) { return on.computes.activation == format::fp8_group; }
+inline bool reads_fp8(const instance& on) { return on.computes.activation == format::fp8_group; }
 
 /// Values of which 32 have the same largest, 127 / 64: multiples of 1 / 64.
-void make_exact(std::vector<float>& x) {
+inline void make_exact(std::vector<float>& x) {
     for (std::size_t i = 0; i < x.size(); ++i)
         x[i] = i % 32 == i / 32 % 32 ? 127.0f / 64 : std::round(std::fmod(x[i] * 32, 127.0f)) / 64;
 }
 
 /// The same for fp8: of 128 the largest is 448 / 64, all are e4m3 / 64.
-void make_exact_fp8(std::vector<float>& x) {
+inline void make_exact_fp8(std::vector<float>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) {
         const float v = i % 128 == i / 128 % 128 ? e4m3_largest : std::fmod(x[i] * 64, e4m3_largest);
         x[i] = f32_from_bits(f32_bits_from_e4m3(e4m3_from_f32_bits(f32_bits(v)))) / 64;
     }
 }
 
-matvec_data make_data(const instance& on, const matvec_case& c) {
+inline matvec_data make_data(const instance& on, const matvec_case& c) {
     matvec_data d;
     d.x.resize(static_cast<std::size_t>(c.k * c.x_rows()));
     if (c.put != special::zeros) fill_random_values(7, 0, d.x);
@@ -168,14 +169,14 @@ matvec_data make_data(const instance& on, const matvec_case& c) {
     return d;
 }
 
-bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id < c.experts; }
+inline bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id < c.experts; }
 
 /// Does the launch decode its weights to bf16?
-bool decodes(const instance& on) {
+inline bool decodes(const instance& on) {
     return on.computes.activation == format::bf16_mma && !has_numbers(on.computes.weights);
 }
 
-std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
+inline std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
                                    const bytes& weight, const std::vector<float>& scale) {
     std::vector<double> out;
     const fp8_scales scales = scales_of(c, m);
@@ -194,7 +195,7 @@ std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
 }
 
 /// Rows of `length` elements, without the `gap` behind each.
-std::vector<double> packed(const std::vector<float>& data, int length, int gap) {
+inline std::vector<double> packed(const std::vector<float>& data, int length, int gap) {
     std::vector<double> out;
     for (std::size_t i = 0; i < data.size(); ++i)
         if (i % static_cast<std::size_t>(length + gap) < static_cast<std::size_t>(length))
@@ -202,7 +203,7 @@ std::vector<double> packed(const std::vector<float>& data, int length, int gap) 
     return out;
 }
 
-chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
+inline chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
     chain::inputs in;
     in.k = c.k;
     in.rows = c.x_rows();
@@ -238,7 +239,7 @@ chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
     return in;
 }
 
-lowered_chain chain_of(const matvec_case& c) {
+inline lowered_chain chain_of(const matvec_case& c) {
     format_set dense, by_ids;
     for (const member_shape& m : c.members) {
         format_set& formats = c.experts_of(m) == 0 ? dense : by_ids;
@@ -258,25 +259,25 @@ lowered_chain chain_of(const matvec_case& c) {
 }
 
 /// Does the launch round its activation to the type of its weights?
-bool rounds(const instance& on) {
+inline bool rounds(const instance& on) {
     return on.computes.kind == skeleton::matmul && on.computes.activation == format::f32;
 }
 
-double rounded(format weights, double v) {
+inline double rounded(format weights, double v) {
     const real x{static_cast<float>(v)};
     if (weights == format::f16) return double{f32_from_f16(to_half(x))};
     if (weights == format::bf16) return double{f32_from_bf16(to_bfloat16(x))};
     return double{from_bits(to_tf32(x)).v};
 }
 
-chain::inputs rounded_weights(chain::inputs in) {
+inline chain::inputs rounded_weights(chain::inputs in) {
     for (chain::matrix& m : in.matrices)
         for (std::vector<double>* all : {&m.values, &m.up})
             for (double& v : *all) v = rounded(format::bf16, v);
     return in;
 }
 
-std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
+inline std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
                                        const matvec_data& d) {
     std::vector<double> out;
     if (rounds(on)) {
@@ -305,7 +306,7 @@ std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
 
 /// The rows as a skeleton reads them: one after the other, of fp8 with all scales behind them, or the
 /// same block of all rows together.
-bytes laid_out(const instance& on, const matvec_data& d) {
+inline bytes laid_out(const instance& on, const matvec_data& d) {
     const bool rows = on.computes.kind == skeleton::matvec || rounds(on) || reads_fp8(on);
     const std::size_t bytes_of_row = d.rows.front().size();
     const std::size_t piece =
@@ -322,7 +323,8 @@ bytes laid_out(const instance& on, const matvec_data& d) {
 }
 
 /// True when every product of that output column must be NaN; `alone`: of a slot, not of their sum.
-bool column_is_nan(const matvec_case& c, const member_shape& m, int column, bool alone = false) {
+inline bool column_is_nan(const matvec_case& c, const member_shape& m, int column,
+                          bool alone = false) {
     if (c.combined() && !alone) {
         bool any = false;
         for (int i = column * c.slots; i < (column + 1) * c.slots; ++i)
@@ -336,7 +338,5 @@ bool column_is_nan(const matvec_case& c, const member_shape& m, int column, bool
     const int x_row = !by_ids ? column : token * c.x_slots + (c.x_slots == 1 ? 0 : slot);
     return x_row == c.x_rows() - 1;
 }
-
-}  // namespace
 
 }  // namespace catena_test
