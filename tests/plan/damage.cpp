@@ -59,8 +59,8 @@ struct slice {
         const std::function<void()> changes[] = {
             [&] { t.ne[below(4)] = size(); },
             [&] { t.nb[below(4)] = size(); },
-            [&] { t.kind = static_cast<op>(below(static_cast<int>(op::sqr) + 1)); },
-            [&] { t.sub = static_cast<sub_op>(below(static_cast<int>(sub_op::tanh) + 1)); },
+            [&] { t.kind = static_cast<op>(below(static_cast<int>(op::ssm_conv) + 1)); },
+            [&] { t.sub = static_cast<sub_op>(below(static_cast<int>(sub_op::swiglu_clamp) + 1)); },
             [&] { t.type = static_cast<format>(below(format_count)); },
             [&] { t.src[below(3)] = index_or_none(); },
             [&] { t.src[below(3)] = no_tensor; },

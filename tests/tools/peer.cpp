@@ -147,3 +147,89 @@ TEST_CASE("a rope that is stored through a view is one launch", "[peer]") {
     g[rope].uses = 2;
     CHECK(g.count().launches == 2);
 }
+
+TEST_CASE("from a router's logits to ids and weights is one launch", "[peer]") {
+    const bool bias = GENERATE(false, true), normed = GENERATE(false, true);
+    graph_builder g;
+    const auto logits = g.node(op::scale, "SCALE", {64, 1}, {g.leaf({64, 1})});
+    const auto values = g.node(op::unary, "UNARY", {64, 1}, {logits}, sub_op::sigmoid);
+    const auto rows = g.node(op::reshape, "RESHAPE", {1, 64}, {values});
+    g[rows].view_src = values;
+    const auto sorted = bias ? g.node(op::add, "ADD", {64, 1}, {values, g.leaf({64})}) : values;
+    const auto order = g.node(op::argsort, "ARGSORT", {64, 1}, {sorted});
+    const auto ids = g.node(op::view, "VIEW", {8, 1}, {order});
+    g[ids].view_src = order;
+    auto weights = g.node(op::get_rows, "GET_ROWS", {1, 8}, {rows, ids});
+    if (normed) {
+        const auto flat = g.node(op::reshape, "RESHAPE", {8, 1}, {weights});
+        g[flat].view_src = weights;
+        const auto sum = g.node(op::sum_rows, "SUM_ROWS", {1, 1}, {flat});
+        const auto least = g.node(op::clamp, "CLAMP", {1, 1}, {sum});
+        const auto share = g.node(op::div, "DIV", {8, 1}, {flat, least});
+        weights = g.node(op::reshape, "RESHAPE", {1, 8}, {share});
+        g[weights].view_src = share;
+    }
+    g.node(op::scale, "SCALE", {1, 8}, {weights});
+    g.node(op::other, "OTHER", {8, 1}, {ids});
+    CHECK(g.count().launches == 3);
+    CHECK(g.count().fused == fused{{"topk-moe", 1}});
+    std::vector<bool> mine(16, false);
+    mine[1] = true;  // the function
+    CHECK(g.count(mine).launches > 3);
+    for (const auto t : {values, sorted, order}) g[t].ne[0] = 60;  // no kernel for 60 experts
+    CHECK(g.count().fused.count("topk-moe") == 0);
+}
+
+TEST_CASE("what experts made times their weights, summed, is one launch", "[peer]") {
+    const bool scaled = GENERATE(false, true);
+    graph_builder g;
+    auto all = g.leaf({64, 3, 2});
+    if (scaled) all = g.node(op::mul, "MUL", {64, 3, 2}, {all, g.leaf({1, 3, 2})});
+    all = g.node(op::mul, "MUL", {64, 3, 2}, {all, g.leaf({1, 3, 2})});
+    std::vector<std::int32_t> views;
+    for (int slot = 0; slot < 3; ++slot) {
+        views.push_back(g.node(op::view, "VIEW", {64, 2}, {all}));
+        g[views.back()].view_src = all;
+    }
+    auto sum = views[0];
+    for (int slot = 1; slot < 3; ++slot) sum = g.node(op::add, "ADD", {64, 2}, {sum, views[slot]});
+    CHECK(g.count().launches == 1);
+    g[all].uses = 4;  // somebody reads the weighted results
+    CHECK(g.count().launches > 1);
+}
+
+TEST_CASE("a rope of another mode than the plain ones is not fused", "[peer]") {
+    graph_builder g;
+    const auto n = g.node(op::rms_norm, "RMS_NORM", {64, 2}, {g.leaf({64, 2})});
+    const auto m = g.node(op::mul, "MUL", {64, 2}, {n, g.leaf({64}, format::f32, true)});
+    const auto rope = g.node(op::rope, "ROPE", {64, 2}, {m});
+    CHECK(g.count().launches == 1);
+    g[rope].params[2] = 40;
+    CHECK(g.count().launches == 2);
+}
+
+TEST_CASE("a RELU and its SQR, a norm and its SCALE are one launch each", "[peer]") {
+    graph_builder g;
+    const auto relu = g.node(op::unary, "UNARY", {64, 1}, {g.leaf({64, 1})}, sub_op::relu);
+    g.node(op::sqr, "SQR", {64, 1}, {relu});
+    const auto n = g.node(op::rms_norm, "RMS_NORM", {64, 1}, {g.leaf({64, 1})});
+    const auto s = g.node(op::scale, "SCALE", {64, 1}, {n});
+    CHECK(g.count().fused == fused{{"RELU+SQR", 1}, {"RMS_NORM+SCALE", 1}});
+    g[s].params[1] = 1;  // plus something
+    CHECK(g.count().launches == 3);
+}
+
+TEST_CASE("the number that an nvfp4 matrix comes with is multiplied in its launch", "[peer]") {
+    graph_builder g;
+    const auto x = g.leaf({64, 1}), by = g.leaf({1}, format::f32, true);
+    const format type = GENERATE(format::nvfp4, format::q4_0);
+    std::int32_t scaled[2];
+    for (auto& s : scaled) {
+        const auto m = g.node(op::mul_mat, "MUL_MAT", {32, 1}, {g.leaf({64, 32}, type, true), x});
+        s = g.node(op::mul, "MUL", {32, 1}, {m, by});
+    }
+    const bool gated = GENERATE(false, true);
+    if (gated) g.node(op::glu, "GLU", {32, 1}, {scaled[0], scaled[1]}, sub_op::swiglu);
+    const int apart = gated ? 7 : 6;
+    CHECK(g.count().launches == (type == format::q4_0 ? apart : gated ? 2 : 4));
+}

@@ -50,6 +50,7 @@ const char* sub_name(sub_op s) {
         case sub_op::swiglu_oai: return "/SWIGLU_OAI";
         case sub_op::softplus: return "/SOFTPLUS";
         case sub_op::tanh: return "/TANH";
+        case sub_op::swiglu_clamp: return "/SWIGLU_CLAMP";
     }
     return "";
 }

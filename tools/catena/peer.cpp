@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string_view>
+#include <vector>
 
 namespace catena::tool {
 namespace {
 
-using ops = std::initializer_list<std::string_view>;
+using ops = std::vector<std::string_view>;
 
 struct fusion {
     int nodes = 1;
@@ -37,9 +38,10 @@ public:
 
     fusion longest() const {
         // In the engine's order: the first rule that fits is taken.
-        for (const auto rule : {&place::delta_net, &place::routing, &place::rope, &place::run_of,
-                                &place::gated, &place::matmul_add, &place::norm, &place::conv,
-                                &place::gate, &place::softcap})
+        for (const auto rule : {&place::reduction, &place::delta_net, &place::routing, &place::rope,
+                                &place::run_of, &place::gated, &place::matmul_scale,
+                                &place::matmul_add, &place::norm, &place::conv, &place::gate,
+                                &place::softcap})
             if (const fusion f = (this->*rule)(); f.nodes > 1) return f;
         return {};
     }
@@ -50,7 +52,7 @@ private:
     bool reads(int n, int source, int from) const { return node(n).src[source] == id(from); }
     bool reads(int n, int from) const { return reads(n, 0, from) || reads(n, 1, from); }
 
-    bool are(ops names) const {
+    bool are(const ops& names) const {
         if (at_ + static_cast<int>(names.size()) > g_.size()) return false;
         int n = 0;
         for (const std::string_view name : names) {
@@ -62,7 +64,7 @@ private:
     }
 
     /// Each node is read by the next alone, in the same shape.
-    bool linear(ops names) const {
+    bool linear(const ops& names) const {
         if (!are(names)) return false;
         for (int n = 1; n < static_cast<int>(names.size()); ++n) {
             const tensor& before = node(n - 1);
@@ -74,7 +76,7 @@ private:
     }
 
     /// Nothing outside reads any of the nodes but `results`.
-    bool closed(ops names, std::initializer_list<int> results) const {
+    bool closed(const ops& names, std::initializer_list<int> results) const {
         if (!are(names)) return false;
         const int count = static_cast<int>(names.size());
         for (int n = 0; n < count; ++n) {
@@ -124,34 +126,92 @@ private:
         return {};
     }
 
-    fusion routing() const {
-        const auto fits = [&](ops names, std::initializer_list<int> results) {
-            return closed(names, results) &&
-                   (node(0).ne[1] == 1 || apart(static_cast<int>(names.size()), results));
-        };
-        const bool sigmoid = are({"UNARY"}) && node(0).sub == sub_op::sigmoid;
-        if (sigmoid || (are({"SOFT_MAX"}) && node(0).src[1] == no_tensor)) {
-            const std::string_view first = sigmoid ? "UNARY" : "SOFT_MAX";
-            const char* rule = "topk-moe";
-            if (fits({first, "RESHAPE", "ADD", "ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SUM_ROWS",
-                      "CLAMP", "DIV", "RESHAPE", "SCALE"}, {4, 11})) return {12, rule};
-            if (fits({first, "RESHAPE", "ADD", "ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SUM_ROWS",
-                      "CLAMP", "DIV", "RESHAPE"}, {4, 10})) return {11, rule};
-            if (fits({first, "RESHAPE", "ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SUM_ROWS", "CLAMP",
-                      "DIV", "RESHAPE", "SCALE"}, {3, 10})) return {11, rule};
-            if (fits({first, "RESHAPE", "ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SUM_ROWS", "CLAMP",
-                      "DIV", "RESHAPE"}, {3, 9})) return {10, rule};
-            if (fits({first, "RESHAPE", "ARGSORT", "VIEW", "GET_ROWS"}, {3, 4})) return {5, rule};
+    /// The results of 2 to 15 experts times their weights, and maybe a scale of each, summed.
+    fusion reduction() const {
+        const int products = are({"MUL", "MUL"}) && reads(1, 0) ? 2 : 1;
+        const auto slots = static_cast<int>(node(0).ne[1]);
+        const int nodes = 2 * slots + products - 1;
+        if (node(0).kind != op::mul || node(0).ne[1] < 2 || node(0).ne[1] > 15) return {};
+        if (at_ + nodes > g_.size() || !contiguous(node(0))) return {};
+        for (int p = 0; p < products; ++p) {
+            const tensor& t = node(p);
+            const bool first = same_shape(g_.at(t.src[0]), t);
+            const tensor& whole = g_.at(t.src[first ? 0 : 1]);
+            const tensor& each = g_.at(t.src[first ? 1 : 0]);
+            if (!same_shape(whole, t) || each.ne[0] != 1 || each.ne[1] != t.ne[1] ||
+                each.ne[2] != t.ne[2] || each.ne[3] != t.ne[3] || !contiguous(each))
+                return {};
         }
-        if (fits({"ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SOFT_MAX", "RESHAPE"}, {1, 5}))
-            return {6, "topk-moe"};
-        return {};
+        ops names(static_cast<std::size_t>(products), "MUL");
+        int views = 0, sum = -1;
+        for (int n = products; n < nodes; ++n) {
+            names.push_back(node(n).op_name);
+            const bool adds = views > 1 && reads(n, 0, sum < 0 ? products : sum);
+            if (node(n).kind == op::view && node(n).src[0] == id(products - 1))
+                ++views;
+            else if (node(n).kind == op::add && adds)
+                sum = n;
+            else
+                return {};
+        }
+        const bool whole = views == slots && sum == nodes - 1 && closed(names, {sum});
+        return whole && apart(nodes, {sum}) ? fusion{nodes, "MUL...+ADD... of experts"} : fusion{};
+    }
+
+    /// From the logits of a router to the ids of its experts and their weights: SOFT_MAX, SIGMOID or
+    /// SOFTPLUS SQRT, RESHAPE [ADD] ARGSORT VIEW GET_ROWS [RESHAPE SUM_ROWS CLAMP DIV RESHAPE] [SCALE].
+    fusion routing() const {
+        const char* rule = "topk-moe";
+        const auto kernel_for = [](std::int64_t experts) {
+            const bool power_of_two = (experts & (experts - 1)) == 0 && experts <= 512;
+            return power_of_two || experts == 288 || experts == 576;
+        };
+        if (are({"ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SOFT_MAX", "RESHAPE"}))
+            return at_ > 0 && reads(2, 0, -1) && reads(2, 1, 1) && kernel_for(node(0).ne[0]) &&
+                           closed({"ARGSORT", "VIEW", "GET_ROWS", "RESHAPE", "SOFT_MAX", "RESHAPE"},
+                                  {1, 5}) &&
+                           (node(0).ne[1] == 1 || apart(6, {1, 5}))
+                       ? fusion{6, rule}
+                       : fusion{};
+        ops names;
+        if (are({"UNARY"}) && node(0).sub == sub_op::sigmoid) names = {"UNARY"};
+        if (are({"UNARY", "SQRT"}) && node(0).sub == sub_op::softplus) names = {"UNARY", "SQRT"};
+        if (are({"SOFT_MAX"}) && node(0).src[1] == no_tensor) names = {"SOFT_MAX"};
+        if (names.empty()) return {};
+        const auto next = [&names] { return static_cast<int>(names.size()); };
+        const auto extend = [&](const ops& by) {
+            ops longer = names;
+            longer.insert(longer.end(), by.begin(), by.end());
+            if (!are(longer)) return false;
+            names = std::move(longer);
+            return true;
+        };
+        const int values = next() - 1;
+        if (!extend({"RESHAPE", "ADD", "ARGSORT"}) && !extend({"RESHAPE", "ARGSORT"})) return {};
+        const int sorted = next() - 1;
+        if (!reads(sorted, 0, sorted == values + 2 ? values : sorted - 1) ||
+            !kernel_for(node(sorted).ne[0]) || !extend({"VIEW", "GET_ROWS"}) ||
+            !reads(sorted + 2, 0, values + 1) || !reads(sorted + 2, 1, sorted + 1))
+            return {};
+        extend({"RESHAPE", "SUM_ROWS", "CLAMP", "DIV", "RESHAPE"});
+        extend({"SCALE"});
+        const int weights = next() - 1;
+        const bool fits = closed(names, {sorted + 1, weights}) &&
+                          (node(0).ne[1] == 1 || apart(next(), {sorted + 1, weights}));
+        return fits ? fusion{next(), rule} : fusion{};
+    }
+
+    /// Only the plain modes are fused, whose pairs are neighbours or halves.
+    bool plain_rope(int rope) const {
+        constexpr int dimensions = 1, mode = 2, offset = 15, neox = 2;
+        const std::int32_t* p = node(rope).params;
+        return (p[mode] == 0 || p[mode] == neox) && p[dimensions] % 2 == 0 && p[offset] == 0;
     }
 
     bool stores_rope(int rope) const {
         const tensor& view = node(rope + 1);
         const tensor& set = node(rope + 2);
-        return view.view_src == id(rope) && set.src[0] == id(rope + 1) && contiguous(view) &&
+        return plain_rope(rope) && view.view_src == id(rope) && set.src[0] == id(rope + 1) && contiguous(view) &&
                view.ne[0] == node(rope).ne[0] * node(rope).ne[1] && node(rope).ne[3] == 1 &&
                (set.type == format::f32 || set.type == format::f16) &&
                g_.at(set.src[1]).type == format::i64;
@@ -181,7 +241,8 @@ private:
         const tensor& a = node(gate);
         const tensor& b = node(up);
         const tensor& g = node(glu);
-        const bool kind = g.sub == sub_op::swiglu || g.sub == sub_op::geglu || g.sub == sub_op::swiglu_oai;
+        const bool kind = g.sub == sub_op::swiglu || g.sub == sub_op::geglu ||
+                          g.sub == sub_op::swiglu_oai || g.sub == sub_op::swiglu_clamp;
         return kind && g.params[1] == 0 && reads(glu, 0, up - 1) && reads(glu, 1, glu - 1) &&
                a.src[1] == b.src[1] && a.src[2] == b.src[2] &&
                same_layout(g_.at(a.src[0]), g_.at(b.src[0])) &&
@@ -193,6 +254,9 @@ private:
             return {3, "MUL_MAT+MUL_MAT+GLU"};
         if (closed({"MUL_MAT_ID", "MUL_MAT_ID", "GLU"}, {2}) && is_gate_and_up(0, 1, 2))
             return {3, "MUL_MAT_ID+MUL_MAT_ID+GLU"};
+        if (closed({"MUL_MAT", "MUL", "MUL_MAT", "MUL", "GLU"}, {4}) && scales(1, 0) && scales(3, 2) &&
+            is_gate_and_up(0, 2, 4))
+            return {5, "MUL_MAT+MUL+MUL_MAT+MUL+GLU"};
         if (closed({"MUL_MAT", "ADD", "MUL_MAT", "ADD", "GLU"}, {4}) && is_gate_and_up(0, 2, 4))
             return {5, "MUL_MAT+ADD+MUL_MAT+ADD+GLU"};
         if (closed({"MUL_MAT_ID", "ADD_ID", "MUL_MAT_ID", "ADD_ID", "GLU"}, {4}) &&
@@ -201,12 +265,25 @@ private:
         return {};
     }
 
+    /// Is node `n` the product of matmul `m` and the number that an nvfp4 matrix comes with?
+    bool scales(int n, int m) const {
+        const std::int32_t by = node(n).src[reads(n, 0, m) ? 1 : 0];
+        return g_.at(node(m).src[0]).type == format::nvfp4 && elements(g_.at(by)) == 1;
+    }
+
+    fusion matmul_scale() const {
+        if (!linear({"MUL_MAT", "MUL"}) || !scales(1, 0) || !one_column(node(0), 1)) return {};
+        const bool bias = linear({"MUL_MAT", "MUL", "ADD"}) &&
+                          same_shape(g_.at(node(2).src[0]), g_.at(node(2).src[1]));
+        return bias ? fusion{3, "MUL_MAT+MUL+ADD"} : fusion{2, "MUL_MAT+MUL"};
+    }
+
     fusion matmul_add() const {
         if (linear({"MUL_MAT", "ADD"}) && one_column(node(0), 1) &&
             same_shape(g_.at(node(1).src[0]), g_.at(node(1).src[1])))
             return {2, "MUL_MAT+ADD"};
         if (linear({"MUL_MAT_ID", "ADD_ID"}) && reads(1, 0, 0) && node(1).src[2] == node(0).src[2] &&
-            one_column(node(0), 1))
+            one_column(node(0), reads_quantized(g_, node(0)) ? 8 : 1))
             return {2, "MUL_MAT_ID+ADD_ID"};
         return {};
     }
@@ -215,10 +292,11 @@ private:
         if (closed({"RMS_NORM", "MUL", "ROPE", "VIEW", "SET_ROWS"}, {4}) && reads(1, 0) &&
             reads(2, 0, 1) && stores_rope(2) && apart(5, {4}))
             return {5, "RMS_NORM+MUL+ROPE+SET_ROWS"};
-        if (linear({"RMS_NORM", "MUL", "ROPE"}) && reads(2, 0, 1) && apart(3, {2}))
+        if (linear({"RMS_NORM", "MUL", "ROPE"}) && reads(2, 0, 1) && plain_rope(2) && apart(3, {2}))
             return {3, "RMS_NORM+MUL+ROPE"};
         if (linear({"RMS_NORM", "MUL", "ADD"})) return {3, "RMS_NORM+MUL+ADD"};
         if (linear({"RMS_NORM", "MUL"})) return {2, "RMS_NORM+MUL"};
+        if (linear({"RMS_NORM", "SCALE"}) && node(1).params[1] == 0) return {2, "RMS_NORM+SCALE"};
         return {};
     }
 
@@ -230,6 +308,7 @@ private:
     }
 
     fusion gate() const {
+        if (linear({"UNARY", "SQR"}) && node(0).sub == sub_op::relu) return {2, "RELU+SQR"};
         if (!linear({"UNARY", "MUL"})) return {};
         const sub_op s = node(0).sub;
         if (s != sub_op::silu && s != sub_op::sigmoid && s != sub_op::softplus) return {};

@@ -159,7 +159,7 @@ struct checker {
                 return;
             case op::view: case op::glu: case op::argsort: case op::sum_rows:
                 return need_sources(1);
-            case op::get_rows: case op::set_rows: case op::cpy: case op::concat:
+            case op::get_rows: case op::set_rows: case op::cpy: case op::concat: case op::ssm_conv:
                 return need_sources(2);
             case op::add_id: case op::flash_attn_ext: return need_sources(3);
             case op::none: case op::other: return;

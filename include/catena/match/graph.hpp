@@ -13,7 +13,7 @@ namespace catena {
 enum class op : std::uint8_t {
     none, other, add, mul, scale, rms_norm, norm, mul_mat, mul_mat_id, add_id, glu, unary,
     reshape, view, permute, transpose, get_rows, set_rows, rope, cpy, cont, soft_max, argsort,
-    flash_attn_ext, sum_rows, clamp, div, concat, sqr
+    flash_attn_ext, sum_rows, clamp, div, concat, sqr, ssm_conv
 };
 
 constexpr bool is_matmul(op kind) { return kind == op::mul_mat || kind == op::mul_mat_id; }
@@ -26,7 +26,7 @@ constexpr bool launches_nothing(op o) {
 
 enum class sub_op : std::uint8_t {
     none, other, silu, sigmoid, gelu, gelu_erf, gelu_quick, relu, swiglu, geglu, geglu_erf,
-    geglu_quick, reglu, swiglu_oai, softplus, tanh
+    geglu_quick, reglu, swiglu_oai, softplus, tanh, swiglu_clamp
 };
 
 enum tensor_flag : std::uint8_t { flag_input = 1, flag_output = 2, flag_param = 4, flag_compute = 16 };

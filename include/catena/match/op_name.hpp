@@ -40,7 +40,8 @@ inline constexpr op_spelling op_spellings[] = {{"NONE", op::none},
                                                {"CLAMP", op::clamp},
                                                {"DIV", op::div},
                                                {"CONCAT", op::concat},
-                                               {"SQR", op::sqr}};
+                                               {"SQR", op::sqr},
+                                               {"SSM_CONV", op::ssm_conv}};
 
 struct sub_op_spelling {
     std::string_view name;
@@ -61,7 +62,8 @@ inline constexpr sub_op_spelling sub_op_spellings[] = {{"", sub_op::none},
                                                        {"REGLU", sub_op::reglu},
                                                        {"SWIGLU_OAI", sub_op::swiglu_oai},
                                                        {"SOFTPLUS", sub_op::softplus},
-                                                       {"TANH", sub_op::tanh}};
+                                                       {"TANH", sub_op::tanh},
+                                                       {"SWIGLU_CLAMP", sub_op::swiglu_clamp}};
 
 /// The op called `name`, or op::other.
 constexpr op op_named(std::string_view name) {
