@@ -3,6 +3,7 @@
 // experts, a residual. A group's launch can do that to its outputs.
 #pragma once
 
+#include "catena/match/engine_fuses.hpp"
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/pattern.hpp"
@@ -118,7 +119,7 @@ class epilogue_matcher {
     bool activate(output& o) const {
         if (!allowed_.has(epilogue_part::act) || o.parts.has(epilogue_part::glu)) return false;
         const use u = g_.only_reader(o.result);
-        if (u.node < 0 || g_.kind(u.node) != op::unary) return false;
+        if (u.node < 0 || g_.kind(u.node) != op::unary || engine_fuses(g_, u.node)) return false;
         const use next = g_.only_reader(view_.nodes[u.node]);
         if (next.node >= 0 && g_.kind(next.node) == op::sqr && activate(o, next.node)) return true;
         return activate(o, u.node);
@@ -273,6 +274,7 @@ class epilogue_matcher {
 
     bool add_scale(output& o, use u) const {
         if (!allowed_.has(epilogue_part::scale) || !o.parts.empty()) return false;
+        if (engine_fuses(g_, u.node)) return false;
         const tensor& t = view_.node(u.node);
         if (t.src[0] != o.result || t.params[1] != 0 || !follows(u.node, 1, o)) return false;
         std::memcpy(&o.scale, &t.params[0], sizeof(o.scale));

@@ -70,6 +70,7 @@ namespace catena {
     X(no_row, "no row of the table serves it")                                                     \
     X(engine_faster,                                                                               \
       "the engine's own kernels took {need} ns where steps took {have} ns, measured in one run")   \
+    X(engine_fuses, "an engine does it in one launch with the nodes around it")                    \
     X(overlap, "the step would pass node {have}, which shares memory with it")                     \
     X(group_split,                                                                                 \
       "it is launched apart from its group: node {have} between them shares its memory or reads it") \

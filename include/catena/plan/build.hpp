@@ -164,6 +164,7 @@ class plan_builder {
     void plan_gated(std::int32_t node) {
         const bool alone = g_.kind(node) == op::unary || g_.kind(node) == op::sqr;
         if (!multiplied(view_.nodes[node]) && (alone || mere_product(node))) return;
+        if (engine_fuses(g_, node)) return leave({node, reason::engine_fuses});
         for (const family& f : known_.families) {
             if (f.common.value != value_kind::glu || f.common.alone != alone) continue;
             if (given(node)) break;

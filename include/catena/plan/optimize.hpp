@@ -3,7 +3,9 @@
 // alone: the same for every number of columns, with fusion on or off.
 #pragma once
 
+#include "catena/match/engine_fuses.hpp"
 #include "catena/match/experts.hpp"
+#include "catena/match/gated.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/reader.hpp"
 #include "catena/match/value.hpp"
@@ -150,7 +152,8 @@ class order_builder {
             const bool follows = t.kind == op::add || t.kind == op::add_id || t.kind == op::scale ||
                                  t.kind == op::mul || t.kind == op::glu || t.kind == op::unary ||
                                  t.kind == op::sqr;
-            if (!follows || t.view_src != no_tensor) return;
+            const bool unknown = t.kind == op::unary && function_of(t.sub) == gate_function::none;
+            if (!follows || unknown || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
             for (const std::int32_t s : t.src)
                 if (s != no_tensor && !at_hand(s, first, t)) return;
             emit(u.node);
