@@ -1,6 +1,6 @@
 // A gated value, f(gate) * x, however a graph spells it: GLU of two tensors or of the halves of
-// one, or MUL by a UNARY of the gate; a plain product, whose f is nothing; and f(gate) alone, a UNARY
-// or the SQR of a RELU.
+// one, or MUL by a UNARY of the gate; a plain product, whose f is nothing; and f(gate) alone, a UNARY,
+// the SQR of a RELU or, where f is nothing, a CONT that gathers what is read in rows.
 #pragma once
 
 #include "catena/match/value.hpp"
@@ -16,6 +16,7 @@ struct gated {
     gate_function function = gate_function::none;
     float alpha = 0, limit = 0;
 
+    /// f is nothing.
     bool product() const { return why.why == reason::none && function == gate_function::none; }
 };
 
@@ -170,15 +171,30 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
+/// The rows that a CONT copies one after the other. Those that lie so already are rows of its result.
+inline gated copy_of(const graph_index& g, std::int32_t position) {
+    const tensor& t = g.view.node(position);
+    gated out;
+    if (out.why = node_fits(g, position, 1); out.why.why != reason::none) return out;
+    const tensor& from = g.view.at(t.src[0]);
+    out.why = rows_fit(g, position, t.src[0]);
+    if (out.why.why == reason::none && (!contiguous(t) || elements(from) != elements(t)))
+        out.why = {position, reason::gate_shape};
+    out.gate = {t.src[0], 0, strides_of(contiguous(from) ? t : from)};
+    return out;
+}
+
 }  // namespace detail
 
-/// The gated value that node `position`, a GLU, MUL, UNARY or SQR, computes.
+/// The gated value that node `position`, a GLU, MUL, UNARY, SQR or CONT, computes.
 inline gated gated_at(const graph_index& g, std::int32_t position) {
     switch (g.view.node(position).kind) {
         case op::glu:
             return detail::glu_of(g, position);
         case op::mul:
             return detail::mul_of(g, position);
+        case op::cont:
+            return detail::copy_of(g, position);
         default:
             return detail::alone_of(g, position);
     }

@@ -40,6 +40,11 @@ struct match {
     /// Is the residual added to the weighted norm, not to x?
     bool joins() const { return add > mul && mul >= 0; }
 
+    /// Is it what a CONT copies, and nothing else?
+    bool copies() const {
+        return glu >= 0 && norm < 0 && x.tensor == no_tensor && function == gate_function::none;
+    }
+
     /// The node that stands for the place in reports.
     std::int32_t node() const { return norm >= 0 ? norm : glu; }
 
@@ -54,6 +59,14 @@ struct match {
         return n;
     }
 };
+
+/// Whose rows a step makes one by one: the value's, or those that a CONT gathers.
+inline const tensor& rows_of(const graph_view& view, const match& m) {
+    const tensor& value = view.at(m.activation);
+    if (!m.copies()) return value;
+    const tensor& from = view.at(m.gate.tensor);
+    return contiguous(from) ? value : from;
+}
 
 /// May a value whose rows have k elements be quantized in rows of `length`?
 constexpr bool rows_of_both(std::int64_t length, std::int64_t k) {
@@ -90,7 +103,7 @@ class matcher {
         return m;
     }
 
-    /// A chain of a gated value, at the GLU, MUL, UNARY or SQR that is node `position`.
+    /// A chain of a gated value, at the GLU, MUL, UNARY, SQR or CONT that is node `position`.
     match at_gated(std::int32_t position) const {
         match m = place_at_gated(position);
         if (m.found()) read(m);
@@ -354,7 +367,7 @@ class matcher {
     /// Readers of different row lengths share one quantized copy where padding moves no block. The
     /// first that is served says how long its rows are.
     void judge_row(match& m, reader& r, std::int32_t name) const {
-        const std::int64_t k = view_.at(m.activation).ne[0];
+        const std::int64_t k = rows_of(view_, m).ne[0];
         const std::int64_t length = view_.at(name).ne[0];
         const bool whole = stored_elements(format::q8_1, length) == length;
         const bool first = m.quant_k == 0;

@@ -44,6 +44,7 @@ class plan_builder {
                 case op::mul:
                 case op::unary:
                 case op::sqr:
+                case op::cont:
                     if (open(i)) plan_gated(i);
                     break;
                 case op::mul_mat:
@@ -162,7 +163,8 @@ class plan_builder {
     }
 
     void plan_gated(std::int32_t node) {
-        const bool alone = g_.kind(node) == op::unary || g_.kind(node) == op::sqr;
+        const op kind = g_.kind(node);
+        const bool alone = kind == op::unary || kind == op::sqr || kind == op::cont;
         if (!multiplied(view_.nodes[node]) && (alone || mere_product(node))) return;
         if (engine_fuses(g_, node)) return leave({node, reason::engine_fuses});
         for (const family& f : known_.families) {
@@ -390,6 +392,7 @@ class plan_builder {
     template <class Inside>
     finding inside_fits(const match& m, bool numbers, const Inside& inside) const;
     inline finding judge_inside(const match& m, const problem& inside);
+    inline bool copies_inside(const match& m) const;
 
     // Groups: plan/group.hpp.
     static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it

@@ -165,8 +165,9 @@ inline std::int32_t plan_builder::join(step& s, const output& o, const match* va
         const bool result = view_.nodes[n] == o.result;
         covered_node c{n, !result || !written, 0, 0};
         if (is_matmul(t.kind)) {
-            const bool there = s.what.needs.activation == format::f32 && !makes_norm(s.what);
-            c.internal = there ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
+            const bool lies = s.what.needs.activation == format::f32 && !makes_norm(s.what) &&
+                              !copies_inside(places_[at(s.chain)].found);
+            c.internal = lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
         } else {
             for (int j = 0; j < o.node_count; ++j) c.internal |= fed_by(n, o.nodes[j]);
             for (int slot = 0; slot < 2; ++slot)

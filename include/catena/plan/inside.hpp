@@ -19,7 +19,8 @@ finding plan_builder::inside_fits(const match& m, bool numbers, const Inside& in
     const auto no = [&m](reason why) { return finding{m.norm, why}; };
     const bool norm = m.kind == value_kind::rms_norm && m.weight != no_tensor && m.add < 0 &&
                       m.bias == no_tensor && m.gate.tensor == no_tensor;
-    if (!norm && m.kind != value_kind::plain) return no(reason::no_norm_inside);
+    const bool copied = m.copies() && &rows_of(view_, m) == &view_.at(m.activation);
+    if (!norm && !copied && m.kind != value_kind::plain) return no(reason::no_norm_inside);
     if (known_.asked.pick.same_bits) return no(reason::same_bits);
     if (!numbers && m.f32_needed) return no(reason::norm_shared);
     const reader* first = nullptr;
@@ -30,7 +31,9 @@ finding plan_builder::inside_fits(const match& m, bool numbers, const Inside& in
         if (!known_.norms_inside.has(r.weight)) return no(reason::no_norm_inside);
         if (r.expert || !one_launch(*first, r)) return no(reason::norm_shared);
         const tensor& x = view_.at(norm ? m.x.tensor : view_.node(r.node).src[1]);
-        const bool aligned = base_alignment(x) == 16 && detail::check_columns(x).why == reason::none &&
+        const tensor& from = copied ? view_.at(m.gate.tensor) : x;
+        const bool aligned = base_alignment(from) == 16 &&
+                             detail::check_columns(x).why == reason::none &&
                              (!norm || base_alignment(view_.at(m.weight)) == 16);
         const bool whole_rows = view_.at(view_.node(r.node).src[1]).ne[0] == x.ne[0] &&
                                 (m.quant_k == x.ne[0] || (numbers && m.quant_k == 0));
@@ -61,6 +64,11 @@ inline finding plan_builder::judge_inside(const match& m, const problem& inside)
     if (in.predicted_us < apart_us) return {};
     return {m.norm, reason::norm_slower, static_cast<std::int64_t>(in.predicted_us * 1000),
             static_cast<std::int64_t>(apart_us * 1000)};
+}
+
+/// Does the step that is tried read, in place of what a CONT would copy, what that copies?
+inline bool plan_builder::copies_inside(const match& m) const {
+    return m.copies() && trial_.has(m.glu);
 }
 
 /// Makes an activation and its readers one step and takes the match, if that is legal and pays; else
@@ -108,7 +116,7 @@ inline finding plan_builder::fuse_inside(const family& f, match& m, bool f32_by_
     wait(f.common, std::find_if(found.readers.data(), end, inside), end);
     step& s = begin_group(place, waiting_[first].matmul);
     made_inside(s.what);
-    if (is_norm(found.kind)) try_row(found);
+    if (found.kind != value_kind::plain) try_row(found);
     std::vector<made_value> values;
     const auto apart = [&](const reader& r) { return inside(r) && !r.dealt; };
     const auto too_early = [&](const reader& r) {

@@ -91,7 +91,7 @@ inline format_set plan_builder::layouts_of_numbers(const match& m, const reader&
     const std::int64_t length = view_.at(view_.node(r.node).src[1]).ne[0];
     const format rounded = warpgroup_layout(r.weight);
     if (rounded == format::unknown || (m.quant_k != 0 && m.quant_k != length) ||
-        !rows_of_both(length, view_.at(m.activation).ne[0]))
+        !rows_of_both(length, rows_of(view_, m).ne[0]))
         return plain;
     return plain | rounded;
 }

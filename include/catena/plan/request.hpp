@@ -16,12 +16,15 @@ namespace catena {
 /// The rows that a row step works on. Elementwise steps may cut rows as the matmuls read them.
 struct row_shape {
     std::int64_t ne[4];
-    bool recut = false;  ///< not the shape of the operands: they lie without gaps
+    bool recut = false;     ///< not the shape of the operands: they lie without gaps
+    bool gathered = false;  ///< not the shape of the value, which lies without gaps
 };
 
 inline row_shape shape_of(const graph_view& view, const match& m) {
     const tensor& value = view.at(m.activation);
-    row_shape out{{value.ne[0], value.ne[1], value.ne[2], value.ne[3]}};
+    const tensor& rows = rows_of(view, m);
+    row_shape out{{rows.ne[0], rows.ne[1], rows.ne[2], rows.ne[3]}, false, &rows != &value};
+    if (out.gathered) return out;
     if (m.kind != value_kind::glu || m.quant_k == 0 || m.quant_k == value.ne[0]) return out;
     const auto whole = [&](const row_operand& o) {
         return o.tensor == no_tensor || (o.offset == 0 && contiguous(view.at(o.tensor)) &&
@@ -67,7 +70,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     const auto reaches = [&](const row_operand& o) {
         if (o.tensor == no_tensor) return;
         const int own = shape.recut ? base_alignment(view.at(o.tensor))
-                                    : row_alignment(view, o, view.at(m.activation));
+                                    : row_alignment(view, o, rows_of(view, m));
         p.alignment = std::min(p.alignment, own);
     };
     const auto written = [&](std::int32_t t) { reaches({t, 0, strides_of(view.at(t))}); };
@@ -186,7 +189,10 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     }
     if (m.f32_needed) {
         a.f32 = at.floats(m.activation);
-        a.f32_at = place(strides_of(view.at(m.activation)));
+        const std::int64_t row = shape.ne[0] * 4;
+        a.f32_at = shape.gathered
+                       ? row_strides{row, row * shape.ne[1], row * shape.ne[1] * shape.ne[2]}
+                       : place(strides_of(view.at(m.activation)));
     }
     a.k = static_cast<std::int32_t>(shape.ne[0]);
     a.rows = static_cast<std::int32_t>(shape.ne[1] * shape.ne[2] * shape.ne[3]);

@@ -156,7 +156,9 @@ inline plan::group_head plan_builder::store_group(plan& out, const step& s,
     h.bands = bands_of(asked, s.band_rows);
     h.x_bytes = asked.needs.activation == format::fp8_group ? asked.k : q8_1_row_bytes(asked.k);
     if (asked.needs.activation == format::f32) {
-        h.x = address.of(first.src[1]);
+        const match& m = places_[at(s.chain)].found;
+        const bool copies = m.copies() && out.nodes_[at(m.glu)].step == &s - out.steps_.data();
+        h.x = address.of(copies ? m.gate.tensor : first.src[1]);
         h.x_bytes = view_.at(first.src[1]).nb[1];
     }
     if (makes_norm(asked)) {

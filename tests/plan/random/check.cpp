@@ -143,6 +143,7 @@ class planned_run {
             for (const std::int32_t n : plan.covered(s)) {
                 const catena::tensor& t = view.node(n);
                 met_.moved += n != s.launch_at;
+                met_.copies += t.kind == catena::op::cont;
                 if ((t.flags & catena::flag_compute) == 0)
                     blame(first + n, "a step computes what is not to be computed");
                 if (t.stream != view.node(s.launch_at).stream)

@@ -22,6 +22,7 @@ struct tally {
     int sums = 0;      ///< the same, that also made it
     int joins = 0;     ///< steps that add a residual to a norm
     int again = 0;     ///< of those, that norm the sum
+    int copies = 0;    ///< nodes that only copy, done by steps
     int quantizes = 0; ///< launches that quantize what the engine made
     int given = 0;     ///< nodes left for the engine's speed
     int given_up = 0;  ///< plans that lacked an address

@@ -75,6 +75,7 @@ class growth {
     id two_halves(id both, std::int64_t rows);
     id write(id node, id into, id name);
     id permuted(id x);
+    id heads_of(id x);
     void keep(id value);
 
     // blocks.cpp: blocks of other models

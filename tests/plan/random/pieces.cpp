@@ -170,6 +170,17 @@ id growth::permuted(id x) {
     return t;
 }
 
+/// What attention makes of x: for each head a row for each token.
+id growth::heads_of(id x) {
+    const std::int64_t head = one_in(4) ? 8 : 32;
+    const id all = mix({x}, {head, columns_, k_ / head});
+    const id t = g_.view(all, {head, k_ / head, columns_});
+    g_[t].kind = op::permute;
+    g_[t].nb[1] = g_[all].nb[2];
+    g_[t].nb[2] = g_[all].nb[1];
+    return t;
+}
+
 void growth::odd_norm() {
     const id x = recent();
     switch (below(8)) {
@@ -259,10 +270,17 @@ void growth::odd_matmul() {
 
 void growth::odd_value() {
     const id x = recent();
-    switch (below(8)) {
+    switch (below(10)) {
         case 7:
             multiply(x);
             break;
+        case 8:
+        case 9: {  // heads that stand one behind the other, side by side for a matmul
+            const id y = g_.node(op::cont, format::f32, {k_, columns_}, {heads_of(x)});
+            if (one_in(8)) strays_.push_back(y);
+            keep(after_matmul(matmul(y, k_), y));
+            break;
+        }
         case 0: {
             const id both = g_.node(op::concat, format::f32, {k_, 2 * columns_}, {x, recent()});
             g_[both].params[0] = 1;

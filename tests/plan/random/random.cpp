@@ -58,6 +58,7 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.elided > 4 * met.graphs);
     CHECK(met.combined > met.graphs / 60);
     CHECK(met.sums > met.graphs / 60);
+    CHECK(met.copies > met.graphs / 40);
     CHECK(met.joins > met.graphs / 10);
     CHECK(met.again > met.graphs / 12);
 }

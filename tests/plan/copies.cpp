@@ -1,0 +1,135 @@
+// What a CONT gathers for matmuls: quantized where it lies, by a step of its own or by who reads it.
+#include "cases.hpp"
+#include "random/tables.hpp"
+
+#include "catena/plan/optimize.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// What 16 heads made of each token, a head behind the other, side by side for a matmul: nodes 0 to 3.
+struct heads_case {
+    std::int64_t tokens = 1;
+    graph_builder g = {};
+    id made = g.other({g.input(format::f32, {32, tokens, 16})});
+    id turned = permuted();
+    id copy = g.node(op::cont, format::f32, {512, tokens}, {turned});
+    id product = g.matmul(format::q4_K, 64, copy);
+
+    id permuted() {
+        const id t = g.view(made, {32, 16, tokens});
+        g[t].kind = op::permute;
+        g[t].nb[1] = g[made].nb[2];
+        g[t].nb[2] = g[made].nb[1];
+        return t;
+    }
+};
+
+plan planned(graph_builder& g, const table& rows = shipped_table()) {
+    const graph_view view = g.view();
+    plan p = planner(rows).plan(view);
+    CHECK(p.state().ok());
+    CHECK(inconsistency(view, p) == "");
+    CHECK(difference(view, p) == "");
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("what lies in order is quantized in rows of the matmul", "[copies]") {
+    heads_case c;
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "2: 2, 3: 3");
+    CHECK(p.at(2).elided);
+    const problem& what = p.steps()[0].what;
+    CHECK(what.k == 512);
+    CHECK(what.rows == 1);
+    const row_args a = p.args(0, nullptr).row;
+    CHECK(a.gate == c.g[c.made].data);
+    CHECK(a.x == nullptr);
+    CHECK(a.f32 == nullptr);
+    CHECK(a.function == gate_function::none);
+}
+
+TEST_CASE("what does not is gathered row by row", "[copies]") {
+    heads_case c{3};
+    const bool read = GENERATE(false, true);
+    if (read) c.g.other({c.copy});
+    const plan p = planned(c.g);
+    CHECK(steps_of(p) == "2: 2, 3: 3");
+    CHECK(p.at(2).elided == !read);
+    CHECK(p.steps()[0].what.k == 32);
+    CHECK(p.steps()[0].what.quant_k == 512);
+    const row_args a = p.args(0, nullptr).row;
+    CHECK(a.rows == 48);
+    CHECK(a.n1 == 16);
+    CHECK(a.gate_at.nb1 == 3 * 128);
+    CHECK(a.gate_at.nb2 == 128);
+    CHECK(a.f32 == (read ? c.g[c.copy].data : nullptr));
+    if (read) CHECK(a.f32_at.nb1 == 128);
+    if (read) CHECK(a.f32_at.nb2 == 16 * 128);
+}
+
+TEST_CASE("a copy that nobody multiplies, or that no kernel reads in rows, is the engine's",
+          "[copies]") {
+    heads_case c{3};
+    SECTION("columns") {
+        std::swap(c.g[c.turned].nb[0], c.g[c.turned].nb[1]);
+        CHECK(steps_of(planned(c.g)) == "3:, 3: 3");
+    }
+    SECTION("of another type") {
+        c.g[c.turned].type = format::f16;
+        CHECK(planned(c.g).at(2).step < 0);
+    }
+    SECTION("heads that end within a block") {
+        for (const id t : {c.made, c.turned}) c.g[t].ne[0] = 8;
+        c.g[c.turned].ne[1] = c.g[c.made].ne[2] = 64;
+        CHECK(steps_of(planned(c.g)) == "3:, 3: 3");
+    }
+    SECTION("read by others") {
+        heads_case other;
+        other.g.nodes.pop_back();
+        other.g.other({other.copy});
+        CHECK(planned(other.g).steps().size() == 0);
+    }
+}
+
+TEST_CASE("the launch that alone reads a copy reads what is copied", "[copies]") {
+    heads_case c;
+    const table rows = norm_inside_table();
+    SECTION("nothing is copied") {
+        const plan p = planned(c.g, rows);
+        CHECK(steps_of(p) == "3: 2 3");
+        CHECK(p.at(2).elided);
+        CHECK(p.workspace_bytes() == 0);
+        const matvec_args a = p.args(0, nullptr).matvec;
+        CHECK(a.x == c.g[c.made].data);
+        CHECK(a.x_bytes == 2048);
+        CHECK(quantizes_inside(p.steps()[0].what.needs));
+    }
+    SECTION("not where its result takes the place") {
+        c.g.share(c.product, c.made);
+        CHECK(steps_of(planned(c.g, rows)) == "2: 2, 3: 3");
+    }
+    SECTION("not where a node between writes there") {
+        graph_builder& g = c.g;
+        g.nodes.pop_back();
+        g.share(g.other({g.input(format::f32, {512})}), c.made);
+        g.matmul(format::q4_K, 64, c.copy);
+        CHECK(steps_of(planned(g, rows)) == "2: 2, 4: 4");
+    }
+    SECTION("not where rows lie apart") {
+        heads_case two{2};
+        CHECK(steps_of(planned(two.g, rows)) == "2: 2, 3: 3");
+    }
+}
+
+TEST_CASE("before allocation what is copied for a matmul is kept until that", "[copies]") {
+    heads_case c;
+    const ordering o = optimize(c.g.view());
+    REQUIRE(o.keep.size() == 1);
+    CHECK(c.g[o.keep[0].tensor].src[0] == c.made);
+    CHECK(o.keep[0].until == 3);
+}
