@@ -133,3 +133,46 @@ TEST_CASE("before allocation what is copied for a matmul is kept until that", "[
     CHECK(c.g[o.keep[0].tensor].src[0] == c.made);
     CHECK(o.keep[0].until == 3);
 }
+
+TEST_CASE("a gate that is copied for its function alone is read where it lies", "[copies]") {
+    graph_builder g;
+    const std::int64_t tokens = GENERATE(1, 3);
+    const id both = g.other({g.input(format::f32, {64, 16, tokens})});  // of each head its query too
+    const id half = g.view(both, {32, 16, tokens}, 128);
+    g[half].nb[1] = g[both].nb[1];
+    g[half].nb[2] = g[both].nb[2];
+    const id copy = g.node(op::cont, format::f32, {512, tokens}, {half});
+    const id made = g.other({g.input(format::f32, {512, tokens})});
+    const id value = g.mul(made, g.unary(copy, sub_op::sigmoid));
+    g.matmul(format::q4_K, 64, value);
+    SECTION("by the step that gates") {
+        const plan p = planned(g);
+        CHECK(steps_of(p) == "5: 2 4 5, 6: 6");
+        CHECK(p.steps()[0].what.k == 32);
+        CHECK(p.steps()[0].what.rows == 16 * tokens);
+        const row_args a = p.args(0, nullptr).row;
+        CHECK(a.gate == g[half].data);
+        CHECK(a.gate_at.nb1 == 256);
+        CHECK(a.x == g[made].data);
+        CHECK(a.x_at.nb1 == 128);
+        CHECK(a.x_at.nb2 == 2048);
+    }
+    SECTION("not if others read the copy") {
+        g.other({copy});
+        CHECK(steps_of(planned(g)) == "5: 4 5, 6: 6");
+    }
+    SECTION("not if the gated value's rows lie apart") {
+        const id wide = g.other({g.input(format::f32, {1024, tokens})});
+        const id part = g.view(wide, {512, tokens});
+        g[part].nb[1] = 4096;
+        g.matmul(format::q4_K, 64, g.mul(part, g.unary(g.node(op::cont, format::f32, {512, tokens}, {half}), sub_op::silu)));
+        CHECK(planned(g).at(9).step == (tokens == 1 ? 2 : -1));
+    }
+    SECTION("kept until then before allocation") {
+        const ordering o = optimize(g.view());
+        const auto kept = std::find_if(o.keep.begin(), o.keep.end(),
+                                       [&](const keep_alive& k) { return g[k.tensor].view_src == both; });
+        REQUIRE(kept != o.keep.end());
+        CHECK(kept->until == 5);
+    }
+}

@@ -12,6 +12,7 @@ namespace catena {
 struct gated {
     finding why;
     std::int32_t unary = -1;  ///< MUL: position of the UNARY, whose result it alone reads
+    std::int32_t copy = -1;   ///< position of the CONT that copies the gate, for that alone
     row_operand x, gate;
     gate_function function = gate_function::none;
     float alpha = 0, limit = 0;
@@ -180,6 +181,7 @@ inline gated copy_of(const graph_index& g, std::int32_t position) {
     out.why = rows_fit(g, position, t.src[0]);
     if (out.why.why == reason::none && (!contiguous(t) || elements(from) != elements(t)))
         out.why = {position, reason::gate_shape};
+    out.copy = position;
     out.gate = {t.src[0], 0, strides_of(contiguous(from) ? t : from)};
     return out;
 }
@@ -198,6 +200,29 @@ inline gated gated_at(const graph_index& g, std::int32_t position) {
         default:
             return detail::alone_of(g, position);
     }
+}
+
+/// The same, but a gate that a CONT copies for its function alone is read where it lies; where its rows
+/// lie apart, so are those of x.
+inline gated gathered_at(const graph_index& g, std::int32_t position) {
+    const graph_view& view = g.view;
+    gated v = gated_at(g, position);
+    if (v.why.why != reason::none || v.unary < 0) return v;
+    const std::int32_t gate = view.node(v.unary).src[0], cont = g.position(gate);
+    if (cont < 0 || g.kind(cont) != op::cont || g.only_reader(gate).node != v.unary) return v;
+    const gated copy = detail::copy_of(g, cont);
+    if (copy.why.why != reason::none) return v;
+    const tensor& from = view.at(copy.gate.tensor);
+    if (!contiguous(from)) {
+        const bool whole = v.x.tensor != no_tensor && v.x.offset == 0 &&
+                           contiguous(view.at(v.x.tensor)) && contiguous(view.node(position));
+        if (!whole) return v;
+        v.gate.at = copy.gate.at;
+        v.x.at = packed(from);
+    }
+    v.gate.tensor = copy.gate.tensor;
+    v.copy = cont;
+    return v;
 }
 
 }  // namespace catena

@@ -22,6 +22,7 @@ struct match {
     std::int32_t bias_add = -1;                  ///< the ADD of the norm's bias
     std::int32_t next_norm = -1, next_mul = -1;  ///< of the sum, where `add` stands behind `mul`
     std::int32_t glu = -1, unary = -1;           ///< the same of a gated value: GLU or MUL, UNARY
+    std::int32_t copy = -1;                      ///< the CONT of its gate
     combination experts;                         ///< what x and the residual join
     row_operand x, residual, gate;               ///< what the chain reads
     std::int32_t weight = no_tensor, bias = no_tensor, next_weight = no_tensor;
@@ -41,9 +42,7 @@ struct match {
     bool joins() const { return add > mul && mul >= 0; }
 
     /// Is it what a CONT copies, and nothing else?
-    bool copies() const {
-        return glu >= 0 && norm < 0 && x.tensor == no_tensor && function == gate_function::none;
-    }
+    bool copies() const { return copy >= 0 && copy == glu; }
 
     /// The node that stands for the place in reports.
     std::int32_t node() const { return norm >= 0 ? norm : glu; }
@@ -63,7 +62,7 @@ struct match {
 /// Whose rows a step makes one by one: the value's, or those that a CONT gathers.
 inline const tensor& rows_of(const graph_view& view, const match& m) {
     const tensor& value = view.at(m.activation);
-    if (!m.copies()) return value;
+    if (m.copy < 0) return value;
     const tensor& from = view.at(m.gate.tensor);
     return contiguous(from) ? value : from;
 }
@@ -117,7 +116,7 @@ class matcher {
         m.glu = position;
         m.stream = view_.node(position).stream;
         m.activation = view_.nodes[position];
-        const gated v = gated_at(index_, position);
+        const gated v = gathered_at(index_, position);
         m.why = v.why;
         if (m.found() && v.product() && !multiplied(m.activation)) m.why = {position, reason::no_gate};
         if (m.found()) m.why = rows_fit(index_, position, m.activation);
@@ -125,6 +124,7 @@ class matcher {
             m.why = {position, reason::too_large, elements(view_.at(m.activation)), max_values};
         if (!m.found()) return m;
         m.unary = v.unary;
+        m.copy = v.copy;
         m.x = v.x;
         m.gate = v.gate;
         m.function = v.function;

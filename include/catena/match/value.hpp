@@ -18,6 +18,12 @@ struct row_operand {
 
 inline row_strides strides_of(const tensor& t) { return {t.nb[1], t.nb[2], t.nb[3]}; }
 
+/// Of as many rows in f32 that lie without gaps.
+inline row_strides packed(const tensor& rows) {
+    const std::int64_t nb1 = rows.ne[0] * 4, nb2 = nb1 * rows.ne[1];
+    return {nb1, nb2, nb2 * rows.ne[2]};
+}
+
 /// As many rows, in the same dimensions.
 inline bool same_rows(const tensor& a, const tensor& b) {
     return a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];

@@ -165,8 +165,8 @@ class plan_builder {
     void plan_gated(std::int32_t node) {
         const op kind = g_.kind(node);
         const bool alone = kind == op::unary || kind == op::sqr || kind == op::cont;
-        if (!multiplied(view_.nodes[node]) && (alone || mere_product(node))) return;
         if (engine_fuses(g_, node)) return leave({node, reason::engine_fuses});
+        if (!multiplied(view_.nodes[node]) && (alone || mere_product(node))) return;
         for (const family& f : known_.families) {
             if (f.common.value != value_kind::glu || f.common.alone != alone) continue;
             if (given(node)) break;

@@ -189,10 +189,8 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     }
     if (m.f32_needed) {
         a.f32 = at.floats(m.activation);
-        const std::int64_t row = shape.ne[0] * 4;
-        a.f32_at = shape.gathered
-                       ? row_strides{row, row * shape.ne[1], row * shape.ne[1] * shape.ne[2]}
-                       : place(strides_of(view.at(m.activation)));
+        a.f32_at = shape.gathered ? packed(rows_of(view, m))
+                                  : place(strides_of(view.at(m.activation)));
     }
     a.k = static_cast<std::int32_t>(shape.ne[0]);
     a.rows = static_cast<std::int32_t>(shape.ne[1] * shape.ne[2] * shape.ne[3]);

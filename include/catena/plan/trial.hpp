@@ -33,7 +33,9 @@ inline void plan_builder::try_row(const match& m) {
             for (const std::int32_t n : {m.norm, m.mul, m.bias_add}) next(n, 0);
             if (m.joins())
                 for (const std::int32_t n : {m.add, m.next_norm, m.next_mul}) next(n, 0);
-            if (m.unary >= 0) node(m.unary, true, 0);
+            const bool gathers = m.copy >= 0 && !m.copies();
+            if (gathers) node(m.copy, true, 0);
+            if (m.unary >= 0) node(m.unary, true, gathers ? fed_by(m.unary, m.copy) : 0);
             next(m.glu, m.unary < 0 ? 0u : fed_by(m.glu, m.unary));
             std::sort(trial_.nodes.begin(), trial_.nodes.end(),
                       [](const covered_node& a, const covered_node& b) { return a.node < b.node; });

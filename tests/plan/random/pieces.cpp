@@ -274,8 +274,17 @@ void growth::odd_value() {
         case 7:
             multiply(x);
             break;
-        case 8:
-        case 9: {  // heads that stand one behind the other, side by side for a matmul
+        case 9: {  // a gate that lies beside something else
+            const id both = mix({x}, {64, k_ / 32, columns_});
+            const id half = strided(both, {32, k_ / 32, columns_}, 64 * 4, 32 * 4);
+            g_[half].nb[2] = g_[both].nb[2];
+            const id gate = g_.node(op::cont, format::f32, {k_, columns_}, {half});
+            if (one_in(8)) strays_.push_back(gate);
+            const id y = binary(op::mul, mix({x, recent()}, {k_, columns_}), unary(gating(), gate));
+            keep(after_matmul(matmul(y, k_), y));
+            break;
+        }
+        case 8: {  // heads that stand one behind the other, side by side for a matmul
             const id y = g_.node(op::cont, format::f32, {k_, columns_}, {heads_of(x)});
             if (one_in(8)) strays_.push_back(y);
             keep(after_matmul(matmul(y, k_), y));
