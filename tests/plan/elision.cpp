@@ -104,6 +104,20 @@ TEST_CASE("a norm without quantized readers is left", "[plan]") {
     CHECK(left_why(p, 0) == reason::not_read);
 }
 
+TEST_CASE("a norm that nobody multiplies is a step where the engine needs several launches", "[plan]") {
+    graph_builder g;
+    const id x = g.add(g.input(format::f32, {512}), g.other({g.input(format::f32, {512})}));
+    const id mul = g.scaled_norm(x);
+    const bool turned = GENERATE(false, true);
+    g.same_shape(turned ? op::rope : op::other, mul, {mul});
+    const plan p = checked_plan(g);
+    CHECK(steps_of(p) == (turned ? "" : "3: 1 2 3"));
+    if (turned) return;
+    CHECK(p.at(1).elided);
+    CHECK_FALSE(p.at(3).elided);
+    CHECK(p.workspace_bytes() == 0);
+}
+
 TEST_CASE("a norm whose quantized matmuls are all refused is not said to have none", "[plan]") {
     norm_case c;
     c.g[c.g.matmul(format::q4_K, 64, c.mul)].params[3] = 10;  // f32 as the activation

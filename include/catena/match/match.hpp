@@ -388,4 +388,15 @@ class matcher {
     }
 };
 
+/// Launches that an engine takes for a norm and what its chain has around it: RMS_NORM, MUL and ADD or
+/// ROPE are one (ggml-cuda fuses them).
+inline int engine_launches(const graph_view& view, const match& m) {
+    const bool rms = m.kind == value_kind::rms_norm;
+    const int around = (m.experts.found() ? 1 : 0) + (m.add >= 0 && !m.joins() ? 1 : 0) +
+                       (m.glu >= 0 ? 1 : 0) + (m.next_norm >= 0 ? 1 : 0);
+    const int behind = (m.mul >= 0 ? 1 : 0) + (m.bias_add >= 0 ? 1 : 0) + (m.joins() ? 1 : 0);
+    const bool turned = m.readers.size() == 1 && view.node(m.readers[0].node).kind == op::rope;
+    return 1 + around + (rms ? 0 : behind) - (rms && turned ? 1 : 0);
+}
+
 }  // namespace catena

@@ -227,13 +227,19 @@ class plan_builder {
         leave(why.what, why.nearest);
     }
 
-    /// Turns a match without its readers into steps, if a matmul is among them. Returns why not, or
-    /// reason::none.
+    /// Turns a match without its readers into steps, if a matmul is among them or an engine needs
+    /// several launches for it. Returns why not, or reason::none.
     left_over run(const matcher& look, const family& f, match&& m) {
         if (m.unary >= 0 && schedule_.covered(m.unary)) return {{m.node(), reason::no_gate}, {}};
-        if (!multiplied(m.activation)) return {{m.node(), reason::not_read}, {}};
+        if (!multiplied(m.activation) && engine_needs_one(m))
+            return {{m.node(), reason::not_read}, {}};
         look.read(m);
         return settle(f, std::move(m));
+    }
+
+    /// Does an engine make the value in one launch? Of what is no norm others know better.
+    bool engine_needs_one(const match& m) const {
+        return m.norm < 0 || engine_launches(view_, m) < 2;
     }
 
     /// The same of a match with its readers, unless the engine is known to be faster.
@@ -245,7 +251,8 @@ class plan_builder {
     left_over serve(const family& f, match&& m) {
         left_over last{{m.node(), reason::not_read}, {}};
         for (reader& r : m.readers) judge(f.common, m, r, last);
-        if (m.servable() == 0) {
+        const bool read = m.servable() > 0;
+        if (!read && engine_needs_one(m)) {
             const auto multiplies = [](const reader& r) {
                 return r.left.why != reason::not_activation && r.left.why != reason::plain_weight;
             };
@@ -264,9 +271,11 @@ class plan_builder {
         const auto any = [&m](auto&& reads) {
             return std::any_of(m.readers.begin(), m.readers.end(), reads);
         };
-        m.f32_needed = !by_engine && (m.f32_needed || any([](const reader& r) { return !r.servable(); }));
+        const auto elsewhere = [](const reader& r) { return !r.servable(); };
+        const auto as_it_is = [](const reader& r) { return r.numbers(); };
+        m.f32_needed = !by_engine && (m.f32_needed || any(elsewhere));
         const bool by_others = m.f32_needed;  // than matrices of numbers
-        m.f32_needed = m.f32_needed || (!by_engine && any([](const reader& r) { return r.numbers(); }));
+        m.f32_needed = by_others || (!by_engine && any(as_it_is));
         if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))
             return {{m.node(), reason::no_emit}, {}};
@@ -276,7 +285,8 @@ class plan_builder {
             group(f, add_place(f, std::move(m), -1));
             return {};
         }
-        const finding apart = fuse_inside(f, m, by_others);
+        const finding apart = read ? fuse_inside(f, m, by_others)
+                                   : finding{m.norm, reason::norm_shared};
         if (apart.why == reason::none) return {};
         step& row = begin_trial(true);
         row.chain = static_cast<std::int32_t>(places_.size());
