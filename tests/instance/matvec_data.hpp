@@ -28,7 +28,7 @@ constexpr float gate_alpha = 1.702f, gate_limit = 0.5f;  ///< products go beyond
 constexpr float product_factor = 1.25f, up_factor = -0.5f;
 constexpr int bias_gap = 1;                              ///< floats between the biases of experts
 
-int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : dst_gap + 2; }
+inline int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : dst_gap + 2; }
 
 /// A member's operands. Those of parts that are off are empty.
 struct member_data {

@@ -39,12 +39,14 @@ std::string rows_of(const plan& p) {
 
 /// A layer of readers, of which one cannot be served.
 struct layer_case {
-    std::int64_t columns = 1;
     graph_builder g;
-    id x = g.scaled_norm(g.input(format::f32, {512, columns}));
+    id x;
     id a = g.matmul(format::q4_K, 64, x);
     id b = g.matmul(format::q6_K, 64, x);
     id foreign = g.matmul(format::mxfp4, 64, x);
+
+    explicit layer_case(std::int64_t columns = 1)
+        : x(g.scaled_norm(g.input(format::f32, {512, columns}))) {}
 };
 
 status count_launch(const void*, const launch_config&, const void*, std::size_t,
@@ -76,7 +78,7 @@ TEST_CASE("what threads asked of a planner changes no plan of another's", "[thre
     std::vector<layer_case> layers;
     std::vector<graph_view> views;
     std::vector<std::string> fresh;
-    for (std::int64_t columns = 1; columns <= 12; ++columns) layers.push_back({columns});
+    for (std::int64_t columns = 1; columns <= 12; ++columns) layers.emplace_back(columns);
     for (layer_case& c : layers) {
         views.push_back(c.g.view());
         const plan p = planner(toy_table()).plan(views.back());
