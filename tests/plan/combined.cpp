@@ -3,6 +3,7 @@
 #include "random/tables.hpp"
 
 #include "catena/pick/measured.hpp"
+#include "catena/plan/optimize.hpp"
 
 #include <algorithm>
 
@@ -24,7 +25,7 @@ struct summed_case {
     graph_builder g;
     id residual = made({512, tokens});
     id of_shared = shared ? made({512, tokens}) : no_tensor;
-    id ids = g.input(format::i32, {3, tokens});
+    id ids = g.node(op::argsort, format::i32, {3, tokens}, {g.input(format::f32, {3, tokens})});
     id early = late ? no_tensor : made({1, 3, tokens});
     id x = g.reshape(g.scaled_norm(made({512, tokens})), {512, 1, tokens});
     id gate = picked(256, x), value = picked(256, x);
@@ -125,11 +126,35 @@ TEST_CASE("a sum exactly over the residual is written by their launch", "[plan]"
     CHECK(c.by_their_launch(c.planned()));
 }
 
-TEST_CASE("experts beside a shared one are added up by the norm behind them", "[plan]") {
+TEST_CASE("what a shared expert made joins their sum in the norm behind them", "[plan]") {
+    const std::int64_t tokens = GENERATE(1, 2);
+    summed_case c(tokens, false, true);
+    const plan p = c.planned();
+    CHECK(c.adds(p).what.member[0].epilogue == (epilogue_set::of(epilogue_part::bias) | combine));
+    CHECK_FALSE(p.at(c.g.position(c.sum)).elided);
+    const int at = p.at(c.g.position(c.all)).step;
+    REQUIRE(at >= 0);
+    CHECK(p.at(c.g.position(c.joined)).step == at);
+    CHECK(p.at(c.g.position(c.joined)).elided);
+    const step& s = p.steps()[static_cast<std::size_t>(at)];
+    CHECK(s.what.needs.experts);
+    CHECK(s.what.slots == 2);
+    const row_args a = p.args(at, nullptr).row;
+    CHECK(a.experts.results == c.g[c.sum].data);
+    CHECK(a.experts.weights == nullptr);
+    CHECK(a.experts.slots == 1);
+    CHECK(a.experts.nb2 == 512 * 4);
+    CHECK(a.x == c.g[c.of_shared].data);
+    CHECK(a.residual == c.g[c.residual].data);
+    CHECK(a.rows == tokens);
+}
+
+TEST_CASE("a sum that their launch may not write stays whole beside a shared expert", "[plan]") {
     summed_case c(1, false, true);
+    c.g.share(c.sum, c.weights);
     const plan p = c.planned();
     CHECK_FALSE(c.by_their_launch(p));
-    CHECK(c.adds(p).what.needs.experts);
+    CHECK(c.adds(p).what.slots == 4);
 }
 
 TEST_CASE("what somebody else reads is not only added up", "[plan]") {
@@ -142,6 +167,17 @@ TEST_CASE("what somebody else reads is not only added up", "[plan]") {
     const plan p = planner(shipped_table()).plan(view);
     CHECK(difference(view, p) == "");
     for (const step& s : p.steps()) CHECK_FALSE(s.what.needs.epilogue.has(combine));
+}
+
+TEST_CASE("an order before allocation keeps the ids until a norm could make the sum", "[plan]") {
+    summed_case c;
+    c.g.deallocate();
+    const ordering o = optimize(c.g.view());
+    REQUIRE(o.state.ok());
+    CHECK(std::any_of(o.keep.begin(), o.keep.end(), [&](const keep_alive& k) {
+        return k.tensor == c.ids &&
+               o.order[static_cast<std::size_t>(k.until)] == c.g.position(c.norm);
+    }));
 }
 
 TEST_CASE("medians of the two launches are not displaced by a prediction", "[plan]") {

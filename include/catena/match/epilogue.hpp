@@ -125,8 +125,8 @@ class epilogue_matcher {
         return activate(o, u.node);
     }
 
-    /// Takes over the whole sum of what the experts of a token make, that of a shared one excepted: then
-    /// none of it.
+    /// Takes over the sum of what the experts of a token make, and a residual: but where a shared expert
+    /// joins them before that.
     bool combine(output& o) const {
         if (!allowed_.has(epilogue_part::combine) || o.renamed) return false;
         const tensor& made = view_.at(o.result);
@@ -148,10 +148,10 @@ class epilogue_matcher {
         for (const std::int32_t n : c.nodes) all.take(n);
         all.parts = all.parts | epilogue_part::combine;
         all.result = sum;
-        add_residual(all);
-        const use next = g_.only_reader(all.result);
-        if (next.node >= 0 && combination_at(sums_, view_.nodes[next.node]).found()) return false;
         o = all;
+        if (!add_residual(all)) return true;
+        const use next = g_.only_reader(all.result);
+        if (next.node < 0 || !combination_at(sums_, view_.nodes[next.node]).found()) o = all;
         return true;
     }
 

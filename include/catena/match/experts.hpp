@@ -16,14 +16,35 @@ namespace catena {
 /// between these and the sum nobody else reads.
 struct combination {
     std::int32_t results = no_tensor;   ///< [k, slots, tokens]; no_tensor: there is no such sum
+    std::int32_t sum = no_tensor;       ///< of the slots alone, [k, tokens]
     std::int32_t weights = no_tensor;   ///< [1, slots, tokens]; no_tensor: they were applied before
     std::int32_t shared = no_tensor;    ///< what may be missing, and its gate of [1, tokens]
     std::int32_t gate = no_tensor;
     std::int32_t residual = no_tensor;
-    std::vector<std::int32_t> nodes;    ///< positions of all ops, in no order
+    std::vector<std::int32_t> nodes;    ///< positions of all ops, those of `sum` first
+    std::size_t slot_nodes = 0;         ///< of them those of `sum`
+    bool summed = false;                ///< somebody else makes `sum`, which is `results` then
 
     bool found() const { return results != no_tensor; }
+
+    /// Leaves the sum of the slots to somebody else.
+    void leave_slots() {
+        results = sum;
+        weights = no_tensor;
+        nodes.erase(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(slot_nodes));
+        slot_nodes = 0;
+        summed = true;
+    }
 };
+
+/// How many rows are added up for a token, and the bytes from one to the next and from token to token.
+struct slot_rows {
+    std::int64_t slots, nb1, nb2;
+};
+inline slot_rows slot_rows_of(const graph_view& view, const combination& c) {
+    const tensor& t = view.at(c.results);
+    return c.summed ? slot_rows{1, 0, t.nb[1]} : slot_rows{t.ne[1], t.nb[1], t.nb[2]};
+}
 
 namespace detail {
 
@@ -104,7 +125,9 @@ inline combination slots_at(const graph_index& g, std::int32_t value) {
         sum = before;
     }
     out.results = all;
+    out.sum = value;
     take_weights(g, out);
+    out.slot_nodes = out.nodes.size();
     return out;
 }
 

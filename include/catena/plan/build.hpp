@@ -111,8 +111,7 @@ class plan_builder {
                 continue;
             const matcher look(g_, f.common);
             match m = look.place_at_norm(node, sums_);
-            const auto covered = [this](std::int32_t n) { return schedule_.covered(n); };
-            if (std::any_of(m.experts.nodes.begin(), m.experts.nodes.end(), covered)) continue;
+            if (m.experts.found() && !sum_open(m.experts)) continue;
             if (!m.found()) {
                 const bool closer = f.common.scale || why.what.why == reason::no_chain;
                 if (closer && why.what.why != reason::none_served) why = {m.why, {}};
@@ -128,6 +127,15 @@ class plan_builder {
         }
         why.what.node = node;
         leave(why.what, why.nearest);
+    }
+
+    /// Is what makes a sum of experts still to be done, all of it or all behind the sum of the slots,
+    /// which their own launch makes? Then that is left out.
+    bool sum_open(combination& c) const {
+        const auto covered = [this](std::int32_t n) { return schedule_.covered(n); };
+        const auto behind = c.nodes.begin() + static_cast<std::ptrdiff_t>(c.slot_nodes);
+        if (behind != c.nodes.end() && std::all_of(c.nodes.begin(), behind, covered)) c.leave_slots();
+        return std::none_of(c.nodes.begin(), c.nodes.end(), covered);
     }
 
     /// Is the input of the norm a sum that no step covers yet?

@@ -196,8 +196,8 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 
 /// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
 /// function, until the last MUL or ADD of their chain, or the ADD of a residual to a norm; what experts
-/// made, until that of the norm; what a CONT copies for a matmul, or for the function of a gate, until
-/// that or the gated value.
+/// made, and their ids, until that of the norm; what a CONT copies for a matmul, or for the function of a
+/// gate, until that or the gated value.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
     slot_sums sums(g);
@@ -236,6 +236,10 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         const combination c = combination_at(sums, t.src[0]);
         for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
             keep(read, last);
+        const std::int32_t made = c.found() ? g.position(c.results) : -1;
+        const op by = made < 0 ? op::none : g.kind(made);
+        if (by == op::mul_mat_id || by == op::add_id)  // they may make the sum, and read the ids till then
+            keep(g.view.node(made).src[2], last);
     }
     return out;
 }

@@ -62,7 +62,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
     p.sum = m.sum_needed;
     if (m.experts.found())
-        p.slots = view.at(m.experts.results).ne[1] + (m.x.tensor != no_tensor ? 1 : 0);
+        p.slots = slot_rows_of(view, m.experts).slots + (m.x.tensor != no_tensor ? 1 : 0);
     const row_shape shape = shape_of(view, m);
     p.k = shape.ne[0];
     p.rows = shape.ne[1] * shape.ne[2] * shape.ne[3];
@@ -77,9 +77,9 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     reaches(m.x);
     reaches(m.residual);
     if (m.experts.found()) {
-        const tensor& results = view.at(m.experts.results);
+        const slot_rows rows = slot_rows_of(view, m.experts);
         const std::uint64_t bits = static_cast<std::uint64_t>(
-            base_alignment(results) | results.nb[1] | (results.ne[2] > 1 ? results.nb[2] : 0));
+            base_alignment(view.at(m.experts.results)) | rows.nb1 | (p.rows > 1 ? rows.nb2 : 0));
         p.alignment = std::min(p.alignment, static_cast<int>(bits & (~bits + 1)));
     }
     reaches(m.gate);
@@ -164,11 +164,11 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.gate = at.floats(m.gate.tensor, m.gate.offset);
     a.gate_at = place(m.gate.at);
     if (m.experts.found()) {
-        const tensor& results = view.at(m.experts.results);
+        const slot_rows rows = slot_rows_of(view, m.experts);
         a.experts.results = at.floats(m.experts.results);
-        a.experts.nb1 = results.nb[1];
-        a.experts.nb2 = results.nb[2];
-        a.experts.slots = static_cast<std::int32_t>(results.ne[1]);
+        a.experts.nb1 = rows.nb1;
+        a.experts.nb2 = rows.nb2;
+        a.experts.slots = static_cast<std::int32_t>(rows.slots);
         a.experts.weights = at.floats(m.experts.weights);
         if (m.experts.weights != no_tensor) {
             a.experts.weights_nb1 = view.at(m.experts.weights).nb[1];
