@@ -12,14 +12,18 @@
 
 namespace catena_test {
 
-/// A plan of the whole graph that was held against the replay.
-inline catena::plan checked_plan(graph_builder& g, const catena::options& asked = {}) {
+/// A plan of the whole graph by these rows that was held against the replay.
+inline catena::plan checked_plan(graph_builder& g, const catena::table& rows,
+                                 const catena::options& asked = {}) {
     const catena::graph_view view = g.view();
-    catena::plan plan = catena::planner(toy_table(), asked).plan(view);
+    catena::plan plan = catena::planner(rows, asked).plan(view);
     CHECK(plan.state().ok());
     CHECK(inconsistency(view, plan) == "");
     CHECK(difference(view, plan) == "");
     return plan;
+}
+inline catena::plan checked_plan(graph_builder& g, const catena::options& asked = {}) {
+    return checked_plan(g, toy_table(), asked);
 }
 
 /// "0: 0 1, 2: 2 5" : launch position and covered nodes of every step.

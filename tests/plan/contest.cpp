@@ -29,12 +29,7 @@ struct contested {
 };
 
 plan plan_with(graph_builder& g, contested& known, const options& asked = {}) {
-    const graph_view view = g.view();
-    plan p = planner(known.over(toy_table()), asked).plan(view);
-    CHECK(p.state().ok());
-    CHECK(inconsistency(view, p) == "");
-    CHECK(difference(view, p) == "");
-    return p;
+    return checked_plan(g, known.over(toy_table()), asked);
 }
 
 /// x -> norm -> MUL -> two matmuls, as nodes 0 to 3; and on its own from another value a third.

@@ -28,12 +28,7 @@ struct heads_case {
 };
 
 plan planned(graph_builder& g, const table& rows = shipped_table()) {
-    const graph_view view = g.view();
-    plan p = planner(rows).plan(view);
-    CHECK(p.state().ok());
-    CHECK(inconsistency(view, p) == "");
-    CHECK(difference(view, p) == "");
-    return p;
+    return checked_plan(g, rows);
 }
 
 }  // namespace

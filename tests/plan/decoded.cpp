@@ -78,12 +78,8 @@ table table_of_both() {
 }
 
 plan plan_of_both(graph_builder& g, const options& asked = {}) {
-    const graph_view view = g.view();
-    plan p = planner(table_of_both(), asked).plan(view);
-    CHECK(p.state().ok());
-    CHECK(inconsistency(view, p) == "");
-    CHECK(difference(view, p) == "");
-    CHECK(p.workspace_bytes() <= optimize(view).workspace_bound);
+    plan p = checked_plan(g, table_of_both(), asked);
+    CHECK(p.workspace_bytes() <= optimize(g.view()).workspace_bound);
     return p;
 }
 

@@ -75,12 +75,7 @@ inline table full_table() {
 }
 
 inline plan planned(graph_builder& g, const table& rows = full_table()) {
-    const graph_view view = g.view();
-    plan p = planner(rows).plan(view);
-    CHECK(p.state().ok());
-    CHECK(inconsistency(view, p) == "");
-    CHECK(difference(view, p) == "");
-    return p;
+    return checked_plan(g, rows);
 }
 
 inline const problem_member& member(const plan& p, std::size_t step, int index = 0) {

@@ -23,12 +23,7 @@ struct normed_case : experts_case {
     id end = g.other({out, all});
 
     catena::plan planned(const options& asked = {}) {
-        const graph_view view = g.view();
-        catena::plan p = planner(shipped_table(), asked).plan(view);
-        CHECK(p.state().ok());
-        CHECK(inconsistency(view, p) == "");
-        CHECK(difference(view, p) == "");
-        return p;
+        return checked_plan(g, shipped_table(), asked);
     }
     bool combined() {
         const catena::plan p = planned();

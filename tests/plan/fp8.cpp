@@ -61,12 +61,7 @@ table table_of_fp8() {
 }
 
 plan plan_of_fp8(graph_builder& g) {
-    const graph_view view = g.view();
-    plan p = planner(table_of_fp8()).plan(view);
-    CHECK(p.state().ok());
-    CHECK(inconsistency(view, p) == "");
-    CHECK(difference(view, p) == "");
-    return p;
+    return checked_plan(g, table_of_fp8());
 }
 
 /// x of so many columns -> norm -> MUL, as nodes 0 and 1; then matmuls with scales.

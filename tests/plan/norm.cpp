@@ -59,12 +59,7 @@ struct norm_table {
     int normed_row() const { return toy_row_count; }
 
     plan planned(graph_builder& g, const options& asked = {}) const {
-        const graph_view view = g.view();
-        plan p = planner(get(), asked).plan(view);
-        CHECK(p.state().ok());
-        CHECK(inconsistency(view, p) == "");
-        CHECK(difference(view, p) == "");
-        return p;
+        return checked_plan(g, get(), asked);
     }
 };
 

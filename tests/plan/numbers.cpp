@@ -33,12 +33,7 @@ table table_of_tiles() {
 }
 
 plan plan_of_tiles(graph_builder& g) {
-    const graph_view view = g.view();
-    plan p = planner(table_of_tiles()).plan(view);
-    CHECK(p.state().ok());
-    CHECK(inconsistency(view, p) == "");
-    CHECK(difference(view, p) == "");
-    return p;
+    return checked_plan(g, table_of_tiles());
 }
 
 /// x of so many columns -> norm -> MUL, as nodes 0 and 1.

@@ -42,12 +42,7 @@ plan planned(graph_builder& g, const options& asked = {}) {
     table t = toy_table();
     t.rows = rows.data();
     t.row_count = static_cast<int>(rows.size());
-    const graph_view view = g.view();
-    plan p = planner(t, asked).plan(view);
-    CHECK(p.state().ok());
-    CHECK(inconsistency(view, p) == "");
-    CHECK(difference(view, p) == "");
-    return p;
+    return checked_plan(g, t, asked);
 }
 
 /// A router and a matrix that is quantized read the norm, as nodes 2 and 3.
