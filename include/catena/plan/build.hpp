@@ -62,6 +62,13 @@ class plan_builder {
     }
 
   private:
+    /// How a matmul runs on its own, if a row serves it: `nearest` says why not.
+    struct lone {
+        skeleton kind = skeleton::matvec;
+        format layout = format::unknown;
+        rejection nearest;
+    };
+
     const graph_index& g_;
     const graph_view& view_;
     const premises& known_;
@@ -256,10 +263,7 @@ class plan_builder {
     }
 
     const picked& pick(const problem& p) {
-        return picks_.of(p, [&] {
-            return known_.answers->picks.of(
-                p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
-        });
+        return picks_.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
     }
 
     /// Does it read the value as it is quantized for it?
@@ -336,7 +340,6 @@ class plan_builder {
     // Readers one by one: plan/lone.hpp.
     inline problem lone_problem(std::int32_t node, skeleton kind, format layout) const;
     inline const lone& alone(std::int32_t node, format_set layouts);
-    inline lone quickest(std::int32_t node, format_set layouts);
     inline void judge(const pattern& chain, match& m, reader& r, left_over& last);
     inline format_set layouts_of_numbers(const match& m, const reader& r) const;
     inline void weigh_rounding(match& m);

@@ -14,35 +14,31 @@ inline problem plan_builder::lone_problem(std::int32_t node, skeleton kind, form
 }
 
 /// The way to run the matmul at a node alone, in one of these layouts; of several the quickest.
-inline const lone& plan_builder::alone(std::int32_t node, format_set layouts) {
-    const lone_matmul key(view_, view_.node(node), layouts);
-    return lone_.of(key, [&] {
-        return known_.answers->alone.of(key, [&] { return quickest(node, layouts); });
+inline const plan_builder::lone& plan_builder::alone(std::int32_t node, format_set layouts) {
+    return lone_.of({view_, view_.node(node), layouts}, [&] {
+        lone best;
+        const auto ask = [&](skeleton kind, format layout) {
+            if (!layouts.has(layout)) return;
+            const lone way{kind, layout,
+                           served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick)};
+            const auto us = [&](const lone& l) {
+                return pick(lone_problem(node, l.kind, l.layout)).predicted_us;
+            };
+            const auto better = [&] {
+                const limit now = best.nearest.why, then = way.nearest.why;
+                if (best.layout == format::unknown) return true;
+                if (now == limit::none)  // the quicker may be another one for other columns
+                    return then == limit::none && !known_.asked.pick.same_bits &&
+                           us(way) < us(best);
+                return then == limit::none || then >= now;  // the later limit is the closer
+            };
+            if (better()) best = way;
+        };
+        ask(skeleton::matvec, format::f32);
+        ask(skeleton::matvec, format::q8_1);
+        for (const format layout : matmul_layouts(weight_type(node))) ask(skeleton::matmul, layout);
+        return best;
     });
-}
-
-inline lone plan_builder::quickest(std::int32_t node, format_set layouts) {
-    lone best;
-    const auto ask = [&](skeleton kind, format layout) {
-        if (!layouts.has(layout)) return;
-        const lone way{kind, layout,
-                       served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick)};
-        const auto us = [&](const lone& l) {
-            return pick(lone_problem(node, l.kind, l.layout)).predicted_us;
-        };
-        const auto better = [&] {
-            const limit now = best.nearest.why, then = way.nearest.why;
-            if (best.layout == format::unknown) return true;
-            if (now == limit::none)  // the quicker may be another one for other columns
-                return then == limit::none && !known_.asked.pick.same_bits && us(way) < us(best);
-            return then == limit::none || then >= now;  // the later limit is the closer
-        };
-        if (better()) best = way;
-    };
-    ask(skeleton::matvec, format::f32);
-    ask(skeleton::matvec, format::q8_1);
-    for (const format layout : matmul_layouts(weight_type(node))) ask(skeleton::matmul, layout);
-    return best;
 }
 
 /// Does a row serve this reader on its own? If not, it is left to the engine.

@@ -1,9 +1,8 @@
-// Layers repeat: a plan asks the same few questions again and again, and the next plan does too.
+// Layers repeat: a plan asks the same few questions again and again.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 namespace catena {
@@ -42,8 +41,6 @@ class memo {
         return known_.back().answer;
     }
 
-    std::size_t size() const { return known_.size(); }
-
   private:
     static constexpr std::size_t bucket_count = 256;
     struct entry {
@@ -54,29 +51,6 @@ class memo {
     };
     std::vector<entry> known_;
     std::vector<std::int32_t> buckets_;
-};
-
-/// The same for threads that share it. When it knows `most` answers it forgets them: questions need
-/// not come to an end.
-template <class Key, class Answer>
-class shared_memo {
-  public:
-    template <class Make>
-    Answer of(const Key& key, Make&& make) {
-        const std::lock_guard<std::mutex> alone(mutex_);
-        if (memo_.size() >= most) memo_ = {};
-        return memo_.of(key, make);
-    }
-
-    std::size_t size() {
-        const std::lock_guard<std::mutex> alone(mutex_);
-        return memo_.size();
-    }
-
-  private:
-    static constexpr std::size_t most = 1024;
-    std::mutex mutex_;
-    memo<Key, Answer> memo_;
 };
 
 }  // namespace catena

@@ -196,8 +196,7 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 
 /// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
 /// function, until the last MUL or ADD of their chain, or the ADD of a residual to a norm; what experts
-/// made, and their ids, until that of the norm; what a CONT copies for a matmul, or for the function of a
-/// gate, until that or the gated value.
+/// made, and their ids, until that of the norm.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
     slot_sums sums(g);
@@ -209,13 +208,6 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const tensor& t = g.view.node(i);
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
-        if (t.kind == op::cont) {
-            use u = g.only_reader(g.view.nodes[i]);
-            const bool gates = u.node >= 0 && g.kind(u.node) == op::unary;
-            if (gates) u = g.only_reader(g.view.nodes[u.node]);
-            if (u.node >= 0 && (gates ? g.kind(u.node) == op::mul : is_matmul(g.kind(u.node))))
-                keep(t.src[0], u.node);
-        }
         if ((!norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
         std::int32_t last = i;
         for (int ops = norm ? 3 : 1; ops > 0; --ops) {  // weight, bias and gate; the gated value

@@ -1,5 +1,5 @@
-// The planner: a table and options, asked for plans. It keeps no graph between calls, but remembers
-// which rows problems get, as they always do; any number of threads may use one.
+// The planner: a table and options, asked for plans. It keeps no state between calls; any number of
+// threads may use one.
 #pragma once
 
 #include "catena/launch/message.hpp"
