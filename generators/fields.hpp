@@ -70,6 +70,7 @@ constexpr int count_of() {
     if (std::is_same_v<E, format>) return format_count;
     if (std::is_same_v<E, value_kind>) return static_cast<int>(std::size(value_kind_names));
     if (std::is_same_v<E, inner_product>) return static_cast<int>(inner_product::wgmma) + 1;
+    if (std::is_same_v<E, norm_placement>) return static_cast<int>(norm_placement::passing) + 1;
     return std::is_same_v<E, activation_source> ? 2 : 3;
 }
 
