@@ -1,5 +1,7 @@
 #include "chains.hpp"
 
+#include "copies.hpp"
+
 #include "catena/runtime.hpp"
 
 #include <algorithm>
@@ -19,7 +21,8 @@ catena::plan planned(const model& m, const table& rows) {
     return p;
 }
 
-/// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's.
+/// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's. A layer
+/// has the router that makes its norm.
 bool of_numbers(const step& s) { return has_numbers(s.what.needs.weights); }
 
 /// A chain of the plan, and what names it.
@@ -48,8 +51,10 @@ found look_at(const model& m, const catena::plan& p, std::size_t chain) {
     for (const step& s : p.steps()) {
         if (s.chain != static_cast<std::int32_t>(chain) || of_numbers(s)) continue;
         for (const std::int32_t at : p.covered(s)) {
-            f.nodes.insert(at);
             const tensor& t = g.node(at);
+            // The sum of the slots is a layer's: of many columns the norm behind it makes it.
+            if (combined(s.what) && (t.kind == op::add || t.kind == op::mul)) continue;
+            f.nodes.insert(at);
             products.insert(g.nodes[at]);
             f.logits = f.logits || t.uses == 0;
             if (t.kind != op::mul_mat && t.kind != op::mul_mat_id) continue;
@@ -75,7 +80,7 @@ std::vector<std::int32_t> served(const model& m, const table& rows, const positi
     std::vector<std::int32_t> out(nodes.begin(), nodes.end());
     for (;;) {
         const small_graph g = cut(m, out, 1);
-        const catena::plan p = planner{rows}.plan(g.view());
+        const catena::plan p = planner{rows}.plan(placed(g).view());
         std::vector<std::int32_t> kept;
         std::size_t next = 0;  // the cut holds its nodes in order, and some that rename memory
         for (int i = 0; i < p.size(); ++i) {
@@ -131,7 +136,7 @@ layer_case layer_of(const model& m, const table& rows) {
     const std::int32_t first = begins[middle], last = begins[middle + 1];
     positions nodes;
     for (const step& s : p.steps()) {
-        if (of_numbers(s)) continue;
+        if (of_numbers(s) && !makes_norm(s.what)) continue;
         for (const std::int32_t at : p.covered(s))
             if (at >= first && at < last) nodes.insert(at);
     }

@@ -119,7 +119,8 @@ std::vector<small_graph> place_copies(const small_graph& g, int copies, const me
         for (int c = 0; c < copies; ++c) {
             tensor& placed = out[static_cast<std::size_t>(c)].tensors[i];
             placed.data = where.base + at + (t.weight ? r.shared + c * r.weights : 0);
-            if (t.kind == op::none && (t.weight || c == 0)) fill(placed, experts, i + 1, where);
+            const bool filled = where.write && t.kind == op::none && (t.weight || c == 0);
+            if (filled) fill(placed, experts, i + 1, where);
         }
         at += room(t);
     }
@@ -130,6 +131,11 @@ std::vector<small_graph> place_copies(const small_graph& g, int copies, const me
                     static_cast<std::byte*>(copy.tensors[static_cast<std::size_t>(of)].data) +
                     copy.view_offset[i];
     return out;
+}
+
+small_graph placed(const small_graph& g) {
+    alignas(256) static std::byte base[256];
+    return place_copies(g, 1, {base, bytes_of_copies(g, 1)}).front();
 }
 
 }  // namespace catena::bench

@@ -15,8 +15,9 @@ namespace catena::bench {
 struct memory {
     std::byte* base = nullptr;  ///< aligned to 256 bytes
     std::int64_t bytes = 0;
-    std::function<void(std::byte* to, std::span<const std::byte>)> write;
-    std::function<void(const std::byte* from, std::span<std::byte>)> read;
+    std::function<void(std::byte* to, std::span<const std::byte>)> write = {};  ///< empty: nothing
+                                                                                ///< is filled
+    std::function<void(const std::byte* from, std::span<std::byte>)> read = {};
     /// Within the memory; where it is not given, bytes are written again.
     std::function<void(std::byte* to, const std::byte* from, std::size_t)> copy = {};
 };
@@ -32,5 +33,9 @@ int copies_for(const small_graph& g, int columns, double cache_bytes, std::int64
 /// Copies with their addresses; leaves are filled with seeded data: weights as a model's,
 /// activations of deviation 1, norm weights near 1, ids of distinct experts.
 std::vector<small_graph> place_copies(const small_graph& g, int copies, const memory& where);
+
+/// A cut with an address of its own for every tensor, which nobody reads or writes: plans only compare
+/// them.
+small_graph placed(const small_graph& g);
 
 }  // namespace catena::bench

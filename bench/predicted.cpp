@@ -23,14 +23,6 @@ constexpr const char* method =
     "ggml-cuda's launches and the bytes take where each of its kernels reaches the floor";
 constexpr const char* bound_on_peer = "no less for ggml-cuda";
 
-/// Addresses that nobody reads or writes: plans only compare them.
-small_graph placed(const small_graph& g) {
-    alignas(256) static std::byte base[256];
-    const memory nowhere{base, bytes_of_copies(g, 1), [](auto, auto) {}, [](auto, auto) {},
-                         [](auto, auto, auto) {}};
-    return place_copies(g, 1, nowhere).front();
-}
-
 measured_case predicted(const subject& s, int columns, const table& rows) {
     const arch& a = *rows.target;
     const small_graph g = placed(cut(*s.of, s.what.nodes, columns));
