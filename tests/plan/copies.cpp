@@ -2,8 +2,6 @@
 #include "cases.hpp"
 #include "random/tables.hpp"
 
-#include "catena/plan/optimize.hpp"
-
 using namespace catena;
 using namespace catena_test;
 
@@ -121,14 +119,6 @@ TEST_CASE("the launch that alone reads a copy reads what is copied", "[copies]")
     }
 }
 
-TEST_CASE("before allocation what is copied for a matmul is kept until that", "[copies]") {
-    heads_case c;
-    const ordering o = optimize(c.g.view());
-    REQUIRE(o.keep.size() == 1);
-    CHECK(c.g[o.keep[0].tensor].src[0] == c.made);
-    CHECK(o.keep[0].until == 3);
-}
-
 TEST_CASE("a gate that is copied for its function alone is read where it lies", "[copies]") {
     graph_builder g;
     const std::int64_t tokens = GENERATE(1, 3);
@@ -160,14 +150,8 @@ TEST_CASE("a gate that is copied for its function alone is read where it lies", 
         const id wide = g.other({g.input(format::f32, {1024, tokens})});
         const id part = g.view(wide, {512, tokens});
         g[part].nb[1] = 4096;
-        g.matmul(format::q4_K, 64, g.mul(part, g.unary(g.node(op::cont, format::f32, {512, tokens}, {half}), sub_op::silu)));
+        const id again = g.node(op::cont, format::f32, {512, tokens}, {half});
+        g.matmul(format::q4_K, 64, g.mul(part, g.unary(again, sub_op::silu)));
         CHECK(planned(g).at(9).step == (tokens == 1 ? 2 : -1));
-    }
-    SECTION("kept until then before allocation") {
-        const ordering o = optimize(g.view());
-        const auto kept = std::find_if(o.keep.begin(), o.keep.end(),
-                                       [&](const keep_alive& k) { return g[k.tensor].view_src == both; });
-        REQUIRE(kept != o.keep.end());
-        CHECK(kept->until == 5);
     }
 }

@@ -360,6 +360,7 @@ class plan_builder {
     finding inside_fits(const match& m, bool numbers, const Inside& inside) const;
     inline finding judge_inside(const match& m, const problem& inside);
     inline bool copies_inside(const match& m) const;
+    inline bool writes_f32(match& m, step& s);
 
     // Groups: plan/group.hpp.
     static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it

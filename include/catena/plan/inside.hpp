@@ -71,6 +71,18 @@ inline bool plan_builder::copies_inside(const match& m) const {
     return m.copies() && trial_.has(m.glu);
 }
 
+/// Lets the step that is tried write its norm as it is, for matrices of numbers that cannot join it.
+inline bool plan_builder::writes_f32(match& m, step& s) {
+    if (m.f32_needed) return true;
+    m.f32_needed = true;
+    s.what.needs.emits = s.what.needs.emits | format::f32;
+    for (covered_node& c : trial_.nodes)
+        if (view_.nodes[c.node] == m.activation) c.elided = false;
+    const picked& found = pick(s.what);
+    if (found.row >= 0) run_by(s, found);
+    return found.row >= 0 && schedule_.blocker(trial_) < 0;
+}
+
 /// Makes an activation and its readers one step and takes the match, if that is legal and pays; else
 /// says why not, and leaves all as it was. Of a norm that matrices of numbers read, these are in that step,
 /// all that can be; `f32_by_others`: what it writes as it is, somebody reads.
@@ -126,7 +138,7 @@ inline finding plan_builder::fuse_inside(const family& f, match& m, bool f32_by_
     const bool filled = fill_step(f, s, first, values);
     const bool whole = waiting_.size() == first && left_.size() == left &&
                        std::none_of(readers.begin(), readers.end(), apart);
-    const bool can = filled && (whole || (numbers && f32_by_others)) &&
+    const bool can = filled && (whole || (numbers && writes_f32(found, s))) &&
                      std::none_of(readers.begin(), readers.end(), too_early);
     why = can ? judge_inside(found, s.what) : finding{found.norm, reason::norm_split};
     if (why.why != reason::none) {
@@ -138,10 +150,9 @@ inline finding plan_builder::fuse_inside(const family& f, match& m, bool f32_by_
         waiting_.resize(first);
         left_.resize(left);
         outputs_.resize(made);
-        const bool split = filled && !whole && numbers && !f32_by_others;
-        return split ? fuse_inside(f, m, true) : why;
+        return why;
     }
-    for (std::size_t i = first; i < waiting_.size(); ++i)  // they will read what it writes
+    for (std::size_t i = first; i < waiting_.size(); ++i)  // these will read what it writes
         for (reader& r : found.readers)
             if (r.node == waiting_[i].matmul || r.node == waiting_[i].up) r.dealt = false;
     waiting_.resize(first);
