@@ -25,6 +25,12 @@ catena::plan planned(const model& m, const table& rows) {
 /// has the router that makes its norm.
 bool of_numbers(const step& s) { return has_numbers(s.what.needs.weights); }
 
+/// Does the node add up the slots of a token's experts, in the launch that makes these? It is in nobody's
+/// time: of many columns that is not done without the norm behind.
+bool of_sum(const step& s, const tensor& t) {
+    return combined(s.what) && (t.kind == op::add || t.kind == op::mul);
+}
+
 /// A chain of the plan, and what names it.
 struct found {
     positions nodes;
@@ -52,8 +58,7 @@ found look_at(const model& m, const catena::plan& p, std::size_t chain) {
         if (s.chain != static_cast<std::int32_t>(chain) || of_numbers(s)) continue;
         for (const std::int32_t at : p.covered(s)) {
             const tensor& t = g.node(at);
-            // The sum of the slots is a layer's: of many columns the norm behind it makes it.
-            if (combined(s.what) && (t.kind == op::add || t.kind == op::mul)) continue;
+            if (of_sum(s, t)) continue;
             f.nodes.insert(at);
             products.insert(g.nodes[at]);
             f.logits = f.logits || t.uses == 0;
@@ -138,7 +143,7 @@ layer_case layer_of(const model& m, const table& rows) {
     for (const step& s : p.steps()) {
         if (of_numbers(s) && !makes_norm(s.what)) continue;
         for (const std::int32_t at : p.covered(s))
-            if (at >= first && at < last) nodes.insert(at);
+            if (at >= first && at < last && !of_sum(s, m.one.view().node(at))) nodes.insert(at);
     }
     for (const planned_chain& c : p.chains()) values += c.mul >= first && c.mul < last;
 
