@@ -52,6 +52,13 @@ struct match {
         quant_k = length;
         whole_blocks = stored_elements(format::q8_1, length) == length;
     }
+    /// In which the value is quantized for its readers.
+    format_set layouts() const {
+        format_set out;
+        for (const reader& r : readers)
+            if (r.quantized()) out = out | r.layout;
+        return out;
+    }
     int servable() const {
         int n = 0;
         for (const reader& r : readers) n += r.servable() ? 1 : 0;

@@ -30,6 +30,9 @@ struct reader {
 
     bool servable() const { return left.why == reason::none; }
     bool numbers() const { return as_f32; }
+
+    /// Does it read the value as it is quantized for it?
+    bool quantized() const { return servable() && !as_f32; }
 };
 
 /// f32 with neighbours next to each other: what a kernel reads and writes row by row.

@@ -1,7 +1,7 @@
 // What stands around a node, asked before its chain is matched: that is cheaper.
 #pragma once
 
-#include "catena/plan/build.hpp"
+#include "catena/plan/draft.hpp"
 
 #include <algorithm>
 
@@ -9,66 +9,68 @@ namespace catena {
 
 /// Is what makes a sum of experts still to be done, all of it or all behind the sum of the slots,
 /// which their own launch makes? Then that is left out.
-inline bool plan_builder::sum_open(combination& c) const {
-    const auto covered = [this](std::int32_t n) { return schedule_.covered(n); };
+inline bool sum_open(const draft& drafted, combination& c) {
+    const auto covered = [&](std::int32_t n) { return drafted.covered(n); };
     const auto behind = c.nodes.begin() + static_cast<std::ptrdiff_t>(c.slot_nodes);
     if (behind != c.nodes.end() && std::all_of(c.nodes.begin(), behind, covered)) c.leave_slots();
     return std::none_of(c.nodes.begin(), c.nodes.end(), covered);
 }
 
 /// Is the input of the norm a sum that no step covers yet?
-inline bool plan_builder::sum_left(std::int32_t norm) const {
-    const std::int32_t x = view_.node(norm).src[0];
-    const std::int32_t sum = x == no_tensor ? -1 : g_.position(x);
-    return sum >= 0 && g_.kind(sum) == op::add && !schedule_.covered(sum);
+inline bool sum_left(const draft& drafted, std::int32_t norm) {
+    const graph_index& g = drafted.g;
+    const std::int32_t x = g.view.node(norm).src[0];
+    const std::int32_t sum = x == no_tensor ? -1 : g.position(x);
+    return sum >= 0 && g.kind(sum) == op::add && !drafted.covered(sum);
 }
 
 /// Is a norm read as a chain without a weight wants it: by others than one MUL or, if it is gated,
 /// by one MUL with something else than a weight of one row?
-inline bool plan_builder::unweighted(std::int32_t norm, bool gate) const {
-    const use only = g_.only_reader(view_.nodes[norm]);
-    if (only.node < 0 || only.slot > 1 || g_.kind(only.node) != op::mul) return !gate;
-    const std::int32_t other = view_.node(only.node).src[1 - only.slot];
+inline bool unweighted(const graph_index& g, std::int32_t norm, bool gate) {
+    const use only = g.only_reader(g.view.nodes[norm]);
+    if (only.node < 0 || only.slot > 1 || g.kind(only.node) != op::mul) return !gate;
+    const std::int32_t other = g.view.node(only.node).src[1 - only.slot];
     return gate && other != no_tensor &&
-           !(g_.constant(other) && elements(view_.at(other)) == view_.node(norm).ne[0]);
+           !(g.constant(other) && elements(g.view.at(other)) == g.view.node(norm).ne[0]);
 }
 
 /// What alone reads the result of the one op that reads the norm.
-inline use plan_builder::behind_scale(std::int32_t norm) const {
-    const use scale = g_.only_reader(view_.nodes[norm]);
-    return scale.node < 0 ? use{} : g_.only_reader(view_.nodes[scale.node]);
+inline use behind_scale(const graph_index& g, std::int32_t norm) {
+    const use scale = g.only_reader(g.view.nodes[norm]);
+    return scale.node < 0 ? use{} : g.only_reader(g.view.nodes[scale.node]);
 }
 
 /// Does no step cover the ADD yet (an epilogue may) and, if its sum should be normed again, does
 /// a norm read that?
-inline bool plan_builder::summed(std::int32_t add, bool again) const {
-    if (schedule_.covered(add)) return false;
-    const std::int32_t sum = view_.nodes[add];
-    const auto norms = [this](const use& u) { return g_.kind(u.node) == op::rms_norm; };
-    return !again || std::any_of(g_.readers_begin(sum), g_.readers_end(sum), norms);
+inline bool summed(const draft& drafted, std::int32_t add, bool again) {
+    const graph_index& g = drafted.g;
+    if (drafted.covered(add)) return false;
+    const std::int32_t sum = g.view.nodes[add];
+    const auto norms = [&](const use& u) { return g.kind(u.node) == op::rms_norm; };
+    return !again || std::any_of(g.readers_begin(sum), g.readers_end(sum), norms);
 }
 
 /// Is it a MUL of which no factor is the result of a UNARY?
-inline bool plan_builder::mere_product(std::int32_t node) const {
-    const auto by_unary = [this](std::int32_t factor) {
+inline bool mere_product(const graph_index& g, std::int32_t node) {
+    const auto by_unary = [&](std::int32_t factor) {
         if (factor == no_tensor) return false;
-        const std::int32_t maker = g_.position(value_behind(view_, factor));
-        return maker >= 0 && g_.kind(maker) == op::unary;
+        const std::int32_t maker = g.position(value_behind(g.view, factor));
+        return maker >= 0 && g.kind(maker) == op::unary;
     };
-    const tensor& t = view_.node(node);
+    const tensor& t = g.view.node(node);
     return t.kind == op::mul && !by_unary(t.src[0]) && !by_unary(t.src[1]);
 }
 
 /// Does a matmul read the value, by any name?
-inline bool plan_builder::multiplied(std::int32_t value) const {
-    const std::int32_t root = g_.root(value);
-    return std::any_of(g_.readers_begin(root), g_.readers_end(root),
-                       [this](const use& u) { return is_matmul(g_.kind(u.node)); });
+inline bool multiplied(const graph_index& g, std::int32_t value) {
+    const std::int32_t root = g.root(value);
+    return std::any_of(g.readers_begin(root), g.readers_end(root),
+                       [&](const use& u) { return is_matmul(g.kind(u.node)); });
 }
 
 /// Does an engine make the value in one launch? Of what is no norm others know better.
-inline bool plan_builder::engine_needs_one(const match& m) const {
-    return m.norm < 0 || engine_launches(view_, m) < 2;
+inline bool engine_needs_one(const graph_view& view, const match& m) {
+    return m.norm < 0 || engine_launches(view, m) < 2;
 }
 
 }  // namespace catena

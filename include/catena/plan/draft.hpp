@@ -1,11 +1,14 @@
-// A plan while it is built: the places that were found and the steps that serve them.
+// A plan while it is built: the places that were found, the steps that serve them, and what stays
+// with the engine. One step is tried at a time; what was drafted since a mark can be taken back.
 #pragma once
 
 #include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
 #include "catena/plan/plan.hpp"
+#include "catena/plan/schedule.hpp"
 
 #include <utility>
+#include <vector>
 
 namespace catena {
 
@@ -28,10 +31,83 @@ struct drafted_output {
     std::int32_t makes = -1;  ///< the place whose value it is, quantized by the epilogue
 };
 
-/// A value that an output of the step being tried quantizes, and its readers.
-struct made_value {
-    std::int32_t output;
-    match value;
+inline void run_by(step& s, const picked& p) {
+    s.row = p.row;
+    s.config = p.config;
+    s.band_rows = p.band_rows;
+    s.bytes = p.bytes;
+    s.predicted_us = p.predicted_us;
+}
+
+struct draft {
+    const graph_index& g;
+    schedule accepted;
+    move trial;                              ///< of the step that is tried: the last of `steps`
+    std::vector<step> steps;                 ///< parallel to accepted.steps()
+    std::vector<std::int32_t> first_output;  ///< the same: of a group, into outputs
+    std::vector<drafted_output> outputs;     ///< one step's stand together, in launch order
+    std::vector<place> places;
+    std::vector<left_over> left;
+
+    explicit draft(const graph_index& index) : g(index), accepted(index) {
+        const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
+        steps.reserve(expected);
+        first_output.reserve(expected);
+        outputs.reserve(expected);
+        places.reserve(expected);
+    }
+
+    bool covered(std::int32_t node) const { return accepted.covered(node); }
+
+    void leave(const finding& f, const rejection& nearest = {}) {
+        if (f.node >= 0) left.push_back({f, nearest});
+    }
+
+    /// Records a place; `made_by`: the step that makes it, or -1.
+    std::int32_t add_place(std::int32_t chain, match&& m, std::int32_t made_by) {
+        const format_set layouts = m.layouts();
+        places.emplace_back(chain, std::move(m), made_by, layouts);
+        return static_cast<std::int32_t>(places.size()) - 1;
+    }
+
+    /// Begins to try a step.
+    step& begin(bool row) {
+        trial.launch_at = -1;
+        trial.row = row;
+        trial.at_once = false;
+        trial.also_reads = no_tensor;
+        trial.nodes.clear();
+        return steps.emplace_back();
+    }
+
+    /// The first node that forbids the step that is tried, as schedule::blocker.
+    std::int32_t blocker(std::size_t first = 0) { return accepted.blocker(trial, first); }
+
+    void abandon() { steps.pop_back(); }
+
+    /// Accepts the step that is tried; its outputs are the last ones.
+    std::int32_t accept() {
+        step& s = steps.back();
+        first_output.push_back(static_cast<std::int32_t>(outputs.size()) - s.what.member_count);
+        s.launch_at = trial.launch_at;
+        s.node_count = static_cast<std::int32_t>(trial.nodes.size());
+        return accepted.accept(trial);
+    }
+
+    struct mark {
+        std::size_t steps, outputs, places, left;
+    };
+    mark here() const { return {steps.size(), outputs.size(), places.size(), left.size()}; }
+
+    /// Takes back all that came after a mark, a step that is tried included.
+    void back_to(const mark& m) {
+        accepted.retract(m.steps);
+        steps.resize(m.steps);
+        first_output.resize(m.steps);
+        outputs.resize(m.outputs);
+        places.erase(places.begin() + static_cast<std::ptrdiff_t>(m.places), places.end());
+        left.resize(m.left);
+    }
 };
 
 }  // namespace catena

@@ -2,14 +2,108 @@
 // is legal.
 #pragma once
 
-#include "catena/plan/build.hpp"
+#include "catena/match/epilogue.hpp"
+#include "catena/plan/draft.hpp"
+#include "catena/plan/readers.hpp"
+#include "catena/plan/trial.hpp"
+#include "catena/plan/weigh.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace catena {
 
+/// A value that an output of the step being tried quantizes, and its readers.
+struct made_value {
+    std::int32_t output;
+    match value;
+};
+
+/// Which readers of a match a launch would hold that makes its activation, and what it writes for
+/// others.
+struct inside_scope {
+    bool norm = false;     ///< the activation is a norm, not a value that is quantized
+    bool numbers = false;  ///< of a norm that matrices of numbers read: these are held
+    format_set weights;    ///< of the matvecs that make their activation
+    format_set written;
+
+    bool holds(const reader& r) const {
+        return numbers ? r.servable() && r.numbers() && !r.expert && weights.has(r.weight)
+                       : r.quantized();
+    }
+    void make(problem& p) const {
+        if (norm)
+            p.needs.value = value_kind::rms_norm, p.needs.scale = true, p.needs.emits = written;
+        else
+            p.needs.activation = format::f32;
+    }
+};
+
+class grouper {
+  public:
+    grouper(draft& drafted, const premises& known, choices& rows, reader_judge& judge,
+            slot_sums& sums)
+        : g_(drafted.g),
+          view_(g_.view),
+          known_(known),
+          draft_(drafted),
+          choices_(rows),
+          judge_(judge),
+          sums_(sums),
+          weigh_(g_, rows) {}
+
+    /// Deals the readers of a place to steps.
+    inline void group(const family& f, std::int32_t place);
+
+    /// Makes an activation and its readers one step and takes the match, if that is legal and pays;
+    /// else says why not, and leaves all as it was. `f32_by_others`: what it writes as it is,
+    /// somebody reads.
+    inline finding fuse_inside(const family& f, match& m, bool f32_by_others);
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    const premises& known_;
+    draft& draft_;
+    choices& choices_;
+    reader_judge& judge_;
+    slot_sums& sums_;
+    weigher weigh_;
+    std::vector<output> waiting_;  // for a launch: those of the innermost group last
+    std::vector<reader*> mates_;   // scratch: readers that one launch could hold, formats aside
+
+    static constexpr std::int32_t joined = -1, unserved = -2;  ///< or the node that forbids it
+
+    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    inline format_set largest_set() const;
+    inline void wait(const pattern& chain, reader* first, reader* end);
+    inline bool gated_later(const epilogue_matcher& follow, const output& o) const;
+    inline bool read_by_matmuls(std::int32_t value) const;
+    inline std::optional<match> quantized(const family& f, skeleton maker, const output& o);
+    inline step& begin_group(std::int32_t place, std::int32_t matmul);
+    inline void open_step(const family& f, std::int32_t place, std::size_t first);
+    inline bool fill_step(const family& f, step& s, std::size_t first,
+                          std::vector<made_value>& values);
+    inline void close_step(const family& f, std::vector<made_value>& values);
+    inline std::int32_t join(step& s, const output& o, const match* value);
+    inline bool open(step& s, const output& o, std::optional<match>& value);
+
+    // Activations made in the launch of their readers: plan/inside.hpp.
+    inline finding inside_fits(const match& m, const inside_scope& scope) const;
+    inline bool try_inside(const family& f, std::int32_t place, const inside_scope& scope,
+                           std::vector<made_value>& values);
+    inline bool copies_inside(const match& m) const;
+    inline bool writes_f32(match& m, step& s);
+};
+
 /// By kind (dense, one set of expert ids, or both of one token), then by the listed set of formats
 /// that holds most, then by what is legal at the first member's position.
-inline void plan_builder::group(const family& f, std::int32_t place) {
-    std::vector<reader>& all = places_[at(place)].found.readers;
+inline void grouper::group(const family& f, std::int32_t place) {
+    std::vector<reader>& all = draft_.places[at(place)].found.readers;
     reader* const end = all.data() + all.size();  // stays where it is when there are more places
     for (reader* r = all.data(); r != end; ++r) {
         if (r->dealt || !r->servable()) continue;
@@ -19,23 +113,9 @@ inline void plan_builder::group(const family& f, std::int32_t place) {
     }
 }
 
-/// Could one launch hold both, formats aside? A matvec of one token has dense matrices beside its
-/// experts.
-inline bool plan_builder::one_launch(const reader& a, const reader& b) const {
-    const tensor& s = view_.node(a.node);
-    const tensor& t = view_.node(b.node);
-    const tensor& x = view_.at(s.src[1]);
-    const tensor& y = view_.at(t.src[1]);
-    const bool kinds = a.expert != b.expert
-                           ? a.served_by == skeleton::matvec && elements(x) == x.ne[0] &&
-                                 elements(y) == y.ne[0]
-                           : !a.expert || (s.src[2] == t.src[2] && x.ne[1] == y.ne[1]);
-    return kinds && x.ne[0] == y.ne[0] && a.layout == b.layout && a.served_by == b.served_by;
-}
-
 /// The rows' format set that holds most of the readers that could run with the first; of equals the
 /// first in the table.
-inline format_set plan_builder::largest_set() const {
+inline format_set grouper::largest_set() const {
     const reader& first = *mates_.front();
     format_set best;
     std::ptrdiff_t most = 0;
@@ -53,14 +133,14 @@ inline format_set plan_builder::largest_set() const {
 
 /// Takes the readers that run with the first, each with what follows it; two that one GLU gates are
 /// one output.
-inline void plan_builder::wait(const pattern& chain, reader* first, reader* end) {
+inline void grouper::wait(const pattern& chain, reader* first, reader* end) {
     const epilogue_matcher follow(sums_, chain.epilogue);
     mates_.clear();
     mates_.push_back(first);
     const reader* picked = first->expert ? first : nullptr;  // whose ids the launch has
     for (reader* r = first + 1; r != end; ++r) {
-        if (r->dealt || !r->servable() || !one_launch(*first, *r)) continue;
-        if (picked != nullptr && !one_launch(*picked, *r)) continue;
+        if (r->dealt || !r->servable() || !one_launch(view_, *first, *r)) continue;
+        if (picked != nullptr && !one_launch(view_, *picked, *r)) continue;
         if (picked == nullptr && r->expert) picked = r;
         mates_.push_back(r);
     }
@@ -76,9 +156,9 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
         output& o = waiting_[i];
         const std::int32_t gate = follow.gate_of(o);
         if (gate < 0) continue;
-        const auto up = std::find_if(
-            waiting_.begin() + static_cast<std::ptrdiff_t>(i) + 1, waiting_.end(),
-            [&](const output& other) { return follow.gate_of(other) == gate; });
+        const auto up =
+            std::find_if(waiting_.begin() + static_cast<std::ptrdiff_t>(i) + 1, waiting_.end(),
+                         [&](const output& other) { return follow.gate_of(other) == gate; });
         const bool alone = up == waiting_.end();
         if (alone && g_.kind(gate) != op::glu) continue;
         const gated value = gated_at(g_, gate);
@@ -92,13 +172,13 @@ inline void plan_builder::wait(const pattern& chain, reader* first, reader* end)
         output made = *o;
         if (follow.activate(made) && !gated_later(follow, *o)) *o = made;
         output sum = *o;  // of two matmuls the first that is planned takes the ADD
-        if (follow.add_residual(sum) && !schedule_.covered(sum.nodes[sum.node_count - 1])) *o = sum;
+        if (follow.add_residual(sum) && !draft_.covered(sum.nodes[sum.node_count - 1])) *o = sum;
     }
 }
 
 /// Is there a MUL that a row step does together with the function of `o`: of a value on its way to
 /// matmuls, or to what experts made?
-inline bool plan_builder::gated_later(const epilogue_matcher& follow, const output& o) const {
+inline bool grouper::gated_later(const epilogue_matcher& follow, const output& o) const {
     const std::int32_t node = follow.gate_of(o);
     if (node < 0 || g_.kind(node) != op::mul) return false;
     if (follow.before_combination(node)) return true;
@@ -108,19 +188,18 @@ inline bool plan_builder::gated_later(const epilogue_matcher& follow, const outp
            g_.root(view_.node(v.unary).src[0]) == o.result;
 }
 
-inline bool plan_builder::read_by_matmuls(std::int32_t value) const {
+inline bool grouper::read_by_matmuls(std::int32_t value) const {
     const std::int32_t root = g_.root(value);
     return std::any_of(g_.readers_begin(root), g_.readers_end(root), [this](const use& u) {
         return is_matmul(view_.node(u.node).kind) && u.slot == 1 &&
-               (info(weight_type(u.node)).role == format_role::weight ||
-                warpgroup_layout(weight_type(u.node)) != format::unknown);
+               (info(weight_type(view_, u.node)).role == format_role::weight ||
+                warpgroup_layout(weight_type(view_, u.node)) != format::unknown);
     });
 }
 
 /// The readers of an output, if the skeleton that makes it can quantize it for all that are served:
 /// a matvec as q8_1, a matmul for matmuls, whose layouts depend on the rows.
-inline std::optional<match> plan_builder::quantized(const family& f, skeleton maker,
-                                                    const output& o) {
+inline std::optional<match> grouper::quantized(const family& f, skeleton maker, const output& o) {
     const tensor& result = view_.at(o.result);
     if (!f.common.epilogue.has(epilogue_part::quantize) || o.renamed || result.ne[0] % 32 != 0 ||
         !read_by_matmuls(o.result))
@@ -128,37 +207,36 @@ inline std::optional<match> plan_builder::quantized(const family& f, skeleton ma
     match m = matcher(g_, f.common).at_value(o.result);
     if (!m.found()) return std::nullopt;
     const bool tiled = maker == skeleton::matmul;
-    const format_set writes =
-        tiled ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 | format::bf16_mma |
-                    format::f16_mma
-              : format_set::of(format::q8_1);
+    const format_set writes = tiled ? format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 |
+                                          format::bf16_mma | format::f16_mma
+                                    : format_set::of(format::q8_1);
     left_over ignored;
     for (reader& r : m.readers) {
-        judge(f.common, m, r, ignored);
+        judge_.judge(f.common, m, r, ignored);
         if (r.servable() && r.numbers()) r.left.why = reason::no_row;  // they read f32
         if (r.servable() && !writes.has(r.layout)) return std::nullopt;
         m.f32_needed = m.f32_needed || !r.servable();
     }
-    agree(f.common, m);
-    const bool row = m.quant_k == result.ne[0] ||
-                     (!tiled && m.whole_blocks &&
-                      stored_elements(format::q8_1, result.ne[0]) == result.ne[0]);
+    judge_.agree(f.common, m);
+    const bool row =
+        m.quant_k == result.ne[0] ||
+        (!tiled && m.whole_blocks && stored_elements(format::q8_1, result.ne[0]) == result.ne[0]);
     if (!row || m.servable() == 0 || m.stream != view_.node(o.matmul).stream) return std::nullopt;
     return m;
 }
 
 /// Adds an output to the step that is tried; `value`: its readers, if it is quantized too.
 /// `joined`, the node that forbids it, or `unserved`: no row serves them together.
-inline std::int32_t plan_builder::join(step& s, const output& o, const match* value) {
+inline std::int32_t grouper::join(step& s, const output& o, const match* value) {
     const bool written = value == nullptr || value->f32_needed;
     const bool alone = o.parts.has(epilogue_part::combine) || combined(s.what);
     if (alone && s.what.member_count > 0) return unserved;
-    const std::size_t before = trial_.nodes.size();
+    const std::size_t before = draft_.trial.nodes.size();
     for (int i = 0; i < o.node_count; ++i)  // an ADD of two matmuls follows both
-        if (schedule_.covered(o.nodes[i]) || trial_.has(o.nodes[i])) return o.nodes[i];
+        if (draft_.covered(o.nodes[i]) || draft_.trial.has(o.nodes[i])) return o.nodes[i];
     if (value != nullptr)  // from the workspace: no conflict in memory tells who reads too early
         for (const reader& r : value->readers)
-            if (r.servable() && r.node < trial_.launch_at) return r.node;
+            if (r.servable() && r.node < draft_.trial.launch_at) return r.node;
     for (int i = 0; i < o.node_count; ++i) {
         const std::int32_t n = o.nodes[i];
         const tensor& t = view_.node(n);
@@ -166,44 +244,44 @@ inline std::int32_t plan_builder::join(step& s, const output& o, const match* va
         covered_node c{n, !result || !written, 0, 0};
         if (is_matmul(t.kind)) {
             const bool lies = s.what.needs.activation == format::f32 && !makes_norm(s.what) &&
-                              !copies_inside(places_[at(s.chain)].found);
+                              !copies_inside(draft_.places[at(s.chain)].found);
             c.internal = lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
         } else {
-            for (int j = 0; j < o.node_count; ++j) c.internal |= fed_by(n, o.nodes[j]);
+            for (int j = 0; j < o.node_count; ++j) c.internal |= fed_by(g_, n, o.nodes[j]);
             for (int slot = 0; slot < 2; ++slot)
                 if (o.residual != no_tensor && t.src[slot] == o.residual)
                     c.by_element |= 1u << slot;
         }
-        trial_.nodes.push_back(c);
+        draft_.trial.nodes.push_back(c);
     }
     const std::size_t unproved = s.what.member_count == 0 ? 0 : before;
-    if (const std::int32_t v = schedule_.blocker(trial_, unproved); v >= 0) {
-        trial_.nodes.resize(before);
+    if (const std::int32_t v = draft_.blocker(unproved); v >= 0) {
+        draft_.trial.nodes.resize(before);
         return v;
     }
     problem& what = s.what;
     const computation needs = what.needs;
     const int alignment = what.alignment;
     add_member(view_, what, o, value != nullptr, written);
-    const picked& found = pick(what);
+    const picked& found = choices_.pick(what);
     if (found.row < 0) {
-        trial_.nodes.resize(before);
+        draft_.trial.nodes.resize(before);
         what.needs = needs;
         what.alignment = alignment;
         what.member[--what.member_count] = {};
         return unserved;
     }
     run_by(s, found);
-    outputs_.push_back({o, -1});
+    draft_.outputs.push_back({o, -1});
     return joined;
 }
 
-/// Opens the step that is tried with an output, at its first node or at its last (of a sum of slots,
-/// before its ADDs), quantized too if that can be. False: it can be nowhere.
-inline bool plan_builder::open(step& s, const output& o, std::optional<match>& value) {
+/// Opens the step that is tried with an output, at its first node or at its last (of a sum of
+/// slots, before its ADDs), quantized too if that can be. False: it can be nowhere.
+inline bool grouper::open(step& s, const output& o, std::optional<match>& value) {
     const auto [first, last] = std::minmax_element(o.nodes, o.nodes + o.node_count);
     for (const std::int32_t position : {*first, o.latest >= 0 ? o.latest : *last}) {
-        trial_.launch_at = position;
+        draft_.trial.launch_at = position;
         if (value && join(s, o, &*value) == joined) return true;
         if (join(s, o, nullptr) != joined) continue;
         value.reset();
@@ -214,11 +292,11 @@ inline bool plan_builder::open(step& s, const output& o, std::optional<match>& v
 
 /// Tries a step of a place's readers, without outputs yet, for the matmul at a node and others like
 /// it.
-inline step& plan_builder::begin_group(std::int32_t place, std::int32_t matmul) {
-    const std::vector<reader>& all = places_[at(place)].found.readers;
+inline step& grouper::begin_group(std::int32_t place, std::int32_t matmul) {
+    const std::vector<reader>& all = draft_.places[at(place)].found.readers;
     const reader& r = *std::find_if(all.begin(), all.end(),
                                     [matmul](const reader& o) { return o.node == matmul; });
-    step& s = begin_trial(false);
+    step& s = draft_.begin(false);
     s.chain = place;
     start_group(view_, s.what, r.served_by, r.layout, r.node);
     return s;
@@ -226,19 +304,19 @@ inline step& plan_builder::begin_group(std::int32_t place, std::int32_t matmul) 
 
 /// One launch: the output that waits at `first`, and every other behind it that may join it where
 /// it stands.
-inline void plan_builder::open_step(const family& f, std::int32_t place, std::size_t first) {
+inline void grouper::open_step(const family& f, std::int32_t place, std::size_t first) {
     step& s = begin_group(place, waiting_[first].matmul);
     std::vector<made_value> values;
     if (fill_step(f, s, first, values))
         close_step(f, values);
     else
-        abandon();
+        draft_.abandon();
 }
 
 /// Gives the step that is tried its outputs; `values`: those that it quantizes. False: the first
 /// can be nowhere.
-inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
-                                    std::vector<made_value>& values) {
+inline bool grouper::fill_step(const family& f, step& s, std::size_t first,
+                               std::vector<made_value>& values) {
     const epilogue_matcher follow(sums_, f.common.epilogue);
     const auto place_in_line = waiting_.begin() + static_cast<std::ptrdiff_t>(first);
     const output lead = *place_in_line;
@@ -246,15 +324,16 @@ inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
     const skeleton kind = s.what.needs.kind;
     const auto joined_with = [&](std::optional<match>& value) {
         if (value)
-            values.push_back({static_cast<std::int32_t>(outputs_.size()) - 1, std::move(*value)});
+            values.push_back(
+                {static_cast<std::int32_t>(draft_.outputs.size()) - 1, std::move(*value)});
     };
     std::optional<match> value;
     if (output sum = lead; waiting_.size() == first && follow.combine(sum) &&
-                           combining_pays(s.what, lead, sum) && open(s, sum, value))
+                           weigh_.combining_pays(s.what, lead, sum) && open(s, sum, value))
         return true;
     value = quantized(f, kind, lead);
     if (!open(s, lead, value)) {
-        leave({lead.matmul, reason::epilogue_apart, lead.matmul});
+        draft_.leave({lead.matmul, reason::epilogue_apart, lead.matmul});
         if (lead.up >= 0)
             waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
                             plain_output(view_, lead.up));
@@ -274,10 +353,10 @@ inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
         if (blocked != joined && o.node_count > 1 && o.up < 0 && !o.halves()) {
             const std::int32_t by = blocked;
             blocked = join(s, plain_output(view_, o.matmul), nullptr);
-            if (blocked == joined) leave({o.matmul, reason::epilogue_apart, by});
+            if (blocked == joined) draft_.leave({o.matmul, reason::epilogue_apart, by});
         }
         if (blocked != joined) {
-            if (blocked != unserved) leave({o.matmul, reason::group_split, blocked});
+            if (blocked != unserved) draft_.leave({o.matmul, reason::group_split, blocked});
             ++i;
             continue;
         }
@@ -288,13 +367,16 @@ inline bool plan_builder::fill_step(const family& f, step& s, std::size_t first,
 }
 
 /// Accepts the step that is tried, and groups the readers of what it quantizes.
-inline void plan_builder::close_step(const family& f, std::vector<made_value>& values) {
-    const std::int32_t index = accept();
+inline void grouper::close_step(const family& f, std::vector<made_value>& values) {
+    const std::int32_t index = draft_.accept();
     for (made_value& m : values) {
-        const std::int32_t p = add_place(f, std::move(m.value), index);
-        outputs_[at(m.output)].makes = p;
+        const std::int32_t p =
+            draft_.add_place(choices_.chain_of(f, m.value), std::move(m.value), index);
+        draft_.outputs[at(m.output)].makes = p;
         group(f, p);
     }
 }
 
 }  // namespace catena
+
+#include "catena/plan/inside.hpp"

@@ -149,7 +149,7 @@ class plan {
     inline explanation explain() const;
 
   private:
-    friend class plan_builder;
+    friend class plan_writer;
     friend class planner;
 
     /// One output of a group's step, and the chain that its epilogue makes the value of.

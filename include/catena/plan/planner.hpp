@@ -10,6 +10,7 @@
 #include "catena/plan/log.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/report.hpp"
+#include "catena/plan/store.hpp"
 
 namespace catena {
 
@@ -53,7 +54,8 @@ class planner {
         if (!out.state_.ok()) return out;
         out.state_ = rows().state;  // it may say which set stands in
         if (!known_.asked.enabled) return out;
-        plan_builder(index, known_).build(out);
+        plan_builder builder(index, known_);
+        plan_writer(builder.build(), out).write();
         out.counters_ = count(index, out);
         if (!known_.asked.error_on_fallback || out.counters_.fallbacks() == 0) return out;
         catena::plan none = all_to_engine(view);

@@ -91,6 +91,12 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     return p;
 }
 
+/// Of the matrix that a matmul at a node multiplies with.
+inline format weight_type(const graph_view& view, std::int32_t matmul) {
+    const std::int32_t weight = view.node(matmul).src[0];
+    return weight == no_tensor ? format::unknown : view.at(weight).type;
+}
+
 /// Makes `p` a group's problem without members yet, of the matmul at node `reader`.
 inline void start_group(const graph_view& view, problem& p, skeleton kind, format layout,
                         std::int32_t reader) {

@@ -1,0 +1,85 @@
+// What a table answers for the problems of a graph: which row, on its own in which layout, under
+// which chain. Layers repeat, so answers are remembered.
+#pragma once
+
+#include "catena/plan/keys.hpp"
+#include "catena/plan/premises.hpp"
+#include "catena/plan/request.hpp"
+
+namespace catena {
+
+/// How a matmul runs on its own, if a row serves it: `nearest` says why not.
+struct lone {
+    skeleton kind = skeleton::matvec;
+    format layout = format::unknown;
+    rejection nearest;
+};
+
+class choices {
+  public:
+    choices(const graph_view& view, const premises& known) : view_(view), known_(known) {}
+
+    const picked& pick(const problem& p) {
+        return picks_.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
+    }
+
+    double us(const problem& p) { return pick(p).predicted_us; }
+
+    /// A matmul at a node, nothing else in its launch.
+    problem lone_problem(std::int32_t node, skeleton kind, format layout) const {
+        problem p;
+        start_group(view_, p, kind, layout, node);
+        add_member(view_, p, plain_output(view_, node), false, true);
+        return p;
+    }
+
+    /// The way to run the matmul at a node alone, in one of these layouts; of several the quickest.
+    const lone& alone(std::int32_t node, format_set layouts) {
+        return lone_.of({view_, view_.node(node), layouts}, [&] {
+            lone best;
+            const auto ask = [&](skeleton kind, format layout) {
+                if (!layouts.has(layout)) return;
+                const lone way{
+                    kind, layout,
+                    served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick)};
+                const auto takes = [&](const lone& l) {
+                    return us(lone_problem(node, l.kind, l.layout));
+                };
+                const auto better = [&] {
+                    const limit now = best.nearest.why, then = way.nearest.why;
+                    if (best.layout == format::unknown) return true;
+                    if (now == limit::none)  // the quicker may be another one for other columns
+                        return then == limit::none && !known_.asked.pick.same_bits &&
+                               takes(way) < takes(best);
+                    return then == limit::none || then >= now;  // the later limit is the closer
+                };
+                if (better()) best = way;
+            };
+            ask(skeleton::matvec, format::f32);
+            ask(skeleton::matvec, format::q8_1);
+            for (const format layout : matmul_layouts(weight_type(view_, node)))
+                ask(skeleton::matmul, layout);
+            return best;
+        });
+    }
+
+    /// The chain of a family that lists the served readers of a match.
+    std::int32_t chain_of(const family& f, const match& m) {
+        read_set by{static_cast<std::int32_t>(&f - known_.families.data()), {}, {}};
+        for (const reader& r : m.readers) {
+            if (!r.servable()) continue;
+            format_set& matrices = r.expert ? by.expert : by.dense;
+            matrices = matrices | r.weight;
+        }
+        return chains_.of(by, [&] { return chain_for(f, by.dense, by.expert); });
+    }
+
+  private:
+    const graph_view& view_;
+    const premises& known_;
+    memo<problem, picked> picks_;
+    memo<lone_matmul, lone> lone_;
+    memo<read_set, std::int32_t> chains_;
+};
+
+}  // namespace catena

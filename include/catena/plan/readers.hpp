@@ -1,0 +1,223 @@
+// The readers of a value one by one, and then together: does a row serve them, and in which layout
+// do they read it? What is quickest for each alone may take two launches and two writings of the
+// value where one would do.
+#pragma once
+
+#include "catena/match/match.hpp"
+#include "catena/plan/choices.hpp"
+#include "catena/plan/plan.hpp"
+#include "catena/plan/schedule.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace catena {
+
+/// Could one launch hold both, formats aside? A matvec of one token has dense matrices beside its
+/// experts.
+inline bool one_launch(const graph_view& view, const reader& a, const reader& b) {
+    const tensor& s = view.node(a.node);
+    const tensor& t = view.node(b.node);
+    const tensor& x = view.at(s.src[1]);
+    const tensor& y = view.at(t.src[1]);
+    const bool kinds =
+        a.expert != b.expert
+            ? a.served_by == skeleton::matvec && elements(x) == x.ne[0] && elements(y) == y.ne[0]
+            : !a.expert || (s.src[2] == t.src[2] && x.ne[1] == y.ne[1]);
+    return kinds && x.ne[0] == y.ne[0] && a.layout == b.layout && a.served_by == b.served_by;
+}
+
+class reader_judge {
+  public:
+    reader_judge(const graph_index& g, const schedule& accepted, const premises& known,
+                 choices& rows)
+        : g_(g), view_(g.view), accepted_(accepted), known_(known), choices_(rows) {}
+
+    /// All readers of a match, each and together. `last`: of those left to the engine.
+    void judge_all(const pattern& chain, match& m, left_over& last) {
+        for (reader& r : m.readers) judge(chain, m, r, last);
+        weigh_rounding(m);
+        if (m.layouts().size() < 2) return;
+        agree(chain, m);
+        one_quantization(m, last);
+    }
+
+    /// Does a row serve this reader on its own? If not, it is left to the engine.
+    void judge(const pattern& chain, match& m, reader& r, left_over& last) {
+        if (!r.servable()) return;
+        if (accepted_.covered(r.node)) {
+            r.left.why = reason::taken;
+            return;
+        }
+        const tensor& t = view_.node(r.node);
+        format_set layouts = chain.activations;
+        const bool plain = r.numbers();
+        if (plain)
+            layouts.bits &= layouts_of_numbers(m, r).bits;
+        else if (is_number(r.weight))
+            layouts.bits &= format_set::of(format::fp8_group).bits;
+        else if (view_.at(t.src[1]).ne[0] != m.quant_k)  // a matmul's layouts depend on the rows
+            layouts.bits &= format_set::of(format::q8_1).bits;
+        else
+            layouts.bits &= ~format_set::of(format::f32).bits;
+        const lone& how = choices_.alone(r.node, layouts);
+        r.served_by = how.kind;
+        r.layout = how.layout;
+        r.as_f32 = how.layout == format::f32;
+        if (how.nearest.why != limit::none) {
+            r.left.why = reason::no_row;
+            last = {r.left, how.nearest};
+        } else if (const finding f = detail::check_rounding(t, r.weight);
+                   is_number(r.weight) && how.kind == skeleton::matmul && f.why != reason::none) {
+            r.left = {r.node, f.why, f.have, f.need};
+            last = {r.left, {}};
+        } else if (plain && base_alignment(view_.at(t.src[1])) < 16) {
+            r.left.why = reason::activation_unaligned;
+            last = {r.left, {}};
+        } else if (meets_own_input(r.node)) {
+            r.left.why = reason::meets_own_input;
+            last = {r.left, {}};
+        } else if (plain && !r.as_f32 && m.quant_k == 0) {
+            m.quantize_rows(view_.at(t.src[1]).ne[0]);
+        }
+    }
+
+    /// Where matmuls would read several layouts, all of them could read bf16, or all int8: what
+    /// takes least counts, the value's writing included.
+    void agree(const pattern& chain, match& m) {
+        if (m.layouts().size() < 2 || known_.asked.pick.same_bits) return;
+        matmuls_.clear();
+        std::vector<format> best;
+        for (reader& r : m.readers) {
+            if (!r.servable() || r.served_by != skeleton::matmul || is_number(r.weight)) continue;
+            matmuls_.push_back(&r);
+            best.push_back(r.layout);
+        }
+        const auto read = [this](const std::vector<format>& by) {
+            for (std::size_t i = 0; i < by.size(); ++i) matmuls_[i]->layout = by[i];
+        };
+        const std::vector<format> apart = best;
+        double least = time_of(m);
+        for (const bool bf16 : {true, false}) {
+            std::vector<format> by = apart;
+            for (std::size_t i = 0; i < by.size(); ++i) {
+                const reader& r = *matmuls_[i];
+                const format asked = bf16 ? format::bf16_mma : matmul_layout(r.weight);
+                if (chain.activations.has(asked) &&
+                    choices_.alone(r.node, format_set::of(asked)).nearest.why == limit::none)
+                    by[i] = asked;
+            }
+            read(by);
+            const double us = time_of(m);
+            if (us < least) least = us, best = by;
+        }
+        read(best);
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    const schedule& accepted_;
+    const premises& known_;
+    choices& choices_;
+    std::vector<reader*> matmuls_;  // scratch: of quantized weights, whose layouts are to agree
+
+    /// How a reader of f32 may read it: rounded to its weights' type too, unless others want other
+    /// rows.
+    format_set layouts_of_numbers(const match& m, const reader& r) const {
+        const format_set plain = format_set::of(format::f32);
+        const std::int64_t length = view_.at(view_.node(r.node).src[1]).ne[0];
+        const format rounded = warpgroup_layout(r.weight);
+        if (rounded == format::unknown || (m.quant_k != 0 && m.quant_k != length) ||
+            !rows_of_both(length, rows_of(view_, m).ne[0]))
+            return plain;
+        return plain | rounded;
+    }
+
+    /// Numbers read f32 after all where no row rounds it, or none beside fp8, and where a step of
+    /// its own would do that which takes longer than it saves them.
+    void weigh_rounding(match& m) {
+        const auto rounded = [](const reader& r) {
+            return r.servable() && is_number(r.weight) && in_mma_blocks(r.layout);
+        };
+        const format_set all = m.layouts();
+        format_set others;  // that are there anyway
+        double saved = 0;
+        for (const reader& r : m.readers) {
+            if (!r.servable() || r.numbers()) continue;
+            if (!rounded(r)) {
+                others = others | r.layout;
+                continue;
+            }
+            const lone as_f32 = choices_.alone(r.node, format_set::of(format::f32));
+            if (as_f32.nearest.why != limit::none) return;
+            saved += choices_.us(choices_.lone_problem(r.node, as_f32.kind, format::f32)) -
+                     choices_.us(choices_.lone_problem(r.node, r.served_by, r.layout));
+        }
+        if (all == others) return;
+        const picked row = choices_.pick(row_problem(view_, m, all));
+        const auto extra_us = [&] {
+            if (m.kind != value_kind::plain) return 0.0;  // a step makes the value anyway
+            return row.predicted_us -
+                   (others.empty() ? 0 : choices_.us(row_problem(view_, m, others)));
+        };
+        if (row.row >= 0 && !others.has(format::fp8_group) && saved > extra_us()) return;
+        for (reader& r : m.readers) {
+            if (!rounded(r)) continue;
+            r.served_by = choices_.alone(r.node, format_set::of(format::f32)).kind;
+            r.layout = format::f32;
+            r.as_f32 = true;
+        }
+    }
+
+    /// A row step quantizes for ggml's formats or for fp8: where both read, fp8 waits for its turn.
+    void one_quantization(match& m, left_over& last) {
+        const format_set all = m.layouts(), fp8 = format_set::of(format::fp8_group);
+        if (!all.has(format::fp8_group) || all == fp8) return;
+        for (reader& r : m.readers)
+            if (r.servable() && r.layout == format::fp8_group) {
+                r.left.why = reason::no_row;
+                last = {r.left, {}};
+            }
+    }
+
+    /// Does a matmul's result lie over its ids or its scales?
+    bool meets_own_input(std::int32_t matmul) const {
+        const tensor& t = view_.node(matmul);
+        if (t.buffer == no_buffer && t.data == nullptr) return false;
+        for (int s = 2; s <= plain_sources(t.kind); ++s)
+            if (t.src[s] != no_tensor && may_meet(g_, view_.nodes[matmul], t.src[s])) return true;
+        return false;
+    }
+
+    /// What the launches of matmuls_ take in the layouts that they have now, and the step that
+    /// writes those.
+    double time_of(const match& m) {
+        double us = 0;
+        const auto add = [&](const problem& p) {
+            const picked& found = choices_.pick(p);
+            us += found.row < 0 ? std::numeric_limits<double>::infinity() : found.predicted_us;
+        };
+        problem writing = row_problem(view_, m, m.layouts());
+        if (m.kind == value_kind::plain) writing.needs.emits = m.layouts();  // f32 is there
+        add(writing);
+        for (std::size_t i = 0; i < matmuls_.size(); ++i) {
+            const reader& first = *matmuls_[i];
+            const auto joins = [&](const reader* r) {
+                return r->weight == first.weight && one_launch(view_, first, *r);
+            };
+            const auto known = matmuls_.begin() + static_cast<std::ptrdiff_t>(i);
+            if (std::any_of(matmuls_.begin(), known, joins)) continue;
+            problem p;
+            start_group(view_, p, first.served_by, first.layout, first.node);
+            for (std::size_t j = i; j < matmuls_.size() && p.member_count < max_members; ++j)
+                if (joins(matmuls_[j]))
+                    add_member(view_, p, plain_output(view_, matmuls_[j]->node), false, true);
+            add(p);
+        }
+        return us;
+    }
+};
+
+}  // namespace catena

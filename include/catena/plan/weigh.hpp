@@ -1,0 +1,102 @@
+// What a launch that does more should take beside two launches: medians where there are any, else
+// the cost model.
+#pragma once
+
+#include "catena/plan/choices.hpp"
+
+#include <algorithm>
+
+namespace catena {
+
+class weigher {
+  public:
+    weigher(const graph_index& g, choices& rows) : g_(g), view_(g.view), rows_(rows) {}
+
+    /// Why a group that makes its activation is not the better choice than the same group behind a
+    /// row step, or reason::none.
+    finding inside(const match& m, const problem& inside) {
+        const picked in = rows_.pick(inside);
+        if (in.row < 0) return {m.norm, reason::no_norm_inside};
+        const bool numbers = has_numbers(inside.needs.weights);
+        problem group = inside;
+        group.needs.value = value_kind::plain;
+        group.needs.scale = false;
+        group.needs.emits = {};
+        group.needs.activation = numbers ? format::f32 : format::q8_1;
+        const picked behind = rows_.pick(group);
+        problem made = row_problem(view_, m, m.layouts());
+        if (numbers) made.needs.emits = made.needs.emits | format::f32;
+        const picked row = rows_.pick(made);
+        if (behind.row < 0 || row.row < 0) return {};
+        if (!in.measured && behind.measured && row.measured)
+            return {m.norm, reason::norm_unmeasured};
+        const double apart_us = behind.predicted_us + row.predicted_us;
+        if (in.predicted_us < apart_us) return {};
+        return {m.norm, reason::norm_slower, static_cast<std::int64_t>(in.predicted_us * 1000),
+                static_cast<std::int64_t>(apart_us * 1000)};
+    }
+
+    /// The same of a group without what follows its matmuls: most that do not pay are seen by that.
+    finding bare_inside(const match& m, const problem& bare) {
+        finding why = inside_.of(bare, [&] { return inside(m, bare); });
+        why.node = m.norm;
+        return why;
+    }
+
+    /// Does the launch of these experts with their sum, and a norm of it, take less than the launch
+    /// without, and a norm that makes the sum? The norm adds what else joins it, a shared expert's
+    /// result and a residual, in both cases. Of a group without members yet. What no norm makes is
+    /// the engine's.
+    bool combining_pays(const problem& group, const output& apart, const output& together) {
+        problem with = group, without = group;
+        add_member(view_, with, together, false, true);
+        add_member(view_, without, apart, false, true);
+        const auto normed = [this](std::int32_t value) {
+            return std::any_of(g_.readers_begin(value), g_.readers_end(value),
+                               [this](const use& u) { return g_.kind(u.node) == op::rms_norm; });
+        };
+        std::int32_t value = together.result;
+        int joins = 0;  // ADDs to the norm's input
+        for (use u = g_.only_reader(value); !normed(value) && joins < 2;
+             u = g_.only_reader(value)) {
+            if (u.node < 0 || g_.kind(u.node) != op::add) break;
+            value = view_.nodes[u.node];
+            ++joins;
+        }
+        if (!normed(value)) return rows_.pick(with).row >= 0;
+        problem key = with;
+        key.slots = joins;
+        return combining_.of(key, [&] {
+            problem reads;
+            reads.needs.kind = skeleton::row;
+            reads.needs.value = value_kind::rms_norm;
+            reads.needs.scale = true;
+            reads.needs.emits = format_set::of(format::q8_1);
+            reads.k = reads.quant_k = view_.at(together.result).ne[0];
+            reads.rows = with.tokens;
+            problem adds = reads;
+            const int shared = joins > 1 ? 1 : 0;
+            reads.needs.experts = reads.needs.residual = reads.sum = joins > 0;
+            if (joins > 0) reads.slots = 1 + shared;
+            adds.needs.experts = adds.sum = true;
+            adds.needs.residual = joins > 0 || together.residual != no_tensor;
+            adds.slots = slots_of(with) + shared;
+            const picked launch = rows_.pick(with), norm = rows_.pick(reads);
+            const picked launch_apart = rows_.pick(without), norm_of_sum = rows_.pick(adds);
+            if (launch.row < 0) return false;
+            if (launch_apart.row < 0 || norm.row < 0 || norm_of_sum.row < 0) return true;
+            if (!launch.measured && launch_apart.measured && norm_of_sum.measured) return false;
+            return launch.predicted_us + norm.predicted_us <
+                   launch_apart.predicted_us + norm_of_sum.predicted_us;
+        });
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    choices& rows_;
+    memo<problem, finding> inside_;  // of bare groups
+    memo<problem, bool> combining_;  // of experts that would be added up: does it pay?
+};
+
+}  // namespace catena
