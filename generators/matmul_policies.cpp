@@ -33,10 +33,11 @@ constexpr policy number_shapes[] = {
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
 };
 
-/// By warpgroups: 256 rows, and half of them for grids that are small.
+/// By warpgroups: 256 rows, and half of them for grids that are small, where the blocks of a cluster may
+/// share a tile: the sums of three meet in the memory of the fourth, which has room for no more.
 constexpr policy warpgroup_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
-    {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128},
+    {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128, .cluster = 4},
 };
 
 /// The same of fp8, whose pieces are the 128 values of a scale. A warp holds its rows of one in registers,

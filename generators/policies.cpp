@@ -300,9 +300,10 @@ std::string objection(const arch& target, const row& r) {
         return "a norm is made in passing for one column";
     const bool shares = p.cluster == 2 || p.cluster == 4 || p.cluster == 8;
     const bool possible = shares && !matmul && !inside && p.columns == 1;
-    if (p.cluster != 0 && (!possible || p.cluster > target.cluster_blocks))
+    const bool of_tile = p.cluster > 1 && p.product == inner_product::wgmma;
+    if (p.cluster != 0 && ((!possible && !of_tile) || p.cluster > target.cluster_blocks))
         return "a cluster has 2, 4 or 8 blocks, of a matvec of one column that reads what others "
-               "made, and " +
+               "made, or 2 and more, of a matmul by warpgroups, and " +
                text(target.cluster_blocks) + " at most here";
     if (matmul)
         if (const std::string why = tile_objection(r); !why.empty()) return why;

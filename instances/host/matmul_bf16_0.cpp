@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 40cbd16e25c4703d.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ffb41ad07995e4b0.
 // Host kernels: matmul_bf16_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -14,7 +14,7 @@ const host_instance kernels[6] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 64, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 64, .stages = 2}>(),
     host_instance_of<c1, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 64, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
-    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .cluster = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
 };
 
 }  // namespace catena::instances::host_matmul_bf16_0

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 593299ab8ea17a35.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2a9f6cd68d2e7be2.
 // Host kernels: matmul_f16_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -14,7 +14,7 @@ const host_instance kernels[6] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 64, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 64, .stages = 2}>(),
     host_instance_of<c1, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 64, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
-    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .cluster = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
 };
 
 }  // namespace catena::instances::host_matmul_f16_0

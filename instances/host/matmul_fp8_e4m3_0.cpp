@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bfb11db596a77e96.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0abff993c928ea13.
 // Host kernels: matmul_fp8_e4m3_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -9,7 +9,7 @@ constexpr computation c0 = {.kind = skeleton::matmul, .activation = format::fp8_
 extern const host_instance kernels[5];
 const host_instance kernels[5] = {
     host_instance_of<c0, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 128, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
-    host_instance_of<c0, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 128, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
+    host_instance_of<c0, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 128, .stages = 4, .cluster = 4, .copy = copy_method::async, .product = inner_product::wgmma}>(),
     host_instance_of<c0, policy{.threads = 256, .rows = 16, .columns = 64, .piece = 128, .stages = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 128, .stages = 4, .slices = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2}>(),

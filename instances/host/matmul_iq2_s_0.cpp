@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a505c291a0750c15.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 1e672f914cc441a0.
 // Host kernels: matmul_iq2_s_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -15,7 +15,7 @@ const host_instance kernels[7] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2}>(),
     host_instance_of<c1, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 256, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
-    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 256, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 256, .stages = 4, .cluster = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
 };
 
 }  // namespace catena::instances::host_matmul_iq2_s_0

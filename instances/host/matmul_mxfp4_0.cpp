@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b350cab07822915a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b877e3d9bd4b780b.
 // Host kernels: matmul_mxfp4_0.
 #include "catena/instances/host_instance.hpp"
 
@@ -15,7 +15,7 @@ const host_instance kernels[7] = {
     host_instance_of<c0, policy{.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .piece = 128, .stages = 4, .slices = 4, .copy = copy_method::bulk}>(),
     host_instance_of<c0, policy{.threads = 128, .rows = 16, .columns = 32, .piece = 128, .stages = 2}>(),
     host_instance_of<c1, policy{.threads = 256, .rows = 32, .columns = 128, .piece = 128, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
-    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 128, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
+    host_instance_of<c1, policy{.threads = 256, .rows = 16, .columns = 128, .piece = 128, .stages = 4, .cluster = 4, .copy = copy_method::bulk, .product = inner_product::wgmma}>(),
 };
 
 }  // namespace catena::instances::host_matmul_mxfp4_0

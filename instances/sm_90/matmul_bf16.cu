@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6c6db6be810cbe72.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8ae6df4ec77ef37d.
 // sm_90: matmul_bf16.
 #include "catena/instances/device_instance.cuh"
 
@@ -36,7 +36,7 @@ catena_mul_mat_tiles_bf16_t256_r32_c128_p64_s4_async_wgmma_sm_90(const __grid_co
     run_on_device<format::bf16_mma, weights, p4>(args);
 }
 
-constexpr policy p5 = {.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .copy = copy_method::async, .product = inner_product::wgmma};
+constexpr policy p5 = {.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .cluster = 4, .copy = copy_method::async, .product = inner_product::wgmma};
 extern "C" __global__ __launch_bounds__(p5.threads, p5.min_blocks) void
 catena_mul_mat_tiles_bf16_t256_r16_c128_p64_s4_async_wgmma_sm_90(const __grid_constant__ matmul_args args) {
     run_on_device<format::bf16_mma, weights, p5>(args);

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash f13283b8fa6cc673.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 09b111d4ec815398.
 // sm_90: matmul_iq2_xs.
 #include "catena/instances/device_instance.cuh"
 
@@ -42,7 +42,7 @@ catena_mul_mat_tiles_iq2_xs_t256_r32_c128_p256_s4_bulk_wgmma_sm_90(const __grid_
     run_on_device<format::bf16_mma, weights, p5>(args);
 }
 
-constexpr policy p6 = {.threads = 256, .rows = 16, .columns = 128, .piece = 256, .stages = 4, .copy = copy_method::bulk, .product = inner_product::wgmma};
+constexpr policy p6 = {.threads = 256, .rows = 16, .columns = 128, .piece = 256, .stages = 4, .cluster = 4, .copy = copy_method::bulk, .product = inner_product::wgmma};
 extern "C" __global__ __launch_bounds__(p6.threads, p6.min_blocks) void
 catena_mul_mat_tiles_iq2_xs_t256_r16_c128_p256_s4_bulk_wgmma_sm_90(const __grid_constant__ matmul_args args) {
     run_on_device<format::bf16_mma, weights, p6>(args);

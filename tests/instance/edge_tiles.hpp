@@ -35,6 +35,12 @@ constexpr catena::policy sliced_plain_tile(int piece) {
     return {.threads = 256, .rows = 32, .columns = 32, .piece = piece, .stages = 3, .slices = 4};
 }
 
+/// Tiles that the blocks of a cluster may share.
+constexpr catena::policy in_clusters(catena::policy p) {
+    p.cluster = 4;
+    return p;
+}
+
 inline void stands_every_case(const std::vector<instance>& rows) {
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.numbers, "test"));

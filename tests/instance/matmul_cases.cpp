@@ -225,12 +225,42 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
     return cases;
 }
 
+/// Tiles that the blocks of a cluster share, each with a part of K: parts that differ by a piece, a block
+/// that has none, rows and columns that fill no tile, and all that may follow.
+std::vector<matvec_case> cluster_cases(const shapes& s, const policy& numbers) {
+    const format f = s.formats.back();
+    const int piece = numbers.piece;
+    return {{.what = "parts of K, the last one a piece shorter",
+             .k = 3 * piece,
+             .members = s.members({s.tile + 3, 1}),
+             .columns = s.columns + 9,
+             .cluster = 2},
+            {.what = "parts of K that go round the ring, and end inside a piece",
+             .k = numbers.cluster * piece * (numbers.stages + 1) + s.unit,
+             .members = s.members({17}),
+             .columns = 9,
+             .cluster = numbers.cluster},
+            {.what = "a block without a part",
+             .k = 2 * piece,
+             .members = s.members({5}),
+             .columns = 9,
+             .cluster = 3},
+            {.what = "parts of K, whose sum goes through every part",
+             .k = 3 * piece,
+             .members = {{s.formats[0], 64, every_part, gate_function::swiglu_oai},
+                         {f, 70, epilogue_set::of(epilogue_part::residual)}},
+             .columns = 11,
+             .cluster = 3}};
+}
+
 }  // namespace
 
 std::vector<matvec_case> matmul_cases(const computation& computes, const policy& numbers) {
     const shapes s(computes, numbers);
     auto cases = product_cases(s, numbers);
     auto more = epilogue_cases(s, numbers);
+    if (numbers.cluster > 1)
+        for (matvec_case& c : cluster_cases(s, numbers)) more.push_back(std::move(c));
     for (matvec_case& c : more) {
         for (member_shape& m : c.members) {
             m.parts.bits &= computes.epilogue.bits;

@@ -47,6 +47,8 @@ TEST_CASE("A matmul of decoded weights stands every case, and all its policies g
         {made<small, one_group>(), made<small, two_groups>(), made<small, short_pieces>()});
     stands_every_case({made<mins, one_group>(), made<mins, two_groups>()});
     stands_every_case({made<halves, one_group>(), made<halves, two_groups>()});
+    stands_every_case({made<mins, in_clusters(one_group)>(), made<mins, in_clusters(two_groups)>()});
+    stands_every_case({made<small, in_clusters(short_pieces)>()});
 }
 
 TEST_CASE("A matmul of several formats decodes each member's own") {
@@ -70,4 +72,6 @@ TEST_CASE("A matmul decodes every format that can be taken apart") {
 TEST_CASE("Decoded weights have the bits of a device's tensor cores, and an order of their own") {
     CHECK(bits_of_device(decoded<format::q4_K>));
     CHECK(order_of(decoded<format::q4_K>, one_group) == order_of(decoded<format::q4_K>, two_groups));
+    CHECK(order_of(decoded<format::q4_K>, one_group) !=
+          order_of(decoded<format::q4_K>, in_clusters(one_group)));
 }

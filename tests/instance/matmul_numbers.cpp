@@ -55,6 +55,7 @@ constexpr computation of_halves = {.kind = skeleton::matmul,
 template <format F>
 void stands_every_warpgroup() {
     stands_every_case({made<of_halves<F>, one_group>(), made<of_halves<F>, two_groups>()});
+    stands_every_case({made<of_halves<F>, in_clusters(two_groups)>()});
 }
 
 template <format F>

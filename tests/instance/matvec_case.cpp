@@ -176,11 +176,13 @@ std::string launch_matmul(machine& machine, const instance& on, const matvec_cas
     a.tiles = p.bands;
     const int column_tiles = (a.columns + on.numbers.columns - 1) / on.numbers.columns;
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? column_tiles : c.experts)),
+        .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? column_tiles : c.experts) *
+                                             c.cluster),
         .threads = static_cast<std::uint32_t>(on.numbers.threads),
         .shared_bytes =
             static_cast<std::uint32_t>(shared_bytes(on.computes, on.numbers, c.k, a.columns)),
-        .dependent = on.dependent};
+        .dependent = on.dependent,
+        .cluster = static_cast<std::uint32_t>(c.cluster)};
     return machine.launch(on.kernel, config, &a, sizeof a);
 }
 

@@ -106,6 +106,41 @@ TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by wa
     CHECK(!by_warpgroups(1024, 128));
 }
 
+TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K to an SM", "[tiles]") {
+    const arch h100 = *arch_named("sm_90");
+    policy n = warpgroups;  // tiles of 128 x 128, a step of 64 values
+    n.rows = 16;
+    n.cluster = 4;
+    const auto shares = [&](std::int32_t rows, std::int64_t columns, std::int64_t k, const arch& a) {
+        problem p = product(n, rows, columns);
+        p.k = k;
+        const row r = tiles(n);
+        const std::int32_t band = band_rows(r, p, a, 1);
+        const launch_config c = config_of(r, p, a, band);
+        CHECK(c.blocks == blocks_of(r, p, band) * c.cluster);
+        return c.cluster;
+    };
+    CHECK(shares(4096, 512, 4096, h100) == 1);  // 128 tiles for 132 SMs
+    CHECK(shares(2048, 512, 4096, h100) == 2);  // 64 tiles
+    CHECK(shares(1024, 512, 8192, h100) == 4);  // 32 tiles
+    CHECK(shares(1024, 512, 512, h100) == 1);   // handing over takes longer
+    CHECK(shares(4224, 512, 4096, h100) == 1);  // 132
+    CHECK(shares(4352, 512, 4096, h100) == 4);  // 136: five turns of quarters for two whole ones
+    CHECK(shares(128, 128, 128, h100) == 1);    // a block would have no step
+    arch few = h100;
+    few.cluster_blocks = 2;
+    CHECK(shares(1024, 512, 8192, few) == 2);
+    few.cluster_blocks = 1;
+    CHECK(shares(1024, 512, 8192, few) == 1);
+
+    problem experts = product(n, 128, 512);
+    experts.expert = true;
+    experts.tokens = 512;
+    experts.member[0].experts = 8;
+    CHECK(config_of(tiles(n), experts, h100, 128).cluster == 1);
+    CHECK(shared_bytes(tiles(n), experts) > 3 * 128 * 128 * 4);  // sums of three blocks
+}
+
 TEST_CASE("of fp8 a step of warpgroups is 128 values, and a stage has their scales", "[tiles]") {
     const format_set fp8 = format_set::of(format::fp8_e4m3);
     CHECK(step_values(fp8_warpgroups, fp8) == 128);

@@ -99,13 +99,15 @@ std::vector<policy> warpgroup_policies(format_set weights) {
             for (const int rows : {mma_rows, 2 * mma_rows})
                 for (const int columns : {64, 128, 256})
                     for (const int threads : {128, 256, 512})
-                        all.push_back({.threads = threads,
-                                       .rows = rows,
-                                       .columns = columns,
-                                       .piece = piece,
-                                       .stages = stages,
-                                       .copy = copy,
-                                       .product = inner_product::wgmma});
+                        for (const int cluster : {0, 2, 4})
+                            all.push_back({.threads = threads,
+                                           .rows = rows,
+                                           .columns = columns,
+                                           .piece = piece,
+                                           .stages = stages,
+                                           .cluster = cluster,
+                                           .copy = copy,
+                                           .product = inner_product::wgmma});
     return all;
 }
 

@@ -221,7 +221,10 @@ constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
     const std::int64_t stages = std::int64_t{p.stages} * tile_stage_bytes(p, weights) +
                                 tile_decoding_bytes(p, weights);
     const std::int64_t finished = std::int64_t{tile_slices(p)} * finished_floats(p) * 4;
-    return stages > finished ? stages : finished;
+    const std::int64_t own = stages > finished ? stages : finished;
+    const int others = p.cluster > 1 ? p.cluster - 1 : 0;  // blocks whose sums meet in the first
+    const std::int64_t met = std::int64_t{others} * tile_rows(p) * p.columns * 4;
+    return own > met ? own : met;
 }
 
 constexpr std::int64_t matmul_shared_bytes(const policy& p, format_set weights) {
@@ -249,12 +252,13 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
 /// The accumulation order of an instance. A row's sums depend on how its elements are dealt to
 /// threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a matmul
 /// adds the groups of a row one after the other, or those of a slice, then the slices; a warpgroup's
-/// tensor cores may add otherwise than a warp's.
+/// tensor cores may add otherwise than a warp's, and blocks of a cluster, as many as a problem gets, add
+/// up their parts of K.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
     const auto threads = static_cast<std::uint32_t>(p.threads);
     if (c.kind == skeleton::row) return threads / static_cast<std::uint32_t>(rows_of_block(p));
     if (c.kind == skeleton::matmul) {
-        if (by_warpgroups(p)) return 5;
+        if (by_warpgroups(p)) return 5 + (static_cast<std::uint32_t>(p.cluster) << 8);
         const auto slices = static_cast<std::uint32_t>(p.slices);
         return slices < 2 ? 4 : 4 + (slices << 8) + (static_cast<std::uint32_t>(p.piece) << 16);
     }

@@ -14,6 +14,9 @@
 // Where a grid has few tiles, warps share rows and take a piece of K each at every step
 // (P.slices); their sums are added up in the sequence of the warps, in shared memory.
 //
+// Where warpgroups have few tiles, the blocks of a cluster share one (P.cluster), each with a part of K;
+// the first adds up their sums in the order of K and finishes the tile.
+//
 // A product adds the groups of its row, or of its slice, in the sequence of K; which block, warp or
 // lane does so changes nothing: all policies of as many slices and the same piece give the same
 // bits, and without slices all do.
@@ -105,15 +108,44 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, B
     x.sync();
 }
 
-/// The same by warpgroups.
+/// Adds up what the blocks of a cluster have of a tile, in the order of K, in the first of them.
+template <policy P, class X>
+CATENA_FN void add_parts(X& x, tile_sums<P>& sum, float* room) {
+    constexpr int sums = P.rows * P.columns / warp_size;  // of a thread
+    if (x.cluster_blocks() == 1) return;
+    const auto each = [&](int part, auto&& visit) {
+        float* own = room + (part - 1) * sums * P.threads + x.thread();
+        CATENA_UNROLL
+        for (int m = 0; m < P.rows / mma_rows; ++m) {
+            CATENA_UNROLL
+            for (int n = 0; n < P.columns / mma_columns; ++n) {
+                CATENA_UNROLL
+                for (int i = 0; i < 4; ++i)
+                    visit(own + ((m * (P.columns / mma_columns) + n) * 4 + i) * P.threads,
+                          sum[m][n][i]);
+            }
+        }
+    };
+    x.cluster_sync();  // nobody reads a stage any more
+    if (x.cluster_rank() != 0)
+        each(x.cluster_rank(), [&](float* to, real& v) { x.store_first(to, v); });
+    x.cluster_sync();
+    if (x.cluster_rank() != 0) return;
+    CATENA_NO_UNROLL
+    for (int part = 1; part < x.cluster_blocks(); ++part)
+        each(part, [&](const float* from, real& v) { v = v + x.load(from); });
+}
+
+/// The same by warpgroups, the block's part of K.
 template <policy P, format F, format_set W, class X, class Block>
 CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const matmul_tile& t,
                                            Block& b) {
     constexpr int ahead = P.stages - 1, step_values = step_of_tile<P, W>;
     static_assert(P.threads % exec::warpgroup_threads == 0 && P.slices == 0,
                   "whole warpgroups have all of K");
-    warpgroup_step<P, F, W> product(x, a, t, b);
-    const int steps = (a.k + step_values - 1) / step_values;
+    const part_of_k part = part_of_k::of<P>(x, a.k);
+    warpgroup_step<P, F, W> product(x, a, t, part, b);
+    const int steps = (part.values + step_values - 1) / step_values;
     const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
     tile_sums<P> sum;
     clear<P>(sum);
@@ -139,6 +171,7 @@ CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const mat
         b.stream.release(b.read);
         b.read = next(b.read);
     }
+    if constexpr (P.cluster > 1) add_parts<P>(x, sum, reinterpret_cast<float*>(b.ring));
     x.sync();
     share_sums<P>(x, t, sum, x.warp() * P.rows, reinterpret_cast<float*>(b.ring));
     x.sync();
@@ -182,10 +215,12 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
         .unpacked = {unpacked, unpacked + P.rows * unpacked_row_bytes}};
     const bool dense = a.ids == nullptr;
     const int column_tiles = dense ? (a.columns + P.columns - 1) / P.columns : 1;
-    const int row_tile = dense ? x.block() / column_tiles : x.block() % a.tiles;
-    const int expert = dense ? 0 : x.block() / a.tiles;
+    constexpr bool shares = P.cluster > 1;  // the blocks of a cluster have a tile, dense
+    const int tile = shares ? x.cluster() : x.block();
+    const int row_tile = dense ? tile / column_tiles : tile % a.tiles;
+    const int expert = dense ? 0 : tile / a.tiles;
     matmul_tile t = tile_at<P>(a, row_tile, expert);
-    if (dense) t.first_column = x.block() % column_tiles * P.columns;
+    if (dense) t.first_column = tile % column_tiles * P.columns;
 
     // A dense block has one tile of columns, an expert's block any number; the first one's also
     // answers for the ids of no expert.
@@ -207,6 +242,7 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
                 else
                     multiply_tile<P, L, F, W>(x, a, t, b);
             });
+        if (shares && x.cluster_rank() != 0) return;
         finish_tile<P>(x, a, t, there, reinterpret_cast<float*>(ring));
         if (dense) return;
         t.first_column += P.columns;

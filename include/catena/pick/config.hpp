@@ -142,11 +142,44 @@ constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t ba
     return rows * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
-/// How the work of a band is shared out, where bands leave SMs without a block.
+/// How the work of a band or of a tile is shared out, where they leave SMs without a block.
 struct band_share {
-    int cluster = 1;  ///< blocks that have a band together
+    int cluster = 1;  ///< blocks that have it together
     int width = 1;    ///< times its policy's warps a block has
 };
+
+/// While a block multiplies so many values of K, four steps, another one could hand it the sums of its
+/// tile: of 128 x 128 those are 64 KB, for which an SM is taken to need 2.6 us.
+constexpr int values_of_handing(const row& r) {
+    return 4 * step_values(r.numbers, r.computes.weights);
+}
+
+/// Values of K that the blocks of a cluster have each, of a tile's.
+constexpr std::int64_t share_of_k(const row& r, const problem& p, int cluster) {
+    const std::int64_t piece = r.numbers.piece, pieces = (p.k + piece - 1) / piece;
+    const std::int64_t share = (pieces + cluster - 1) / cluster * piece;
+    return share < p.k ? share : p.k;
+}
+
+/// How many blocks share a tile: as few as let SMs multiply the least values of K one after the other, what
+/// the first is handed included. Of more than two, clusters leave up to four SMs idle: they do not reach
+/// over a GPC, which has 16 or 18.
+constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std::int32_t band) {
+    const int most = r.numbers.cluster < a.cluster_blocks ? r.numbers.cluster : a.cluster_blocks;
+    if (p.expert || most < 2) return 1;
+    const std::int64_t tiles = blocks_of(r, p, band);
+    int best = 1;
+    std::int64_t least = 0;
+    for (int n = 1; n <= most; ++n) {
+        const std::int64_t share = share_of_k(r, p, n), sms = n > 2 && a.sms > 16 ? a.sms - 4 : a.sms;
+        if (n > 1 && (n - 1) * share >= p.k) continue;  // the last would have none
+        const std::int64_t values =
+            (tiles * n + sms - 1) / sms * share + (n - 1) * values_of_handing(r);
+        if (n > 1 && values >= least) continue;
+        best = n, least = values;
+    }
+    return best;
+}
 
 /// Results that are quantized come in bands of 32, which may be few. What counts are bytes in flight:
 /// where GPU and policy have clusters, blocks of one share a band, as many as there are SMs for; then
@@ -156,6 +189,7 @@ constexpr band_share share_of(const row& r, const problem& p, const arch& a, std
                               int resident) {
     const policy& n = r.numbers;
     band_share out;
+    if (p.needs.kind == skeleton::matmul) out.cluster = blocks_of_tile(r, p, a, band);
     if (p.needs.kind != skeleton::matvec || n.placement != norm_placement::producer) return out;
     const std::int64_t bands = blocks_of(r, p, band);
     if (bands > a.sms) return out;

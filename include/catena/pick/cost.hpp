@@ -192,7 +192,9 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
         return static_cast<double>(static_cast<std::int64_t>((count + unit - 1) / unit));
     };
     const double columns = columns_of_matrix(p), tiles = whole(columns, n.columns);
-    const double groups = static_cast<double>(p.k) / 32;
+    const int parts = share_of(r, p, a, band, per_sm).cluster;
+    const double values = static_cast<double>(share_of_k(r, p, parts));  // of K, a block's
+    const double groups = values / 32;
     const int warps = n.threads / warp_size, fragments = n.rows / mma_rows;
 
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
@@ -210,16 +212,17 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const double decoding = decodes(n, p.needs.weights) ? tiles * fragments * decoding_issues : 0;
     const double block = groups * warps * (multiplying > decoding ? multiplying : decoding) /
                          (p.expert ? 1 : tiles) / tile_slices(n);
-    double blocks = static_cast<double>(blocks_of(r, p, band));
+    double blocks = static_cast<double>(blocks_of(r, p, band)) * parts;
     if (p.expert && p.columns < experts_of(p))
         blocks *= static_cast<double>(p.columns) / experts_of(p);
     const double on_busiest = whole(blocks, a.sms);
     const double at_once = on_busiest < per_sm ? on_busiest : per_sm;
     const double busy = at_once * warps < 8 ? at_once * warps / 8 : 1.0;
-    const double multiplied = on_busiest * block / (issues_per_us * busy);
+    const double handed = (parts - 1) * values_of_handing(r) / values;  // in the time of a block
+    const double multiplied = (on_busiest + handed) * block / (issues_per_us * busy);
 
     // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
-    const double steps = whole(static_cast<double>(p.k), step_values(n, p.needs.weights)) *
+    const double steps = whole(values, step_values(n, p.needs.weights)) *
                          (p.expert ? tiles : 1);
     const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
     const int ahead = n.stages - (by_warpgroups ? 2 : 1);  // what warpgroups read next has come before
@@ -236,7 +239,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
              static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const double memory = static_cast<double>(bytes_of(p)) / a.bytes_per_us +
                           again / (a.bytes_per_us * l2_speedup);
-    return memory_latency_us + (memory > issue ? memory : issue);
+    return memory_latency_us + (parts > 1 ? cluster_us : 0) + (memory > issue ? memory : issue);
 }
 
 }  // namespace detail

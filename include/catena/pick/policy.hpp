@@ -52,7 +52,8 @@ struct policy {
     int stages = 0;      ///< matvec: stages of the weight stream of a warp
     int slices = 0;      ///< matmul: warps that share the same rows, with a piece of K each at a
                          ///< step; an accumulation order each. 0: one, with all of K
-    int cluster = 0;     ///< matvec: the most blocks that share a band, 2, 4 or 8; 0: none do
+    int cluster = 0;     ///< the most blocks that share a band of a matvec (2, 4 or 8), or a tile of
+                         ///< a matmul by warpgroups, each with a part of K; 0: none do
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;

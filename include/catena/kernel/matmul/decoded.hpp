@@ -40,11 +40,12 @@ struct warpgroup_step<P, F, W> {
     warpgroup_columns<P, format::bf16_mma> columns;
 
     template <class X, class Block>
-    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block& b)
+    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part,
+                             Block& b)
         : decoded(b.ring + P.stages * stage_bytes_of<P, W>),
           pieces(decoded + decoding_ring * operand_bytes_of<P> + x.warp() * P.rows * room),
-          weights(weight_rows_of_warp<P, F>::of(x, a, t)),
-          columns(x, a, t) {
+          weights(weight_rows_of_warp<P, F>::of(x, a, t).of_part(part)),
+          columns(x, a, t, part) {
         b.pieces.reuse();
         CATENA_NO_UNROLL
         for (int i = 0; i < decoding_ring; ++i) bring(x, b, i * P.piece);

@@ -46,6 +46,14 @@ struct weight_rows_of_warp {
         return (of_up ? up : matrix) + (wanted < last ? wanted : last) * row_bytes +
                value / block_elements<F> * block_bytes<F>;
     }
+    /// The same rows where a part of K begins, and no longer than that.
+    CATENA_FN weight_rows_of_warp of_part(part_of_k part) const {
+        weight_rows_of_warp out = *this;
+        const std::int64_t before =
+            part.first / block_elements<F> * std::int64_t{block_bytes<F>};
+        out.matrix += before, out.up += before, out.k = part.values;
+        return out;
+    }
     /// Where the warp's piece of the step at `step` starts; behind K, it has none.
     CATENA_FN int value_of(int step) const { return step + slice * P.piece; }
     CATENA_FN kernel::slice piece(int r, int step) const {

@@ -23,8 +23,9 @@ struct warpgroup_scales {
 
     /// Rows without scales are times 1, which lies in all stages of `ring`.
     template <class X>
-    CATENA_FN warpgroup_scales(X& x, const matmul_args& a, const matmul_tile& t, std::byte* ring) {
-        const int of_k = a.k / fp8_values;
+    CATENA_FN warpgroup_scales(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part,
+                               std::byte* ring) {
+        const int of_k = a.k / fp8_values, first = part.first / fp8_values;
         const auto* of_columns = reinterpret_cast<const float*>(static_cast<const std::byte*>(a.x) +
                                                                 a.x_rows * a.x_bytes);
         CATENA_UNROLL
@@ -34,15 +35,16 @@ struct warpgroup_scales {
             left[i] = steps[i] = 1;
             if (n < P.columns) {
                 const int row = x_row_of(x, t, n < t.columns ? n : t.columns - 1);
-                next[i] = of_columns + row * std::int64_t{of_k};
+                next[i] = of_columns + row * std::int64_t{of_k} + first;
             } else if (n < all) {
                 const int r = n - P.columns, half = rows_of_tile<P> / 2;
                 const bool of_up = t.pairs && r >= half;
                 const int wanted = of_up ? r - half : r;
                 const int row = t.first_row + (wanted < t.rows ? wanted : t.rows - 1);
                 const float* scales = of_up ? t.member->up_scale : t.member->weight_scale;
-                if (scales != nullptr) next[i] = scales + scale_index(*t.member, t.expert, row, 0);
-                left[i] = steps[i] = t.member->scale_values / fp8_values;
+                if (scales != nullptr) next[i] = scales + scale_index(*t.member, t.expert, row, part.first);
+                steps[i] = t.member->scale_values / fp8_values;
+                left[i] = steps[i] - first % steps[i];
                 CATENA_NO_UNROLL
                 for (int stage = 0; scales == nullptr && stage < P.stages; ++stage)
                     x.store(of_stage(ring + stage * stage_bytes_of<P, W>) + n, real{1});
@@ -88,8 +90,9 @@ struct warpgroup_step<P, format::fp8_e4m3, W> {
     real part[1][P.columns / mma_columns][4];  ///< of a step's products, of 64 rows
 
     template <class X, class Block>
-    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block& b)
-        : rows(x, a, t), columns(x, a, t), scales(x, a, t, b.ring) {}
+    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part,
+                             Block& b)
+        : rows(x, a, t, part), columns(x, a, t, part), scales(x, a, t, part, b.ring) {}
 
     template <class X, class Block>
     CATENA_FN void fill(X& x, Block& b, int) {

@@ -4,6 +4,7 @@
 
 #include "catena/config.hpp"
 #include "catena/kernel/args.hpp"
+#include "catena/kernel/divider.hpp"
 #include "catena/kernel/layout.hpp"
 
 #include <cstddef>
@@ -40,6 +41,24 @@ template <policy P>
 inline constexpr int operand_bytes_of = tile_operand_bytes(P);
 template <policy P, format_set W>
 inline constexpr int ring_bytes = static_cast<int>(tile_ring_bytes(P, W));
+
+/// The values of K that a block multiplies.
+struct part_of_k {
+    int first, values;
+
+    /// All of them; where the blocks of a cluster share a tile, one part after the other, whole pieces.
+    template <policy P, class X>
+    CATENA_FN static part_of_k of(X& x, int k) {
+        if constexpr (P.cluster > 1) {
+            const int pieces = (k + P.piece - 1) / P.piece, blocks = x.cluster_blocks();
+            const int share = quotient(pieces + blocks - 1, blocks) * P.piece;
+            const int first = x.cluster_rank() * share, left = k - first;
+            // What is shuffled is known to be equal in the warp: wgmma do not wait for each other then.
+            return {x.shuffle(first, 0), x.shuffle(left < share ? left : share, 0)};
+        }
+        return {0, k};
+    }
+};
 
 struct matmul_tile {
     const matvec_member* member;

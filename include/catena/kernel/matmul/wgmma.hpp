@@ -53,7 +53,7 @@ CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* colum
 /// Minimal complete definition of how warpgroups multiply rows of format F, one object for a tile:
 ///
 ///     template <class X, class Block>
-///     warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block& b);
+///     warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part, Block& b);
 ///     template <class X, class Block>  // starts the copies of a step's stage, b.fill,
 ///     void fill(X& x, Block& b, int step);
 ///     template <class X, class Block>  // does what is left to do once they have come,
@@ -77,13 +77,13 @@ struct warpgroup_columns {
     const std::byte* column[own];
 
     template <class X>
-    CATENA_FN warpgroup_columns(X& x, const matmul_args& a, const matmul_tile& t)
+    CATENA_FN warpgroup_columns(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part)
         : block((in_mma_blocks(L) ? std::int64_t{a.x_rows} : 1) * warpgroup_row_bytes) {
         CATENA_UNROLL
         for (int i = 0; i < own; ++i) {
             const int wanted = x.warp() * share + column_of(x, i);
             const int there = wanted < t.columns ? wanted : t.columns - 1;
-            column[i] = column_block<L>(a, 0, x_row_of(x, t, there)) +
+            column[i] = column_block<L>(a, part.first, x_row_of(x, t, there)) +
                         x.lane() % swizzled_chunks * chunk_bytes;
         }
     }
@@ -116,8 +116,8 @@ struct warpgroup_rows {
     const std::byte* row[own];
 
     template <class X>
-    CATENA_FN warpgroup_rows(X& x, const matmul_args& a, const matmul_tile& t) {
-        const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
+    CATENA_FN warpgroup_rows(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part) {
+        const auto weights = weight_rows_of_warp<P, F>::of(x, a, t).of_part(part);
         CATENA_UNROLL
         for (int i = 0; i < own; ++i)
             row[i] = weights.at(row_of(x, i), 0) + x.lane() % swizzled_chunks * chunk_bytes;
@@ -155,8 +155,8 @@ struct warpgroup_step<P, F, W> {
     warpgroup_columns<P, format::bf16_mma> columns;  // f16_mma lies alike
 
     template <class X, class Block>
-    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, Block&)
-        : k(a.k), rows(x, a, t), columns(x, a, t) {}
+    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part, Block&)
+        : k(part.values), rows(x, a, t, part), columns(x, a, t, part) {}
 
     template <class X, class Block>
     CATENA_FN void fill(X& x, Block& b, int step) {
