@@ -169,10 +169,9 @@ inline void grouper::wait(const pattern& chain, reader* first, reader* end) {
         waiting_.erase(up);
     }
     for (auto o = waiting_.begin() + static_cast<std::ptrdiff_t>(mine); o != waiting_.end(); ++o) {
-        output made = *o;
-        if (follow.activate(made) && !gated_later(follow, *o)) *o = made;
-        output sum = *o;  // of two matmuls the first that is planned takes the ADD
-        if (follow.add_residual(sum) && !draft_.covered(sum.nodes[sum.node_count - 1])) *o = sum;
+        if (!gated_later(follow, *o)) follow.activate(*o);
+        const use next = g_.only_reader(o->result);  // an ADD that another matmul may have taken
+        if (next.node >= 0 && !draft_.covered(next.node)) follow.add_residual(*o);
     }
 }
 
