@@ -105,8 +105,22 @@ TEST_CASE("a file from before survives a failure", "[command]") {
     CHECK(w.files() == 2);
 }
 
+TEST_CASE("what is no file is written to, and a link is followed", "[command]") {
+    workplace w;
+    fs::create_symlink("/dev/stdout", w.path + "/stream");
+    CHECK_THAT(w.run("explain small.json --output stream").out, Catch::Contains("norm x weight"));
+    CHECK(fs::is_symlink(w.path + "/stream"));
+    catena_test::write_file(w.path + "/result.txt", "old");
+    fs::create_symlink("result.txt", w.path + "/link");
+    CHECK(w.run("explain small.json --output link").code == 0);
+    CHECK(fs::is_symlink(w.path + "/link"));
+    CHECK_THAT(content(w.path + "/result.txt"), Catch::Contains("norm x weight"));
+}
+
 TEST_CASE("a result that could not be written is refused before the work", "[command]") {
     workplace w;
+    CHECK(w.run("explain small.json --html page.html --output none/result.json").code == 2);
+    CHECK(w.run("explain small.json --output ''").code == 2);
     const outcome o = w.run("run small.json --host --output none/result.json");
     CHECK(o.code == 2);
     CHECK_THAT(o.err, Catch::Contains("none/result.json: cannot be written"));

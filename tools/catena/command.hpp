@@ -33,6 +33,9 @@ void add_instances(CLI::App& app, int& code);
 void add_run(CLI::App& app, int& code);
 void add_tune(CLI::App& app, int& code);
 
+/// An option that names a file to write, which an empty name would silently leave out.
+CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to, const char* help);
+
 /// Options that several subcommands have.
 struct output_options {
     bool json = false;

@@ -22,6 +22,7 @@ struct explain_options {
 };
 
 int explain(const explain_options& o) {
+    for (const std::string& file : {o.html, o.dot, o.output.file}) refuse_unwritable(file);
     json::graph g = json::read(o.graph);
     if (o.optimized) g = optimized(g);
     const table t = table_for(o.arch);
@@ -58,10 +59,8 @@ void add_explain(CLI::App& app, int& code) {
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
     command->add_option("--arch", o->arch, "The instance set to plan with")->capture_default_str();
-    command->add_option("--html", o->html, "Write a page for a browser to FILE, instead of text")
-        ->type_name("FILE");
-    command->add_option("--dot", o->dot, "Write each distinct layer for graphviz to FILE, instead of text")
-        ->type_name("FILE");
+    add_output_file(*command, "--html", o->html, "Write a page for a browser to FILE, instead of text");
+    add_output_file(*command, "--dot", o->dot, "Write each distinct layer for graphviz to FILE, instead of text");
     command->add_flag("--optimized", o->optimized, optimized_help);
     command->add_flag("--verbose", o->verbose, "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);

@@ -8,62 +8,93 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <utility>
 
 namespace catena::tool {
 namespace {
 
-void write_to(std::FILE* file, const std::string& path, const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0)
-        throw failure(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& path) {
+    throw failure(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
 }
+
+void write_to(std::FILE* file, const std::string& path, const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) refuse(path);
+}
+
+/// A device or a pipe is written to; a file is replaced.
+bool is_stream(const std::string& path) {
+    std::error_code ignored;
+    const fs::file_status is = fs::status(path, ignored);
+    return fs::exists(is) && !fs::is_regular_file(is) && !fs::is_directory(is);
+}
+
+/// Where a link leads, so that the link stays.
+std::string behind_links(const std::string& path) {
+    std::error_code ignored;
+    const fs::path file = fs::canonical(path, ignored);
+    return file.empty() ? path : file.string();
+}
+
+struct open_file {
+    std::FILE* handle;
+    explicit open_file(const std::string& path) : handle(std::fopen(path.c_str(), "wb")) {}
+    open_file(const open_file&) = delete;
+    open_file& operator=(const open_file&) = delete;
+    ~open_file() {
+        if (handle) std::fclose(handle);
+    }
+    bool close() { return std::fclose(std::exchange(handle, nullptr)) == 0; }
+};
 
 /// A file beside its final place; it disappears unless it is put there.
 class draft {
 public:
     explicit draft(const std::string& path)
-        : path_(path), draft_(fmt::format("{}.part-{}", path, getpid())) {
-        file_ = std::fopen(draft_.c_str(), "wb");
-        if (!file_) throw failure(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+        : path_(behind_links(path)), draft_(fmt::format("{}.part-{}", path_, getpid())), file_(draft_) {
+        if (!file_.handle) refuse(path_);
     }
-    draft(const draft&) = delete;
-    draft& operator=(const draft&) = delete;
     ~draft() {
-        if (file_) std::fclose(file_);
         if (!placed_) std::remove(draft_.c_str());
     }
 
     void place(const std::string& text) {
-        write_to(file_, path_, text);
-        std::FILE* const file = file_;
-        file_ = nullptr;
-        if (std::fclose(file) != 0 || std::rename(draft_.c_str(), path_.c_str()) != 0)
-            throw failure(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
-        placed_ = true;
+        write_to(file_.handle, path_, text);
+        placed_ = file_.close() && std::rename(draft_.c_str(), path_.c_str()) == 0;
+        if (!placed_) refuse(path_);
     }
 
 private:
     std::string path_, draft_;
-    std::FILE* file_ = nullptr;
+    open_file file_;
     bool placed_ = false;
 };
 
 }  // namespace
 
 void write_whole(const std::string& path, const std::string& text) {
-    if (path.empty())
-        write_to(stdout, "standard output", text);
-    else
-        draft(path).place(text);
+    if (path.empty()) return write_to(stdout, "standard output", text);
+    if (!is_stream(path)) return draft(path).place(text);
+    open_file stream(path);
+    if (!stream.handle) refuse(path);
+    write_to(stream.handle, path, text);
+    if (!stream.close()) refuse(path);
 }
 
 void refuse_unwritable(const std::string& path) {
-    if (!path.empty()) draft{path};
+    if (!path.empty() && !is_stream(path)) draft{path};
+}
+
+CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to, const char* help) {
+    const auto named = [](const std::string& file) { return file.empty() ? "no file is named" : std::string(); };
+    return command.add_option(name, to, help)->type_name("FILE")->check(named);
 }
 
 void add_output_options(CLI::App& command, output_options& to) {
     command.add_flag("--json", to.json, "Print JSON instead of text");
-    command.add_option("--output", to.file, "Write to FILE, whole or not at all, instead of standard output")
-        ->type_name("FILE");
+    add_output_file(command, "--output", to.file, "Write to FILE, whole or not at all, instead of standard output");
 }
 
 }  // namespace catena::tool

@@ -206,9 +206,9 @@ void add_tune(CLI::App& app, int& code) {
     command->add_option("--candidates", o->within.candidates, "Policies to compile for a problem, besides those listed")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
-    command->add_option("--out", o->out, "The record (default instances/ARCH/tuning.json; none for --simulate)");
+    add_output_file(*command, "--out", o->out, "The record (default instances/ARCH/tuning.json; none for --simulate)");
     CLI::Option* const resume = command->add_flag("--resume", o->resume, "Go on from the record: nothing is measured twice");
-    command->add_option("--rows", o->rows, "Also write the medians as text for catena::measured_file");
+    add_output_file(*command, "--rows", o->rows, "Also write the medians as text for catena::measured_file");
     CLI::Option* const simulate =
         command->add_option("--simulate", o->simulate, "No GPU: the cost model, bent and with noise, by this seed")
             ->type_name("SEED");
