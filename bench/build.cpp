@@ -1,13 +1,14 @@
 // bench_build: what compiling an arch's instances costs: seconds of one core and bytes of machine code,
 // file by file. The budgets are in docs/kernels/compiled.md.
 #include "families.hpp"
+#include "files.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <exception>
-#include <fstream>
+#include <string>
 #include <vector>
 
 namespace {
@@ -40,7 +41,7 @@ int main(int argc, char** argv) try {
     int jobs = 2;
     app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
     app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
-    app.add_option("--jobs", jobs, "Compilations at a time")->capture_default_str();
+    app.add_option("--jobs", jobs, "Compilations at a time")->check(CLI::Range(1, 1024))->capture_default_str();
     app.add_option("--json", json_file, "Also write the figures here");
     app.add_option("--log", log_file, "Also write what ptxas said here, for generate --registers");
     CLI11_PARSE(app, argc, argv);
@@ -50,8 +51,9 @@ int main(int argc, char** argv) try {
 
     const std::vector<compiled_family> files = bench::compile_families(*target, nvcc, jobs);
     if (!log_file.empty()) {
-        std::ofstream log(log_file);
-        for (const compiled_family& f : files) log << f.result.said;
+        std::string said;
+        for (const compiled_family& f : files) said += f.result.said;
+        generator::write_text(log_file, said);
     }
     total decode, all;
     std::printf("| file of %-16s | kernels | seconds | kB SASS | each   |\n|---|---|---|---|---|\n", target->name);
@@ -71,7 +73,7 @@ int main(int argc, char** argv) try {
                                  {"kernels", f.family.rows.size()},
                                  {"seconds", f.result.seconds},
                                  {"sass_bytes", f.result.sass_bytes}});
-    std::ofstream(json_file) << root.dump(1) << "\n";
+    generator::write_text(json_file, root.dump(1) + "\n");
     return 0;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_build: %s\n", error.what());

@@ -2,6 +2,7 @@
 // machine code that nvcc makes of them. Exit code 1: an instance does not do what its policy says.
 #include "evidence.hpp"
 #include "families.hpp"
+#include "files.hpp"
 #include "today.hpp"
 
 #include <CLI/CLI.hpp>
@@ -9,7 +10,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <stdexcept>
 
 namespace {
@@ -92,7 +92,7 @@ int main(int argc, char** argv) try {
     int jobs = 2;
     app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
     app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
-    app.add_option("--jobs", jobs, "Compilations at a time")->capture_default_str();
+    app.add_option("--jobs", jobs, "Compilations at a time")->check(CLI::Range(1, 1024))->capture_default_str();
     app.add_option("--json", json_file, "Also write the figures here");
     app.add_option("FAMILY", only,
                    "Files of the set, such as matvec_q4_K; all where none is named");
@@ -113,7 +113,7 @@ int main(int argc, char** argv) try {
         }
     }
     print(all, *target);
-    if (!json_file.empty()) std::ofstream(json_file) << as_json(all, *target).dump(1) << "\n";
+    if (!json_file.empty()) write_text(json_file, as_json(all, *target).dump(1) + "\n");
     return sound ? 0 : 1;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_static: %s\n", error.what());

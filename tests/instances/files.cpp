@@ -5,7 +5,9 @@
 
 #include <unistd.h>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <string>
 
 using namespace catena::generator;
 namespace fs = std::filesystem;
@@ -71,4 +73,26 @@ TEST_CASE("A write that fails leaves the file as it was") {
     CHECK_THROWS_WITH(write_text(folder.root / "instances/a/rows.inc", "new"),
                       Catch::Matchers::Contains("cannot write"));
     CHECK(read_text(folder.root / "instances/a/rows.inc") == two[0].content);
+}
+
+TEST_CASE("A file that is not there is empty, one that cannot be read is an error") {
+    const scratch folder;
+    CHECK(read_text(folder.root / "none").empty());
+    CHECK_THROWS_WITH(read_text(folder.root), Catch::Matchers::Contains("cannot be read"));
+}
+
+TEST_CASE("A name without a folder is a file of the current one") {
+    const scratch folder;
+    const fs::path before = fs::current_path();
+    fs::current_path(folder.root);
+    write_text("bare", "content");
+    fs::current_path(before);
+    CHECK(read_text(folder.root / "bare") == "content");
+}
+
+TEST_CASE("The generator writes nothing to a folder that is no project") {
+    const scratch folder;
+    const std::string command = CATENA_GENERATE " --root '" + folder.root.string() + "' 2> /dev/null";
+    CHECK(std::system(command.c_str()) != 0);
+    CHECK(fs::is_empty(folder.root));
 }
