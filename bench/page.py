@@ -166,4 +166,7 @@ def main(paths, out):
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         fail(__doc__)
-    main(sys.argv[1:-1], sys.argv[-1])
+    try:
+        main(sys.argv[1:-1], sys.argv[-1])
+    except OSError as error:
+        fail(f"{sys.argv[-1]}: cannot be written: {error}")

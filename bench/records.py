@@ -6,6 +6,9 @@ import sys
 
 FORMAT = "catena benchmark 1"
 OURS, OURS_BY_HOST = "catena", "catena, host clock"
+OF_PROVENANCE = ("gpu", "driver", "cuda", "method", "ggml", "clocks_mhz")
+OF_CASE = ("kind", "model", "case", "columns", "bytes", "launches", "instances", "steps_key", "floor", "attainable_us",
+           "times", "missing")
 
 
 def fail(text):
@@ -23,11 +26,20 @@ class Record:
         if not isinstance(self.json, dict) or self.json.get("format") != FORMAT:
             fail(f"{path}: not a record of bench_kernels: 'format' should be '{FORMAT}'")
         self.path = path
+        self.wants("the record", self.json, ("provenance", "cases", "missing_peers"))
         self.provenance = self.json["provenance"]
         self.cases = self.json["cases"]
         self.missing = self.json["missing_peers"]
+        self.wants("provenance", self.provenance, OF_PROVENANCE)
+        for i, case in enumerate(self.cases):
+            self.wants(f"case {i}", case, OF_CASE)
         self.not_measured = ("simulated test data" if self.json.get("simulated") else
                              "predicted by the cost model" if self.json.get("predicted") else "")
+
+    def wants(self, where, found, fields):
+        lacking = [field for field in fields if field not in found]
+        if lacking:
+            fail(f"{self.path}: {where} has no '{lacking[0]}': is it a whole record of bench_kernels?")
 
 
 def key(case):

@@ -87,6 +87,16 @@ class Records(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("not a record of bench_kernels", error)
 
+    def test_what_a_record_lacks_is_named(self):
+        for lacks, where in (("provenance", "the record"), ("gpu", "provenance"), ("times", "case 0")):
+            def change(record, lacks=lacks):
+                del {"gpu": record["provenance"], "times": record["cases"][0]}.get(lacks, record)[lacks]
+            for script in ("compare.py", "engine.py"):
+                path = self.changed(change)
+                code, _, error = run(script, *[path] * (2 if script == "compare.py" else 1))
+                self.assertEqual(code, 2)
+                self.assertIn(f"{path}: {where} has no '{lacks}'", error)
+
     def test_chains_that_the_engine_does_faster_are_lines_for_the_planner(self):
         code, out, _ = run("engine.py", SAMPLE)
         self.assertEqual(code, 0)
@@ -121,6 +131,13 @@ class Records(unittest.TestCase):
         self.assertEqual((code, error), (0, ""))
         with open(os.path.join(self.folder.name, "index.html"), encoding="utf-8") as file:
             return file.read()
+
+    def test_a_page_that_cannot_be_written_is_refused(self):
+        code, _, error = run("page.py", SAMPLE, SAMPLE)
+        if "needs matplotlib" in error:
+            self.skipTest(error)
+        self.assertEqual(code, 2)
+        self.assertIn(f"{SAMPLE}: cannot be written", error)
 
     def test_the_page_says_that_its_data_are_simulated(self):
         self.assertIn("Simulated test data", self.page(SAMPLE))
