@@ -184,6 +184,7 @@ TEST_CASE("a file of an engine's medians is laid over a table, which keeps its r
 TEST_CASE("a file of medians that cannot be read is refused with file and line", "[measured]") {
     measured_file file;
     CHECK_THAT(file.read("no such file", toy_table()).message, Catch::Contains("no such file cannot be read"));
+    CHECK_THAT(file.read("/", toy_table()).message, Catch::Contains("/ cannot be read: Is a directory"));
     for (const char* line : {"row", "row xyz 1 0", "row 12 0 0", "row 12 1 -1", "row 12 nan 0", "engine 12 1"}) {
         const text_file text(std::string("# first\n") + line + "\n");
         const status read = file.read(text.path.c_str(), toy_table());

@@ -31,10 +31,11 @@ class measured_file {
         clear();
         passed_over_ = 0;
         std::ifstream file(path);
-        if (!file)
-            return failure(status_code::invalid_argument, "%s cannot be read: %s", path,
+        status read;
+        if (file) read = read_lines(file, path, t);
+        if (!file.is_open() || file.bad())  // bad: a folder, which opens too
+            read = failure(status_code::invalid_argument, "%s cannot be read: %s", path,
                            std::strerror(errno));
-        const status read = read_lines(file, path, t);
         if (!read.ok()) clear();
         std::stable_sort(measured_.begin(), measured_.end(),
                          [](const auto& a, const auto& b) { return a.problem < b.problem; });
