@@ -114,8 +114,11 @@ TEST_CASE("every field of a problem is in its key", "[measured]") {
     };
     with_field([](problem& q) { q.needs.kind = skeleton::matmul; });
     with_field([](problem& q) { q.needs.value = value_kind::glu; });
+    with_field([](problem& q) { q.needs.experts = true; });
     with_field([](problem& q) { q.needs.residual = true; });
     with_field([](problem& q) { q.needs.scale = true; });
+    with_field([](problem& q) { q.needs.bias = true; });
+    with_field([](problem& q) { q.needs.gate = true; });
     with_field([](problem& q) { q.needs.join = true; });
     with_field([](problem& q) { q.needs.again = true; });
     with_field([](problem& q) { q.needs.emits = q8; });
@@ -127,6 +130,7 @@ TEST_CASE("every field of a problem is in its key", "[measured]") {
     with_field([](problem& q) { q.k = 1; });
     with_field([](problem& q) { q.rows = 1; });
     with_field([](problem& q) { q.quant_k = 1; });
+    with_field([](problem& q) { q.slots = 8; });
     with_field([](problem& q) { q.columns = 7; });
     with_field([](problem& q) { q.tokens = 1; });
     with_field([](problem& q) { q.alignment = 2; });

@@ -21,6 +21,7 @@ constexpr std::int64_t measured_columns(const problem& p) {
 }
 
 /// 64 bits that stand for a problem, and for every field of it; of a matmul, for its class of columns.
+/// Structs are taken apart whole, so that a new field does not compile until it was thought of here.
 constexpr std::uint64_t problem_key(const problem& p) {
     std::uint64_t h = 0;
     const auto mix = [&h](auto field) {
@@ -29,16 +30,18 @@ constexpr std::uint64_t problem_key(const problem& p) {
         h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
         h ^= h >> 31;
     };
-    mix(p.needs.kind), mix(p.needs.value), mix(p.needs.residual), mix(p.needs.scale);
-    mix(p.needs.bias), mix(p.needs.gate), mix(p.needs.join), mix(p.needs.again);
-    mix(p.needs.emits.bits), mix(p.needs.activation), mix(p.needs.weights.bits);
-    mix(p.needs.epilogue.bits), mix(p.sum), mix(p.expert), mix(p.k), mix(p.rows), mix(p.quant_k);
-    const std::int64_t columns = measured_columns(p);
-    mix(columns * slots_of(p)), mix(p.expert ? columns : p.tokens), mix(p.alignment);
-    mix(p.member_count);
-    for (int i = 0; i < p.member_count; ++i) {
-        const problem_member& m = p.member[i];
-        mix(m.type), mix(m.rows), mix(m.experts), mix(m.epilogue.bits), mix(m.written);
+    const auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count,
+                 member] = p;
+    const auto& [kind, value, experts, residual, scale, bias, gate, join, again, emits, activation,
+                 weights, epilogue] = needs;
+    mix(kind), mix(value), mix(experts), mix(residual), mix(scale), mix(bias), mix(gate), mix(join);
+    mix(again), mix(emits.bits), mix(activation), mix(weights.bits), mix(epilogue.bits);
+    mix(sum), mix(expert), mix(k), mix(rows), mix(quant_k), mix(slots);
+    const std::int64_t at = measured_columns(p);  // of a matmul in place of its own
+    mix(at * slots_of(p)), mix(expert ? at : tokens), mix(alignment), mix(count);
+    for (int i = 0; i < count; ++i) {
+        const auto& [type, its_rows, matrices, parts, written] = member[i];
+        mix(type), mix(its_rows), mix(matrices), mix(parts.bits), mix(written);
     }
     return h;
 }
