@@ -90,8 +90,7 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
 /// The formats of a set, in the registry's order.
 std::vector<format> listed(format_set set) {
     std::vector<format> all;
-    for (int f = 1; f < format_count; ++f)
-        if (set.has(static_cast<format>(f))) all.push_back(static_cast<format>(f));
+    for (const format f : set) all.push_back(f);
     return all;
 }
 

@@ -113,9 +113,8 @@ std::string stage_code(const stage& s) {
 
 std::string code(format_set formats) {
     std::string list;
-    for (int f = 1; f < format_count; ++f) {
-        if (!formats.has(static_cast<format>(f))) continue;
-        const std::string one = "format::" + std::string(name(static_cast<format>(f)));
+    for (const format f : formats) {
+        const std::string one = "format::" + std::string(name(f));
         list += list.empty() ? "format_set::of(" + one + ")" : " | " + one;
     }
     return list;

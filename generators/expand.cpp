@@ -31,15 +31,14 @@ std::vector<computation> matmul_parts(const lowered_chain& chain) {
         const unsigned sums = epilogue_set::of(epilogue_part::combine).bits;
         return epilogue_set{static_cast<std::uint8_t>(parts.bits & ~sums)};
     };
-    for (int f = 1; f < format_count; ++f) {
-        computation c = chain::matvec_part(chain);
-        if (!c.weights.has(static_cast<format>(f))) continue;
-        c.kind = skeleton::matmul;
-        c.epilogue = of_one_slot(c.epilogue);
-        c.weights = format_set::of(static_cast<format>(f));
-        for (const format layout : matmul_layouts(static_cast<format>(f))) {
+    computation c = chain::matvec_part(chain);
+    c.kind = skeleton::matmul;
+    c.epilogue = of_one_slot(c.epilogue);
+    for (const format f : chain::matvec_part(chain).weights) {
+        c.weights = format_set::of(f);
+        for (const format layout : matmul_layouts(f)) {
             c.activation = layout;
-            if (layouts.has(layout) || reads_f32(static_cast<format>(f))) parts.push_back(c);
+            if (layouts.has(layout) || reads_f32(f)) parts.push_back(c);
         }
     }
     return parts;

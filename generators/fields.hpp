@@ -87,8 +87,7 @@ template <class T>
 json to_json_value(T value) {
     if constexpr (std::is_same_v<T, format_set>) {
         json list = json::array();
-        for (int f = 1; f < format_count; ++f)
-            if (value.has(static_cast<format>(f))) list.push_back(name(static_cast<format>(f)));
+        for (const format f : value) list.push_back(name(f));
         return list;
     } else if constexpr (std::is_same_v<T, epilogue_set>) {
         json list = json::array();

@@ -59,10 +59,8 @@ constexpr int most_stages = 4;
 /// Steps of 128 values keep stages small where blocks are.
 int piece_of(format_set weights) {
     if (reads_f32(weights)) return weights.has(format::f32) ? 32 : 64;
-    for (int f = 1; f < format_count; ++f)
-        if (weights.has(static_cast<format>(f)) &&
-            info(static_cast<format>(f)).block_elements > 128)
-            return 256;
+    for (const format f : weights)
+        if (info(f).block_elements > 128) return 256;
     return 128;
 }
 

@@ -34,9 +34,7 @@ problem small_problem(const row& r) {
     }
     p.quant_k = 0;
     p.columns = r.computes.kind == skeleton::matmul ? 9 : r.numbers.columns;
-    for (int f = 1; f < format_count; ++f)
-        if (r.computes.weights.has(static_cast<format>(f)))
-            p.member[p.member_count++] = {static_cast<format>(f), 64, 0};
+    for (const format f : r.computes.weights) p.member[p.member_count++] = {f, 64, 0};
     return p;
 }
 

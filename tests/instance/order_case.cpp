@@ -70,10 +70,8 @@ void same_bits_of_tiles(const std::vector<instance>& rows) {
     for (const instance& on : rows) parts = parts_of_tile(on.numbers, parts);
     for (const int columns : {1, 9, 40}) {
         matvec_case c{.what = "", .k = 768, .columns = columns};
-        for (int f = 1; f < format_count; ++f)
-            if (rows.front().computes.weights.has(static_cast<format>(f)))
-                c.members.push_back(
-                    {static_cast<format>(f), 96, parts, gate_function::gelu_erf});
+        for (const format f : rows.front().computes.weights)
+            c.members.push_back({f, 96, parts, gate_function::gelu_erf});
         const auto wanted = run(rows.front(), c);
         for (const instance& on : rows) {
             INFO(row_name(on.computes, on.numbers, "") << ", " << columns << " columns");

@@ -31,12 +31,10 @@ template <literal Name, class Chain>
 inline constexpr text name_of = [] {
     text out;
     out << Name.view();
-    const format_set weights = matvec_part(lower("", Chain{})).weights;
-    char before = '.';
-    for (int f = 1; f < format_count; ++f) {
-        if (!weights.has(static_cast<format>(f))) continue;
-        out << std::string_view{&before, 1} << catena::name(static_cast<format>(f));
-        before = '_';
+    const char* before = ".";
+    for (const format weights : matvec_part(lower("", Chain{})).weights) {
+        out << before << catena::name(weights);
+        before = "_";
     }
     return out;
 }();

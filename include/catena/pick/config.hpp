@@ -17,7 +17,7 @@ namespace catena {
 constexpr int usual_registers(const row& r) {
     if (r.computes.kind != skeleton::matmul) return 64;
     const int sums = r.numbers.rows * r.numbers.columns / warp_size;
-    return fp8_by_warpgroups(r.numbers, r.computes.weights) 
+    return fp8_by_warpgroups(r.numbers, r.computes.weights)
                ? 62 + sums + r.numbers.columns / 2
                : 80 + sums * 5 / 4;
 }

@@ -59,12 +59,9 @@ inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, ep
     p.needs.kind = kind;
     p.needs.weights = weights;
     p.needs.epilogue = parts;
-    for (int f = 1; f < format_count; ++f)
-        if (weights.has(static_cast<format>(f)))
-            p.member[p.member_count++] = {
-                .type = static_cast<format>(f), .rows = rows, .epilogue = parts};
-    p.member[p.member_count] = {.type = p.member[0].type, .rows = 7};
-    ++p.member_count;
+    for (const format type : weights)
+        p.member[p.member_count++] = {.type = type, .rows = rows, .epilogue = parts};
+    p.member[p.member_count++] = {.type = p.member[0].type, .rows = 7};
     const format of_matvec = has_numbers(weights) ? format::f32 : format::q8_1;
     p.needs.activation = kind == skeleton::matvec ? of_matvec : matmul_layout(p.member[0].type);
     return p;

@@ -53,10 +53,9 @@ inline std::string chain_part(const computation& c) {
 /// "f32_q8_1", in the order of the registry.
 inline std::string formats_part(format_set formats) {
     std::string out;
-    for (int f = 1; f < format_count; ++f) {
-        if (!formats.has(static_cast<format>(f))) continue;
+    for (const format f : formats) {
         if (!out.empty()) out += '_';
-        out += format_registry[f].name;
+        out += name(f);
     }
     return out.empty() ? "none" : out;
 }

@@ -24,9 +24,7 @@ struct emit_stage {
 
     static constexpr work count(const stage& s, const sizes& n) {
         work total;
-        for (int f = 1; f < format_count; ++f)
-            if (s.formats.has(static_cast<format>(f)))
-                total.written += row_bytes(static_cast<format>(f), n.k) * n.rows;
+        for (const format id : s.formats) total.written += row_bytes(id, n.k) * n.rows;
         return total;
     }
 };

@@ -23,12 +23,9 @@ struct quantize_stage {
     static constexpr work count(const stage& s, const sizes& n) {
         // Largest magnitude, sum, quotient, rounding: once for all formats.
         work total = {.operations = 4 * n.k * n.rows};
-        for (int f = 1; f < format_count; ++f) {
-            const auto id = static_cast<format>(f);
-            if (s.formats.has(id))
-                total.written +=
-                    (row_bytes(id, stored_elements(id, n.k)) + scale_bytes(id, n.k)) * n.rows;
-        }
+        for (const format id : s.formats)
+            total.written +=
+                (row_bytes(id, stored_elements(id, n.k)) + scale_bytes(id, n.k)) * n.rows;
         return total;
     }
 };
