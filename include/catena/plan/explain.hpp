@@ -12,20 +12,25 @@
 
 namespace catena {
 
-/// A place where a chain runs: a value that is made or quantized once, and its readers.
-struct explained_chain {
-    std::int32_t chain = -1;  ///< index into the table's chains
+/// A place where a chain runs: a value that is made or quantized once, and its readers. Node
+/// positions and tensor indices; -1: not part of it.
+struct chain_place {
+    std::int32_t chain = -1;              ///< index into the table's chains
+    value_kind kind = value_kind::plain;  ///< plain: the engine's value, or an epilogue's
+    std::int32_t add = -1, norm = -1, mul = -1;
+    std::int32_t glu = -1, unary = -1;    ///< a gated value: GLU or MUL, and the UNARY of its gate
+    std::int32_t activation = no_tensor;  ///< the tensor whose readers are served
+    std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
+                                ///< quantizes it, or its readers', which makes the norm too; -1:
+                                ///< none, numbers are multiplied with the engine's
+    bool f32_written = false;  ///< somebody else reads, or may read, the activation
+    bool sum_written = false;  ///< the same of x + residual
+};
+
+struct explained_chain : chain_place {
     std::string name;
-    value_kind kind = value_kind::plain;  ///< of the row step; plain too when an epilogue makes it
-    std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of it
-    std::int32_t glu = -1, unary = -1;           ///< of a gated value
-    std::int32_t activation = no_tensor;         ///< the tensor whose readers are served
     std::vector<std::int32_t> served;  ///< nodes of the steps that read it
-    bool f32_written = false;          ///< somebody else reads, or may read, the activation
-    bool sum_written = false;          ///< the same of x + residual
-    std::int32_t made_by = -1;        ///< the step that makes it; index into explanation::steps; -1:
-                                      ///< none, it is the engine's f32
-    std::vector<std::int32_t> steps;  ///< its row step, if it has one, and those that read it
+    std::vector<std::int32_t> steps;   ///< its row step, if it has one, and those that read it
 
     norm_placement placement = norm_placement::producer;  ///< of a norm
     std::string norm_apart;  ///< why its readers' launch does not make it; empty: it does, or there

@@ -50,20 +50,9 @@ struct step {
     double predicted_us = 0;
 };
 
-/// A chain where it was found: a value that is made or quantized once, and its readers' steps. Node
-/// positions and tensor indices; -1: not part of it.
-struct planned_chain {
-    std::int32_t chain = -1;  ///< index into the table's chains
-    value_kind kind = value_kind::plain;  ///< plain: the engine's value, or an epilogue's
-    std::int32_t add = -1, norm = -1, mul = -1;
-    std::int32_t glu = -1, unary = -1;  ///< a gated value: GLU or MUL, and the UNARY of its gate
-    std::int32_t activation = no_tensor;
-    std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
-                                ///< quantizes it, or its readers', which makes the norm too; -1:
-                                ///< none, numbers are multiplied with the engine's
-    bool f32_written = false;  ///< somebody else reads, or may read, the activation
-    bool sum_written = false;  ///< the same of x + residual
-    format_set layouts;        ///< in which it is quantized
+/// A chain where it was found, and where its activation lies.
+struct planned_chain : chain_place {
+    format_set layouts;  ///< in which it is quantized
     std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts, of those
     std::int64_t workspace_bytes = 0;                  ///< of all its layouts; 0: none is quantized
     finding norm_apart;  ///< of a norm: why its readers' launch does not make it; reason::none: it

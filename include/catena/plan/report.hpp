@@ -6,6 +6,7 @@
 #include "catena/plan/plan.hpp"
 
 #include <string>
+#include <utility>
 
 namespace catena {
 
@@ -14,6 +15,43 @@ inline std::string sentence(const left_over& l) {
     if (l.nearest.why != limit::none) out += "; the nearest: " + sentence(l.nearest);
     return out;
 }
+
+namespace detail {
+
+inline explained_chain explained(const plan& p, const planned_chain& c) {
+    explained_chain e;
+    static_cast<chain_place&>(e) = c;
+    e.name = p.rows().chains[c.chain].name;
+    if (c.norm_apart.why != reason::none) e.norm_apart = sentence(c.norm_apart);
+    if (c.made_by < 0) return e;
+    const step& maker = p.steps()[static_cast<std::size_t>(c.made_by)];
+    const bool by_group = maker.what.needs.kind != skeleton::row;
+    e.from_epilogue = by_group && !is_norm(c.kind);
+    if (is_norm(c.kind)) e.placement = p.rows().rows[maker.row].numbers.placement;
+    return e;
+}
+
+inline explained_step explained(const plan& p, std::int32_t i, const row_index& rows) {
+    const step& s = p.steps()[static_cast<std::size_t>(i)];
+    const table& t = p.rows();
+    explained_step e;
+    e.chain = s.chain;
+    for (int m = 0; m < s.what.member_count; ++m)
+        if (const std::int32_t c = p.makes(i, m); c >= 0) e.makes.push_back(c);
+    e.instance = row_name(t, s.row);
+    e.launch_at = s.launch_at;
+    e.nodes.assign(p.covered(s).begin(), p.covered(s).end());
+    e.what = s.what;
+    e.pick = choose(s.what, rows, p.asked().pick);
+    for (const rejection& r : e.pick.rejected)
+        e.rejected.push_back(row_name(t, r.row) + ": " + sentence(r));
+    e.bytes = s.bytes;
+    e.predicted_us = s.predicted_us;
+    e.attainable_us = attainable_us(s.what, t.limits());
+    return e;
+}
+
+}  // namespace detail
 
 inline explanation plan::explain() const {
     explanation out;
@@ -24,52 +62,15 @@ inline explanation plan::explain() const {
     out.workspace_bytes = workspace_bytes_;
     if (table_.target == nullptr) return out;
     out.arch = table_.target->name;
-    for (const planned_chain& c : chains_) {
-        explained_chain e;
-        e.chain = c.chain;
-        e.name = table_.chains[c.chain].name;
-        e.kind = c.kind;
-        e.add = c.add;
-        e.norm = c.norm;
-        e.mul = c.mul;
-        e.glu = c.glu;
-        e.unary = c.unary;
-        e.made_by = c.made_by;
-        if (c.made_by >= 0) {
-            const step& maker = steps_[static_cast<std::size_t>(c.made_by)];
-            const bool by_group = maker.what.needs.kind != skeleton::row;
-            e.from_epilogue = by_group && !is_norm(c.kind);
-            if (is_norm(c.kind)) e.placement = table_.rows[maker.row].numbers.placement;
-        }
-        if (c.norm_apart.why != reason::none) e.norm_apart = sentence(c.norm_apart);
-        e.activation = c.activation;
-        e.f32_written = c.f32_written;
-        e.sum_written = c.sum_written;
-        out.chains.push_back(std::move(e));
-    }
+    for (const planned_chain& c : chains_) out.chains.push_back(detail::explained(*this, c));
     const row_index index(table_);
-    for (const step& s : steps_) {
-        explained_step e;
-        e.chain = s.chain;
-        for (int m = 0; m < s.what.member_count; ++m)
-            if (const std::int32_t c = makes(static_cast<std::int32_t>(out.steps.size()), m);
-                c >= 0)
-                e.makes.push_back(c);
-        e.instance = row_name(table_, s.row);
-        e.launch_at = s.launch_at;
-        e.nodes.assign(covered(s).begin(), covered(s).end());
-        e.what = s.what;
-        e.pick = choose(s.what, index, options_.pick);
-        for (const rejection& r : e.pick.rejected)
-            e.rejected.push_back(row_name(table_, r.row) + ": " + sentence(r));
-        e.bytes = s.bytes;
-        e.predicted_us = s.predicted_us;
-        e.attainable_us = catena::attainable_us(s.what, table_.limits());
+    for (std::int32_t i = 0; i < out.launches; ++i) {
+        explained_step e = detail::explained(*this, i, index);
         out.bytes += e.bytes;
         out.attainable_us += e.attainable_us;
-        explained_chain& chain = out.chains[static_cast<std::size_t>(s.chain)];
-        chain.steps.push_back(static_cast<std::int32_t>(out.steps.size()));
-        if (s.what.needs.kind != skeleton::row)
+        explained_chain& chain = out.chains[static_cast<std::size_t>(e.chain)];
+        chain.steps.push_back(i);
+        if (e.what.needs.kind != skeleton::row)
             chain.served.insert(chain.served.end(), e.nodes.begin(), e.nodes.end());
         out.steps.push_back(std::move(e));
     }
