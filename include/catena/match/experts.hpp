@@ -187,30 +187,42 @@ class slot_sums {
     const combination none_;
 };
 
+namespace detail {
+
+/// `value` as such a sum, or as one with what a shared expert made.
+inline combination shared_at(slot_sums& sums, std::int32_t value) {
+    const graph_index& g = sums.index;
+    if (const combination& own = sums.at(value); own.found()) return own;
+    const std::int32_t joined = sum_of_rows(g, value);
+    if (joined < 0) return {};
+    const tensor& t = g.view.at(value);
+    for (const int s : {0, 1}) {
+        if (g.only_reader(t.src[s]).node != joined) continue;
+        combination out = sums.at(t.src[s]);
+        if (!out.found()) continue;
+        out.shared = t.src[1 - s];
+        out.nodes.push_back(joined);
+        take_gate(g, out, joined);
+        return out;
+    }
+    return {};
+}
+
+}  // namespace detail
+
 /// The combination that `value` is.
 inline combination combination_at(slot_sums& sums, std::int32_t value) {
     const graph_index& g = sums.index;
-    const graph_view& view = g.view;
-    if (!may_combine(view, value)) return {};
+    if (!may_combine(g.view, value)) return {};
     if (const combination& whole = sums.at(value); whole.found()) return whole;
     const std::int32_t sum = detail::sum_of_rows(g, value);
     if (sum < 0) return {};
+    const tensor& t = g.view.at(value);
     for (const int s : {0, 1}) {
-        const std::int32_t part = view.at(value).src[s], other = view.at(value).src[1 - s];
-        if (g.only_reader(part).node != sum) continue;
-        combination out = sums.at(part);
-        const std::int32_t joined = out.found() ? -1 : detail::sum_of_rows(g, part);
-        for (int i = 0; i < 2 && joined >= 0 && !out.found(); ++i) {
-            const std::int32_t own = view.at(part).src[i];
-            if (g.only_reader(own).node != joined) continue;
-            out = sums.at(own);
-            if (!out.found()) continue;
-            out.shared = view.at(part).src[1 - i];
-            out.nodes.push_back(joined);
-            detail::take_gate(g, out, joined);
-        }
+        if (g.only_reader(t.src[s]).node != sum) continue;
+        combination out = detail::shared_at(sums, t.src[s]);
         if (!out.found()) continue;
-        out.residual = other;
+        out.residual = t.src[1 - s];
         out.nodes.push_back(sum);
         return out;
     }
