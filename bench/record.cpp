@@ -40,7 +40,7 @@ nlohmann::json as_json(const measured_case& c) {
                           {"floor_launches", c.floor_launches},
                           {"bytes", c.bytes},
                           {"instances", c.instances},
-                      {"steps_key", hex(c.steps_key)},
+                          {"steps_key", hex(c.steps_key)},
                           {"floor",
                            {{"empty_node_us", c.floor.empty_node_us},
                             {"read_bytes_per_us", c.floor.read_bytes_per_us},

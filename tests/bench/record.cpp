@@ -5,8 +5,9 @@
 #include "contest.hpp"
 #include "record.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -19,7 +20,7 @@ namespace {
 
 struct scratch {
     std::filesystem::path at =
-        std::filesystem::temp_directory_path() / ("catena_record_" + std::to_string(std::rand()));
+        std::filesystem::temp_directory_path() / ("catena_record_" + std::to_string(::getpid()));
     scratch() { std::filesystem::create_directory(at); }
     ~scratch() { std::filesystem::remove_all(at); }
     std::string file() const { return at / "record.json"; }

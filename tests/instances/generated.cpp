@@ -9,8 +9,9 @@
 #include "catena/match/pattern.hpp"
 #include "catena_test/catch.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -50,7 +51,7 @@ TEST_CASE("The generator makes the same files every time") {
 
 TEST_CASE("What an engine was measured to be faster at is compiled into its arch's table") {
     const std::filesystem::path root =
-        std::filesystem::temp_directory_path() / ("catena_engine_" + std::to_string(std::rand()));
+        std::filesystem::temp_directory_path() / ("catena_engine_" + std::to_string(::getpid()));
     const std::filesystem::path file = root / engine_path(*catena::arch_named("sm_90"));
     std::filesystem::create_directories(file.parent_path());
     const auto medians_in = [&](const std::string& text) {
