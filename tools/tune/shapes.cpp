@@ -43,10 +43,8 @@ bool chain_wanted(const lowered_chain& c, const selection& wanted) {
 bool formats_wanted(const problem& p, const selection& wanted) {
     if (wanted.formats.empty()) return true;
     if (p.needs.weights.empty()) return false;
-    for (int f = 1; f < format_count; ++f) {
-        const auto id = static_cast<format>(f);
-        if (p.needs.weights.has(id) && !listed(wanted.formats, name(id))) return false;
-    }
+    for (const format f : p.needs.weights)
+        if (!listed(wanted.formats, name(f))) return false;
     return true;
 }
 
@@ -75,21 +73,28 @@ std::vector<problem> as_tuned(const problem& p) {
     return all;
 }
 
-void check_names(const selection& wanted, const table& t) {
-    for (const std::string& chain : wanted.chains) {
-        std::string known;
-        bool found = false;
-        for (int i = 0; i < t.chain_count; ++i) {
-            const std::string name = chain_of(t.chains[i]);
-            found = found || chain == t.chains[i].name || chain == name;
-            if (known.find(name) == std::string::npos) known += (known.empty() ? "" : ", ") + name;
-        }
-        if (!found)
-            throw std::runtime_error("no chain is called '" + chain + "'; there are " + known);
+/// Throws with all of `known` at a name that is neither of them nor `also` one.
+void refuse_unknown(const char* what, const std::vector<std::string>& names,
+                    const std::vector<std::string>& known, const std::vector<std::string>& also = {}) {
+    for (const std::string& name : names) {
+        if (listed(known, name) || listed(also, name)) continue;
+        std::string all;
+        for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
+        throw std::runtime_error(std::string("no ") + what + " is called '" + name + "'; there are " + all);
     }
-    for (const std::string& f : wanted.formats)
-        if (format_named(f.c_str()) == format::unknown)
-            throw std::runtime_error("no format is called '" + f + "'");
+}
+
+void check_names(const selection& wanted, const table& t) {
+    std::vector<std::string> entries, chains, formats;
+    for (int i = 0; i < t.chain_count; ++i) {
+        entries.push_back(t.chains[i].name);
+        if (const std::string chain = chain_of(t.chains[i]); !listed(chains, chain)) chains.push_back(chain);
+    }
+    format_set weights;
+    for (int i = 0; i < t.row_count; ++i) weights = weights | t.rows[i].computes.weights;
+    for (const format f : weights) formats.push_back(name(f));
+    refuse_unknown("chain", wanted.chains, chains, entries);
+    refuse_unknown("format", wanted.formats, formats);
 }
 
 }  // namespace
