@@ -185,6 +185,7 @@ TEST_CASE("a dependent launch must not touch what may be in use before grid_wait
     const auto body = [=](bool reads_early, bool writes_early) {
         return [=](host& x) {
             const real scale = x.load(w + x.thread());
+            x.prefetch(x_ + x.thread());
             if (writes_early) x.store(y + x.thread(), scale);
             if (reads_early) x.load(x_ + x.thread());
             x.grid_wait();

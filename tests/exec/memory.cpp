@@ -27,6 +27,8 @@ TEST_CASE("a read past the end of global memory is caught") {
     CHECK(says(f, "reads 4 bytes at x (400 bytes) + 400 (0x"));
     CHECK(says(f, "check the index against the size"));
     passes(device, {.blocks = 2, .threads = 64}, body(100));
+    const auto prefetches = [=](host& x_) { x_.prefetch(x + 100); };
+    CHECK(caught(device, fault::out_of_bounds, {.threads = 32}, prefetches).offset == 400);
 }
 
 TEST_CASE("a write before the start of global memory is caught") {

@@ -17,6 +17,7 @@ TEST_CASE("PTX: what is not known is refused with its line") {
 TEST_CASE("PTX: addresses outside of what was handed out are reported") {
     finds(kernel("ld.global.u32 %r1, [%d2+132];"), "in[256] (it has 256 bytes)");
     finds(kernel("st.global.u32 [%d3+-4], %r0;"), "out[-4]");
+    finds(kernel("prefetch.global.L2 [%d2+256];"), "in[256] (it has 256 bytes)");
     finds(kernel("ld.global.u32 %r1, [%d2+2];"), "not aligned to 4");
     finds(kernel("ld.global.u32 %r1, [%d3];"), "nobody has written");
     finds(kernel("mov.u32 %r1, 0; st.shared.u32 [%r1], %r1;"), "outside of the 1024 of the block");
@@ -27,7 +28,7 @@ TEST_CASE("PTX: what the grid before writes is not read before it has completed"
     snippet s = kernel("ld.global.u32 %r1, [%d2]; griddepcontrol.wait;");
     s.dependent = true;
     finds(s, "before griddepcontrol.wait");
-    s.body = "griddepcontrol.wait; ld.global.u32 %r1, [%d2];";
+    s.body = "prefetch.global.L2 [%d2]; griddepcontrol.wait; ld.global.u32 %r1, [%d2];";
     CHECK(s.run() == "");
 }
 

@@ -1,4 +1,4 @@
-// ld and st: where an address leads, and whether it may.
+// ld, st and prefetch: where an address leads, and whether it may.
 #include "access.hpp"
 
 #include <charconv>
@@ -18,13 +18,18 @@ std::string bytes_at(std::size_t bytes, const std::string& place) {
     return std::to_string(bytes) + " bytes at " + place;
 }
 
-global_range& global_at(warp& w, int lane, std::byte* p, std::size_t bytes) {
+global_range& range_at(warp& w, int lane, std::byte* p, std::size_t bytes) {
     global_memory& memory = w.in.of.of.memory;
     const int r = memory.find(p, bytes, w.known_range);
     if (r < 0)
         w.fail(lane, bytes_at(bytes, memory.place(p)) + " are outside of what was handed out");
     w.known_range = static_cast<std::size_t>(r);
-    global_range& range = memory.ranges[w.known_range];
+    return memory.ranges[w.known_range];
+}
+
+global_range& global_at(warp& w, int lane, std::byte* p, std::size_t bytes) {
+    const global_memory& memory = w.in.of.of.memory;
+    global_range& range = range_at(w, lane, p, bytes);
     const bool early = range.kind == content::constant || !w.in.of.of.dependent;
     if (!early && (w.waited >> lane & 1u) == 0)
         w.fail(lane, bytes_at(bytes, memory.place(p)) + " before griddepcontrol.wait");
@@ -187,6 +192,15 @@ void store(warp& w, const instruction& i, lanes which) {
     }
 }
 
+/// It reads nothing.
+void prefetch(warp& w, const instruction& i, lanes which) {
+    const std::byte* const at = w.unit(i.at[0]);
+    for (; which != 0; which &= which - 1) {
+        const int l = std::countr_zero(which);
+        range_at(w, l, reinterpret_cast<std::byte*>(address_of<std::uint64_t>(at, l, i.offset)), 1);
+    }
+}
+
 template <space S, class T, int N, class D>
 opcode load_as(bool wide) {
     const std::string data(N, sizeof(D) == 8 ? 'd' : 'w');
@@ -227,8 +241,9 @@ opcode of_type(const std::string& type, int count, bool loads, bool wide, bool w
 
 }  // namespace
 
-/// ld and st, [space], [nc], [v2 or v4], type.
+/// ld and st, [space], [nc], [v2 or v4], type; and prefetch.
 opcode memory_access(const std::string& name, bool wide, bool wide_data) {
+    if (name == "prefetch.global.L2") return {prefetch, "A"};
     const bool loads = name.starts_with("ld.");
     if (!loads && !name.starts_with("st.")) return {};
     std::string rest = name.substr(3);

@@ -97,6 +97,10 @@ class cuda {
         *static_cast<uint4*>(p) = make_uint4(v.x, v.y, v.z, v.w);
     }
 
+    __device__ void prefetch(const void* p) const {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p)));
+    }
+
     __device__ int dp4a(int a, int b, int c) const { return __dp4a(a, b, c); }
     __device__ unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
         unsigned word;  // the toolkit's is volatile: nothing would be loaded once for two of them

@@ -88,6 +88,9 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// in the cluster's first block; every thread has passed a cluster_sync() before it, and the first
 /// block reads it after the next. A launch without clusters has clusters of one block.
 ///
+/// `prefetch(p)` brings the line of global memory that holds p nearer; it reads nothing, so it may
+/// stand before `grid_wait`.
+///
 /// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n; with
 /// its bit 3 set, the sign of that byte fills byte n.
 template <class X>
@@ -105,6 +108,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     r = x.load(cf), x.store(f, r), x.store_first(f, r);
     u = x.load(h), x.store(h, std::uint16_t{});  // any scalar of 1, 2, 4 or 8 bytes
     v = x.load16(cw), x.store16(w, v);           // any pointer to 16 aligned bytes
+    x.prefetch(cf);                              // below
     i = x.dp4a(i, i, i);                         // c + four products of signed bytes
     u = x.funnel(u, u, u);                       // (hi:lo) >> (bits % 32), low word
     u = x.permute(u, u, u);                      // prmt, below

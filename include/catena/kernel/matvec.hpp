@@ -82,6 +82,7 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     std::byte* to = x.template shared<std::byte>(bytes);
     if (b.member->q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows);
+    if constexpr (P.placement != norm_placement::producer) prefetch_weight(x, a);
     x.grid_wait();
     const matvec_columns from = columns_of(a, b);
     if constexpr (makes)

@@ -23,6 +23,8 @@
 
 namespace catena::kernel {
 
+inline constexpr int line_floats = 32;  ///< of a line of L2
+
 /// What stands behind the columns in shared memory.
 struct norm_share {
     float* partial;  ///< a float per warp
@@ -60,6 +62,16 @@ CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, 
         CATENA_UNROLL
         for (int i = 0; i < norm_quads_ahead; ++i) take(at + i * stride, v[i], w[i]);
     }
+}
+
+/// Brings the norm's weight to L2 while the previous grid runs: read only with the row, it would
+/// come from memory, which takes longer than the row from L2. All threads of a block.
+template <class X>
+CATENA_FN void prefetch_weight(X& x, const matvec_args& a) {
+    if (a.norm_weight == nullptr) return;
+    CATENA_NO_UNROLL
+    for (int at = x.thread() * line_floats; at < a.k; at += x.threads() * line_floats)
+        x.prefetch(a.norm_weight + at);
 }
 
 /// Makes every column of `u`, f32 rows, blocks at `to`. All threads; a barrier must follow.

@@ -22,11 +22,7 @@ inline void machine::check_range(thread& t, access a, std::uintptr_t address, st
         judge(t, a, address, bytes, at, look(shared_view_, bytes, shared_now_));
         return;
     }
-    const auto* range = global.find(address);
-    if (range == nullptr || address + bytes > range->end)
-        stop_at(t, fault::out_of_bounds, at, a, address, bytes,
-                range == nullptr ? "outside all declared memory: check the index against the size"
-                                 : "past the end: check the index against the size");
+    const auto* range = check_declared(t, a, address, bytes, at);
     if (!t.past_grid_wait) check_grid_order(t, a, address, bytes, at);
     if (a == access::write && range->kind == memory::constant)
         stop_at(t, fault::read_only, at, a, address, bytes,
@@ -39,6 +35,17 @@ inline void machine::check_range(thread& t, access a, std::uintptr_t address, st
         address += n;
         bytes -= n;
     }
+}
+
+inline const global_memory::range* machine::check_declared(thread& t, access a,
+                                                           std::uintptr_t address,
+                                                           std::size_t bytes, site at) {
+    const auto* range = global.find(address);
+    if (range == nullptr || address + bytes > range->end)
+        stop_at(t, fault::out_of_bounds, at, a, address, bytes,
+                range == nullptr ? "outside all declared memory: check the index against the size"
+                                 : "past the end: check the index against the size");
+    return range;
 }
 
 inline void machine::check_grid_order(thread& t, access a, std::uintptr_t address,

@@ -218,6 +218,9 @@ class machine {
     /// Any access, of any size. A write leaves `mark`.
     void check_range(thread& t, access a, std::uintptr_t address, std::size_t bytes, site at,
                      stamp mark);
+    /// The range of global memory that holds all of it.
+    const global_memory::range* check_declared(thread& t, access a, std::uintptr_t address,
+                                               std::size_t bytes, site at);
 
     // ---- weight streams ----
 

@@ -159,6 +159,12 @@ class host {
         std::memcpy(p, &v, sizeof v);
     }
 
+    /// It reads nothing, so it may stand before grid_wait.
+    void prefetch(const void* p, site at = CATENA_HERE) {
+        machine_.check_declared(thread_, machine::access::read,
+                                reinterpret_cast<std::uintptr_t>(p), 1, at);
+    }
+
     int dp4a(int a, int b, int c) const {
         const auto product = [&](int shift) {
             return static_cast<std::int8_t>(a >> shift) * static_cast<std::int8_t>(b >> shift);
