@@ -33,17 +33,20 @@ template <policy P>
 inline constexpr copy_method columns_by =
     P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
 
-/// Copies the columns to shared memory, whole chunks of 16 bytes; padding makes up the last one. Before
-/// the last column of a token's slots are `before` bytes of theirs.
+/// Waits for the columns and copies them to shared memory, whole chunks of 16 bytes; padding makes
+/// up the last one. Before the last column of a token's slots are `before` bytes of theirs. The
+/// wait is a branch, in front of which ptxas leaves what need not wait, as it does not without.
 template <policy P, class X, class Stream>
-CATENA_FN void share_activation(X& x, Stream& stream, const matvec_columns& u, int k, int before,
-                                std::byte* to, int column) {
+CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, const matvec_columns& u,
+                                int before, std::byte* to, int column) {
     constexpr int share = warp_size * chunk_bytes;  // of a warp, in turn
-    const int bytes = before + (k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+    const int bytes =
+        before + (a.k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
     const int first = x.warp() * share, on = x.warps() * share;
     int own = 0;
     for (int at = first; at < bytes; at += on) own += bytes - at < share ? bytes - at : share;
     const int columns = P.columns > 1 ? u.count : 1;
+    if (a.weights_early) x.grid_wait();
     stream.begin(0, columns * own);
     CATENA_NO_UNROLL
     for (int c = 0; c < columns; ++c) {
@@ -82,13 +85,14 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     std::byte* to = x.template shared<std::byte>(bytes);
     if (b.member->q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows);
-    if constexpr (P.placement != norm_placement::producer) prefetch_weight(x, a);
-    x.grid_wait();
     const matvec_columns from = columns_of(a, b);
+    if constexpr (P.placement != norm_placement::producer) prefetch_weight(x, a);
+    if constexpr (makes || !shared)
+        if (a.weights_early) x.grid_wait();
     if constexpr (makes)
         make_activation<P>(x, a, from, to, shared_norm<P>(to, b.columns, a.k));
     else if constexpr (shared)
-        share_activation<P>(x, own_columns, from, a.k, before, to, column_bytes);
+        share_activation<P>(x, a, own_columns, from, before, to, column_bytes);
     if constexpr (shared) x.sync();
     return to;
 }
