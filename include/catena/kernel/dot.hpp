@@ -51,16 +51,21 @@ struct lane_sums {
     }
     CATENA_FN real& of(int row, int column) { return sum[column * P.rows + row]; }
 
+    template <class X>
+    CATENA_FN static lane_place place(X& x, bool pairs) {
+        const int result = x.lane() / lanes, row = result % P.rows;
+        return {row, result / P.rows, x.lane() % lanes == 0 && !(pairs && row >= P.rows / 2)};
+    }
+
     /// Adds the lanes and hands out the results.
     template <class X, class Finish>
     CATENA_FN void results(X& x, bool pairs, Finish finish) {
         const real v = sum_of_lanes(x, sum);
-        const int result = x.lane() / lanes, row = result % P.rows;
         real up = v;
         if constexpr (P.rows % 2 == 0)
             up = x.shuffle(v, (x.lane() + lanes * (P.rows / 2)) % warp_size);
-        if (x.lane() % lanes != 0 || (pairs && row >= P.rows / 2)) return;
-        finish(row, result / P.rows, v, up);
+        const lane_place at = place(x, pairs);
+        if (at.finishes) finish(at.row, at.column, v, up);
     }
 };
 

@@ -53,26 +53,52 @@ CATENA_FN T* row_of(T* tensor, std::int64_t bytes, int row) {
     return reinterpret_cast<T*>(reinterpret_cast<byte*>(tensor) + bytes) + row;
 }
 
-/// One result: the product `v` of a row and a column of the band, or of one slot of those that are added
-/// up, times `weight`; of a GLU `v` is the gate's, `up` the value's. Where there is no such expert it is NaN, which is not overlooked. `Twice`: this
-/// code is there more than once in a kernel. `Pairs`: the policy takes the two matrices of a GLU.
+/// Bytes from a tensor's first column to a column of the band.
+CATENA_FN std::int64_t column_at(const matvec_band& b, int column, std::int64_t nb1,
+                                 std::int64_t nb2) {
+    return distance(b.slot + column, nb1) + distance(b.token, nb2);
+}
+
+/// What the epilogue adds to a result. Where there is nothing it is -0, which changes no number.
+struct asked_operands {
+    real bias{-0.0f}, up_bias{-0.0f}, residual{-0.0f};
+};
+
+/// Asks for that of one result, all at once. Where there is no such expert the bias is NaN, and so
+/// is the result, which is not overlooked.
+template <bool Pairs, bool Combines, class X>
+CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, int row, int column,
+                             int slot) {
+    const matvec_member& m = *b.member;
+    asked_operands asked;
+    if (m.bias != nullptr) {
+        // Its number is loaded again: kept, it would cost registers in all loops.
+        const std::int64_t at =
+            distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, m.bias_nb1);
+        asked.bias = x.load(row_of(m.bias, at, row));
+        if (Pairs && m.up_bias != nullptr) asked.up_bias = x.load(row_of(m.up_bias, at, row));
+    }
+    if (b.expert < 0) asked.bias = from_bits(f32_nan_bits);
+    if (m.residual != nullptr && (!Combines || slot + 1 == b.slots))
+        asked.residual = x.load(
+            row_of(m.residual, column_at(b, column, m.residual_nb1, m.residual_nb2), row));
+    return asked;
+}
+
+/// One result: the product `v` of a row and a column of the band, or of one slot of those that are
+/// added up, times `weight`; of a GLU `v` is the gate's, `up` the value's. `Twice`: this code is
+/// there more than once in a kernel. `Pairs`: the policy takes the two matrices of a GLU.
 template <bool Twice, bool Pairs, bool Combines, class X>
 CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int column, int slot,
-                      real weight, real v, real up) {
+                      real weight, const asked_operands& asked, real v, real up) {
     const matvec_member& m = *b.member;
-    if (b.expert < 0) v = from_bits(f32_nan_bits);
     v = v * real{m.scale};
     if (m.factor != nullptr) {
         v = v * x.load(m.factor);
         if (Pairs && m.up_factor != nullptr) up = up * x.load(m.up_factor);
     }
-    if (m.bias != nullptr) {
-        // Its number is loaded again: kept, it would cost registers in all loops.
-        const std::int64_t at =
-            distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, m.bias_nb1);
-        v = v + x.load(row_of(m.bias, at, row));
-        if (Pairs && m.up_bias != nullptr) up = up + x.load(row_of(m.up_bias, at, row));
-    }
+    v = v + asked.bias;
+    up = up + asked.up_bias;
     const bool pair = Pairs && m.up != nullptr;
     if (!pair) up = real{1};
     if (pair || m.function != gate_function::none) {
@@ -86,12 +112,9 @@ CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int c
         if (slot + 1 < b.slots) return;
         v = b.sum;
     }
-    const auto column_at = [&](std::int64_t nb1, std::int64_t nb2) {
-        return distance(b.slot + column, nb1) + distance(b.token, nb2);
-    };
-    if (m.residual != nullptr)
-        v = v + x.load(row_of(m.residual, column_at(m.residual_nb1, m.residual_nb2), row));
-    if (m.dst != nullptr) x.store(row_of(m.dst, column_at(m.dst_nb1, m.dst_nb2), row), v);
+    v = v + asked.residual;
+    if (m.dst != nullptr)
+        x.store(row_of(m.dst, column_at(b, column, m.dst_nb1, m.dst_nb2), row), v);
     if (m.q8_1 != nullptr)
         x.store(b.finished + column * (b.end_row - b.first_row) + row - b.first_row, v);
 }

@@ -97,6 +97,11 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
     return to;
 }
 
+/// Are a result's operands asked for before its last piece is there? Where the norm is made, with
+/// their registers one block would fit, not two.
+template <policy P>
+inline constexpr bool asks_first = one_result<P> && P.placement != norm_placement::deferred;
+
 /// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has more
 /// formats than this one. `own_columns`: a stream of one stage, which brings the columns.
 template <policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
@@ -147,6 +152,18 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
             if (read.done()) break;
         }
         if (read.value == 0) products.clear();
+        asked_operands asked;
+        const auto ask_own = [&] {
+            b.expert = expert_of_slot(read.slot());
+            if constexpr (one_result<P>) {
+                const lane_place at = products.place(x, pairs);
+                const int row = read.row() + at.row;
+                if (at.finishes && row < b.end_row)
+                    asked = ask<takes_pairs<P>, combines<P>>(x, a, b, row, 0, read.slot());
+            }
+        };
+        if constexpr (asks_first<P>)
+            if (read.last_piece()) ask_own();
         stream.wait(stage);
         const matvec_columns columns =
             shared ? matvec_columns{shared_x, column_bytes, b.columns} : columns_of(a, b);
@@ -166,7 +183,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                                      columns.x_bytes, columns.count});
         stream.release(stage);
         if (read.last_piece()) {
-            b.expert = expert_of_slot(read.slot());
+            if constexpr (!asks_first<P>) ask_own();
             const real weight = combines<P> ? x.shuffle(b.weight, read.slot()) : real{1};
             real factor{1};
             if constexpr (passes) factor = over_rms(a, products.sum_of_squares(x));
@@ -177,8 +194,10 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                     factor = x.load(shared_norm<P>(shared_x, b.columns, a.k).factor + column);
                 if constexpr (passes || P.placement == norm_placement::deferred)
                     v = v * factor, up = up * factor;
+                if constexpr (!one_result<P>)
+                    asked = ask<takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot());
                 finish<Several, takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot(),
-                                                              weight, v, up);
+                                                              weight, asked, v, up);
             });
         }
         read.next(matrix_of);

@@ -65,6 +65,16 @@ CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
 template <policy P, format F, inner_product Kind = P.product>
 struct product;
 
+/// The one result of a group of rows that a lane finishes, if it does.
+struct lane_place {
+    int row, column;
+    bool finishes;
+};
+
+/// Has a lane one result of a group at most, and knows which before it is there?
+template <policy P>
+inline constexpr bool one_result = P.columns == 1;
+
 /// A group's scales with its mins negated: before lanes share them, so that each is negated once.
 template <format F, class X>
 CATENA_FN auto weights_of(X& x, const std::byte* block, int group) {
