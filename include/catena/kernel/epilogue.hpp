@@ -149,10 +149,10 @@ template <bool Shares, class X>
 CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     const matvec_member& m = *b.member;
     int rows = b.end_row - b.first_row;
-    const std::int64_t column_bytes = q8_1_row_bytes(m.rows);
+    const int column_bytes = padded_q8_1_bytes(static_cast<unsigned>(m.rows));
     const int column = a.combined ? b.token : b.token * a.slots + b.slot;
     std::byte* to = static_cast<std::byte*>(m.q8_1) + distance(column, column_bytes);
-    const int padding = static_cast<int>(column_bytes) - m.rows / 32 * q8_1_bytes;
+    const int padding = column_bytes - static_cast<int>(m.rows / 32u * q8_1_bytes);
     x.sync();
     if (Shares && x.cluster_blocks() > 1) {
         rows = gather(x, a, b);
@@ -164,7 +164,7 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
         for (int first = x.warp() * warp_size; first < rows; first += x.threads()) {
             const quantized_quad z =
                 quantize(x, real{x.load(b.finished + c * rows + first + x.lane())});
-            const block_place place = place_of_q8_1(to + (b.first_row + first) / 32 * q8_1_bytes);
+            const block_place place = place_of_q8_1(to + (b.first_row + first) / 32u * q8_1_bytes);
             if (x.lane() == 0) x.store(reinterpret_cast<unsigned*>(place.scales), z.ds);
             x.store(reinterpret_cast<std::uint8_t*>(place.values + x.lane()),
                     static_cast<std::uint8_t>(z.q));

@@ -41,12 +41,18 @@ constexpr std::int64_t activation_row_bytes(format f, std::int64_t k) {
     return f == format::f32 ? 4 * k : q8_1_row_bytes(k);
 }
 
+/// q8_1_row_bytes as bodies ask, in 32 bits, which hold those of a row.
+template <class Int>
+CATENA_FN constexpr Int padded_q8_1_bytes(Int k) {
+    constexpr auto padded = static_cast<int>(stored_elements(format::q8_1, 1));
+    return (k + (padded - 1)) / padded * (padded / 32 * q8_1_bytes);
+}
+
 /// A column in shared memory: 16 bytes more than its row, so that eight columns' same word lies in
-/// eight banks. Bodies ask in 32 bits, which hold what fits there.
+/// eight banks.
 template <class Int>
 CATENA_FN constexpr Int shared_column_bytes(Int k) {
-    constexpr auto padded = static_cast<int>(stored_elements(format::q8_1, 1));
-    return (k + (padded - 1)) / padded * (padded / 32 * q8_1_bytes) + 16;
+    return padded_q8_1_bytes(k) + 16;
 }
 
 /// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at

@@ -241,15 +241,17 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
                   .finished = reinterpret_cast<float*>(stages)};
     if (expert) {
-        int column = quotient(band, a.bands);
-        if (column >= a.columns) column = a.columns - 1;
-        band -= column * a.bands;
+        const bool combined = combines<P> && a.combined;
+        const int slots = combined ? 1 : a.slots, bands = slots * a.bands;  // of a token
+        int token = 0, slot = 0;  // few: a division is more code, and takes as long
+        CATENA_NO_UNROLL
+        for (int left = a.columns - slots; left > 0 && band >= bands; left -= slots, ++token)
+            band -= bands;
+        CATENA_NO_UNROLL
+        for (; slot + 1 < slots && band >= a.bands; ++slot) band -= a.bands;
         if (band < a.bands) {  // else of a dense member, behind the bands of all columns
-            const bool combined = combines<P> && a.combined;
-            const int slots = combined ? 1 : a.slots;
-            b.token = column < slots ? 0 : quotient(column, slots);  // mostly there is one
-            b.slot = column - b.token * slots;
-            int slot = b.slot;
+            b.token = token;
+            b.slot = slot;
             x.grid_wait();
             if (combined) {
                 b.slots = a.slots;
