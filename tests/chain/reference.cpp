@@ -201,6 +201,29 @@ TEST_CASE("A residual may be added to a norm, and the sum be normed again") {
     }
 }
 
+TEST_CASE("Numbers multiply what a residual is added to, a norm, and what joins that") {
+    inputs in = example();
+    in.next_weight = random_values(64, 40);
+    const auto x = in.x;
+    const auto residual_norm =
+        lower("", add(residual) | emit<f32> | rms_norm | mul(weight) | emit<f16>);
+    for (double& v : in.x) v *= 0.25;
+    const outputs before = reference(residual_norm, in);
+    in.x = x;
+    in.x_scale = 0.25;
+    in.norm_scale = 3;
+    const outputs after = reference(residual_norm, in);
+    CHECK(after.sum == before.sum);
+    for (std::size_t i = 0; i < 128; ++i) CHECK(after.value[i] == Approx(3 * before.value[i]));
+
+    const auto joined = rms_norm | mul(weight) | add(residual) | emit<f32>;
+    in.norm_scale = 1;
+    const auto sum = reference(lower("", joined), in).value;  // x_scale is of another residual
+    in.sum_factor = 0.5;
+    const outputs twice = reference(lower("", joined | rms_norm | mul(next_weight) | emit<f16>), in);
+    for (std::size_t i = 0; i < 128; ++i) CHECK(twice.sum[i] == Approx(0.5 * sum[i]));
+}
+
 TEST_CASE("A norm may be gated") {
     inputs in = example();
     in.gate = random_values(128, 30);

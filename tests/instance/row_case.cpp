@@ -103,6 +103,9 @@ chain::inputs reference_inputs(const row_case& c) {
     in.rows = c.rows();
     in.eps = double{c.eps};
     in.next_eps = double{c.next_eps};
+    in.x_scale = double{c.x_scale};
+    in.norm_scale = double{c.norm_scale};
+    in.sum_factor = double{c.sum_factor};
     const std::vector<float>& x = c.alone ? d.gate : d.x;
     if (c.slots == 0 || c.shared) in.x.assign(x.begin(), x.end());
     in.gate.assign(d.gate.begin(), d.gate.end());
@@ -262,6 +265,11 @@ row_outputs run(const instance& on, const row_case& c) {
     a.n2 = c.n2;
     a.eps = c.eps;
     a.next_eps = c.next_eps;
+    a.x_scale = c.x_scale;
+    a.norm_scale = c.norm_scale;
+    if (c.sum_factor != 1)
+        a.sum_factor = static_cast<const float*>(
+            machine->put("sum factor", contents::data, to_bytes(std::vector{c.sum_factor})));
     a.x_at = a.residual_at = a.sum_at = strides(c, plain, 4);
     a.f32_at = strides(c, out_at, 4);
     a.f16_at = a.bf16_at = strides(c, plain, 2);

@@ -98,7 +98,10 @@ inline std::vector<float> sum_of(const row_case& c) {
         const float joins = c.shared_gate ? d.x[i] * static_cast<float>(gate) : d.x[i];
         if (c.shared) sum[i] += joins;
     }
-    for (std::size_t i = 0; c.residual && i < sum.size(); ++i) sum[i] += d.residual[i];
+    for (std::size_t i = 0; c.residual && i < sum.size(); ++i) {
+        const float product = sum[i] * c.x_scale;
+        sum[i] = product + d.residual[i];
+    }
     return sum;
 }
 

@@ -78,6 +78,37 @@ TEST_CASE("what joins the experts may be missing", "[match]") {
     }
 }
 
+TEST_CASE("what experts made may be scaled before the residual", "[match]") {
+    experts_case c;
+    const bool with_shared = GENERATE(false, true);
+    if (!with_shared) c.g.other({c.gated});
+    const id both = with_shared ? c.g.add(c.sum, c.gated) : c.sum;
+    const id scaled = c.g.scale(both, 0.25f);
+    const auto found = [&](id part) {
+        const id all = GENERATE(false, true) ? c.g.add(c.residual, part) : c.g.add(part, c.residual);
+        c.g.other({all});
+        return found_at(c.g, all);
+    };
+    SECTION("by a number") {
+        const combination here = found(scaled);
+        REQUIRE(here.found());
+        CHECK(here.scale == 0.25f);
+        CHECK((here.shared == c.shared) == with_shared);
+        CHECK(here.residual == c.residual);
+        CHECK(takes(c.g, here, scaled));
+        CHECK(here.nodes.size() == (with_shared ? 8 : 5));
+    }
+    SECTION("and be shifted: that is something else") {
+        c.g[scaled].params[1] = 1;
+        CHECK_FALSE(found(scaled).found());
+    }
+    SECTION("and be read by others: then it is made") {
+        c.g.other({scaled});
+        CHECK_FALSE(found(scaled).found());
+    }
+    SECTION("twice: once is enough") { CHECK_FALSE(found(c.g.scale(scaled, 2)).found()); }
+}
+
 TEST_CASE("what others read is left to the engine", "[match]") {
     experts_case c;
     const auto whole = [&] {

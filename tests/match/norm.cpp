@@ -59,6 +59,42 @@ TEST_CASE("the arguments of the MUL may be swapped", "[match]") {
     CHECK(m.activation == mul);
 }
 
+TEST_CASE("a SCALE that alone reads the norm is part of the place", "[match]") {
+    graph_builder g;
+    const id norm = g.rms_norm(g.input(format::f32, {512, 2}));
+    const id mul = g.mul(norm, g.weight(format::f32, {512}));
+    const id scaled = g.scale(mul, 0.25f);
+    const id out = g.matmul(format::q4_K, 64, scaled);
+    bool taken = true;
+    SECTION("by a number") {}
+    SECTION("and a sum") { g[scaled].params[1] = 1, taken = false; }
+    SECTION("beside others") { g.other({mul}), taken = false; }
+    const match m = match_at(g, norm);
+    REQUIRE(m.found());
+    CHECK(m.norm_scale == (taken ? g.position(scaled) : -1));
+    CHECK(m.norm_times == (taken ? 0.25f : 1.0f));
+    CHECK(m.activation == (taken ? scaled : mul));
+    CHECK(m.servable() == (taken ? 1 : 0));
+    g.other({out});
+}
+
+TEST_CASE("a SCALE may stand before the residual", "[match]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 2}), past = g.input(format::f32, {512, 2});
+    const id scaled = g.scale(x, 0.25f);
+    const id sum = GENERATE(false, true) ? g.add(scaled, past) : g.add(past, scaled);
+    const id norm = g.rms_norm(sum);
+    g.matmul(format::q4_K, 64, g.mul(norm, g.weight(format::f32, {512})));
+    const bool read = GENERATE(false, true);
+    if (read) g.other({scaled});
+    const match m = match_at(g, norm, true);
+    REQUIRE(m.found());
+    CHECK(m.x_scale == (read ? -1 : g.position(scaled)));
+    CHECK(m.x_times == (read ? 1.0f : 0.25f));
+    if (!read) CHECK(m.x.tensor == x);
+    if (!read) CHECK(m.residual.tensor == past);
+}
+
 TEST_CASE("members stand anywhere behind the norm, and other readers keep f32", "[match]") {
     plain_case c;
     const id rope = c.g.other({c.out});

@@ -96,6 +96,39 @@ TEST_CASE("a sum that matrices read is the value of a place", "[match]") {
     CHECK(m.readers.back().node == b.g.position(q));
 }
 
+TEST_CASE("the sum may be times a number in memory", "[match]") {
+    graph_builder g;
+    const id norm = g.rms_norm(g.input(format::f32, {512, 2}));
+    const id scaled = g.mul(norm, g.weight(format::f32, {512}));
+    const id sum_of = g.add(scaled, g.input(format::f32, {512, 2}));
+    const bool constant = GENERATE(true, false);
+    const id factor = constant ? g.weight(format::f32, {1}) : g.input(format::f32, {1});
+    const id product = g.mul(sum_of, factor);
+    const id value = g.scaled_norm(product);
+    g.other({g.matmul(format::q4_K, 64, value), g.matmul(format::q4_K, 64, product)});
+    const match m = at(g, joined, norm), next = at(g, again, norm);
+    REQUIRE(m.found());
+    CHECK(m.activation == (constant ? product : sum_of));
+    CHECK(m.sum_factor == (constant ? factor : no_tensor));
+    CHECK(next.found() == constant);
+    if (!constant) return;
+    CHECK(next.sum() == g.position(product));
+    CHECK(next.activation == value);
+    CHECK(next.sum_needed);
+}
+
+TEST_CASE("a sum that somebody reads before it is multiplied is not multiplied", "[match]") {
+    graph_builder g;
+    const id norm = g.rms_norm(g.input(format::f32, {512, 2}));
+    const id scaled = g.mul(norm, g.weight(format::f32, {512}));
+    const id sum_of = g.add(scaled, g.input(format::f32, {512, 2}));
+    g.other({g.mul(sum_of, g.weight(format::f32, {1})), sum_of});
+    const match m = at(g, joined, norm);
+    REQUIRE(m.found());
+    CHECK(m.activation == sum_of);
+    CHECK(m.sum_factor == no_tensor);
+}
+
 TEST_CASE("a norm that is read besides, or to which no tensor of its shape is added, is not joined",
           "[match]") {
     block read, watched;

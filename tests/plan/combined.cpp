@@ -17,11 +17,13 @@ constexpr auto combine = epilogue_part::combine;
 /// A gate and a value of five experts, three of them used; down with its bias; their weighted sum with a
 /// residual; a norm of that, which a matrix reads.
 struct summed_case {
-    explicit summed_case(std::int64_t tokens = 2, bool late = false, bool shared = false)
-        : tokens(tokens), late(late), shared(shared) {}
+    explicit summed_case(std::int64_t tokens = 2, bool late = false, bool shared = false,
+                         bool scaled = false)
+        : tokens(tokens), late(late), shared(shared), scaled(scaled) {}
 
     std::int64_t tokens;
     bool late, shared;  // weights that are made behind down; a shared expert
+    bool scaled;        // all that before the residual
     graph_builder g;
     id residual = made({512, tokens});
     id of_shared = shared ? made({512, tokens}) : no_tensor;
@@ -37,7 +39,8 @@ struct summed_case {
     id first = g.add(slot(0), slot(1));
     id sum = g.add(first, slot(2));
     id joined = shared ? g.add(sum, of_shared) : sum;
-    id all = g.add(joined, residual);
+    id times = scaled ? g.scale(joined, 0.25f) : joined;
+    id all = g.add(times, residual);
     id norm = g.scaled_norm(all);
     id out = g.matmul(format::q4_K, 64, norm);
     id end = g.other({out, all});
@@ -142,6 +145,22 @@ TEST_CASE("what a shared expert made joins their sum in the norm behind them", "
     CHECK(a.x == c.g[c.of_shared].data);
     CHECK(a.residual == c.g[c.residual].data);
     CHECK(a.rows == tokens);
+}
+
+TEST_CASE("a scale of their sum is left to the norm behind them", "[plan]") {
+    const bool shared = GENERATE(false, true);
+    summed_case c(1, false, shared, true);
+    const plan p = c.planned();
+    CHECK(c.adds(p).what.member[0].epilogue == (epilogue_set::of(epilogue_part::bias) | combine));
+    const int at = p.at(c.g.position(c.all)).step;
+    REQUIRE(at >= 0);
+    CHECK(p.at(c.g.position(c.times)).step == at);
+    CHECK(p.at(c.g.position(c.times)).elided);
+    const row_args a = p.args(at, nullptr).row;
+    CHECK(a.x_scale == 0.25f);
+    CHECK(a.experts.results == c.g[c.sum].data);
+    CHECK(a.x == (shared ? c.g[c.of_shared].data : nullptr));
+    CHECK(a.residual == c.g[c.residual].data);
 }
 
 TEST_CASE("a sum that their launch may not write stays whole beside a shared expert", "[plan]") {

@@ -16,7 +16,8 @@ struct normed_case : experts_case {
     explicit normed_case(std::int64_t tokens = 2) : experts_case(tokens) {}
 
     id both = g.add(sum, gated);
-    id all = g.add(both, residual);
+    id times = g.scale(both, 0.25f);
+    id all = g.add(times, residual);
     id norm = g.rms_norm(all);
     id mul = g.mul(norm, g.weight(format::f32, {512}));
     id out = g.matmul(format::q4_K, 64, mul);
@@ -40,7 +41,8 @@ TEST_CASE("experts, their sum with all that joins it, and the norm behind it are
     const step& s = p.steps()[0];
     CHECK(s.what.needs.experts);
     CHECK(s.what.slots == 4);  // three experts and the shared one
-    for (const id t : {c.weighted, c.first, c.sum, c.open, c.gated, c.both, c.norm, c.mul}) {
+    for (const id t :
+         {c.weighted, c.first, c.sum, c.open, c.gated, c.both, c.times, c.norm, c.mul}) {
         CHECK(p.at(c.g.position(t)).step == 0);
         CHECK(p.at(c.g.position(t)).elided);
     }
@@ -57,6 +59,7 @@ TEST_CASE("experts, their sum with all that joins it, and the norm behind it are
     CHECK(a.experts.gate == c.g[c.gate].data);
     CHECK(a.experts.gate_nb == 4);
     CHECK(a.gate == nullptr);
+    CHECK(a.x_scale == 0.25f);
     CHECK(a.residual == c.g[c.residual].data);
     CHECK(a.sum == c.g[c.all].data);
     CHECK(a.rows == 2);

@@ -60,6 +60,27 @@ TEST_CASE("two norms and the sum between them are one step", "[plan]") {
     CHECK(a.f32 == nullptr);
 }
 
+TEST_CASE("two norms and what is done to the sum between them are one step", "[plan]") {
+    graph_builder g;
+    const id past = g.input(format::f32, {512, 2});
+    const id x = g.matmul(format::q4_K, 512, g.input(format::f32, {512, 2}));
+    const id sum = g.add(g.scaled_norm(x), past);
+    const id factor = g.weight(format::f32, {1});
+    const id product = g.mul(sum, factor);
+    const id value = g.scaled_norm(product);
+    g.add(g.matmul(format::q4_K, 512, value), product);
+    const plan p = shipped_plan(g);
+    const int at = p.at(g.position(product)).step;
+    REQUIRE(at >= 0);
+    CHECK(p.at(g.position(value)).step == at);
+    CHECK(p.at(g.position(sum)).elided);
+    CHECK_FALSE(p.at(g.position(product)).elided);
+    const row_args& a = row_of(p, at);
+    CHECK(a.sum_factor == g[factor].data);
+    CHECK(a.sum == g[product].data);
+    CHECK(a.residual == g[past].data);
+}
+
 TEST_CASE("a sum behind a norm is quantized by the step that makes it", "[plan]") {
     graph_builder g;
     const id x = g.matmul(format::q4_K, 512, g.input(format::f32, {512, 2}));

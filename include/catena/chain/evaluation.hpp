@@ -50,6 +50,9 @@ struct inputs {
     std::int64_t k = 0;
     std::int64_t rows = 0;  ///< rows of x
     double eps = 0, next_eps = 0;  ///< next_: of a second norm
+    double x_scale = 1;            ///< of the value, where a residual is added before the norm
+    double norm_scale = 1;         ///< of the first norm
+    double sum_factor = 1;         ///< of a norm and the residual that is added to it
     std::vector<double> x;         ///< [k, rows]; with experts it may be empty
     std::vector<double> experts = {};         ///< [k, slots, rows]: what combine adds up
     std::vector<double> expert_weights = {};  ///< [slots, rows], of matrices [slots, tokens];

@@ -11,8 +11,9 @@ namespace catena {
 enum class stage_kind : std::uint8_t {
     combine,     ///< value = the results of a token's experts times their weights, added up, plus
                  ///< x, or nothing, or x * sigmoid(a number for each row)
-    add,         ///< value += operand (a residual before the norm or behind its weight, a bias)
-    rms_norm,    ///< value *= 1 / sqrt(mean(value^2) + eps)
+    add,         ///< value += operand (a bias; a residual, before the norm to value times a number,
+                 ///< behind its weight with the sum times a number in memory)
+    rms_norm,    ///< value *= 1 / sqrt(mean(value^2) + eps), times a number
     layer_norm,  ///< value = (value - mean(value)) / sqrt(variance(value) + eps)
     l2_norm,     ///< value /= max(sqrt(sum(value^2)), eps)
     mul,         ///< value *= operand (the weight of the norm)

@@ -34,8 +34,8 @@ struct expert_results {
     std::int32_t slots = 0;
 };
 
-/// Skeleton `row`. Null pointers switch a part off: residual, sum, weight, bias, the gate of a norm,
-/// the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with unit element stride;
+/// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the gate of
+/// a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with unit element stride;
 /// weights and bias are [k] f32, shared by all rows.
 struct row_args {
     const float* x = nullptr;
@@ -47,7 +47,8 @@ struct row_args {
     const float* weight = nullptr;
     const float* bias = nullptr;
     const float* next_weight = nullptr;  ///< of the norm of what was joined; null: it is not normed
-    float* sum = nullptr;  ///< receives x, or the weighted norm, + residual
+    const float* sum_factor = nullptr;   ///< what was joined is times that number; null: 1
+    float* sum = nullptr;  ///< receives x * x_scale + residual, or what was joined
     float* f32 = nullptr;
     void* f16 = nullptr;
     void* bf16 = nullptr;
@@ -71,6 +72,8 @@ struct row_args {
     std::int32_t quant_blocks = 0;  ///< q8_1 blocks from one activation row to the next; those past
                                     ///< quant_k / 32 are written as zeros
     float eps = 0, next_eps = 0;
+    float x_scale = 1;     ///< of x, or what stands for it, where the residual is added to that
+    float norm_scale = 1;  ///< of the norm, before its weight
     float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
     gate_function function = gate_function::none;
     format scale_type = format::f32;  ///< f32, f16 or bf16

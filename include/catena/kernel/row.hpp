@@ -38,6 +38,7 @@ class row_work {
         factors f;
         if (early) load_weights(f);
         x_.grid_wait();
+        if (C.join && a_.sum_factor != nullptr) sum_factor_ = x_.load(a_.sum_factor);
         if constexpr (kept) load(mine_, v);
         if constexpr (roomy) {
             if (!early) load_weights(f);
@@ -112,7 +113,7 @@ class row_work {
     const int mine_;           // the first element that the thread owns
     float* const meeting_;  // where warps meet
     int meetings_ = 0;
-    real mean_{0}, scale_{1}, next_scale_{1};
+    real mean_{0}, scale_{1}, sum_factor_{1}, next_scale_{1};
     int int8_sum_ = 0;  // of what the thread wrote as int8_token
 
     /// Past the row values are zeros, from loading to writing: quantized blocks reach there.
@@ -171,6 +172,7 @@ class row_work {
             if (!C.residual || a_.residual == nullptr) return;
             quads other;
             load_row(row_at(a_.residual, a_.residual_at, place_), at, other);
+            scale(real{a_.x_scale}, v);
             add(other, v);
         }
     }
@@ -280,6 +282,7 @@ class row_work {
         } else {
             scale_ = over_root_of_mean(squares, a_.eps);
         }
+        scale_ = scale_ * real{a_.norm_scale};
     }
 
     CATENA_FN real over_root_of_mean(real squares, float eps) const {
@@ -314,7 +317,7 @@ class row_work {
                 if (C.scale && a_.weight != nullptr)
                     e = e * (a_.one_plus_weight ? real{1} + f.weight[j][i] : f.weight[j][i]);
                 if (C.bias && a_.bias != nullptr) e = e + f.bias[j][i];
-                if (C.join && a_.residual != nullptr) e = e + f.residual[j][i];
+                if (C.join && a_.residual != nullptr) e = (e + f.residual[j][i]) * sum_factor_;
                 v[j][i] = e;
             }
             if (C.gate && a_.gate != nullptr) gate_by(f.gate[j], v[j]);

@@ -150,7 +150,7 @@ class epilogue_matcher {
         all.result = sum;
         o = all;
         if (!add_residual(all)) return true;
-        const use next = g_.only_reader(all.result);
+        const use next = reader_past_scale(g_, all.result);
         if (next.node < 0 || !combination_at(sums_, view_.nodes[next.node]).found()) o = all;
         return true;
     }

@@ -1,6 +1,6 @@
 // What the experts of a token make together, however a graph spells it: their results times their
 // weights, cut into a VIEW for each slot, and the ADDs that join these one after the other; then what a
-// shared expert made, and a residual.
+// shared expert made, a SCALE of all that, and a residual.
 #pragma once
 
 #include "catena/match/pattern.hpp"
@@ -12,8 +12,8 @@
 
 namespace catena {
 
-/// ((sum over slots of results * weights) + shared * sigmoid(gate)) + residual, of [k, tokens]. What is
-/// between these and the sum nobody else reads.
+/// ((sum over slots of results * weights) + shared * sigmoid(gate)) * scale + residual, of [k, tokens].
+/// What is between these and the sum nobody else reads.
 struct combination {
     std::int32_t results = no_tensor;   ///< [k, slots, tokens]; no_tensor: there is no such sum
     std::int32_t sum = no_tensor;       ///< of the slots alone, [k, tokens]
@@ -21,6 +21,7 @@ struct combination {
     std::int32_t shared = no_tensor;    ///< what may be missing, and its gate of [1, tokens]
     std::int32_t gate = no_tensor;
     std::int32_t residual = no_tensor;
+    float scale = 1;
     std::vector<std::int32_t> nodes;    ///< positions of all ops, those of `sum` first
     std::size_t slot_nodes = 0;         ///< of them those of `sum`
     bool summed = false;                ///< somebody else makes `sum`, which is `results` then
@@ -159,6 +160,7 @@ inline void take_gate(const graph_index& g, combination& c, std::int32_t joined)
 
 /// Whether `value` may be one: little is looked at.
 inline bool may_combine(const graph_view& view, std::int32_t value, int depth = 2) {
+    if (value != no_tensor && view.at(value).kind == op::scale) value = view.at(value).src[0];
     if (value == no_tensor || view.at(value).kind != op::add) return false;
     const tensor& t = view.at(value);
     return detail::viewed_by(view, t) != no_tensor ||
@@ -219,9 +221,12 @@ inline combination combination_at(slot_sums& sums, std::int32_t value) {
     if (sum < 0) return {};
     const tensor& t = g.view.at(value);
     for (const int s : {0, 1}) {
-        if (g.only_reader(t.src[s]).node != sum) continue;
-        combination out = detail::shared_at(sums, t.src[s]);
+        const scaled_value part = unscaled(g, t.src[s], sum);
+        if (g.only_reader(part.value).node != (part.scale >= 0 ? part.scale : sum)) continue;
+        combination out = detail::shared_at(sums, part.value);
         if (!out.found()) continue;
+        if (part.scale >= 0) out.nodes.push_back(part.scale);
+        out.scale = part.by;
         out.residual = t.src[1 - s];
         out.nodes.push_back(sum);
         return out;
@@ -229,8 +234,8 @@ inline combination combination_at(slot_sums& sums, std::int32_t value) {
     return {};
 }
 
-/// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or with a
-/// residual?
+/// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or, scaled
+/// or not, with a residual?
 inline bool combined_before_norm(slot_sums& sums, std::int32_t part, std::int32_t sum) {
     const graph_index& g = sums.index;
     if (!sums.at(part).found()) return false;
@@ -240,7 +245,7 @@ inline bool combined_before_norm(slot_sums& sums, std::int32_t part, std::int32_
     };
     if (g.root(sum) != sum) return false;
     if (read_by(sum, op::rms_norm)) return true;
-    const use next = g.only_reader(sum);
+    const use next = reader_past_scale(g, sum);
     if (next.node < 0 || g.kind(next.node) != op::add) return false;
     const std::int32_t all = g.view.nodes[next.node];
     return g.root(all) == all && read_by(all, op::rms_norm);

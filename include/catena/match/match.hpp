@@ -2,6 +2,7 @@
 // its value, or the reason why not. Use edges are followed, not neighbours.
 #pragma once
 
+#include "catena/match/engine_fuses.hpp"
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/reader.hpp"
@@ -19,6 +20,8 @@ struct match {
     finding why;                                 ///< why.why is none when the chain fits
     value_kind kind = value_kind::plain;
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
+    std::int32_t x_scale = -1, norm_scale = -1;  ///< the SCALE of x, of the norm behind its weight
+    std::int32_t sum_mul = -1;                   ///< the MUL by a number where `add` joins the norm
     std::int32_t bias_add = -1;                  ///< the ADD of the norm's bias
     std::int32_t next_norm = -1, next_mul = -1;  ///< of the sum, where `add` stands behind `mul`
     std::int32_t glu = -1, unary = -1;           ///< the same of a gated value: GLU or MUL, UNARY
@@ -26,7 +29,9 @@ struct match {
     combination experts;                         ///< what x and the residual join
     row_operand x, residual, gate;               ///< what the chain reads
     std::int32_t weight = no_tensor, bias = no_tensor, next_weight = no_tensor;
+    std::int32_t sum_factor = no_tensor;
     float eps = 0, next_eps = 0, alpha = 0, limit = 0;
+    float x_times = 1, norm_times = 1;
     gate_function function = gate_function::none;
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
     std::int64_t quant_k = 0;             ///< elements of a row as the served quantized matmuls
@@ -41,11 +46,21 @@ struct match {
     /// Is the residual added to the weighted norm, not to x?
     bool joins() const { return add > mul && mul >= 0; }
 
+    /// The node whose result is the sum with the residual.
+    std::int32_t sum() const { return sum_mul >= 0 ? sum_mul : add; }
+
     /// Is it what a CONT copies, and nothing else?
     bool copies() const { return copy >= 0 && copy == glu; }
 
     /// The node that stands for the place in reports.
     std::int32_t node() const { return norm >= 0 ? norm : glu; }
+
+    /// Leaves the SCALE of x to somebody else.
+    void leave_scale(const graph_view& view) {
+        const std::int32_t made = view.nodes[x_scale];
+        x = {made, 0, strides_of(view.at(made))};
+        x_scale = -1, x_times = 1;
+    }
 
     bool found() const { return why.why == reason::none; }
     void quantize_rows(std::int64_t length) {
@@ -74,11 +89,6 @@ inline const tensor& rows_of(const graph_view& view, const match& m) {
     return contiguous(from) ? value : from;
 }
 
-/// May a value whose rows have k elements be quantized in rows of `length`?
-constexpr bool rows_of_both(std::int64_t length, std::int64_t k) {
-    return length == k || length % k == 0 || k % length == 0;
-}
-
 class matcher {
   public:
     matcher(const graph_index& index, const pattern& chain)
@@ -100,6 +110,7 @@ class matcher {
         m.stream = view_.node(position).stream;
         m.why = norm_fits(m);
         if (m.why.why != reason::none) return m;
+        take_scale(m);
         if (chain_.bias) m.why = bias_fits(m);
         if (m.found() && chain_.gate) m.why = gate_fits(m);
         if (m.found() && chain_.residual)
@@ -229,6 +240,19 @@ class matcher {
         return rows_fit(index_, m.mul, m.activation);
     }
 
+    /// Takes over the SCALE that alone reads the norm.
+    void take_scale(match& m) const {
+        const std::int32_t scale = index_.only_reader(m.activation).node;
+        if (scale < 0 || engine_fuses(index_, scale)) return;
+        const number_of n = scale_at(index_, scale);
+        const std::int32_t result = view_.nodes[scale];
+        if (!n.found || view_.at(result).src[0] != m.activation ||
+            rows_fit(index_, scale, result).why != reason::none)
+            return;
+        m.norm_scale = scale, m.norm_times = n.by;
+        m.activation = result;
+    }
+
     finding weight_fits(const match& m) const { return vector_fits(m, m.mul, m.weight); }
 
     /// A leaf of one row, which node `position` reads.
@@ -291,8 +315,18 @@ class matcher {
             if (!same_shape(src(m.add, s), view_.at(sum))) return {m.add, reason::no_residual};
             if (finding f = rows_fit(index_, m.add, view_.at(sum).src[s]); f.why != reason::none) return f;
         }
-        m.x = {view_.at(sum).src[0], 0, strides_of(src(m.add, 0))};
-        m.residual = {view_.at(sum).src[1], 0, strides_of(src(m.add, 1))};
+        const auto rows = [this](std::int32_t t) {
+            return row_operand{t, 0, strides_of(view_.at(t))};
+        };
+        m.x = rows(view_.at(sum).src[0]);
+        m.residual = rows(view_.at(sum).src[1]);
+        for (const int s : {1, 0}) {
+            const scaled_value x = unscaled(index_, view_.at(sum).src[s], m.add);
+            if (x.scale < 0) continue;
+            m.x = rows(x.value);
+            m.residual = rows(view_.at(sum).src[1 - s]);
+            m.x_scale = x.scale, m.x_times = x.by;
+        }
         m.sum_needed = needed(sum);
         return {};
     }
@@ -308,6 +342,7 @@ class matcher {
         };
         m.x = rows(m.experts.shared);
         m.residual = rows(m.experts.residual);
+        m.x_times = m.experts.scale;
         m.sum_needed = needed(sum);
         return {};
     }
@@ -334,7 +369,24 @@ class matcher {
         m.residual = {residual, 0, strides_of(view_.at(residual))};
         m.activation = view_.nodes[u.node];
         if (finding f = rows_fit(index_, u.node, residual); f.why != reason::none) return f;
-        return rows_fit(index_, u.node, m.activation);
+        take_factor(m);
+        return rows_fit(index_, m.sum(), m.activation);
+    }
+
+    /// Takes over the MUL by a number in memory that alone reads the sum.
+    void take_factor(match& m) const {
+        const use u = index_.only_reader(m.activation);
+        if (u.node < 0 || u.slot > 1 || node_fits(index_, u.node, 2).why != reason::none) return;
+        const tensor& product = view_.node(u.node);
+        if (product.kind != op::mul || product.src[u.slot] != m.activation) return;
+        const std::int32_t factor = product.src[1 - u.slot];
+        if (!index_.constant(factor) || elements(view_.at(factor)) != 1 ||
+            rows_fit(index_, u.node, factor).why != reason::none ||
+            rows_fit(index_, u.node, view_.nodes[u.node]).why != reason::none)
+            return;
+        m.sum_mul = u.node;
+        m.sum_factor = factor;
+        m.activation = view_.nodes[u.node];
     }
 
     /// The sum goes on, and so does its norm: by the first RMS_NORM of it that fits.
@@ -394,16 +446,5 @@ class matcher {
         return r.servable();
     }
 };
-
-/// Launches that an engine takes for a norm and what its chain has around it: RMS_NORM, MUL and ADD or
-/// ROPE are one (ggml-cuda fuses them).
-inline int engine_launches(const graph_view& view, const match& m) {
-    const bool rms = m.kind == value_kind::rms_norm;
-    const int around = (m.experts.found() ? 1 : 0) + (m.add >= 0 && !m.joins() ? 1 : 0) +
-                       (m.glu >= 0 ? 1 : 0) + (m.next_norm >= 0 ? 1 : 0);
-    const int behind = (m.mul >= 0 ? 1 : 0) + (m.bias_add >= 0 ? 1 : 0) + (m.joins() ? 1 : 0);
-    const bool turned = m.readers.size() == 1 && view.node(m.readers[0].node).kind == op::rope;
-    return 1 + around + (rms ? 0 : behind) - (rms && turned ? 1 : 0);
-}
 
 }  // namespace catena

@@ -6,6 +6,8 @@
 #include "catena/match/reader.hpp"
 #include "catena/match/reason.hpp"
 
+#include <cstring>
+
 namespace catena {
 
 /// f32 rows that a row step reads: all of a tensor, or the part of every row that starts at
@@ -32,6 +34,11 @@ inline bool same_shape(const tensor& a, const tensor& b) {
     return a.ne[0] == b.ne[0] && same_rows(a, b);
 }
 
+/// May a value whose rows have k elements be quantized in rows of `length`?
+constexpr bool rows_of_both(std::int64_t length, std::int64_t k) {
+    return length == k || length % k == 0 || k % length == 0;
+}
+
 /// A node that a chain may take over: `sources` of them, an f32 result of its own.
 inline finding node_fits(const graph_index& g, std::int32_t position, int sources) {
     const tensor& t = g.view.node(position);
@@ -52,6 +59,42 @@ inline finding rows_fit(const graph_index& g, std::int32_t position, std::int32_
     const tensor& t = g.view.at(tensor_index);
     if (const reason r = plain_rows(t); r != reason::none) return {position, r, t.nb[0], 4};
     return {};
+}
+
+/// Does node `position` multiply rows of its own shape by a number, `by`, and do nothing else?
+struct number_of {
+    bool found = false;
+    float by = 1;
+};
+inline number_of scale_at(const graph_index& g, std::int32_t position) {
+    const tensor& t = g.view.node(position);
+    number_of out;
+    out.found = t.kind == op::scale && t.params[1] == 0 &&
+                node_fits(g, position, 1).why == reason::none &&
+                same_shape(g.view.at(t.src[0]), t) &&
+                rows_fit(g, position, t.src[0]).why == reason::none;
+    if (out.found) std::memcpy(&out.by, &t.params[0], sizeof(out.by));
+    return out;
+}
+
+/// The one reader of a value, or of what a SCALE that is this one makes of it.
+inline use reader_past_scale(const graph_index& g, std::int32_t value) {
+    const use u = g.only_reader(value);
+    return u.node >= 0 && scale_at(g, u.node).found ? g.only_reader(g.view.nodes[u.node]) : u;
+}
+
+/// A value that a node reads, or what a SCALE for that node alone makes it of: `value` times `by`.
+struct scaled_value {
+    std::int32_t value = no_tensor;
+    std::int32_t scale = -1;  ///< position of the SCALE; -1: there is none
+    float by = 1;
+};
+inline scaled_value unscaled(const graph_index& g, std::int32_t value, std::int32_t reader) {
+    const std::int32_t scale = g.position(value);
+    if (scale < 0 || g.kind(scale) != op::scale || g.only_reader(value).node != reader)
+        return {value};
+    const number_of n = scale_at(g, scale);
+    return n.found ? scaled_value{g.view.node(scale).src[0], scale, n.by} : scaled_value{value};
 }
 
 }  // namespace catena

@@ -1,6 +1,7 @@
 // What stands around a node, asked before its chain is matched: that is cheaper.
 #pragma once
 
+#include "catena/match/engine_launches.hpp"
 #include "catena/plan/draft.hpp"
 
 #include <algorithm>
@@ -40,12 +41,14 @@ inline use behind_scale(const graph_index& g, std::int32_t norm) {
     return scale.node < 0 ? use{} : g.only_reader(g.view.nodes[scale.node]);
 }
 
-/// Does no step cover the ADD yet (an epilogue may) and, if its sum should be normed again, does
-/// a norm read that?
+/// Does no step cover the ADD yet (an epilogue may) and, if its sum, times a number or not, should be
+/// normed again, does a norm read that?
 inline bool summed(const draft& drafted, std::int32_t add, bool again) {
     const graph_index& g = drafted.g;
     if (drafted.covered(add)) return false;
-    const std::int32_t sum = g.view.nodes[add];
+    const use next = g.only_reader(g.view.nodes[add]);
+    const bool product = next.node >= 0 && g.kind(next.node) == op::mul;
+    const std::int32_t sum = g.view.nodes[product ? next.node : add];
     const auto norms = [&](const use& u) { return g.kind(u.node) == op::rms_norm; };
     return !again || std::any_of(g.readers_begin(sum), g.readers_end(sum), norms);
 }

@@ -93,6 +93,7 @@ class plan_builder {
             const matcher look(g_, p);
             match m = look.place_at_norm(node, sums_);
             if (m.experts.found() && !sum_open(draft_, m.experts)) continue;
+            if (m.x_scale >= 0 && draft_.covered(m.x_scale)) m.leave_scale(view_);
             if (!m.found()) {
                 const bool closer = p.scale || why.what.why == reason::no_chain;
                 if (closer && why.what.why != reason::none_served) why = {m.why, {}};

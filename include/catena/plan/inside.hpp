@@ -17,6 +17,7 @@ namespace catena {
 inline finding grouper::inside_fits(const match& m, const inside_scope& scope) const {
     const auto no = [&m](reason why) { return finding{m.norm, why}; };
     const bool norm = m.kind == value_kind::rms_norm && m.weight != no_tensor && m.add < 0 &&
+                      m.norm_scale < 0 &&
                       m.bias == no_tensor && m.gate.tensor == no_tensor;
     const bool copied = m.copies() && &rows_of(view_, m) == &view_.at(m.activation);
     if (!norm && !copied && m.kind != value_kind::plain) return no(reason::no_norm_inside);

@@ -210,7 +210,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
         if ((!norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
         std::int32_t last = i;
-        for (int ops = norm ? 3 : 1; ops > 0; --ops) {  // weight, bias and gate; the gated value
+        for (int ops = norm ? 4 : 1; ops > 0; --ops) {  // weight, SCALE, bias, gate; the gated value
             const use u = g.only_reader(g.view.nodes[last]);
             const op next = u.node < 0 ? op::none : g.view.node(u.node).kind;
             const bool adds = next == op::add && u.slot < 2 && norm &&
@@ -219,7 +219,8 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
             const bool bias = adds && g.constant(added);
             const bool residual =
                 adds && last != i && same_shape(g.view.at(added), g.view.node(u.node));
-            if (next != op::mul && next != op::sqr && !bias && !residual) break;
+            const bool scale = norm && next == op::scale;
+            if (next != op::mul && next != op::sqr && !scale && !bias && !residual) break;
             last = u.node;
             if (residual) break;
         }

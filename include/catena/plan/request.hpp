@@ -87,7 +87,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     reaches({m.bias, 0, {}});
     reaches({m.next_weight, 0, {}});
     if (m.f32_needed) written(m.activation);
-    if (m.sum_needed) written(view.nodes[m.add]);
+    if (m.sum_needed) written(view.nodes[m.sum()]);
     return p;
 }
 
@@ -188,10 +188,11 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.weight = at.floats(m.weight);
     a.bias = at.floats(m.bias);
     a.next_weight = at.floats(m.next_weight);
+    a.sum_factor = at.floats(m.sum_factor);
     a.weight_early = m.weight != no_tensor;  // the matcher takes leaves only
     if (m.sum_needed) {
-        a.sum = at.floats(view.nodes[m.add]);
-        a.sum_at = strides_of(view.node(m.add));
+        a.sum = at.floats(view.nodes[m.sum()]);
+        a.sum_at = strides_of(view.node(m.sum()));
     }
     if (m.f32_needed) {
         a.f32 = at.floats(m.activation);
@@ -206,6 +207,8 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.quant_blocks = m.quant_k > 0 ? static_cast<std::int32_t>(q8_1_row_blocks(m.quant_k)) : 0;
     a.eps = m.eps;
     a.next_eps = m.next_eps;
+    a.x_scale = m.x_times;
+    a.norm_scale = m.norm_times;
     a.alpha = m.alpha;
     a.limit = m.limit;
     a.function = m.function;

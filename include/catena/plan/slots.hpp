@@ -175,10 +175,7 @@ class slot_map {
         switch (g_.kind(p)) {
             case op::rms_norm:
             case op::norm:
-                if (t.src[0] == no_tensor) return p;
-                if (const std::int32_t a = g_.position(value_behind(view_, t.src[0]));
-                    a >= 0 && g_.kind(a) == op::add)
-                    return std::min(a, first_norm(a));
+                if (const std::int32_t a = sum_before(t); a >= 0) return first_addend(a);
                 return p;
             case op::mul_mat:
             case op::mul_mat_id: {
@@ -200,17 +197,32 @@ class slot_map {
         }
     }
 
-    /// The norm whose weighted result an ADD joins with another, or the ADD.
-    std::int32_t first_norm(std::int32_t add) const {
+    /// The node that makes source `slot` of a node; -1: there is none.
+    std::int32_t maker(const tensor& t, int slot) const {
+        const std::int32_t source = t.src[slot];
+        return source == no_tensor ? -1 : g_.position(value_behind(view_, source));
+    }
+
+    /// The ADD that makes what a norm reads, or what is multiplied for it; -1: there is none.
+    std::int32_t sum_before(const tensor& norm) const {
+        const std::int32_t made = maker(norm, 0);
+        if (made < 0 || g_.kind(made) == op::add) return made;
+        for (const int s : {0, 1}) {
+            const std::int32_t sum = g_.kind(made) == op::mul ? maker(view_.node(made), s) : -1;
+            if (sum >= 0 && g_.kind(sum) == op::add) return sum;
+        }
+        return -1;
+    }
+
+    /// The SCALE of what an ADD joins with another, the norm of what is weighted for it, or the ADD.
+    std::int32_t first_addend(std::int32_t add) const {
         std::int32_t first = add;
         for (const int s : {0, 1}) {
-            const tensor& sum = view_.node(add);
-            if (sum.src[s] == no_tensor) continue;
-            const std::int32_t mul = g_.position(value_behind(view_, sum.src[s]));
-            if (mul < 0 || g_.kind(mul) != op::mul) continue;
-            for (const std::int32_t source : {view_.node(mul).src[0], view_.node(mul).src[1]}) {
-                if (source == no_tensor) continue;
-                const std::int32_t norm = g_.position(value_behind(view_, source));
+            const std::int32_t made = maker(view_.node(add), s);
+            if (made < 0) continue;
+            if (g_.kind(made) == op::scale) first = std::min(first, made);
+            for (const int f : {0, 1}) {
+                const std::int32_t norm = g_.kind(made) == op::mul ? maker(view_.node(made), f) : -1;
                 if (norm >= 0 && g_.kind(norm) == op::rms_norm) first = std::min(first, norm);
             }
         }

@@ -46,16 +46,17 @@ inline void cover_row(const graph_index& g, const match& m, move& trial) {
     const auto next = [&](std::int32_t n, unsigned internal) {
         if (n < 0) return;
         const bool written =
-            g.view.nodes[n] == m.activation ? m.f32_needed : n == m.add && m.sum_needed;
+            g.view.nodes[n] == m.activation ? m.f32_needed : n == m.sum() && m.sum_needed;
         node(n, !written, internal | (value < 0 ? 0u : fed_by(g, n, value)));
         value = n;
     };
     for (const std::int32_t n : m.experts.nodes)
         if (n != m.add) node(n, true, fed_by_experts(g, n, m));
+    next(m.x_scale, 0);
     if (!m.joins()) next(m.add, fed_by_experts(g, m.add, m));
-    for (const std::int32_t n : {m.norm, m.mul, m.bias_add}) next(n, 0);
+    for (const std::int32_t n : {m.norm, m.mul, m.norm_scale, m.bias_add}) next(n, 0);
     if (m.joins())
-        for (const std::int32_t n : {m.add, m.next_norm, m.next_mul}) next(n, 0);
+        for (const std::int32_t n : {m.add, m.sum_mul, m.next_norm, m.next_mul}) next(n, 0);
     const bool gathers = m.copy >= 0 && !m.copies();
     if (gathers) node(m.copy, true, 0);
     if (m.unary >= 0) node(m.unary, true, gathers ? fed_by(g, m.unary, m.copy) : 0);

@@ -57,8 +57,8 @@ class weigher {
         };
         std::int32_t value = together.result;
         int joins = 0;  // ADDs to the norm's input
-        for (use u = g_.only_reader(value); !normed(value) && joins < 2;
-             u = g_.only_reader(value)) {
+        while (!normed(value) && joins < 2) {
+            const use u = reader_past_scale(g_, value);
             if (u.node < 0 || g_.kind(u.node) != op::add) break;
             value = view_.nodes[u.node];
             ++joins;

@@ -130,7 +130,14 @@ class planned_run {
     /// What no run can show.
     void look_at(const catena::graph_view& view, const catena::plan& plan, int first) {
         met_.given += plan.counters().left[static_cast<int>(catena::reason::engine_faster)];
-        for (const catena::step& s : plan.steps()) {
+        for (std::size_t i = 0; i < plan.steps().size(); ++i) {
+            const catena::step& s = plan.steps()[i];
+            if (s.what.needs.kind == catena::skeleton::row) {
+                const catena::row_args a = plan.args(static_cast<int>(i), nullptr).row;
+                met_.scaled += a.x_scale != 1;
+                met_.scaled_norms += a.norm_scale != 1;
+                met_.scaled_joins += a.sum_factor != nullptr;
+            }
             ++met_.steps;
             met_.norms += makes_norm(s.what);
             met_.combined += s.what.needs.experts;

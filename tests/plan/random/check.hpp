@@ -22,6 +22,9 @@ struct tally {
     int sums = 0;      ///< the same, that also made it
     int joins = 0;     ///< steps that add a residual to a norm
     int again = 0;     ///< of those, that norm the sum
+    int scaled = 0;    ///< row steps with a number that what joins a residual is times
+    int scaled_norms = 0;  ///< with one of the norm
+    int scaled_joins = 0;  ///< with one of a norm and its residual
     int copies = 0;    ///< nodes that only copy, done by steps
     int quantizes = 0; ///< launches that quantize what the engine made
     int given = 0;     ///< nodes left for the engine's speed

@@ -145,14 +145,14 @@ id growth::normed(id x) {
     static constexpr float epsilons[] = {1e-6f, 1e-5f, 0.25f};
     const id norm = g_.rms_norm(x, epsilons[below(3)]);
     if (one_in(12)) strays_.push_back(norm);
-    if (one_in(20)) return norm;
+    if (one_in(20)) return one_in(2) ? scale(norm) : norm;
     if (one_in(40)) return binary(op::mul, norm, norm);
     if (one_in(40)) return binary(op::mul, norm, leaf(format::f32, {ne(x, 0), ne(x, 1), ne(x, 2)}));
     const id w = norm_weight(ne(x, 0));
     const bool swapped = catena::elements(g_[w]) == catena::elements(g_[norm]) && one_in(3);
     const id value = swapped ? binary(op::mul, w, norm) : binary(op::mul, norm, w);
     if (one_in(12)) strays_.push_back(value);
-    return value;
+    return one_in(25) ? scale(value) : value;
 }
 
 /// x, or another name of it.

@@ -94,6 +94,7 @@ class row_launch {
         demand(a_.residual == nullptr || adds_residual(c), "a residual that the row does not add");
         demand(a_.next_weight == nullptr || c.again, "a second norm that the row does not make");
         demand(a_.weight == nullptr || c.scale, "a weight that the row does not multiply");
+        demand(a_.sum_factor == nullptr || c.join, "a factor of a sum that the row does not make");
         demand(a_.f32 == nullptr || c.emits.has(format::f32), "f32, which the row does not emit");
         for (const target& t : quantized())
             demand(c.emits.has(t.layout), "a layout that the row does not emit");
@@ -129,6 +130,9 @@ class row_launch {
                       {0, 0, 0}},
                      a_.weight_early);
         }
+        if (a_.sum_factor != nullptr)
+            ops.read({"the factor of the sum", reinterpret_cast<const std::byte*>(a_.sum_factor), 4,
+                      {1, 1, 1}, {0, 0, 0}});
         see("sum", a_.sum, a_.sum_at, true);
         see("f32", a_.f32, a_.f32_at, true);
         for (const target& t : quantized()) {
@@ -219,7 +223,12 @@ class row_launch {
         const auto add_residual = [&] {
             if (a_.residual == nullptr) return;
             const float* residual = row_of(a_.residual, a_.residual_at, r);
-            for (std::size_t i = 0; i < k; ++i) v[i] += residual[i];
+            const float scale = c.join ? 1 : a_.x_scale;
+            const float factor = a_.sum_factor == nullptr ? 1 : *a_.sum_factor;
+            for (std::size_t i = 0; i < k; ++i) {
+                const float product = v[i] * scale;
+                v[i] = (product + residual[i]) * factor;
+            }
         };
         const auto write_sum = [&] {
             if (a_.sum != nullptr)
@@ -242,6 +251,7 @@ class row_launch {
         if (!c.join) write_sum();
         if (c.value == value_kind::rms_norm) norm(a_.eps);
         weigh(a_.weight);
+        for (float& f : v) f *= a_.norm_scale;
         if (c.gate && a_.gate != nullptr) gate();
         if (!c.join) return v;
         add_residual();

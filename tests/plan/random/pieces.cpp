@@ -13,9 +13,11 @@ void growth::keep(id value) {
     if (!fits) return strays_.push_back(value);
     if (ne(value, 1) != columns_) value = g_.reshape(value, {k_, columns_});
     if (one_in(4)) value = normed(value);
+    if (one_in(12)) value = scale(value);
     const id before = recent();
     if (!one_in(5))
         value = one_in(2) ? binary(op::add, value, before) : binary(op::add, before, value);
+    if (one_in(12)) value = binary(op::mul, value, leaf(format::f32, {1}, true));
     hidden_.push_back(value);
 }
 
@@ -107,6 +109,7 @@ void growth::experts() {
         sum = sum == catena::no_tensor ? one : binary(op::add, sum, one);
     }
     if (one_in(3)) sum = binary(op::add, sum, shared_expert(x));
+    if (one_in(3)) sum = scale(sum);
     keep(binary(op::add, sum, recent()));
 }
 

@@ -61,6 +61,9 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.copies > met.graphs / 40);
     CHECK(met.joins > met.graphs / 10);
     CHECK(met.again > met.graphs / 12);
+    CHECK(met.scaled > met.graphs / 100);
+    CHECK(met.scaled_norms > met.graphs / 100);
+    CHECK(met.scaled_joins > met.graphs / 100);
 }
 
 TEST_CASE("Plans that make norms in their readers' launch do, on random graphs, what the engine does",

@@ -104,6 +104,13 @@ step_result checker::run_row(int step, const row_args& a) {
     in.rows = a.rows;
     in.eps = static_cast<double>(a.eps);
     in.next_eps = static_cast<double>(a.next_eps);
+    in.x_scale = static_cast<double>(a.x_scale);
+    in.norm_scale = static_cast<double>(a.norm_scale);
+    if (a.sum_factor != nullptr) {
+        const auto one = seeded(random_bits(key, 4), 1, 1, 0.1f);
+        write_values(on_, const_cast<float*>(a.sum_factor), one);
+        in.sum_factor = static_cast<double>(one[0]);
+    }
     const bool experts = a.experts.results != nullptr;
     if (experts) seed_experts(on_, a, random_bits(key, 3), in);
     const bool alone = a.x == nullptr && !experts;  // a function of what stands in for the gate

@@ -1,5 +1,6 @@
-// add(residual): the sum that a norm reads, or the sum of a weighted norm and what goes past it.
-// add(bias): after the norm and its weight.
+// add(residual): the sum that a norm reads, of which one part is times a number of the launch; or the
+// sum of a weighted norm and what goes past it, times a number in memory. add(bias): after the norm and
+// its weight.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -18,7 +19,10 @@ struct add_stage {
         const bool per_row = s.reads == operand::residual;
         const std::vector<double>& added = per_row ? e.in.residual : e.in.bias;
         expect_elements(name(s.reads), added, per_row ? e.in.k * e.in.rows : e.in.k);
-        for (std::size_t i = 0; i < e.value.size(); ++i) e.value[i] += added[i % added.size()];
+        const double scale = per_row && e.norms == 0 ? e.in.x_scale : 1;
+        const double factor = per_row && e.norms > 0 ? e.in.sum_factor : 1;
+        for (std::size_t i = 0; i < e.value.size(); ++i)
+            e.value[i] = (e.value[i] * scale + added[i % added.size()]) * factor;
         e.at_sum = per_row && e.norms == 0;
     }
 

@@ -1,6 +1,7 @@
 // The norms of a row: rms_norm is value / sqrt(mean(value^2) + eps), layer_norm the same of value -
-// mean(value), l2_norm value / max(sqrt(sum(value^2)), eps). An rms_norm may stand behind the sum of
-// a norm and a residual, which is emitted in f32: the second norm.
+// mean(value), l2_norm value / max(sqrt(sum(value^2)), eps), each times a number of the launch. An
+// rms_norm may stand behind the sum of a norm and a residual, which is emitted in f32: the second
+// norm.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -26,7 +27,9 @@ struct norm_op {
             e.out.sum = std::move(e.out.value);
             e.out.emitted = {};
         }
-        const double eps = e.norms++ == 0 ? e.in.eps : e.in.next_eps;
+        const bool first = e.norms++ == 0;
+        const double eps = first ? e.in.eps : e.in.next_eps;
+        const double scale = first ? e.in.norm_scale : 1;
         const auto k = static_cast<std::size_t>(e.in.k);
         for (std::size_t at = 0; at < e.value.size(); at += k) {
             const auto row = std::span(e.value).subspan(at, k);
@@ -40,7 +43,7 @@ struct norm_op {
             const double length = kind == stage_kind::l2_norm
                                       ? std::max(std::sqrt(squares), eps)
                                       : std::sqrt(squares / static_cast<double>(k) + eps);
-            for (double& v : row) v /= length;
+            for (double& v : row) v *= scale / length;
         }
     }
 
