@@ -86,6 +86,7 @@ void add_run(CLI::App& app, int& code) {
         ->type_name("N");
     command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");
     command->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")
+        ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command->add_option("--rows", o->check.random_rows, "Random rows per matrix to sample")
         ->check(CLI::Range(0, 1 << 20))
