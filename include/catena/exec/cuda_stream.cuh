@@ -1,0 +1,230 @@
+// How the executor of exec/cuda.cuh brings bytes to shared memory: a stream of stages for each method.
+#pragma once
+
+#include "catena/exec/cuda.cuh"
+
+namespace catena::exec {
+
+/// Calls copy(shared, global, bytes) in all lanes with what each of the first `lanes` lanes has.
+template <class Copy>
+__device__ void each_copy(void* shared, const void* global, int bytes, int lanes, Copy copy) {
+    // Addresses of their spaces, so that what comes of a shuffle is known to lie there.
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    const auto from = static_cast<unsigned long long>(__cvta_generic_to_global(global));
+#pragma unroll 1
+    for (int lane = 0; lane < lanes; ++lane) {
+        const int n = __shfl_sync(0xffffffffu, bytes, lane);
+        const auto at = __shfl_sync(0xffffffffu, to, lane);
+        const auto source = __shfl_sync(0xffffffffu, from, lane);
+        if (n > 0) copy(__cvta_shared_to_generic(at), __cvta_global_to_generic(source), n);
+    }
+}
+
+/// Loads and stores. The bytes are there after the copy; wait and release only order the lanes.
+template <int Stages>
+class cuda_stream<copy_method::plain, Stages> {
+  public:
+    __device__ explicit cuda_stream(cuda&) {}
+
+    __device__ void begin(int, std::int64_t) {}
+    __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
+        const auto ends = reinterpret_cast<std::uintptr_t>(shared) |
+                          reinterpret_cast<std::uintptr_t>(global) |
+                          static_cast<std::uintptr_t>(bytes);
+        if (ends % 16 == 0)
+            copy_as<uint4, 4>(shared, global, bytes);
+        else if (ends % 4 == 0)
+            copy_as<unsigned, 1>(shared, global, bytes);
+        else
+            copy_as<unsigned char, 1>(shared, global, bytes);
+    }
+    template <int Rows, int Most, class Row>
+    __device__ void copy_rows(Row row) {
+        constexpr int chunks = (Most + 15) / 16;
+#pragma unroll 2
+        for (int i = static_cast<int>(threadIdx.x % 32); i < Rows * chunks; i += 32) {
+            const copied_row c = row(i / chunks);
+            const int at = i % chunks * 16, left = c.bytes - at;
+            auto* to = static_cast<unsigned char*>(c.to) + at;
+            const auto* from = static_cast<const unsigned char*>(c.from) + at;
+            const auto ends = reinterpret_cast<std::uintptr_t>(to) |
+                              reinterpret_cast<std::uintptr_t>(from);
+            if (left >= 16 && ends % 16 == 0)
+                *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+            else
+                for (int b = 0; b < left && b < 16; ++b) to[b] = from[b];
+        }
+    }
+    __device__ void copy_own(void* shared, const void* global, int bytes) {
+        if (bytes > 0) *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
+    }
+    __device__ void commit(int) {}
+    __device__ void fill(int, void* shared, const void* global, int bytes, int lanes) {
+        each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
+    }
+    __device__ void wait(int) { __syncwarp(); }
+    __device__ void release(int) { __syncwarp(); }
+    __device__ void reuse() {}
+
+  private:
+    /// Only whole vectors are in a hurry: `Unroll` of them are on their way.
+    template <class Unit, int Unroll>
+    __device__ static void copy_as(void* shared, const void* global, std::int64_t bytes) {
+        const int units = static_cast<int>(static_cast<unsigned>(bytes) / sizeof(Unit));
+#pragma unroll Unroll
+        for (int i = static_cast<int>(threadIdx.x % 32); i < units; i += 32)
+            static_cast<Unit*>(shared)[i] = static_cast<const Unit*>(global)[i];
+    }
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
+/// cp.async: every lane copies its share, 16 bytes at a time, or a word. A fill is one group.
+template <int Stages>
+class cuda_stream<copy_method::async, Stages> {
+  public:
+    __device__ explicit cuda_stream(cuda&) {}
+
+    __device__ void begin(int, std::int64_t) {}
+    __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
+        for (int at = static_cast<int>(threadIdx.x % 32) * 16; at < bytes; at += 32 * 16)
+            copy_chunk(static_cast<char*>(shared) + at, global, at);
+    }
+    template <int Rows, int Most, class Row>
+    __device__ void copy_rows(Row row) {
+        constexpr int chunks = (Most + 15) / 16;
+        CATENA_NO_UNROLL
+        for (int i = static_cast<int>(threadIdx.x % 32); i < Rows * chunks; i += 32) {
+            const copied_row c = row(i / chunks);
+            const int at = i % chunks * 16;
+            if (at < c.bytes) copy_chunk(static_cast<char*>(c.to) + at, c.from, at);
+        }
+    }
+    __device__ void copy_own(void* shared, const void* global, int bytes) {
+        if (bytes == 4)
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+                             static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                         "l"(__cvta_generic_to_global(global))
+                         : "memory");
+        else if (bytes > 0)
+            copy_chunk(shared, global, 0);
+    }
+    __device__ void commit(int) {
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        ++groups_;
+    }
+    __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
+        each_copy(shared, global, bytes, lanes, [&](auto... one) { copy(one...); });
+        commit(stage);
+    }
+    __device__ void wait(int) {
+        // Groups complete in order. With the ring full, or one stage of it kept back, the oldest is
+        // the one wanted; while it runs empty the few that are left are waited for together.
+        if (groups_ == Stages)
+            asm volatile("cp.async.wait_group %0;" ::"n"(Stages - 1) : "memory");
+        else if (Stages > 2 && groups_ == Stages - 1)
+            asm volatile("cp.async.wait_group %0;" ::"n"(Stages > 2 ? Stages - 2 : 0) : "memory");
+        else
+            asm volatile("cp.async.wait_group 0;" ::: "memory");
+        --groups_;
+        __syncwarp();
+    }
+    __device__ void release(int) { __syncwarp(); }
+    __device__ void reuse() {}
+
+  private:
+    __device__ static void copy_chunk(void* shared, const void* global, int at) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                         static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+                     "l"(__cvta_generic_to_global(static_cast<const char*>(global) + at))
+                     : "memory");
+    }
+
+    int groups_ = 0;  // committed and not waited for
+};
+
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/// cp.async.bulk: one lane announces a fill to the stage's barrier, and all wait for its phase. The
+/// lane is elected: of another ptxas does not know that it is alone, and makes a loop over lanes.
+template <int Stages>
+class cuda_stream<copy_method::bulk, Stages> {
+  public:
+    __device__ explicit cuda_stream(cuda& x)
+        : barriers_(x.shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
+        if (elected()) {
+            CATENA_UNROLL
+            for (int i = 0; i < Stages; ++i) ::cuda::ptx::mbarrier_init(barriers_ + i, 1);
+            // The copies come through another proxy, which must see the barriers too.
+            ::cuda::ptx::fence_mbarrier_init(::cuda::ptx::sem_release, ::cuda::ptx::scope_cluster);
+        }
+        __syncwarp();
+    }
+
+    __device__ void begin(int stage, std::int64_t total_bytes) {
+        filling_ = stage;
+        if (elected()) expect(total_bytes);
+    }
+    __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
+        if (elected()) copy_own(shared, global, static_cast<int>(bytes));
+    }
+    template <int Rows, int Most, class Row>
+    __device__ void copy_rows(Row row) {
+        CATENA_NO_UNROLL
+        for (int r = static_cast<int>(threadIdx.x % 32); r < Rows; r += 32) {
+            const copied_row c = row(r);
+            copy_own(c.to, c.from, c.bytes);
+        }
+    }
+    __device__ void copy_own(void* shared, const void* global, int bytes) {
+        if (bytes > 0)
+            ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global,
+                                       shared, global, static_cast<std::uint32_t>(bytes),
+                                       barriers_ + filling_);
+    }
+    __device__ void commit(int) {}
+    __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
+        if (lanes > 1) {
+            if (static_cast<int>(threadIdx.x % 32) >= lanes) bytes = 0;
+            begin(stage, __reduce_add_sync(0xffffffffu, static_cast<unsigned>(bytes)));
+            return copy_own(shared, global, bytes);
+        }
+        filling_ = stage;
+        if (!elected()) return;
+        expect(bytes);
+        copy_own(shared, global, bytes);
+    }
+    __device__ void wait(int stage) {
+        const std::uint32_t parity = phases_ >> stage & 1u;
+        while (!::cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity)) {
+        }
+        phases_ ^= 1u << stage;
+        __syncwarp();
+    }
+    __device__ void release(int) { __syncwarp(); }
+    __device__ void reuse() { ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared); }
+
+  private:
+    /// One of the warp's lanes, whichever. All of them ask.
+    __device__ static bool elected() {
+        int yes;
+        asm volatile("{\n.reg .pred one;\n.reg .b32 lane;\nelect.sync lane|one, -1;\n"
+                     "selp.b32 %0, 1, 0, one;\n}" : "=r"(yes)::"memory");
+        return yes != 0;
+    }
+    __device__ void expect(std::int64_t bytes) {
+        ::cuda::ptx::mbarrier_arrive_expect_tx(::cuda::ptx::sem_release, ::cuda::ptx::scope_cta,
+                                               ::cuda::ptx::space_shared, barriers_ + filling_,
+                                               static_cast<std::uint32_t>(bytes));
+    }
+
+    std::uint64_t* barriers_;
+    int filling_ = 0;
+    std::uint32_t phases_ = 0;  // per stage, the parity of the fill to wait for next
+};
+
+#endif
+
+}  // namespace catena::exec
