@@ -116,6 +116,7 @@ constexpr opcode opcodes[] = {
     {0x14e, sass_kind::control},     // LEPC
     {0x150, sass_kind::control},     // RET
     {0x155, sass_kind::control},     // BMOV
+    {0x158, sass_kind::control},     // BRXU
     {0x180, sass_kind::memory},      // LD
     {0x181, sass_kind::memory},      // LDG
     {0x182, sass_kind::memory},      // LDC

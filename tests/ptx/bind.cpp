@@ -209,11 +209,19 @@ class binder {
         return p_.units++;
     }
 
+    /// A conversion may name a wider register than its source's type: it takes the low word.
+    int low_word(reg wide) {
+        const int word = p_.units++;
+        add({.run = arithmetic("cvt.u32.u64").run}, {word, wide.at});
+        return word;
+    }
+
     /// A register, a special one, a number or the address of a variable.
     int value(const std::string& text, char kind) {
         if (const auto r = find(text)) {
-            if (r->kind != kind) refuse(text + " is no register of this width");
-            return r->at;
+            if (r->kind == kind) return r->at;
+            if (kind == 'w' && r->kind == 'd' && at_->op.starts_with("cvt.")) return low_word(*r);
+            refuse(text + " is no register of this width");
         }
         if (kind == 'p') return constant_predicate(text);
         const bool wide = kind == 'd';

@@ -61,6 +61,8 @@ TEST_CASE("PTX: integer instructions") {
     CHECK(result("div.s32 %r0, %r1, %r2;", {0xfffffff9u, 2}) == 0xfffffffdu);
     CHECK(result("rem.s32 %r0, %r1, %r2;", {0xfffffff9u, 2}) == 0xffffffffu);
     CHECK(result("cvt.s32.s8 %r0, %r1;", {0x80}) == 0xffffff80u);
+    CHECK(result("mov.b64 %d5, {%r1, %r2}; cvt.s64.s32 %d5, %d5; mov.b64 {%r1, %r0}, %d5;",
+                 {0x80000000u}) == 0xffffffffu);
     CHECK(result("popc.b32 %r0, %r1;", {0xf0f00001u}) == 9);
     CHECK(result("mov.b32 %r0, {%h1, %h2};", {0x1234, 0xabcd}) == 0xabcd1234u);
     CHECK(result("mov.b32 {%h3, %h4}, %r1; cvt.u32.u16 %r0, %h4;", {0xabcd1234u}) == 0xabcd);
