@@ -161,9 +161,14 @@ constexpr std::int64_t share_of_k(const row& r, const problem& p, int cluster) {
     return share < p.k ? share : p.k;
 }
 
+/// SMs that clusters of so many blocks, each with an SM, can fill: they do not reach over a GPC, which has
+/// 16 or 18 SMs. Of more than two blocks they leave up to four SMs idle.
+constexpr int sms_of_clusters(const arch& a, int blocks) {
+    return blocks > 2 && a.sms > 16 ? a.sms - 4 : a.sms;
+}
+
 /// How many blocks share a tile: as few as let SMs multiply the least values of K one after the other, what
-/// the first is handed included. Of more than two, clusters leave up to four SMs idle: they do not reach
-/// over a GPC, which has 16 or 18.
+/// the first is handed included.
 constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std::int32_t band) {
     const int most = r.numbers.cluster < a.cluster_blocks ? r.numbers.cluster : a.cluster_blocks;
     if (p.expert || most < 2) return 1;
@@ -171,7 +176,7 @@ constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std:
     int best = 1;
     std::int64_t least = 0;
     for (int n = 1; n <= most; ++n) {
-        const std::int64_t share = share_of_k(r, p, n), sms = n > 2 && a.sms > 16 ? a.sms - 4 : a.sms;
+        const std::int64_t share = share_of_k(r, p, n), sms = sms_of_clusters(a, n);
         if (n > 1 && (n - 1) * share >= p.k) continue;  // the last would have none
         const std::int64_t values =
             (tiles * n + sms - 1) / sms * share + (n - 1) * values_of_handing(r);

@@ -215,7 +215,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     double blocks = static_cast<double>(blocks_of(r, p, band)) * parts;
     if (p.expert && p.columns < experts_of(p))
         blocks *= static_cast<double>(p.columns) / experts_of(p);
-    const double on_busiest = whole(blocks, a.sms);
+    const double on_busiest = whole(blocks, sms_of_clusters(a, parts));
     const double at_once = on_busiest < per_sm ? on_busiest : per_sm;
     const double busy = at_once * warps < 8 ? at_once * warps / 8 : 1.0;
     const double handed = (parts - 1) * values_of_handing(r) / values;  // in the time of a block
