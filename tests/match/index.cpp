@@ -38,8 +38,7 @@ std::vector<edge_of> reads(const graph_index& index) {
 std::vector<edge_of> readers(const graph_index& index) {
     std::vector<edge_of> out;
     for (std::int32_t t = 0; t < index.view.tensor_count; ++t)
-        for (const use* u = index.readers_begin(t); u != index.readers_end(t); ++u)
-            out.push_back({u->node, t, u->slot});
+        for (const use& u : index.readers(t)) out.push_back({u.node, t, u.slot});
     return out;
 }
 
@@ -80,7 +79,7 @@ TEST_CASE("a source behind empty slots is read as any other", "[index]") {
     graph_index index;
     REQUIRE(index.build(c.g.view()).ok());
     CHECK(index.reader_count(c.second) == 1);
-    CHECK(index.readers_begin(c.second)->slot == max_src - 1);
+    CHECK(index.readers(c.second)[0].slot == max_src - 1);
     CHECK(index.reads(index.position(c.third)).size() == 2);
 }
 

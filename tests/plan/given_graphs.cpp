@@ -163,7 +163,7 @@ TEST_CASE("plans that make norms in their readers' launch read what the engine w
         CHECK(difference(g.view(), p) == "");
         CHECK(readers(g).lost(p, 0) == "");
         for (const planned_chain& c : p.chains())
-            norms += is_norm(c.kind) && c.norm_apart.why == reason::none;
+            norms += is_norm(c.kind) && c.norm_apart.fits();
     }
     CHECK(norms > 100);
 }

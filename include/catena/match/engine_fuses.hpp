@@ -15,9 +15,9 @@ inline bool begins_routing(const graph_index& g, std::int32_t position) {
     const std::int32_t value = g.view.nodes[position];
     if (g.root(value) != value || g.reader_count(value) != 2) return false;
     bool sorted = false, gathered = false;
-    for (const use* u = g.readers_begin(value); u != g.readers_end(value); ++u) {
-        const op kind = g.kind(u->node);
-        const use behind = kind == op::add ? g.only_reader(g.view.nodes[u->node]) : *u;
+    for (const use& u : g.readers(value)) {
+        const op kind = g.kind(u.node);
+        const use behind = kind == op::add ? g.only_reader(g.view.nodes[u.node]) : u;
         sorted = sorted || (behind.node >= 0 && g.kind(behind.node) == op::argsort);
         gathered = gathered || kind == op::get_rows;
     }

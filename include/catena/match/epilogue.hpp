@@ -78,7 +78,7 @@ class epilogue_matcher {
     /// Joins the results of two matmuls, or of one whose rows are two halves, that `node` gates: it
     /// computes `v`.
     bool gate(output& gate, const output& up, std::int32_t node, const gated& v) const {
-        if (v.why.why != reason::none) return false;
+        if (!v.why.fits()) return false;
         const bool halves = gate.matmul == up.matmul;
         if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;
         if (halves ? gate.parts != epilogue_set{} : up.parts.has(epilogue_part::scale))
@@ -137,7 +137,7 @@ class epilogue_matcher {
         if (view_.node(o.matmul).kind != op::mul_mat_id || made.ne[1] > output::max_slots ||
             slots != made.ne[1] || g_.output(o.result) || g_.read_outside(o.result))
             return false;
-        const std::int32_t sum = view_.nodes[(g_.readers_begin(parts) + slots - 1)->node];
+        const std::int32_t sum = view_.nodes[g_.readers(parts)[static_cast<std::size_t>(slots) - 1].node];
         const combination& c = sums_.at(sum);
         if (!c.found() || c.results != o.result || (c.weights != no_tensor) != weighted ||
             (weighted && !contiguous(view_.at(c.weights))))
@@ -217,7 +217,7 @@ class epilogue_matcher {
     /// May `node` take the result of `o` over, element by element?
     bool follows(std::int32_t node, int sources, const output& o) const {
         const tensor& t = view_.node(node);
-        return node_fits(g_, node, sources).why == reason::none &&
+        return node_fits(g_, node, sources).fits() &&
                same_shape(t, view_.at(o.result)) && plain_result(node, o.renamed);
     }
 
@@ -227,7 +227,7 @@ class epilogue_matcher {
         const tensor& t = view_.node(node);
         const std::int32_t name = t.src[slot];
         const bool renamed = o.renamed || name != o.result;
-        return node_fits(g_, node, sources).why == reason::none &&
+        return node_fits(g_, node, sources).fits() &&
                names_whole(view_, name, o.result) && same_shape(t, view_.at(name)) &&
                (!rows || t.ne[0] == view_.node(o.matmul).ne[0]) && plain_result(node, renamed);
     }
@@ -236,7 +236,7 @@ class epilogue_matcher {
     bool activate(output& o, std::int32_t node) const {
         const gated v = gated_at(g_, node);
         const std::int32_t first = v.unary >= 0 ? v.unary : node;
-        if (v.why.why != reason::none || !follows_name(first, 0, 1, o, false) ||
+        if (!v.why.fits() || !follows_name(first, 0, 1, o, false) ||
             !plain_result(node, o.renamed || view_.node(first).src[0] != o.result))
             return false;
         if (first != node) o.take(first);

@@ -18,7 +18,7 @@ struct gated {
     float alpha = 0, limit = 0;
 
     /// f is nothing.
-    bool product() const { return why.why == reason::none && function == gate_function::none; }
+    bool product() const { return why.fits() && function == gate_function::none; }
 };
 
 constexpr gate_function function_of(sub_op s) {
@@ -56,7 +56,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     gated out;
     out.function = function_of(t.sub);
     const bool halves = t.src[1] == no_tensor;
-    if (out.why = node_fits(g, position, halves ? 1 : 2); out.why.why != reason::none) return out;
+    if (out.why = node_fits(g, position, halves ? 1 : 2); !out.why.fits()) return out;
     if (out.function == gate_function::none) {
         out.why = {position, reason::gate_function_unknown};
         return out;
@@ -72,7 +72,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
         out.why = {position, reason::gate_shape};
         return out;
     }
-    for (int s = 0; s < (halves ? 1 : 2) && out.why.why == reason::none; ++s)
+    for (int s = 0; s < (halves ? 1 : 2) && out.why.fits(); ++s)
         out.why = rows_fit(g, position, t.src[s]);
     out.gate = {t.src[0], 0, strides_of(first)};
     out.x = halves ? row_operand{t.src[0], t.ne[0] * 4, strides_of(first)}
@@ -87,9 +87,9 @@ inline gated product_of(const graph_index& g, std::int32_t position) {
     const tensor& t = view.node(position);
     gated out;
     out.why = {position, reason::no_gate};
-    const bool plain = node_fits(g, position, 2).why == reason::none && t.src[0] != t.src[1] &&
-                       rows_fit(g, position, t.src[0]).why == reason::none &&
-                       rows_fit(g, position, t.src[1]).why == reason::none;
+    const bool plain = node_fits(g, position, 2).fits() && t.src[0] != t.src[1] &&
+                       rows_fit(g, position, t.src[0]).fits() &&
+                       rows_fit(g, position, t.src[1]).fits();
     if (!plain) return out;
     const tensor& x = view.at(t.src[0]);
     const tensor& y = view.at(t.src[1]);
@@ -117,8 +117,8 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
         out.function = function_of(view.node(unary).sub);
         if (out.function == gate_function::none) continue;
         out.why = node_fits(g, position, 2);
-        if (out.why.why == reason::none) out.why = node_fits(g, unary, 1);
-        if (out.why.why != reason::none) return out;
+        if (out.why.fits()) out.why = node_fits(g, unary, 1);
+        if (!out.why.fits()) return out;
         const tensor& named = view.at(t.src[slot]);
         const tensor& z = view.at(view.node(unary).src[0]);
         const tensor& x = view.at(t.src[1 - slot]);
@@ -129,15 +129,15 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
             return out;
         }
         for (const std::int32_t in : {t.src[1 - slot], view.node(unary).src[0]})
-            if (out.why.why == reason::none) out.why = rows_fit(g, position, in);
+            if (out.why.fits()) out.why = rows_fit(g, position, in);
         out.gate = {view.node(unary).src[0], 0, strides_of(renamed ? named : z)};
         out.x = {t.src[1 - slot], 0, strides_of(x)};
         out.unary = unary;
-        if (g.only_reader(result).node != position && out.why.why == reason::none)
+        if (g.only_reader(result).node != position && out.why.fits())
             out.why = {unary, reason::gate_read_elsewhere};
         if (out.why.why != reason::gate_read_elsewhere) return out;
         const gated product = product_of(g, position);
-        return product.why.why == reason::none ? product : out;
+        return product.why.fits() ? product : out;
     }
     return product_of(g, position);
 }
@@ -147,7 +147,7 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated out;
     std::int32_t of = position;
-    if (out.why = node_fits(g, position, 1); out.why.why != reason::none) return out;
+    if (out.why = node_fits(g, position, 1); !out.why.fits()) return out;
     if (view.node(position).kind == op::sqr) {
         of = out.unary = g.position(view.node(position).src[0]);
         const bool relu = of >= 0 && view.node(of).kind == op::unary &&
@@ -155,12 +155,12 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
                           g.only_reader(view.nodes[of]).node == position;
         if (!relu) out.why = {position, reason::no_gate};
         if (relu) out.why = node_fits(g, of, 1);
-        if (out.why.why != reason::none) return out;
+        if (!out.why.fits()) return out;
         out.function = gate_function::relu_squared;
     } else {
         out.function = function_of(view.node(position).sub);
         if (out.function == gate_function::none) out.why = {position, reason::no_gate};
-        if (out.why.why != reason::none) return out;
+        if (!out.why.fits()) return out;
     }
     const std::int32_t gate = view.node(of).src[0];
     if (!same_shape(view.at(gate), view.node(position))) {
@@ -176,10 +176,10 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
 inline gated copy_of(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     gated out;
-    if (out.why = node_fits(g, position, 1); out.why.why != reason::none) return out;
+    if (out.why = node_fits(g, position, 1); !out.why.fits()) return out;
     const tensor& from = g.view.at(t.src[0]);
     out.why = rows_fit(g, position, t.src[0]);
-    if (out.why.why == reason::none && (!contiguous(t) || elements(from) != elements(t)))
+    if (out.why.fits() && (!contiguous(t) || elements(from) != elements(t)))
         out.why = {position, reason::gate_shape};
     out.copy = position;
     out.gate = {t.src[0], 0, strides_of(contiguous(from) ? t : from)};
@@ -207,11 +207,11 @@ inline gated gated_at(const graph_index& g, std::int32_t position) {
 inline gated gathered_at(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated v = gated_at(g, position);
-    if (v.why.why != reason::none || v.unary < 0) return v;
+    if (!v.why.fits() || v.unary < 0) return v;
     const std::int32_t gate = view.node(v.unary).src[0], cont = g.position(gate);
     if (cont < 0 || g.kind(cont) != op::cont || g.only_reader(gate).node != v.unary) return v;
     const gated copy = detail::copy_of(g, cont);
-    if (copy.why.why != reason::none) return v;
+    if (!copy.why.fits()) return v;
     const tensor& from = view.at(copy.gate.tensor);
     if (!contiguous(from)) {
         const bool whole = v.x.tensor != no_tensor && v.x.offset == 0 &&

@@ -98,14 +98,16 @@ class graph_index {
 
     /// Readers of the memory of a root: every edge of a node that launches something and moves
     /// elements.
-    const use* readers_begin(std::int32_t root) const {
-        return uses_.data() + first_use_[at(root)];
-    }
-    const use* readers_end(std::int32_t root) const {
-        return uses_.data() + first_use_[at(root) + 1];
+    range<use> readers(std::int32_t root) const {
+        const use* first = uses_.data() + first_use_[at(root)];
+        return {first, uses_.data() + first_use_[at(root) + 1]};
     }
     int reader_count(std::int32_t root) const {
         return first_use_[at(root) + 1] - first_use_[at(root)];
+    }
+    bool read_by(std::int32_t root, op kind) const {
+        const range<use> all = readers(root);
+        return std::any_of(all.begin(), all.end(), [&](const use& u) { return this->kind(u.node) == kind; });
     }
 
     /// May a node outside the view read this root's memory through any name? Counts that the engine
@@ -128,7 +130,7 @@ class graph_index {
     use only_reader(std::int32_t tensor) const {
         const bool seen = root(tensor) != tensor || reader_count(tensor) != 1 ||
                           marks_[at(tensor)] != 0;
-        return seen ? use{} : *readers_begin(tensor);
+        return seen ? use{} : readers(tensor)[0];
     }
 
     /// Where the value of a root begins and ends to matter at least: positions; -1: before the

@@ -28,7 +28,7 @@ struct reader {
     bool dealt = false;                     ///< the planner gave it to a launch
     finding left;  ///< why: none when a group may serve it
 
-    bool servable() const { return left.why == reason::none; }
+    bool servable() const { return left.fits(); }
     bool numbers() const { return as_f32; }
 
     /// Does it read the value as it is quantized for it?
@@ -149,7 +149,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         const tensor& x = view.at(t.src[1]);
         if (finding f =
                 detail::check_weight(w, out.expert ? chain.expert : chain.dense, out.expert);
-            f.why != reason::none)
+            !f.fits())
             return f;
         if (scales != no_tensor)
             if (const reason r = check_scales(w, view.at(scales)); r != reason::none) return {-1, r};
@@ -158,12 +158,12 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
                      (is_number(w.type) && (detail::few_columns(t, w) ||
                                             !chain.activations.has(matmul_layout(w.type))));
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
-        if (finding f = detail::check_params(t, out.numbers()); f.why != reason::none) return f;
+        if (finding f = detail::check_params(t, out.numbers()); !f.fits()) return f;
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};
         if (!names_whole(view, t.src[1], value)) return {-1, reason::activation_strided};
         if (const reason r = plain_rows(t); r != reason::none) return {-1, r, t.nb[0], 4};
         if (out.numbers())
-            if (finding f = detail::check_columns(x); f.why != reason::none) return f;
+            if (finding f = detail::check_columns(x); !f.fits()) return f;
         return out.expert ? detail::check_expert(w, x, view.at(t.src[2]), t)
                           : detail::check_dense(w, x, t);
     };

@@ -126,6 +126,8 @@ struct finding {
     std::int32_t node = -1;  ///< position in the view
     reason why = reason::none;
     std::int64_t have = 0, need = 0;
+
+    bool fits() const { return why == reason::none; }
 };
 
 inline std::string sentence(const finding& f) {

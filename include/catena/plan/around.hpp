@@ -49,8 +49,7 @@ inline bool summed(const draft& drafted, std::int32_t add, bool again) {
     const use next = g.only_reader(g.view.nodes[add]);
     const bool product = next.node >= 0 && g.kind(next.node) == op::mul;
     const std::int32_t sum = g.view.nodes[product ? next.node : add];
-    const auto norms = [&](const use& u) { return g.kind(u.node) == op::rms_norm; };
-    return !again || std::any_of(g.readers_begin(sum), g.readers_end(sum), norms);
+    return !again || g.read_by(sum, op::rms_norm);
 }
 
 /// Is it a MUL of which no factor is the result of a UNARY?
@@ -67,8 +66,7 @@ inline bool mere_product(const graph_index& g, std::int32_t node) {
 /// Does a matmul read the value, by any name?
 inline bool multiplied(const graph_index& g, std::int32_t value) {
     const std::int32_t root = g.root(value);
-    return std::any_of(g.readers_begin(root), g.readers_end(root),
-                       [&](const use& u) { return is_matmul(g.kind(u.node)); });
+    return g.read_by(root, op::mul_mat) || g.read_by(root, op::mul_mat_id);
 }
 
 /// Does an engine make the value in one launch? Of what is no norm others know better.

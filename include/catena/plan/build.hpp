@@ -3,7 +3,7 @@
 // the reason.
 #pragma once
 
-#include "catena/match/match.hpp"
+#include "catena/match/matcher.hpp"
 #include "catena/plan/around.hpp"
 #include "catena/plan/choices.hpp"
 #include "catena/plan/draft.hpp"
@@ -101,7 +101,7 @@ class plan_builder {
             }
             const std::int32_t add = m.add;
             const left_over now = run(look, f, std::move(m));
-            if (now.what.why == reason::none) return;
+            if (now.what.fits()) return;
             if (add >= 0 && now.what.why == reason::overlap)
                 draft_.leave({add, reason::overlap, now.what.have});
             const bool said = why.what.why != reason::no_chain;
@@ -123,7 +123,7 @@ class plan_builder {
             match m = look.place_at_gated(node);
             const bool known = m.found() || m.why.why != reason::no_gate;
             const left_over why = m.found() ? run(look, f, std::move(m)) : left_over{m.why, {}};
-            if (why.what.why == reason::none) return;
+            if (why.what.fits()) return;
             if (alone && (!known || why.what.why == reason::not_read)) return;  // a gate, say
             if (known)
                 draft_.leave({node, why.what.why, why.what.have, why.what.need}, why.nearest);
@@ -153,7 +153,7 @@ class plan_builder {
             why = m.found() ? settle(f, std::move(m)) : left_over{m.why, {}};
             if (draft_.covered(node)) return;
             if (given(node)) break;
-            if (why.what.why == reason::none) why = left_over{{node, reason::row_length}, {}};
+            if (why.what.fits()) why = left_over{{node, reason::row_length}, {}};
         }
         why.what.node = node;
         draft_.leave(why.what, why.nearest);
@@ -207,7 +207,7 @@ class plan_builder {
         }
         const finding apart =
             read ? groups_.fuse_inside(f, m, by_others) : finding{m.norm, reason::norm_shared};
-        return apart.why == reason::none ? left_over{} : add_row(f, std::move(m), apart);
+        return apart.fits() ? left_over{} : add_row(f, std::move(m), apart);
     }
 
     /// The row step of a match, and the steps of its readers; `apart`: why these do not make it.
@@ -245,7 +245,7 @@ class plan_builder {
         const draft::mark before = draft_.here();
         const std::int32_t node = m.node();
         left_over why = serve(f, std::move(m));
-        if (why.what.why != reason::none) return why;
+        if (!why.what.fits()) return why;
         std::uint64_t key = 0;
         for (std::size_t i = before.steps; i < draft_.steps.size(); ++i)
             key += choices_.pick(draft_.steps[i].what).key;

@@ -183,13 +183,13 @@ inline bool grouper::gated_later(const epilogue_matcher& follow, const output& o
     if (follow.before_combination(node)) return true;
     if (!read_by_matmuls(view_.nodes[node])) return false;
     const gated v = gated_at(g_, node);
-    return v.why.why == reason::none && v.unary >= 0 &&
+    return v.why.fits() && v.unary >= 0 &&
            g_.root(view_.node(v.unary).src[0]) == o.result;
 }
 
 inline bool grouper::read_by_matmuls(std::int32_t value) const {
-    const std::int32_t root = g_.root(value);
-    return std::any_of(g_.readers_begin(root), g_.readers_end(root), [this](const use& u) {
+    const range<use> readers = g_.readers(g_.root(value));
+    return std::any_of(readers.begin(), readers.end(), [this](const use& u) {
         return is_matmul(view_.node(u.node).kind) && u.slot == 1 &&
                (info(weight_type(view_, u.node)).role == format_role::weight ||
                 warpgroup_layout(weight_type(view_, u.node)) != format::unknown);

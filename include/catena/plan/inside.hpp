@@ -33,7 +33,7 @@ inline finding grouper::inside_fits(const match& m, const inside_scope& scope) c
         const tensor& x = view_.at(norm ? m.x.tensor : view_.node(r.node).src[1]);
         const tensor& from = copied ? view_.at(m.gate.tensor) : x;
         const bool aligned = base_alignment(from) == 16 &&
-                             detail::check_columns(x).why == reason::none &&
+                             detail::check_columns(x).fits() &&
                              (!norm || base_alignment(view_.at(m.weight)) == 16);
         const bool whole_rows = view_.at(view_.node(r.node).src[1]).ne[0] == x.ne[0] &&
                                 (m.quant_k == x.ne[0] || (scope.numbers && m.quant_k == 0));
@@ -94,7 +94,7 @@ inline finding grouper::fuse_inside(const family& f, match& m, bool f32_by_other
     scope.norm = is_norm(m.kind);
     scope.numbers = scope.norm && any(multiplies);
     scope.weights = known_.norms_inside;
-    if (const finding no = inside_fits(m, scope); no.why != reason::none) return no;
+    if (const finding no = inside_fits(m, scope); !no.fits()) return no;
     if (scope.numbers) {
         scope.written = m.layouts();
         f32_by_others =
@@ -110,7 +110,7 @@ inline finding grouper::fuse_inside(const family& f, match& m, bool f32_by_other
         add_member(view_, bare, plain_output(view_, r.node), false, true);
     }
     finding why = weigh_.bare_inside(m, bare);
-    if (why.why != reason::none) return why;
+    if (!why.fits()) return why;
 
     const std::size_t first = waiting_.size();
     const draft::mark before = draft_.here();
@@ -120,7 +120,7 @@ inline finding grouper::fuse_inside(const family& f, match& m, bool f32_by_other
     std::vector<made_value> values;
     why = try_inside(f, place, scope, values) ? weigh_.inside(found, draft_.steps.back().what)
                                               : finding{found.norm, reason::norm_split};
-    if (why.why != reason::none) {
+    if (!why.fits()) {
         for (reader& r : found.readers) r.dealt = false;
         m = std::move(found);
         m.f32_needed = f32_needed;

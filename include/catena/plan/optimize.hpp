@@ -85,7 +85,7 @@ class order_builder {
     /// A matmul that a step may take over, whatever its sizes, and that reads the same earlier.
     bool groups(const tensor& t, bool numbers) const {
         return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
-               detail::check_params(t, numbers).why == reason::none &&
+               detail::check_params(t, numbers).fits() &&
                std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
     }
 

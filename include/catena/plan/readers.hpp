@@ -69,7 +69,7 @@ class reader_judge {
             r.left.why = reason::no_row;
             last = {r.left, how.nearest};
         } else if (const finding f = detail::check_rounding(t, r.weight);
-                   is_number(r.weight) && how.kind == skeleton::matmul && f.why != reason::none) {
+                   is_number(r.weight) && how.kind == skeleton::matmul && !f.fits()) {
             r.left = {r.node, f.why, f.have, f.need};
             last = {r.left, {}};
         } else if (plain && base_alignment(view_.at(t.src[1])) < 16) {

@@ -22,7 +22,7 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     explained_chain e;
     static_cast<chain_place&>(e) = c;
     e.name = p.rows().chains[c.chain].name;
-    if (c.norm_apart.why != reason::none) e.norm_apart = sentence(c.norm_apart);
+    if (!c.norm_apart.fits()) e.norm_apart = sentence(c.norm_apart);
     if (c.made_by < 0) return e;
     const step& maker = p.steps()[static_cast<std::size_t>(c.made_by)];
     const bool by_group = maker.what.needs.kind != skeleton::row;

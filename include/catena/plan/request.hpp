@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/match/epilogue.hpp"
-#include "catena/match/match.hpp"
+#include "catena/match/matcher.hpp"
 #include "catena/pick/problem.hpp"
 #include "catena/plan/memory.hpp"
 

@@ -148,8 +148,7 @@ class slot_map {
         const std::int32_t root = g_.root(view_.nodes[matmul]);
         std::int32_t last = matmul;
         if (g_.reader_count(root) > 2) return last;
-        for (const use* u = g_.readers_begin(root); u != g_.readers_end(root); ++u) {
-            use next = *u;
+        for (use next : g_.readers(root)) {
             for (int ops = 0; ops < 6 && next.node >= 0; ++ops) {
                 const op kind = g_.kind(next.node);
                 if (kind != op::add && kind != op::add_id && kind != op::mul &&
@@ -181,7 +180,7 @@ class slot_map {
             case op::mul_mat_id: {
                 if (t.src[1] == no_tensor) return p;
                 const std::int32_t root = g_.root(t.src[1]);
-                return g_.reader_count(root) > 0 ? std::min(p, g_.readers_begin(root)->node) : p;
+                return g_.reader_count(root) > 0 ? std::min(p, g_.readers(root)[0].node) : p;
             }
             case op::add:
             case op::add_id:

@@ -51,19 +51,15 @@ class weigher {
         problem with = group, without = group;
         add_member(view_, with, together, false, true);
         add_member(view_, without, apart, false, true);
-        const auto normed = [this](std::int32_t value) {
-            return std::any_of(g_.readers_begin(value), g_.readers_end(value),
-                               [this](const use& u) { return g_.kind(u.node) == op::rms_norm; });
-        };
         std::int32_t value = together.result;
         int joins = 0;  // ADDs to the norm's input
-        while (!normed(value) && joins < 2) {
+        while (!g_.read_by(value, op::rms_norm) && joins < 2) {
             const use u = reader_past_scale(g_, value);
             if (u.node < 0 || g_.kind(u.node) != op::add) break;
             value = view_.nodes[u.node];
             ++joins;
         }
-        if (!normed(value)) return rows_.pick(with).row >= 0;
+        if (!g_.read_by(value, op::rms_norm)) return rows_.pick(with).row >= 0;
         problem key = with;
         key.slots = joins;
         return combining_.of(key, [&] {

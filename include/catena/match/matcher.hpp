@@ -1,0 +1,142 @@
+// Matching: does a chain fit at a node? Use edges are followed, not neighbours.
+#pragma once
+
+#include "catena/match/gated.hpp"
+#include "catena/match/match.hpp"
+#include "catena/match/norm.hpp"
+#include "catena/match/reader.hpp"
+
+#include <algorithm>
+
+namespace catena {
+
+class matcher {
+  public:
+    matcher(const graph_index& index, const pattern& chain)
+        : index_(index), view_(index.view), chain_(chain) {}
+
+    /// A chain with a norm, at the RMS_NORM or NORM that is node `position`.
+    match at_norm(std::int32_t position) const {
+        slot_sums sums(index_);
+        match m = place_at_norm(position, sums);
+        if (m.found()) read(m);
+        return m;
+    }
+
+    /// The same without its readers: `read` lists them.
+    match place_at_norm(std::int32_t position, slot_sums& sums) const {
+        return norm_matcher(index_, chain_).at(position, sums);
+    }
+
+    /// A chain of a gated value, at the GLU, MUL, UNARY, SQR or CONT that is node `position`.
+    match at_gated(std::int32_t position) const {
+        match m = place_at_gated(position);
+        if (m.found()) read(m);
+        return m;
+    }
+
+    /// The same without its readers.
+    match place_at_gated(std::int32_t position) const {
+        match m;
+        m.kind = value_kind::glu;
+        m.glu = position;
+        m.stream = view_.node(position).stream;
+        m.activation = view_.nodes[position];
+        const gated v = gathered_at(index_, position);
+        m.why = v.why;
+        if (m.found() && v.product() && !multiplied_quantized(m.activation))
+            m.why = {position, reason::no_gate};
+        if (m.found()) m.why = rows_fit(index_, position, m.activation);
+        if (m.found() && elements(view_.at(m.activation)) > max_values)
+            m.why = {position, reason::too_large, elements(view_.at(m.activation)), max_values};
+        if (!m.found()) return m;
+        m.unary = v.unary;
+        m.copy = v.copy;
+        m.x = v.x;
+        m.gate = v.gate;
+        m.function = v.function;
+        m.alpha = v.alpha;
+        m.limit = v.limit;
+        return m;
+    }
+
+    /// A chain without ops before the value, at a tensor that somebody else writes.
+    match at_value(std::int32_t value) const {
+        match m;
+        const tensor& t = view_.at(value);
+        m.x = {value, 0, strides_of(t)};
+        m.activation = value;
+        m.why = {index_.position(value), plain_rows(t), t.nb[0], 4};
+        if (m.found() && index_.written_in_place(index_.root(value)))
+            m.why.why = reason::written_in_place;
+        if (m.found() && elements(t) > max_values)
+            m.why = {m.why.node, reason::too_large, elements(t), max_values};
+        if (!m.found()) return m;
+        read(m);
+        const auto elsewhere = [&](const reader& r) {
+            return !names_whole(view_, view_.node(r.node).src[r.slot], value);
+        };
+        m.readers.erase(std::remove_if(m.readers.begin(), m.readers.end(), elsewhere),
+                        m.readers.end());
+        return m;
+    }
+
+    /// Lists and judges all that read the value of a match.
+    void read(match& m) const {
+        const std::int32_t value = m.activation;
+        const std::int32_t root = index_.root(value);
+        m.f32_needed = index_.read_outside(root) || index_.output(root);
+        m.readers.reserve(static_cast<std::size_t>(index_.reader_count(root)));
+        for (const use& u : index_.readers(root)) {
+            const tensor& node = view_.node(u.node);
+            reader r = read_of(view_, chain_, value, u);
+            if (r.servable() && !index_.constant(node.src[0])) r.left.why = reason::weight_not_leaf;
+            if (r.servable() && r.numbers())
+                judge_stream(m, r);
+            else if (r.servable())
+                judge_row(m, r, node.src[u.slot]);
+            m.f32_needed = m.f32_needed || !r.servable();
+            m.readers.push_back(r);
+        }
+    }
+
+  private:
+    const graph_index& index_;
+    const graph_view& view_;
+    const pattern& chain_;
+
+    /// Does a quantized matrix multiply the value? Nothing is gained by any other product.
+    bool multiplied_quantized(std::int32_t value) const {
+        const range<use> readers = index_.readers(index_.root(value));
+        return std::any_of(readers.begin(), readers.end(), [this](const use& u) {
+            const tensor& t = view_.node(u.node);
+            return is_matmul(t.kind) && u.slot == 1 && t.src[0] != no_tensor &&
+                   info(view_.at(t.src[0]).type).role == format_role::weight;
+        });
+    }
+
+    /// Readers of different row lengths share one quantized copy where padding moves no block. The
+    /// first that is served says how long its rows are.
+    void judge_row(match& m, reader& r, std::int32_t name) const {
+        const std::int64_t k = rows_of(view_, m).ne[0];
+        const std::int64_t length = view_.at(name).ne[0];
+        const bool whole = stored_elements(format::q8_1, length) == length;
+        const bool first = m.quant_k == 0;
+        const bool together = first || length == m.quant_k || (whole && m.whole_blocks);
+        if (!together || !rows_of_both(length, k)) {
+            r.left = {r.node, reason::row_length, length, first ? k : m.quant_k};
+        } else if (judge_stream(m, r) && first) {
+            m.quantize_rows(length);
+        }
+    }
+
+    /// All of a match is on one stream: that of the first who is served, if it makes nothing itself.
+    bool judge_stream(match& m, reader& r) const {
+        const std::int32_t stream = view_.node(r.node).stream;
+        if (m.stream == no_stream) m.stream = stream;
+        if (stream != m.stream) r.left = {r.node, reason::stream, stream, m.stream};
+        return r.servable();
+    }
+};
+
+}  // namespace catena
