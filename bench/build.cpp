@@ -1,5 +1,5 @@
-// bench_build: what compiling an arch's instances costs: seconds of one core and bytes of machine code,
-// file by file. The budgets are in docs/kernels/compiled.md.
+// bench_build: what compiling an arch's instances costs: seconds of one core and bytes of machine
+// code, file by file. The budgets are in docs/kernels/compiled.md.
 #include "families.hpp"
 #include "files.hpp"
 
@@ -29,7 +29,8 @@ struct total {
 };
 
 void print_line(const char* what, int kernels, double seconds, std::int64_t sass) {
-    std::printf("| %-24s | %7d | %7.1f | %7.0f | %6.1f |\n", what, kernels, seconds, static_cast<double>(sass) / 1e3,
+    std::printf("| %-24s | %7d | %7.1f | %7.0f | %6.1f |\n", what, kernels, seconds,
+                static_cast<double>(sass) / 1e3,
                 kernels == 0 ? 0 : static_cast<double>(sass) / 1e3 / kernels);
 }
 
@@ -41,7 +42,9 @@ int main(int argc, char** argv) try {
     int jobs = 2;
     app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
     app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
-    app.add_option("--jobs", jobs, "Compilations at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+    app.add_option("--jobs", jobs, "Compilations at a time")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
     app.add_option("--json", json_file, "Also write the figures here");
     app.add_option("--log", log_file, "Also write what ptxas said here, for generate --registers");
     CLI11_PARSE(app, argc, argv);
@@ -56,7 +59,8 @@ int main(int argc, char** argv) try {
         generator::write_text(log_file, said);
     }
     total decode, all;
-    std::printf("| file of %-16s | kernels | seconds | kB SASS | each   |\n|---|---|---|---|---|\n", target->name);
+    std::printf("| file of %-16s | kernels | seconds | kB SASS | each   |\n|---|---|---|---|---|\n",
+                target->name);
     for (const compiled_family& f : files) {
         print_line(f.family.name.c_str(), static_cast<int>(f.family.rows.size()), f.result.seconds,
                    f.result.sass_bytes);

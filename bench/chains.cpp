@@ -21,12 +21,12 @@ catena::plan planned(const model& m, const table& rows) {
     return p;
 }
 
-/// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's. A layer
-/// has the router that makes its norm.
+/// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's.
+/// A layer has the router that makes its norm.
 bool of_numbers(const step& s) { return has_numbers(s.what.needs.weights); }
 
-/// Does the node add up the slots of a token's experts, in the launch that makes these? It is in nobody's
-/// time: of many columns that is not done without the norm behind.
+/// Does the node add up the slots of a token's experts, in the launch that makes these? It is in
+/// nobody's time: of many columns that is not done without the norm behind.
 bool of_sum(const step& s, const tensor& t) {
     return combined(s.what) && (t.kind == op::add || t.kind == op::mul);
 }

@@ -102,8 +102,7 @@ int copies_for(const small_graph& g, int columns, double cache_bytes, std::int64
     const std::int64_t fit =
         r.weights == 0 ? 256 : (memory_bytes - r.shared) / std::max<std::int64_t>(r.weights, 1);
     const double least = columns > 64 ? 4 : 20;
-    const auto copies =
-        std::min(static_cast<std::int64_t>(std::clamp(wanted, least, 256.0)), fit);
+    const auto copies = std::min(static_cast<std::int64_t>(std::clamp(wanted, least, 256.0)), fit);
     return copies < 2 ? 0 : static_cast<int>(copies);
 }
 

@@ -26,16 +26,16 @@ struct memory {
 std::int64_t bytes_of_copies(const small_graph& g, int copies);
 
 /// So many copies that their weights are four times the cache, within what the memory holds: 256 at
-/// most, 20 at least; 4 of many columns, which take long. 0: fewer than two fit, and a time would be
-/// the cache's.
+/// most, 20 at least; 4 of many columns, which take long. 0: fewer than two fit, and a time would
+/// be the cache's.
 int copies_for(const small_graph& g, int columns, double cache_bytes, std::int64_t memory_bytes);
 
 /// Copies with their addresses; leaves are filled with seeded data: weights as a model's,
 /// activations of deviation 1, norm weights near 1, ids of distinct experts.
 std::vector<small_graph> place_copies(const small_graph& g, int copies, const memory& where);
 
-/// A cut with an address of its own for every tensor, which nobody reads or writes: plans only compare
-/// them.
+/// A cut with an address of its own for every tensor, which nobody reads or writes: plans only
+/// compare them.
 small_graph placed(const small_graph& g);
 
 }  // namespace catena::bench

@@ -11,8 +11,8 @@ namespace {
 
 using namespace catena::generator;
 
-/// Values of K that a warp multiplies in a pass, of each of its rows: a step of the inner product, and
-/// a group of it where groups are a loop.
+/// Values of K that a warp multiplies in a pass, of each of its rows: a step of the inner product,
+/// and a group of it where groups are a loop.
 int values_of_pass(const policy& p) {
     if (p.product != inner_product::mma) return warp_values;
     return p.activation == activation_source::global ? 32 : 4 * 32;

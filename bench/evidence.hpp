@@ -28,7 +28,7 @@ struct instance_evidence {
     int asked = 0;   ///< blocks that the launch bounds promise registers for
     long long shared_bytes = 0;
     int loads16 = 0, async_copies = 0, bulk_copies = 0, dp4a = 0;
-    int mma = 0;  ///< or wgmma, as the policy says
+    int mma = 0;           ///< or wgmma, as the policy says
     bool has_dot = false;  ///< a matvec of one format
     dot_stage dot;
     std::vector<std::string> faults;  ///< sentences; a fault is a mistake, whatever the arch

@@ -91,7 +91,8 @@ void fill_row(const problem& p, table_of_stretches s) {
         a.int8_sums = reinterpret_cast<std::int32_t*>(s.output(4 * p.rows, format::i32));
     if (a.fp8_tensor.data != nullptr) a.fp8_scale = s.values(1);
     if (a.nvfp4.data != nullptr) a.nvfp4_scale = s.values(1);
-    const row_strides f32 = {4 * p.k, 4 * values, 4 * values}, half = {2 * p.k, 2 * values, 2 * values};
+    const row_strides f32 = {4 * p.k, 4 * values, 4 * values},
+                      half = {2 * p.k, 2 * values, 2 * values};
     a.x_at = a.gate_at = a.residual_at = a.sum_at = a.f32_at = f32;
     a.f16_at = a.bf16_at = half;
     a.k = static_cast<std::int32_t>(p.k);
@@ -102,7 +103,8 @@ void fill_row(const problem& p, table_of_stretches s) {
     a.weight_early = true;
 }
 
-void fill_member(matvec_member& m, const problem& p, const problem_member& is, table_of_stretches s) {
+void fill_member(matvec_member& m, const problem& p, const problem_member& is,
+                 table_of_stretches s) {
     const std::int64_t matrices = by_ids(p, is) ? is.experts : 1, columns = columns_of(p, is);
     m.type = is.type;
     m.rows = is.rows;
@@ -174,8 +176,7 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     a.x = s.input(a.x_bytes * rows, x);
     if (makes_norm(p)) a.norm_weight = s.values(p.k), a.eps = 1e-6f;
     if (p.needs.emits.has(format::f32)) a.norm_f32 = s.results(p.k);
-    if (p.needs.emits.has(format::q8_1))
-        a.norm_q8_1 = s.output(q8_1_row_bytes(p.k), format::q8_1);
+    if (p.needs.emits.has(format::q8_1)) a.norm_q8_1 = s.output(q8_1_row_bytes(p.k), format::q8_1);
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.band_rows = band;

@@ -20,8 +20,8 @@ class dealer {
     std::byte* input(std::int64_t bytes) { return piece(input_, 0, bytes); }
     std::byte* output(std::int64_t bytes) { return piece(output_, half_, bytes); }
 
-    /// Has it handed out a half's front twice? Then pieces overlap, and one that is larger than a half
-    /// is none.
+    /// Has it handed out a half's front twice? Then pieces overlap, and one that is larger than a
+    /// half is none.
     bool started_again() const { return again_; }
 
   private:
@@ -37,8 +37,8 @@ class dealer {
 struct stretch {
     std::byte* at = nullptr;
     std::int64_t bytes = 0;
-    format type = format::f32;   ///< f32 values, blocks of a format, or i32 ids
-    std::int32_t id_limit = 0;   ///< of ids
+    format type = format::f32;  ///< f32 values, blocks of a format, or i32 ids
+    std::int32_t id_limit = 0;  ///< of ids
 };
 
 struct operands {

@@ -19,7 +19,8 @@ using namespace catena;
 using namespace catena::bench;
 
 constexpr const char* method =
-    "predicted: the times of a plan's steps by pick/cost.hpp, one after the other; beside them what "
+    "predicted: the times of a plan's steps by pick/cost.hpp, one after the other; beside them "
+    "what "
     "ggml-cuda's launches and the bytes take where each of its kernels reaches the floor";
 constexpr const char* bound_on_peer = "no less for ggml-cuda";
 
@@ -52,8 +53,9 @@ measured_case predicted(const subject& s, int columns, const table& rows) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Predicts what bench_kernels would measure of the chains and layers of real models, "
-                 "and writes it as a record that page.py shows. Nothing in it was measured.");
+    CLI::App app(
+        "Predicts what bench_kernels would measure of the chains and layers of real models, "
+        "and writes it as a record that page.py shows. Nothing in it was measured.");
     std::string out, graphs = CATENA_BENCH_GRAPHS;
     std::vector<int> columns = {1, 2, 4, 8};
     app.add_option("--out", out, "The record, a JSON file that is not there yet")

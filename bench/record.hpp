@@ -42,7 +42,7 @@ struct measured_case {
     double bytes = 0;        ///< that it counts
     std::vector<std::string> instances;
     std::uint64_t steps_key = 0;  ///< of Catena's steps, as engine_median has it
-    std::string excluded;  ///< ops of a layer that are in nobody's time
+    std::string excluded;         ///< ops of a layer that are in nobody's time
     floor_of_machine floor;
     double predicted_us = 0;  ///< by the cost model; 0: not asked
     double nmse = -1;         ///< against ggml on the same bytes; -1: not compared

@@ -92,7 +92,9 @@ int main(int argc, char** argv) try {
     int jobs = 2;
     app.add_option("--arch", arch_name, "The instance set")->capture_default_str();
     app.add_option("--nvcc", nvcc, "The compiler")->capture_default_str();
-    app.add_option("--jobs", jobs, "Compilations at a time")->check(CLI::Range(1, 1024))->capture_default_str();
+    app.add_option("--jobs", jobs, "Compilations at a time")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
     app.add_option("--json", json_file, "Also write the figures here");
     app.add_option("FAMILY", only,
                    "Files of the set, such as matvec_q4_K; all where none is named");

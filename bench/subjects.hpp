@@ -17,8 +17,8 @@ struct subject {
     std::string excluded;  ///< ops of a layer that are in nobody's time
 };
 
-/// "chains" of the named models in the folder, of all where none is named; "layers" of Llama-3.1-8B,
-/// Qwen3-8B and Qwen3-30B-A3B. Throws where a graph cannot be read or planned.
+/// "chains" of the named models in the folder, of all where none is named; "layers" of
+/// Llama-3.1-8B, Qwen3-8B and Qwen3-30B-A3B. Throws where a graph cannot be read or planned.
 std::vector<subject> subjects_of(const std::string& what, const std::string& graphs,
                                  const std::vector<std::string>& models, const table& rows);
 

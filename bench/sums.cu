@@ -8,8 +8,8 @@ namespace catena::bench {
 namespace {
 
 template <int Row>
-__global__ __launch_bounds__(sum_rows[Row].numbers.threads) void
-sum_kernel(const __grid_constant__ row_args args) {
+__global__ __launch_bounds__(sum_rows[Row].numbers.threads) void sum_kernel(
+    const __grid_constant__ row_args args) {
     exec::cuda x;
     kernel::row_body<exec::cuda, sum_rows[Row].numbers, sum_alone>(x, args);
 }

@@ -1,5 +1,5 @@
-// ADD alone: no chain of the catalogue ends there, so what the benchmarks compare with has kernels of
-// its own for it, of the row skeleton.
+// ADD alone: no chain of the catalogue ends there, so what the benchmarks compare with has kernels
+// of its own for it, of the row skeleton.
 #pragma once
 
 #include "catena/pick/row.hpp"

@@ -6,8 +6,8 @@
 namespace catena::bench {
 namespace {
 
-/// A tensor's rows as an operand of a node with the shape of `value`, one for each of its rows or the
-/// same for all along a dimension.
+/// A tensor's rows as an operand of a node with the shape of `value`, one for each of its rows or
+/// the same for all along a dimension.
 std::optional<row_operand> rows_of(const graph_view& view, std::int32_t operand,
                                    const tensor& value) {
     const tensor& t = view.at(operand);

@@ -13,8 +13,9 @@ namespace catena::bench {
 
 class unfused_copies {
   public:
-    /// Every matmul quantizes for itself, in its own launch where a row does that, else in one before;
-    /// norms, their weights, sums and gates read and write f32. `sums` serves ADD (sums.hpp), `rows` all else.
+    /// Every matmul quantizes for itself, in its own launch where a row does that, else in one
+    /// before; norms, their weights, sums and gates read and write f32. `sums` serves ADD
+    /// (sums.hpp), `rows` all else.
     unfused_copies(const std::vector<small_graph>& copies, const table& rows, const table& sums);
 
     std::int64_t workspace_bytes() const { return workspace_bytes_; }

@@ -83,14 +83,10 @@ const char* spelled(operand o) {
 
 std::string code(epilogue_set parts) {
     static constexpr std::pair<epilogue_part, const char*> all[] = {
-        {epilogue_part::scale, "scale"},
-        {epilogue_part::factor, "factor"},
-        {epilogue_part::bias, "bias"},
-        {epilogue_part::glu, "glu"},
-        {epilogue_part::act, "act"},
-        {epilogue_part::combine, "combine"},
-        {epilogue_part::residual, "residual"},
-        {epilogue_part::quantize, "quantize"}};
+        {epilogue_part::scale, "scale"},       {epilogue_part::factor, "factor"},
+        {epilogue_part::bias, "bias"},         {epilogue_part::glu, "glu"},
+        {epilogue_part::act, "act"},           {epilogue_part::combine, "combine"},
+        {epilogue_part::residual, "residual"}, {epilogue_part::quantize, "quantize"}};
     std::string list;
     for (const auto& [part, name] : all) {
         if (!parts.has(part)) continue;

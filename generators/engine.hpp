@@ -1,5 +1,5 @@
-// What a benchmark found the engine's own kernels to be faster at: instances/<arch>/engine.txt, written
-// by bench/engine.py, read by the generator and compiled into the table.
+// What a benchmark found the engine's own kernels to be faster at: instances/<arch>/engine.txt,
+// written by bench/engine.py, read by the generator and compiled into the table.
 #pragma once
 
 #include "expand.hpp"

@@ -21,16 +21,17 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
     return wide != narrow && wide.weights == narrow.weights && serves(wide, narrow);
 }
 
-/// The matmuls of a chain: for every weight format one in each layout that it may read, if the chain
-/// quantizes so, or if it reads numbers. At so many columns it costs nothing that a group of two
-/// formats is two launches.
+/// The matmuls of a chain: for every weight format one in each layout that it may read, if the
+/// chain quantizes so, or if it reads numbers. At so many columns it costs nothing that a group of
+/// two formats is two launches.
 std::vector<computation> matmul_parts(const lowered_chain& chain) {
     std::vector<computation> parts;
     const format_set layouts = chain::row_part(chain).emits;
-    const auto of_one_slot = [](epilogue_set parts) {  // the columns of a tile are of any token and slot
-        const unsigned sums = epilogue_set::of(epilogue_part::combine).bits;
-        return epilogue_set{static_cast<std::uint8_t>(parts.bits & ~sums)};
-    };
+    const auto of_one_slot =
+        [](epilogue_set parts) {  // the columns of a tile are of any token and slot
+            const unsigned sums = epilogue_set::of(epilogue_part::combine).bits;
+            return epilogue_set{static_cast<std::uint8_t>(parts.bits & ~sums)};
+        };
     computation c = chain::matvec_part(chain);
     c.kind = skeleton::matmul;
     c.epilogue = of_one_slot(c.epilogue);
@@ -69,9 +70,8 @@ std::vector<computation> computations_of(const std::vector<lowered_chain>& chain
                         [&](const computation& other) { return makes_superfluous(other, c); });
         if (!served && std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
     }
-    const auto matvecs =
-        std::stable_partition(kept.begin(), kept.end(),
-                              [](const computation& c) { return c.kind == skeleton::row; });
+    const auto matvecs = std::stable_partition(
+        kept.begin(), kept.end(), [](const computation& c) { return c.kind == skeleton::row; });
     std::stable_sort(kept.begin(), matvecs, [](const computation& a, const computation& b) {
         return family(a) < family(b);  // a family is one file
     });
@@ -91,7 +91,8 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                 set.rows.push_back(r);
             }
         set.medians = medians_of(set, measured);
-        if (const auto own = engine.find(target.name); own != engine.end()) set.engine = own->second;
+        if (const auto own = engine.find(target.name); own != engine.end())
+            set.engine = own->second;
         sets.push_back(std::move(set));
     }
     return sets;

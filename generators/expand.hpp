@@ -17,7 +17,7 @@ using tunings = std::map<std::string, std::shared_ptr<const tuning>>;  ///< by a
 struct instance_set {
     const arch* target = nullptr;
     std::vector<row> rows;
-    std::vector<measurement> medians;  ///< of its rows, ordered by problem
+    std::vector<measurement> medians;   ///< of its rows, ordered by problem
     std::vector<engine_median> engine;  ///< what the engine is faster at, ordered by steps
 };
 
@@ -39,13 +39,13 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                                  const registers_by_name& registers, const tunings& measured = {},
                                  const engine_medians& engine = {});
 
-/// Is the row run and compiled by every build? All of the host and of sm_90; of every other arch the
-/// row skeleton and one weight format, for the bodies are the same and only the policies differ.
-/// CATENA_EVERY_ROW brings the others.
+/// Is the row run and compiled by every build? All of the host and of sm_90; of every other arch
+/// the row skeleton and one weight format, for the bodies are the same and only the policies
+/// differ. CATENA_EVERY_ROW brings the others.
 bool in_every_build(const arch& target, const computation& c);
 
-/// The file that a row is compiled in, without its ending: "row_add_rms_norm_mul", "matvec_q4_K_q6_K",
-/// "matmul_q4_K".
+/// The file that a row is compiled in, without its ending: "row_add_rms_norm_mul",
+/// "matvec_q4_K_q6_K", "matmul_q4_K".
 std::string family(const computation& c);
 
 }  // namespace catena::generator

@@ -17,7 +17,7 @@ namespace catena::generator {
 using json = nlohmann::ordered_json;
 
 inline constexpr const char* epilogue_names[] = {"scale", "factor",  "bias",     "glu",
-                                                "act",   "combine", "residual", "quantize"};
+                                                 "act",   "combine", "residual", "quantize"};
 
 template <class Visit>
 void each_field(policy& p, const Visit& visit) {
@@ -51,7 +51,8 @@ void each_field(problem_member& m, const Visit& visit) {
 /// All but the members.
 template <class Visit>
 void each_field(problem& p, const Visit& visit) {
-    auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count, member] = p;
+    auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count, member] =
+        p;
     visit("needs", needs), visit("sum", sum), visit("expert", expert), visit("k", k);
     visit("rows", rows), visit("quant_k", quant_k), visit("slots", slots);
     visit("columns", columns);
@@ -63,7 +64,7 @@ namespace fields {
 
 template <class T>
 concept structure = std::is_same_v<T, policy> || std::is_same_v<T, computation> ||
-                    std::is_same_v<T, problem> || std::is_same_v<T, problem_member>;
+    std::is_same_v<T, problem> || std::is_same_v<T, problem_member>;
 
 template <class E>
 constexpr int count_of() {

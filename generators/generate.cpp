@@ -47,7 +47,8 @@ int main(int argc, char** argv) try {
     app.add_flag("--check", check, "Write nothing; exit with 1 when a file differs");
     CLI11_PARSE(app, argc, argv);
     if (!std::filesystem::exists(std::filesystem::path(root) / "generators/catalogue.hpp"))
-        throw std::runtime_error(root + " is not the project's root: it has no generators/catalogue.hpp");
+        throw std::runtime_error(root +
+                                 " is not the project's root: it has no generators/catalogue.hpp");
 
     const registers_by_name registers =
         log.empty() ? read_registers(root) : record_registers(root, log);

@@ -8,11 +8,11 @@ namespace catena::generator {
 
 namespace {
 
-/// The shapes of a matmul's tile: 256, 64, 64 and 16 rows. A warp of 32 rows reads a column once for
-/// two mma, which shared memory needs to keep up with the f32 work of a product; where an SM cannot
-/// hold two stages of that, or the grid is small, 16 rows. Launch bounds leave registers for the
-/// sums: 64 of a lane in the first shape, 32 and 16 in the others. In the last one
-/// four warps share the rows: four times as many blocks for matrices of few rows and columns.
+/// The shapes of a matmul's tile: 256, 64, 64 and 16 rows. A warp of 32 rows reads a column once
+/// for two mma, which shared memory needs to keep up with the f32 work of a product; where an SM
+/// cannot hold two stages of that, or the grid is small, 16 rows. Launch bounds leave registers for
+/// the sums: 64 of a lane in the first shape, 32 and 16 in the others. In the last one four warps
+/// share the rows: four times as many blocks for matrices of few rows and columns.
 constexpr policy shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64},
@@ -24,24 +24,25 @@ constexpr policy shapes[] = {
 constexpr policy plain_shape = {
     .threads = 128, .min_blocks = 1, .rows = 16, .columns = 32, .stages = 2};
 
-/// The same of numbers: 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is f32, so
-/// what a tile reads again counts most: a warp of the first has 128 sums of a lane, and reads 128
-/// columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short.
+/// The same of numbers: 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is f32,
+/// so what a tile reads again counts most: a warp of the first has 128 sums of a lane, and reads
+/// 128 columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short.
 constexpr policy number_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
 };
 
-/// By warpgroups: 256 rows, and half of them for grids that are small, where the blocks of a cluster may
-/// share a tile: the sums of three meet in the memory of the fourth, which has room for no more.
+/// By warpgroups: 256 rows, and half of them for grids that are small, where the blocks of a
+/// cluster may share a tile: the sums of three meet in the memory of the fourth, which has room for
+/// no more.
 constexpr policy warpgroup_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128, .cluster = 4},
 };
 
-/// The same of fp8, whose pieces are the 128 values of a scale. A warp holds its rows of one in registers,
-/// 16 or 32 of a lane, which 128 a thread leave no room for.
+/// The same of fp8, whose pieces are the 128 values of a scale. A warp holds its rows of one in
+/// registers, 16 or 32 of a lane, which 128 a thread leave no room for.
 constexpr policy fp8_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 64},
@@ -119,7 +120,8 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
     }
     if (in_mma_blocks(computes.activation)) return all;
     for (policy p : shapes_of(computes.weights)) {
-        if (target.wgmma && fp8 && p.columns > 64) continue;  // warpgroups have it; of warps it spills
+        if (target.wgmma && fp8 && p.columns > 64)
+            continue;  // warpgroups have it; of warps it spills
         p.piece = piece_of(computes.weights);
         p.copy = copy;
         bool served = shrink(p);

@@ -11,8 +11,8 @@
 namespace catena::generator {
 
 struct compiled_file {
-    std::string said;          ///< with ptxas -v
-    double seconds = 0;        ///< of one core, as long as nobody else wants it
+    std::string said;    ///< with ptxas -v
+    double seconds = 0;  ///< of one core, as long as nobody else wants it
     std::string cubin;
     std::int64_t sass_bytes = 0;  ///< machine code of all kernels and functions
 };
@@ -22,8 +22,8 @@ struct interrupted : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Compiles `source`, below `root`, to a cubin for `target`; scratch files lie beside `scratch` and are
-/// removed. Throws with nvcc's words when it refuses, `interrupted` when it could not say.
+/// Compiles `source`, below `root`, to a cubin for `target`; scratch files lie beside `scratch` and
+/// are removed. Throws with nvcc's words when it refuses, `interrupted` when it could not say.
 compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::filesystem::path& root, const std::string& source,
                       const std::string& scratch);

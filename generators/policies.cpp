@@ -14,8 +14,8 @@ namespace catena::generator {
 
 namespace {
 
-/// Norms of rows of up to values * their threads elements. The last two read x more than once: any k,
-/// and any alignment.
+/// Norms of rows of up to values * their threads elements. The last two read x more than once: any
+/// k, and any alignment.
 constexpr policy norm_policies[] = {
     {.threads = 256, .values = 8, .vector = true},    // k <= 2048
     {.threads = 512, .values = 8, .vector = true},    // k <= 4096
@@ -25,8 +25,9 @@ constexpr policy norm_policies[] = {
     {.threads = 256},
 };
 
-/// Norms that few models have: by the cost model a row of up to 2048 takes 3 % longer with the second.
-/// Of heads, which have a warp each, matrices read those that are gated, and attention the l2_norm.
+/// Norms that few models have: by the cost model a row of up to 2048 takes 3 % longer with the
+/// second. Of heads, which have a warp each, matrices read those that are gated, and attention the
+/// l2_norm.
 constexpr policy rarer_norm_policies[] = {
     {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256, not of a layer_norm
     {.threads = 512, .values = 8, .vector = true},
@@ -36,8 +37,8 @@ constexpr policy rarer_norm_policies[] = {
 };
 
 /// A norm, its sum with a residual, and the norm of that: whole rows of models whose norms stand
-/// behind their matrices, 1152 to 6144 long. By the cost model 512 threads would take 0.2 us less of
-/// rows up to 4096, for 20 KB more.
+/// behind their matrices, 1152 to 6144 long. By the cost model 512 threads would take 0.2 us less
+/// of rows up to 4096, for 20 KB more.
 constexpr policy joining_policies[] = {
     {.threads = 768, .values = 8, .vector = true},  // k <= 6144
     {.threads = 256},
@@ -60,33 +61,30 @@ constexpr policy elementwise_policies[] = {
     {.threads = 256},
 };
 
-/// The shapes of a matvec, few, for each is there for every set of formats. One column: 128 threads,
-/// since at the 1024 .. 4096 rows of a decode step 132 SMs get 8 .. 31 rows each, which larger
-/// blocks would deal out unevenly; one row a warp for few rows, two for pairs and to reuse the
-/// activation: 4 warps * 4 stages * 2 rows * 0.6 KB = 18 KB of q4_K in flight per block, and two or
-/// more blocks fit an SM (24 KB cover the latency of an H100).
+/// The shapes of a matvec, few, for each is there for every set of formats. One column: 128
+/// threads, since at the 1024 .. 4096 rows of a decode step 132 SMs get 8 .. 31 rows each, which
+/// larger blocks would deal out unevenly; one row a warp for few rows, two for pairs and to reuse
+/// the activation: 4 warps * 4 stages * 2 rows * 0.6 KB = 18 KB of q4_K in flight per block, and
+/// two or more blocks fit an SM (24 KB cover the latency of an H100).
 constexpr policy one_row = {
     .threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048};
 constexpr policy two_rows = {
     .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024};
 
-/// By the cost model, two rows take 2 % longer in the median of the steps of one column for which one
-/// row would be taken, and 9 % of the smallest: so one row is there for what most files hold, and so
-/// are clusters, 1 KB of a kernel.
+/// By the cost model, two rows take 2 % longer in the median of the steps of one column for which
+/// one row would be taken, and 9 % of the smallest: so one row is there for what most files hold,
+/// and so are clusters, 1 KB of a kernel.
 constexpr format common[] = {format::q8_0, format::q4_K, format::q6_K, format::mxfp4};
 
 /// The norm inside: every block reads all of x and of the norm's weight, so blocks are few and
 /// large. 512 threads have 4096 values on their way at once; where their stages exceed shared
 /// memory, half as many threads. Two rows a warp, for pairs. Deferred: a pass less than a prologue,
 /// and no wait between two.
-constexpr policy norm_first = {.threads = 512,
-                               .rows = 2,
-                               .columns = 1,
-                               .piece = 1024,
-                               .placement = norm_placement::deferred};
+constexpr policy norm_first = {
+    .threads = 512, .rows = 2, .columns = 1, .piece = 1024, .placement = norm_placement::deferred};
 
-/// The same of numbers, each warp in passing: one row a warp, all of a router's row of 2048 on its way
-/// at once, as in number_policies. 256 threads, for the block that writes the norm.
+/// The same of numbers, each warp in passing: one row a warp, all of a router's row of 2048 on its
+/// way at once, as in number_policies. 256 threads, for the block that writes the norm.
 constexpr policy norm_in_passing = {.threads = 256,
                                     .min_blocks = 3,
                                     .rows = 1,
@@ -122,9 +120,9 @@ constexpr policy plain_matvec = {.threads = 64,
                                  .stages = 2,
                                  .product = inner_product::mma};
 
-/// Weights that are numbers, of f32 activations that stay in global memory: as one_row and two_rows,
-/// then 8 columns, then any alignment. A piece is 1 KB of a row, 2 KB of few rows, so that all of a
-/// router's row of 2048 is on its way at once: 16 to 64 KB to a block.
+/// Weights that are numbers, of f32 activations that stay in global memory: as one_row and
+/// two_rows, then 8 columns, then any alignment. A piece is 1 KB of a row, 2 KB of few rows, so
+/// that all of a router's row of 2048 is on its way at once: 16 to 64 KB to a block.
 constexpr policy number_policies[] = {
     {.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma},
     {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma},
@@ -176,8 +174,7 @@ policy streamed(const arch_choice& choice, policy shape) {
 
 std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
                                 const computation& computes) {
-    if (computes.kind == skeleton::matmul)
-        return matmul_policies(target, choice.copy, computes);
+    if (computes.kind == skeleton::matmul) return matmul_policies(target, choice.copy, computes);
     if (computes.kind == skeleton::row) {
         if (!is_norm(computes.value))
             return {std::begin(elementwise_policies), std::end(elementwise_policies)};
@@ -197,7 +194,9 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     }
     if (is_norm(computes.value)) {
         policy p = streamed(choice, norm_first);
-        const auto shared = [&] { return shared_bytes(computes, p, most_normed, 1, computes.epilogue); };
+        const auto shared = [&] {
+            return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
+        };
         while (shared() > target.shared_per_block) p.threads /= 2;
         return {p};
     }
@@ -236,22 +235,24 @@ bool norm_inside(format_set weights) {
 
 namespace {
 
-/// What kernel/matmul/wgmma.hpp, decoded.hpp and fp8_wgmma.hpp take; of columns, the instruction that
-/// exec/wgmma.cuh spells.
+/// What kernel/matmul/wgmma.hpp, decoded.hpp and fp8_wgmma.hpp take; of columns, the instruction
+/// that exec/wgmma.cuh spells.
 std::string objection_to_warpgroups(const computation& c, const policy& p) {
     bool known = c.kind == skeleton::matmul;
     for (const format weight : c.weights)
         known = known && c.activation == (weight == format::fp8_e4m3 ? format::fp8_group
                                                                      : warpgroup_layout(weight));
     if (!known)
-        return "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
+        return "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and "
+               "nothing "
                "else, with an activation of that type";
     if (p.threads % exec::warpgroup_threads != 0 || p.slices != 0)
         return "all threads are of whole warpgroups, and a warpgroup has all of K";
     if (p.columns != 128) return "a warpgroup multiplies 128 columns";
     const int step = step_values(p, c.weights);
     if (has_numbers(c.weights) && (p.piece != step || p.copy != copy_method::async))
-        return "a warpgroup takes pieces of " + std::to_string(step) + " numbers that come by cp.async";
+        return "a warpgroup takes pieces of " + std::to_string(step) +
+               " numbers that come by cp.async";
     return "";
 }
 
@@ -269,8 +270,8 @@ std::string objection(const arch& target, const row& r) {
     const bool matmul = r.computes.kind == skeleton::matmul;
     const bool numbers = r.computes.activation == format::f32;
     const bool by_groups = in_mma_blocks(r.computes.activation);
-    const int piece_unit = !matmul   ? catena::piece_unit
-                           : numbers ? 16
+    const int piece_unit = !matmul     ? catena::piece_unit
+                           : numbers   ? 16
                            : by_groups ? warpgroup_values
                                        : mmq_values;
     if (p.piece <= 0 || p.piece % piece_unit != 0)
@@ -278,7 +279,8 @@ std::string objection(const arch& target, const row& r) {
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return "rows, columns and stages must be positive";
     if (p.product == inner_product::wgmma)
-        if (const std::string why = objection_to_warpgroups(r.computes, p); !why.empty()) return why;
+        if (const std::string why = objection_to_warpgroups(r.computes, p); !why.empty())
+            return why;
     if (by_groups && p.product != inner_product::wgmma)
         return "warpgroups alone read bf16_mma and f16_mma";
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
@@ -291,7 +293,8 @@ std::string objection(const arch& target, const row& r) {
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     const bool inside = p.placement != norm_placement::producer;
     if (inside != (!matmul && is_norm(r.computes.value)))
-        return "a prologue or a deferred norm is for a matvec that makes its norm, and for no other";
+        return "a prologue or a deferred norm is for a matvec that makes its norm, and for no "
+               "other";
     if (inside && (p.placement == norm_placement::passing) != numbers)
         return "a norm is made in passing where numbers are multiplied, and nowhere else";
     if (made_first(p.placement) && p.activation != activation_source::shared)

@@ -45,7 +45,8 @@ std::string all_header(const std::vector<instance_set>& sets) {
         "#include \"catena/launch/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
         "#include <string_view>\n\n"
         "namespace catena::instances {\n\n"
-        "// Each file has its own of what follows: those of one program may be compiled with different "
+        "// Each file has its own of what follows: those of one program may be compiled with "
+        "different "
         "sets.\n\n"
         "/// The names of the linked sets, a space before each.\n"
         "constexpr char built_in[] = \"\"\n";

@@ -96,7 +96,8 @@ rendered_file table_cpp(const instance_set& set) {
                std::to_string(f.rows.size()) + "]; }\n";
     out += "#endif\n\ntable " + name + "() {\n    table t;\n    t.target = arch_named(\"" + name +
            "\");\n    t.rows = rows;\n    t.row_count = " + std::to_string(set.rows.size()) +
-           ";\n" + medians_code(set) + "    t.chains = chains;\n    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
+           ";\n" + medians_code(set) +
+           "    t.chains = chains;\n    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
            "#if CATENA_WITH_CUDA\n    static const auto kernels = gather(";
     for (std::size_t i = 0; i < all.size(); ++i)
         out +=

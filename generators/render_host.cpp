@@ -38,7 +38,8 @@ host_files files_of(const std::vector<instance_set>& all) {
                 const auto same = [&](const row& other) {
                     return other.computes == r.computes && other.numbers == r.numbers;
                 };
-                if (in_every_build(*set.target, r.computes) == wanted && std::none_of(usual.begin(), usual.end(), same) &&
+                if (in_every_build(*set.target, r.computes) == wanted &&
+                    std::none_of(usual.begin(), usual.end(), same) &&
                     std::none_of(others.begin(), others.end(), same))
                     to.push_back(r);
             }

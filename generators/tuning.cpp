@@ -53,9 +53,7 @@ tuned_problem problem_of(const json& j) {
     return out;
 }
 
-bool unbeaten(const tuned_candidate& c) {
-    return c.is == verdict::chosen || c.is == verdict::tied;
-}
+bool unbeaten(const tuned_candidate& c) { return c.is == verdict::chosen || c.is == verdict::tied; }
 
 /// The tuning that an arch's rows may come from, and whether it is its own.
 std::pair<const tuning*, bool> source_of(const arch& target, const std::vector<row>& rows,
@@ -83,18 +81,19 @@ bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
     const policy& p = r.numbers;
     const skeleton kind = r.computes.kind;
     const bool any_length = kind == skeleton::row ? p.values == 0
-                            : kind == skeleton::matvec && p.activation == activation_source::global;
+                                                  : kind == skeleton::matvec &&
+                                                        p.activation == activation_source::global;
     if (any_length || (kind != skeleton::row && p.copy == copy_method::plain)) return true;
     const auto reach = [kind](const policy& q) {
         if (kind == skeleton::row) return (q.rows > 0 ? warp_size : q.threads) * q.values;
         if (kind == skeleton::matvec) return q.columns;
-        // A tile takes any columns. To be quantized its results are whole blocks, of a GLU half as many.
+        // A tile takes any columns. To be quantized its results are whole blocks, of a GLU half as
+        // many.
         const int block = info(format::q8_1).block_elements;
         return tile_rows(q) % (2 * block) == 0 ? 2 : tile_rows(q) % block == 0 ? 1 : 0;
     };
-    return std::all_of(by.begin(), by.end(), [&](const proven_policy& other) {
-        return reach(other.numbers) < reach(p);
-    });
+    return std::all_of(by.begin(), by.end(),
+                       [&](const proven_policy& other) { return reach(other.numbers) < reach(p); });
 }
 
 }  // namespace
@@ -104,8 +103,8 @@ tuning parse_tuning(const std::string& text, const std::string& file) try {
     tuning out;
     out.arch = root.at("arch");
     const json& on = root.at("on");
-    out.on = {on.at("gpu"), on.at("driver"), on.at("cuda"), on.at("date"), on.at("sm_mhz"),
-              on.at("memory_mhz")};
+    out.on = {on.at("gpu"),  on.at("driver"), on.at("cuda"),
+              on.at("date"), on.at("sm_mhz"), on.at("memory_mhz")};
     for (const json& p : root.at("problems")) out.problems.push_back(problem_of(p));
     return out;
 } catch (const std::exception& e) {
@@ -116,7 +115,8 @@ tuning parse_tuning(const std::string& text, const std::string& file) try {
 std::string tuning_text(const tuning& t) {
     const json on = {{"gpu", t.on.gpu},   {"driver", t.on.driver}, {"cuda", t.on.cuda},
                      {"date", t.on.date}, {"sm_mhz", t.on.sm_mhz}, {"memory_mhz", t.on.memory_mhz}};
-    std::string out = "{\"arch\": " + json(t.arch).dump() + ",\n \"on\": " + on.dump() + ",\n \"problems\": [";
+    std::string out =
+        "{\"arch\": " + json(t.arch).dump() + ",\n \"on\": " + on.dump() + ",\n \"problems\": [";
     const char* between = "\n";
     for (const tuned_problem& p : t.problems) {
         out += between + std::string(" {\"computes\": ") + to_json_value(p.computes).dump() +
@@ -143,7 +143,8 @@ tunings read_tunings(const std::filesystem::path& root) {
     for (const arch& target : arch_registry) {
         const std::string text = read_text(root / tuning_path(target));
         if (!text.empty())
-            out[target.name] = std::make_shared<const tuning>(parse_tuning(text, tuning_path(target)));
+            out[target.name] =
+                std::make_shared<const tuning>(parse_tuning(text, tuning_path(target)));
     }
     return out;
 }
@@ -172,8 +173,8 @@ std::vector<proven_policy> proven_policies(const tuning& t, const computation& c
                 ++at->problems;
                 if (at->places < p->places) at->policy.evidence = one, at->places = p->places;
             }
-        const auto best = std::min_element(
-            all.begin(), all.end(), [](const candidacy& a, const candidacy& b) {
+        const auto best =
+            std::min_element(all.begin(), all.end(), [](const candidacy& a, const candidacy& b) {
                 return a.problems != b.problems ? a.problems > b.problems
                                                 : simpler(a.policy.numbers, b.policy.numbers);
             });

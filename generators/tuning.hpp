@@ -22,12 +22,12 @@ struct tuned_on {
 
 /// What became of a candidate on a problem.
 enum class verdict {
-    open,     ///< still in the running
-    chosen,   ///< the simplest of those that nothing beats
-    tied,     ///< no slower than the chosen one beyond the noise, and less simple
-    slower,   ///< beaten beyond the noise
-    failed,   ///< not compiled, or its result is wrong: `why`
-    unrun     ///< time ran out before it was measured
+    open,    ///< still in the running
+    chosen,  ///< the simplest of those that nothing beats
+    tied,    ///< no slower than the chosen one beyond the noise, and less simple
+    slower,  ///< beaten beyond the noise
+    failed,  ///< not compiled, or its result is wrong: `why`
+    unrun    ///< time ran out before it was measured
 };
 constexpr const char* name(verdict v) {
     constexpr const char* names[] = {"open", "chosen", "tied", "slower", "failed", "unrun"};
@@ -40,7 +40,7 @@ struct tuned_candidate {
     int registers = 0;
     double predicted_us = 0;
     verdict is = verdict::open;
-    std::string why;         ///< of a failed one
+    std::string why;  ///< of a failed one
     int samples = 0;
     double median_us = 0;
     double spread = 0;       ///< half the distance of the quartiles, relative
@@ -50,7 +50,7 @@ struct tuned_candidate {
 struct tuned_problem {
     computation computes;  ///< the catalogue's row that serves it
     problem what;
-    int places = 0;        ///< launches of the given graphs that it stands for
+    int places = 0;  ///< launches of the given graphs that it stands for
     bool decided = false;
     std::vector<tuned_candidate> candidates;
 };
@@ -70,8 +70,9 @@ std::string tuning_path(const arch& target);
 /// Of every arch that has one under `root`.
 tunings read_tunings(const std::filesystem::path& root);
 
-/// The policies that were chosen for a computation, and each one's best evidence: the fewest, and of
-/// equals the simplest, such that every problem has one that nothing beats. Empty: none was measured.
+/// The policies that were chosen for a computation, and each one's best evidence: the fewest, and
+/// of equals the simplest, such that every problem has one that nothing beats. Empty: none was
+/// measured.
 struct proven_policy {
     policy numbers;
     tuned_candidate evidence;  ///< of the problem with the most places

@@ -7,15 +7,16 @@
 #define CATENA_FN inline
 #endif
 
-// A function that a kernel calls: where inlining would take more registers than the call costs time.
+// A function that a kernel calls: where inlining would take more registers than the call costs
+// time.
 #if defined(__CUDACC__)
 #define CATENA_NO_INLINE inline __host__ __device__ __noinline__
 #else
 #define CATENA_NO_INLINE inline
 #endif
 
-// Loops over register arrays must be unrolled on a GPU, long loops of kernel bodies must not. A host compiler
-// is left to its own judgement.
+// Loops over register arrays must be unrolled on a GPU, long loops of kernel bodies must not. A
+// host compiler is left to its own judgement.
 #if defined(__CUDACC__)
 #define CATENA_UNROLL _Pragma("unroll")
 #define CATENA_NO_UNROLL _Pragma("unroll 1")

@@ -148,7 +148,8 @@ TEST_CASE("Copies have weights of their own, four caches of them, and share the 
     CHECK(copies * least_bytes(g) > 4 * cache);
     CHECK(copies_for(g, 1, cache, bytes_of_copies(g, 7)) == 7);
     CHECK(copies_for(g, 1, cache, bytes_of_copies(g, 1)) == 0);
-    // What outgrows the cache at once is copied for a replay long enough to be timed, and no further.
+    // What outgrows the cache at once is copied for a replay long enough to be timed, and no
+    // further.
     CHECK(copies_for(g, 64, 1e6, std::int64_t{8} << 30) == 20);
     CHECK(copies_for(g, 512, 1e6, std::int64_t{8} << 30) == 4);
     CHECK(copies_for(g, 512, cache, std::int64_t{8} << 30) == copies);

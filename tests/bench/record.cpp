@@ -101,8 +101,8 @@ TEST_CASE("A record that is gone on with remembers that results were wrong") {
 }
 
 TEST_CASE("All models come for one number of columns before the next, and instances last") {
-    const std::vector<agenda_item> all = {{"layers", 1}, {"chains", 1}, {"layers", 8}, {"chains", 8},
-                                          {"instances", 0}};
+    const std::vector<agenda_item> all = {
+        {"layers", 1}, {"chains", 1}, {"layers", 8}, {"chains", 8}, {"instances", 0}};
     CHECK(agenda({"instances", "layers", "chains"}, {1, 8}) == all);
     CHECK(agenda({"chains"}, {1}) == std::vector<agenda_item>{{"chains", 1}});
 }

@@ -46,11 +46,10 @@ void sum_kernel(exec::host& x, const void* args) {
 }
 
 table sums_on_host(const arch& target) {
-    static const void* const kernels[] = {
-        reinterpret_cast<const void*>(&sum_kernel<0>),
-        reinterpret_cast<const void*>(&sum_kernel<1>),
-        reinterpret_cast<const void*>(&sum_kernel<2>),
-        reinterpret_cast<const void*>(&sum_kernel<3>)};
+    static const void* const kernels[] = {reinterpret_cast<const void*>(&sum_kernel<0>),
+                                          reinterpret_cast<const void*>(&sum_kernel<1>),
+                                          reinterpret_cast<const void*>(&sum_kernel<2>),
+                                          reinterpret_cast<const void*>(&sum_kernel<3>)};
     static_assert(std::size(kernels) == sum_row_count, "a kernel for each row");
     return sums(target, kernels, launch_host);
 }

@@ -54,7 +54,8 @@ TEST_CASE("A gated row reads the gate too, and each activation format is written
     CHECK(row.operations == rows * k * (4 + 4));  // quantized once
 }
 
-TEST_CASE("A norm costs its sums, its weight and its bias; data and no padding where scales lie apart") {
+TEST_CASE(
+    "A norm costs its sums, its weight and its bias; data and no padding where scales lie apart") {
     const auto row = [](const lowered_chain& chain) {
         return cost(chain, {.k = k, .rows = rows}).row;
     };
@@ -80,7 +81,8 @@ TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two mat
                    quantize_part = catena::epilogue_part::quantize;
     const auto of = [&](matrix_size m) {
         const matrix_size one[] = {m};
-        return cost(chain, {.k = k, .rows = rows, .matrices = one, .slots = 3, .columns = 6}).matvec;
+        return cost(chain, {.k = k, .rows = rows, .matrices = one, .slots = 3, .columns = 6})
+            .matvec;
     };
     using catena::epilogue_set;
     const work bare = of({.type = q4_K, .rows = 1000});
@@ -97,10 +99,10 @@ TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two mat
     CHECK(gated.read - bare.read == 2 * 1000 * 4 + 1000 * 2304);
     CHECK(gated.written - bare.written == 2 * 36 * 32);  // 1000 are padded to 1024
     CHECK(gated.operations - bare.operations == 2 * 1000 * (2 + 2 * k + 4 + 4));
-    const work opened = of({.type = q4_K,
-                            .rows = 1000,
-                            .epilogue = epilogue_set::of(catena::epilogue_part::factor) |
-                                        catena::epilogue_part::act});
+    const work opened = of(
+        {.type = q4_K,
+         .rows = 1000,
+         .epilogue = epilogue_set::of(catena::epilogue_part::factor) | catena::epilogue_part::act});
     CHECK(opened.read - bare.read == 4);
     CHECK(opened.operations - bare.operations == 2 * 1000 * (1 + 4));
     const work expert = of({.type = q4_K, .rows = 1000, .experts_read = 5});
@@ -108,11 +110,11 @@ TEST_CASE("An epilogue costs what its operands and parts cost; a pair is two mat
         {.type = q4_K, .rows = 1000, .experts_read = 5, .epilogue = epilogue_set::of(bias_part)});
     CHECK(expert_biased.read - expert.read == 5 * 1000 * 4);
     CHECK(expert_biased.operations - expert.operations == 6 * 1000);
-    const work summed_slots = of({.type = q4_K,
-                                  .rows = 1000,
-                                  .experts_read = 5,
-                                  .epilogue = epilogue_set::of(catena::epilogue_part::combine) |
-                                              residual_part});
+    const work summed_slots =
+        of({.type = q4_K,
+            .rows = 1000,
+            .experts_read = 5,
+            .epilogue = epilogue_set::of(catena::epilogue_part::combine) | residual_part});
     CHECK(expert.written - summed_slots.written == (6 - 2) * 1000 * 4);
     CHECK(summed_slots.read - expert.read == 6 * 4 + 2 * 1000 * 4);
     CHECK(summed_slots.operations - expert.operations == 6 * 2 * 1000 + 2 * 1000);

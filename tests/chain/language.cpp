@@ -132,7 +132,8 @@ TEST_CASE("The launches of a chain: a row part without the sum's emit, and a mat
 
 TEST_CASE("What experts made stands before the residual, and is a part of the norm's row") {
     constexpr lowered_chain behind_experts =
-        lower("", combine | add(residual) | emit<f32> | rms_norm | mul(weight) | quantize<q8_1> | mul_mat<q4_K>);
+        lower("", combine | add(residual) | emit<f32> | rms_norm | mul(weight) | quantize<q8_1> |
+                      mul_mat<q4_K>);
     CHECK(behind_experts.stages[0].kind == stage_kind::combine);
     CHECK(std::string_view(behind_experts.signature).substr(0, 24) == "combine | add(residual) ");
     constexpr auto row = row_part(behind_experts);

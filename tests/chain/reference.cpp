@@ -55,13 +55,16 @@ double dot(const double* a, const double* b, std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("The reference adds up what experts made, times their weights, and what a shared one made") {
-    constexpr auto chain = catena::chain::lower("", combine | add(residual) | emit<f32> | rms_norm | emit<f16>);
+TEST_CASE(
+    "The reference adds up what experts made, times their weights, and what a shared one made") {
+    constexpr auto chain =
+        catena::chain::lower("", combine | add(residual) | emit<f32> | rms_norm | emit<f16>);
     inputs in = example();
     in.expert_slots = 3;
     in.experts = random_values(3 * 128, 31);
     const std::vector<double> weights = random_values(6, 32), gate = random_values(2, 33), x = in.x;
-    const auto expected = [&](std::size_t row, std::size_t i, bool weighted, bool shared, bool gated) {
+    const auto expected = [&](std::size_t row, std::size_t i, bool weighted, bool shared,
+                              bool gated) {
         double sum = in.residual[row * 64 + i];
         for (std::size_t s = 0; s < 3; ++s)
             sum += in.experts[(row * 3 + s) * 64 + i] * (weighted ? weights[row * 3 + s] : 1);
@@ -76,7 +79,8 @@ TEST_CASE("The reference adds up what experts made, times their weights, and wha
     REQUIRE(out.sum.size() == 128);
     for (std::size_t row = 0; row < 2; ++row)
         for (std::size_t i = 0; i < 64; ++i)
-            CHECK(out.sum[row * 64 + i] == Approx(expected(row, i, weighted, shared, gated)).epsilon(1e-12));
+            CHECK(out.sum[row * 64 + i] ==
+                  Approx(expected(row, i, weighted, shared, gated)).epsilon(1e-12));
     in.experts.pop_back();
     CHECK_THROWS_AS(reference(chain, in), std::invalid_argument);
 }
@@ -220,7 +224,8 @@ TEST_CASE("Numbers multiply what a residual is added to, a norm, and what joins 
     in.norm_scale = 1;
     const auto sum = reference(lower("", joined), in).value;  // x_scale is of another residual
     in.sum_factor = 0.5;
-    const outputs twice = reference(lower("", joined | rms_norm | mul(next_weight) | emit<f16>), in);
+    const outputs twice =
+        reference(lower("", joined | rms_norm | mul(next_weight) | emit<f16>), in);
     for (std::size_t i = 0; i < 128; ++i) CHECK(twice.sum[i] == Approx(0.5 * sum[i]));
 }
 
@@ -303,7 +308,8 @@ TEST_CASE("Without a second matrix an epilogue takes a function of the product")
     const outputs out = reference_from_activation(finished, in, activation);
     for (std::size_t at = 0; at < 6; ++at) {
         const double v = bare.products[0][at] + m.bias[at % 3];
-        CHECK(out.products[0][at] == Approx(1 / (1 + std::exp(-v)) + m.residual[at]).epsilon(1e-12));
+        CHECK(out.products[0][at] ==
+              Approx(1 / (1 + std::exp(-v)) + m.residual[at]).epsilon(1e-12));
     }
     CHECK_THROWS_WITH(reference_from_activation(norm_input, in, activation),
                       "reference: matrix 0 asks for more than the chain's epilogue does");

@@ -1,6 +1,6 @@
-// A GPU as a machine of the sweep. A launch is captured, as engines capture it, behind a kernel that
-// it may overlap and that brings late what may be read after the grid wait: who does not wait reads
-// poison, and what was written too early is lost.
+// A GPU as a machine of the sweep. A launch is captured, as engines capture it, behind a kernel
+// that it may overlap and that brings late what may be read after the grid wait: who does not wait
+// reads poison, and what was written too early is lost.
 #pragma once
 
 #include "late.hpp"

@@ -43,12 +43,9 @@ void for_each_row(Test test) {
     if (!device_is_there()) return;
     const table t = instances::sm_90();
     std::map<std::string, std::vector<int>> files;
-    for (int i = 0; i < t.row_count; ++i)
-        files[generator::family(t.rows[i].computes)].push_back(i);
-    for (const auto& [file, rows] : files)
-        DYNAMIC_SECTION(file) {
-            for (const int i : rows)
-                DYNAMIC_SECTION(row_name(t, i)) {
+    for (int i = 0; i < t.row_count; ++i) files[generator::family(t.rows[i].computes)].push_back(i);
+    for (const auto& [file, rows] : files) DYNAMIC_SECTION(file) {
+            for (const int i : rows) DYNAMIC_SECTION(row_name(t, i)) {
                     test(i, {t.rows[i].computes, t.rows[i].numbers, t.kernels[i], make_cuda});
                 }
         }

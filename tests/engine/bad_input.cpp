@@ -67,8 +67,9 @@ TEST_CASE("a truncated gzip file is refused, and where it ends is said", "[json]
     const std::string path = catena_test::scratch("cut.json.gz");
     const std::string whole = catena_test::gzipped(small_graph().dump());
     catena_test::write_file(path, whole.substr(0, whole.size() / 2));
-    CHECK_THAT(said_of_file(path), Catch::Contains(path + ": expected a whole gzip file, but it ends "
-                                                          "early, after "));
+    CHECK_THAT(said_of_file(path),
+               Catch::Contains(path + ": expected a whole gzip file, but it ends "
+                                      "early, after "));
     std::remove(path.c_str());
 }
 
@@ -94,8 +95,8 @@ TEST_CASE("missing fields are named", "[json]") {
     CHECK(said_without("", "model") == "g.json: field 'model': is missing");
     CHECK(said_without("", "tensors") == "g.json: field 'tensors': is missing");
     CHECK(said_without("", "nodes") == "g.json: field 'nodes': is missing");
-    for (const char* name : {"op", "sub", "type", "name", "ne", "nb", "src", "view_src", "view_offs",
-                             "params", "flags", "weight", "buf", "off"})
+    for (const char* name : {"op", "sub", "type", "name", "ne", "nb", "src", "view_src",
+                             "view_offs", "params", "flags", "weight", "buf", "off"})
         CHECK(said_without("/tensors/4", name) ==
               std::string("g.json: tensor 4: field '") + name + "': is missing");
     CHECK(said_without("/tensors/4", "id") == "g.json: tensor 4: field 'id': is missing");
@@ -123,19 +124,23 @@ TEST_CASE("impossible sizes are refused", "[json]") {
                Catch::Contains("tensor 4: field 'ne': expected an integer from 0 to ") &&
                    Catch::Contains("found -2"));
     CHECK_THAT(said("/tensors/4/nb/1", -4), Catch::Contains("tensor 4: field 'nb'"));
-    CHECK_THAT(said("/tensors/0/ne", {1L << 40, 1L << 40, 1, 1}),
-               Catch::Contains("tensor 0: field 'ne': expected a tensor whose elements fit 63 bits"));
-    CHECK_THAT(said("/tensors/0/nb/1", 1L << 62),
-               Catch::Contains("tensor 0: field 'nb': expected strides whose last byte fits 63 bits"));
+    CHECK_THAT(
+        said("/tensors/0/ne", {1L << 40, 1L << 40, 1, 1}),
+        Catch::Contains("tensor 0: field 'ne': expected a tensor whose elements fit 63 bits"));
+    CHECK_THAT(
+        said("/tensors/0/nb/1", 1L << 62),
+        Catch::Contains("tensor 0: field 'nb': expected strides whose last byte fits 63 bits"));
     CHECK_THAT(said("/tensors/0/off", std::numeric_limits<std::int64_t>::max()),
                Catch::Contains("tensor 0: field 'off': expected an offset whose last byte fits"));
-    CHECK_THAT(said("/tensors/0/ne/0", 18446744073709551615ull), Catch::Contains("tensor 0: field 'ne'"));
+    CHECK_THAT(said("/tensors/0/ne/0", 18446744073709551615ull),
+               Catch::Contains("tensor 0: field 'ne'"));
 }
 
 TEST_CASE("a row that is not whole blocks is refused with the block's size", "[json]") {
-    CHECK(said("/tensors/2/ne/0", 500) ==
-          "g.json: tensor 2: field 'ne': expected ne[0] to be a multiple of 256, the block of q4_K, "
-          "found 500");
+    CHECK(
+        said("/tensors/2/ne/0", 500) ==
+        "g.json: tensor 2: field 'ne': expected ne[0] to be a multiple of 256, the block of q4_K, "
+        "found 500");
 }
 
 TEST_CASE("ids are dense, unique and known", "[json]") {
@@ -148,14 +153,16 @@ TEST_CASE("ids are dense, unique and known", "[json]") {
     CHECK(said("/tensors/5/view_src", -1) ==
           "g.json: tensor 5: field 'view_src': expected an integer from 0 to 8, found -1");
     CHECK(said("/nodes/2", 9) == "g.json: field 'nodes': expected an integer from 0 to 8, found 9");
-    CHECK(said("/nodes", {3, 4, 4}) ==
-          "g.json: tensor 4: field 'nodes': expected every tensor once, but it is node 1 and node 2");
+    CHECK(
+        said("/nodes", {3, 4, 4}) ==
+        "g.json: tensor 4: field 'nodes': expected every tensor once, but it is node 1 and node 2");
 }
 
 TEST_CASE("a source that runs after its reader is refused with both positions", "[json]") {
-    CHECK(said("/nodes", {4, 3, 5, 6, 7, 8}) ==
-          "g.json: tensor 4: field 'nodes': expected its source 3 to run before it, but it is node 0 "
-          "and the source is node 1");
+    CHECK(
+        said("/nodes", {4, 3, 5, 6, 7, 8}) ==
+        "g.json: tensor 4: field 'nodes': expected its source 3 to run before it, but it is node 0 "
+        "and the source is node 1");
 }
 
 TEST_CASE("a cycle is refused and printed", "[json]") {
@@ -178,33 +185,42 @@ TEST_CASE("a CPY may name itself as its destination, as that of ggml_cast does",
 
 TEST_CASE("a view beyond its source, or elsewhere than it says, is refused", "[json]") {
     CHECK(said("/tensors/7/ne/0", 33) ==
-          "g.json: tensor 7: field 'view_offs': expected a view inside the 512 bytes of tensor 6, found "
+          "g.json: tensor 7: field 'view_offs': expected a view inside the 512 bytes of tensor 6, "
+          "found "
           "388 bytes from byte 128");
-    CHECK(said("/tensors/7/off", 5) == "g.json: tensor 7: field 'off': expected 393216 + 128, the offset "
-                                       "of tensor 6 and view_offs, found 5");
+    CHECK(said("/tensors/7/off", 5) ==
+          "g.json: tensor 7: field 'off': expected 393216 + 128, the offset "
+          "of tensor 6 and view_offs, found 5");
     CHECK(said("/tensors/7/buf", 0) ==
-          "g.json: tensor 7: field 'buf': expected 1, the buffer of the tensor 6 that it views, found 0");
+          "g.json: tensor 7: field 'buf': expected 1, the buffer of the tensor 6 that it views, "
+          "found 0");
 }
 
 TEST_CASE("a shape that its op cannot give is refused", "[json]") {
     CHECK(said("/tensors/6/ne/0", 63) ==
-          "g.json: tensor 6: field 'ne': expected [64, 2, 1, 1] (rows of source 0, columns of source 1), "
+          "g.json: tensor 6: field 'ne': expected [64, 2, 1, 1] (rows of source 0, columns of "
+          "source 1), "
           "found [63, 2, 1, 1]");
-    CHECK_THAT(said("/tensors/2/ne/0", 256),
-               Catch::Contains("tensor 6: field 'src': expected both sources to have the same ne[0]"));
-    CHECK_THAT(said("/tensors/3/ne/1", 1),
-               Catch::Contains("tensor 3: field 'ne': expected [512, 2, 1, 1] (the shape of source 0)"));
+    CHECK_THAT(
+        said("/tensors/2/ne/0", 256),
+        Catch::Contains("tensor 6: field 'src': expected both sources to have the same ne[0]"));
+    CHECK_THAT(
+        said("/tensors/3/ne/1", 1),
+        Catch::Contains("tensor 3: field 'ne': expected [512, 2, 1, 1] (the shape of source 0)"));
     CHECK_THAT(said("/tensors/1/ne/0", 500),
                Catch::Contains("tensor 4: field 'src': expected source 1 to divide the shape"));
-    CHECK_THAT(said("/tensors/1/ne/0", 0), Catch::Contains("expected source 1 to divide the shape"));
+    CHECK_THAT(said("/tensors/1/ne/0", 0),
+               Catch::Contains("expected source 1 to divide the shape"));
     CHECK(said("/tensors/6/src", {2}) ==
           "g.json: tensor 6: field 'src': expected 2 sources for MUL_MAT, found 1");
     CHECK(said("/tensors/3/src", nlohmann::json::array()) ==
           "g.json: tensor 3: field 'src': expected 1 source for RMS_NORM, found none");
-    CHECK_THAT(said("/tensors/2/ne/3", 0), Catch::Contains("tensor 6: field 'src': expected ne[2] and"));
+    CHECK_THAT(said("/tensors/2/ne/3", 0),
+               Catch::Contains("tensor 6: field 'src': expected ne[2] and"));
 }
 
-TEST_CASE("scales that do not fit their fp8 weights are refused with the shapes that would", "[json]") {
+TEST_CASE("scales that do not fit their fp8 weights are refused with the shapes that would",
+          "[json]") {
     nlohmann::json g = small_graph();
     nlohmann::json& w = g["tensors"][2];
     w["type"] = "fp8_e4m3";
@@ -222,11 +238,14 @@ TEST_CASE("scales that do not fit their fp8 weights are refused with the shapes 
     CHECK(said_of_scales(1, 64) == "nothing");
     CHECK(said_of_scales(4, 1) == "nothing");
     CHECK(said_of_scales(64, 1) ==
-          "g.json: tensor 6: field 'src': expected source 2, the scales of its weights [512, 64, 1, 1], to "
-          "be one number [1, 1], one a row [1, 64] or one a square of 128 [4, 1], with ne[2] and ne[3] of "
+          "g.json: tensor 6: field 'src': expected source 2, the scales of its weights [512, 64, "
+          "1, 1], to "
+          "be one number [1, 1], one a row [1, 64] or one a square of 128 [4, 1], with ne[2] and "
+          "ne[3] of "
           "the weights, found [64, 1, 1, 1]");
     g["tensors"][9]["type"] = "i32";
     CHECK(said_of_scales(1, 1) ==
-          "g.json: tensor 6: field 'src': expected source 2, the scales of its fp8_e4m3 weights, to be f32, "
+          "g.json: tensor 6: field 'src': expected source 2, the scales of its fp8_e4m3 weights, "
+          "to be f32, "
           "found i32");
 }

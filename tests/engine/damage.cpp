@@ -1,4 +1,5 @@
-// Damage at seeded random places: whatever the bytes, the reader answers with a graph or with its error.
+// Damage at seeded random places: whatever the bytes, the reader answers with a graph or with its
+// error.
 #include "catena/engine/json.hpp"
 
 #include "catena_test/catch.hpp"
@@ -55,7 +56,8 @@ TEST_CASE("text with replaced bytes is read or refused, never more", "[json][dam
         std::string damaged = text;
         for (auto n = 1 + random() % 3; n > 0; --n) {
             const std::size_t at = random() % damaged.size();
-            // Digits and punctuation keep the text parsable more often, so that later checks are reached.
+            // Digits and punctuation keep the text parsable more often, so that later checks are
+            // reached.
             damaged[at] = round % 2 == 0 ? "0123456789-,[]n"[random() % 15]
                                          : static_cast<char>(random() % 256);
         }
@@ -67,8 +69,19 @@ TEST_CASE("text with replaced bytes is read or refused, never more", "[json][dam
 
 TEST_CASE("numbers replaced by extreme ones are read or refused, never more", "[json][damage]") {
     std::mt19937 random{7};
-    const nlohmann::json extremes = {0,          -1,         1, 2147483647, 4294967296, nullptr, 1e300,
-                                     INT64_MAX,  INT64_MIN,  UINT64_MAX, "x", true, nlohmann::json::array()};
+    const nlohmann::json extremes = {0,
+                                     -1,
+                                     1,
+                                     2147483647,
+                                     4294967296,
+                                     nullptr,
+                                     1e300,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     UINT64_MAX,
+                                     "x",
+                                     true,
+                                     nlohmann::json::array()};
     int refused = 0;
     for (int round = 0; round < 4000; ++round) {
         auto damaged = catena_test::small_graph();
@@ -80,7 +93,8 @@ TEST_CASE("numbers replaced by extreme ones are read or refused, never more", "[
             (*field)[random() % field->size()] = v;
         else
             *field = v;
-        refused += tried([&] { return json::parse(damaged.dump(), "damaged"); }) == verdict::refused;
+        refused +=
+            tried([&] { return json::parse(damaged.dump(), "damaged"); }) == verdict::refused;
     }
     CHECK(refused > 1000);
     CHECK(refused < 4000);

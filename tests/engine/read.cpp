@@ -69,7 +69,8 @@ TEST_CASE("names live as long as any copy of the graph", "[json]") {
     CHECK(std::string(copy.tensors[8].name) == "node");
 }
 
-TEST_CASE("an unknown type or op is kept and noted once, with its count and first place", "[json]") {
+TEST_CASE("an unknown type or op is kept and noted once, with its count and first place",
+          "[json]") {
     auto text = small_graph();
     text["tensors"][2]["type"] = "q9_Z";
     text["tensors"][8]["op"] = "FROBNICATE";
@@ -78,9 +79,11 @@ TEST_CASE("an unknown type or op is kept and noted once, with its count and firs
     CHECK(g.tensors[8].kind == op::other);
     CHECK(std::string(g.tensors[8].op_name) == "FROBNICATE");
     REQUIRE(g.notes.size() == 2);
-    CHECK(g.notes[0] == "type 'q9_Z' is not known (1 tensors, first 2): what reads or writes it stays "
-                        "with the engine");
-    CHECK(g.notes[1] == "op 'FROBNICATE' is not known (1 nodes, first 8): it stays with the engine");
+    CHECK(g.notes[0] ==
+          "type 'q9_Z' is not known (1 tensors, first 2): what reads or writes it stays "
+          "with the engine");
+    CHECK(g.notes[1] ==
+          "op 'FROBNICATE' is not known (1 nodes, first 8): it stays with the engine");
 }
 
 TEST_CASE("a tensor without elements is no fault", "[json]") {

@@ -9,17 +9,27 @@
 namespace catena_test {
 namespace {
 
-nlohmann::json leaf(int id, const char* type, const std::vector<long>& ne, const std::vector<long>& nb,
-                    bool weight) {
-    return {{"id", id},        {"name", "leaf"},     {"op", "NONE"},
-            {"sub", ""},       {"type", type},       {"ne", ne},
-            {"nb", nb},        {"src", nlohmann::json::array()}, {"view_src", nullptr},
-            {"view_offs", 0},  {"params", nlohmann::json::array()}, {"flags", 0},
-            {"weight", weight}, {"buf", weight ? 0 : 1}, {"off", 65536 * id}};
+nlohmann::json leaf(int id, const char* type, const std::vector<long>& ne,
+                    const std::vector<long>& nb, bool weight) {
+    return {{"id", id},
+            {"name", "leaf"},
+            {"op", "NONE"},
+            {"sub", ""},
+            {"type", type},
+            {"ne", ne},
+            {"nb", nb},
+            {"src", nlohmann::json::array()},
+            {"view_src", nullptr},
+            {"view_offs", 0},
+            {"params", nlohmann::json::array()},
+            {"flags", 0},
+            {"weight", weight},
+            {"buf", weight ? 0 : 1},
+            {"off", 65536 * id}};
 }
 
-nlohmann::json node(int id, const char* op, const std::vector<long>& ne, const std::vector<long>& nb,
-                    const std::vector<int>& src) {
+nlohmann::json node(int id, const char* op, const std::vector<long>& ne,
+                    const std::vector<long>& nb, const std::vector<int>& src) {
     nlohmann::json t = leaf(id, "f32", ne, nb, false);
     t["op"] = op;
     t["name"] = "node";
@@ -49,7 +59,8 @@ nlohmann::json small_graph() {
         view_of(node(7, "VIEW", {32, 2, 1, 1}, {4, 256, 512, 512}, {6}), 6, 128),
         node(8, "ADD", {32, 2, 1, 1}, {4, 128, 256, 256}, {7, 7})};
     tensors[3]["params"] = {897988541};  // eps = 1e-6
-    return {{"model", "small"}, {"case", "b2"}, {"tensors", tensors}, {"nodes", {3, 4, 5, 6, 7, 8}}};
+    return {
+        {"model", "small"}, {"case", "b2"}, {"tensors", tensors}, {"nodes", {3, 4, 5, 6, 7, 8}}};
 }
 
 std::string scratch(const std::string& name) {
@@ -59,7 +70,8 @@ std::string scratch(const std::string& name) {
 }
 
 void write_file(const std::string& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 std::string gzipped(const std::string& text) {

@@ -7,8 +7,8 @@
 
 namespace catena_test {
 
-/// rms_norm, mul(weight), reshape, mul_mat of q4_K, view of its result, add. Ids: 0 x, 1 norm weight,
-/// 2 matrix, 3 rms_norm, 4 mul, 5 reshape, 6 mul_mat, 7 view, 8 add.
+/// rms_norm, mul(weight), reshape, mul_mat of q4_K, view of its result, add. Ids: 0 x, 1 norm
+/// weight, 2 matrix, 3 rms_norm, 4 mul, 5 reshape, 6 mul_mat, 7 view, 8 add.
 nlohmann::json small_graph();
 
 /// A path for a file of this test run, in the directory for temporary files.

@@ -46,11 +46,11 @@ __device__ void stream_body(exec::cuda& x, const stream_args& a) {
     if (x.lane() == 0) x.store(a.sums + x.block() * x.warps() + x.warp(), from_int(sum));
 }
 
-#define STREAM_KERNEL(method)                                                                     \
-    __global__ __launch_bounds__(256,                                                             \
-                                 2) void stream_##method(const __grid_constant__ stream_args a) { \
-        exec::cuda x;                                                                             \
-        stream_body<copy_method::method, 4>(x, a);                                                \
+#define STREAM_KERNEL(method)                                                                      \
+    __global__ __launch_bounds__(256,                                                              \
+                                 2) void stream_##method(const __grid_constant__ stream_args a) {  \
+        exec::cuda x;                                                                              \
+        stream_body<copy_method::method, 4>(x, a);                                                 \
     }
 
 /// Both mma.
@@ -95,7 +95,8 @@ __global__ void wgmma_kernel(float* out) {
     x.wgmma_wait<0>(part);
     CATENA_UNROLL
     for (int i = 0; i < 128; ++i)
-        x.store(out + 128 * x.thread() + i, sum[i / 64][i / 4 % 16][i % 4] + part[0][i / 4 % 16][i % 4]);
+        x.store(out + 128 * x.thread() + i,
+                sum[i / 64][i / 4 % 16][i % 4] + part[0][i / 4 % 16][i % 4]);
 }
 #endif
 

@@ -78,7 +78,8 @@ TEST_CASE("what was stored in a first block is read after the next meeting, not 
         if (meets)
             passes(device, two_of_four, body);
         else
-            CHECK(says(caught(device, fault::uninitialised, two_of_four, body), "nobody has written"));
+            CHECK(says(caught(device, fault::uninitialised, two_of_four, body),
+                       "nobody has written"));
     }
 }
 

@@ -1,5 +1,5 @@
-// Integer mma (numbers: mma_numbers.cpp): where every element of a fragment lies, what comes out, and
-// what happens when a warp does not come whole.
+// Integer mma (numbers: mma_numbers.cpp): where every element of a fragment lies, what comes out,
+// and what happens when a warp does not come whole.
 #include "launch.hpp"
 
 #include <cstdint>

@@ -55,8 +55,8 @@ struct product {
     }
 };
 
-// The PTX ISA's formulas ("Matrix Fragments for mma.m16n8k8" of .tf32, "... mma.m16n8k16 with floating
-// point type", "... mma.m16n8k32" of .e4m3): element i of a lane's fragment.
+// The PTX ISA's formulas ("Matrix Fragments for mma.m16n8k8" of .tf32, "... mma.m16n8k16 with
+// floating point type", "... mma.m16n8k32" of .e4m3): element i of a lane's fragment.
 struct place {
     int row, column;
 };

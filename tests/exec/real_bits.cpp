@@ -150,11 +150,10 @@ bool run_bodies(exec::host_device& device) {
     if (!run(device, run_row, {.blocks = 1, .threads = 64, .shared_bytes = 64}, &r)) return false;
 
     // Gated by itself, once by every function.
-    constexpr gate_function functions[] = {gate_function::none,     gate_function::silu,
-                                           gate_function::sigmoid,  gate_function::gelu,
-                                           gate_function::gelu_erf, gate_function::gelu_quick,
-                                           gate_function::relu,     gate_function::relu_squared,
-                                           gate_function::swiglu_oai};
+    constexpr gate_function functions[] = {
+        gate_function::none, gate_function::silu,         gate_function::sigmoid,
+        gate_function::gelu, gate_function::gelu_erf,     gate_function::gelu_quick,
+        gate_function::relu, gate_function::relu_squared, gate_function::swiglu_oai};
     hash gates;
     for (const gate_function function : functions) {
         row_args g = r;

@@ -82,8 +82,7 @@ void fills_by_lanes() {
                const int lane = x.lane() % 4, quarter = 16 * (3 - lane);
                stream.fill(0, to + 16 * lane, from + quarter, lane == 1 ? 0 : 16, 4);
                if (lane == 1 && x.lane() < 4)
-                   for (int b = 0; b < 16; ++b)
-                       x.store(to + 16 + b, static_cast<unsigned char>(7));
+                   for (int b = 0; b < 16; ++b) x.store(to + 16 + b, static_cast<unsigned char>(7));
                stream.wait(0);
                for (int b = x.lane(); b < piece; b += 32)
                    x.store(y + x.warp() * piece + b, x.load(to + b));

@@ -1,5 +1,5 @@
-// A warpgroup's multiplication: where every element of its operands and sums lies, what comes out by
-// the model that exec/executor.hpp states, and what is caught that a GPU would not say.
+// A warpgroup's multiplication: where every element of its operands and sums lies, what comes out
+// by the model that exec/executor.hpp states, and what is caught that a GPU would not say.
 #include "launch.hpp"
 
 #include "catena/format/half.hpp"
@@ -19,9 +19,10 @@ using catena::exec::wgmma_operand;
 namespace {
 
 constexpr int rows = 64, columns = 24, row_bytes = 128;  // a whole row of the swizzle
-constexpr int stride = 2048;                        // of the columns: gaps between eight
+constexpr int stride = 2048;                             // of the columns: gaps between eight
 constexpr int columns_at = rows * 128;
-constexpr launch_config warpgroup = {.threads = 128, .shared_bytes = columns_at + columns / 8 * stride};
+constexpr launch_config warpgroup = {.threads = 128,
+                                     .shared_bytes = columns_at + columns / 8 * stride};
 
 constexpr int bytes_of(format f) { return info(f).block_bytes; }
 constexpr int depth_of(format f) { return row_bytes / bytes_of(f); }
@@ -56,16 +57,14 @@ struct product {
     }
 };
 
-// The PTX ISA: of K-major operands with the 128-byte swizzle eight rows of 128 bytes are next to each
-// other, and bits 4 to 6 of an address are those of the plain layout xor bits 7 to 9.
+// The PTX ISA: of K-major operands with the 128-byte swizzle eight rows of 128 bytes are next to
+// each other, and bits 4 to 6 of an address are those of the plain layout xor bits 7 to 9.
 int place_in_operand(int row, int byte, int row_stride) {
     const int plain = row / 8 * row_stride + row % 8 * row_bytes + byte;
     return plain ^ ((plain >> 7 & 7) << 4);
 }
 /// "Register Fragments for wgmma.mma_async.m64nNk16": element i of d.
-int row_of_sum(int thread, int i) {
-    return thread / 32 * 16 + (thread % 32) / 4 + (i / 2) % 2 * 8;
-}
+int row_of_sum(int thread, int i) { return thread / 32 * 16 + (thread % 32) / 4 + (i / 2) % 2 * 8; }
 int column_of_sum(int thread, int i) { return i / 4 * 8 + thread % 4 * 2 + i % 2; }
 
 /// What the body under test leaves out, in the sequence of the calls.
@@ -130,7 +129,8 @@ void check_elements_and_sums() {
     std::mt19937 random(static_cast<unsigned>(F));
     std::normal_distribution<float> normal(0, 4);
     const auto value = [&] { return value_of(F, bits_from(F, normal(random))); };
-    for (int k = 0; k < depth_of(F); ++k) {  // one value of K alone: every element tells where it is from
+    for (int k = 0; k < depth_of(F);
+         ++k) {  // one value of K alone: every element tells where it is from
         product p;
         for (int row = 0; row < rows; ++row) p.a[row][k] = static_cast<float>(1 + row);
         for (int column = 0; column < columns; ++column)
@@ -177,7 +177,9 @@ auto multiplies_and(Meanwhile meanwhile) {
 
 }  // namespace
 
-TEST_CASE("wgmma takes and leaves every element where the PTX ISA has it, and rounds once for each call") {
+TEST_CASE(
+    "wgmma takes and leaves every element where the PTX ISA has it, and rounds once for each "
+    "call") {
     check_elements_and_sums<format::f16>();
     check_elements_and_sums<format::bf16>();
     check_elements_and_sums<format::fp8_e4m3>();
@@ -211,8 +213,8 @@ TEST_CASE("A wgmma that does not add starts its sums anew, in every thread") {
     host_device device;
     passes(device, warpgroup, body([](host&) { return false; }));
     passes(device, warpgroup, body([](host&) { return true; }));
-    const finding f = caught(device, fault::divergence, warpgroup,
-                             body([](host& x) { return x.warp() == 1; }));
+    const finding f =
+        caught(device, fault::divergence, warpgroup, body([](host& x) { return x.warp() == 1; }));
     CHECK(says(f, "multiplies other operands than a thread before it"));
 }
 
@@ -275,7 +277,8 @@ TEST_CASE("Sums that are read before the wait are NaN; groups are waited for fro
            }));
 }
 
-TEST_CASE("Operands of threads that differ, off their pattern, or outside shared memory are caught") {
+TEST_CASE(
+    "Operands of threads that differ, off their pattern, or outside shared memory are caught") {
     host_device device;
     const auto with = [](auto operand_of) {
         return [=](host& x) {
@@ -312,12 +315,12 @@ TEST_CASE("A warp that multiplies alone, and a block that is no whole warpgroup,
     launch_config two_warps = warpgroup;
     two_warps.threads = 64;
     caught(device, fault::body, two_warps, body);
-    const finding f = caught(device, fault::stream, warpgroup,
-                             multiplies_and([](host& x, std::byte* shared, auto& sum) {
-                                 if (x.warp() == 3) return;
-                                 const auto b = x.operand_at(shared + columns_at, stride);
-                                 x.template wgmma<format::f16>(sum[0], x.operand_at(shared, 1024), b);
-                                 x.wgmma_commit();
-                             }));
+    const finding f = caught(
+        device, fault::stream, warpgroup, multiplies_and([](host& x, std::byte* shared, auto& sum) {
+            if (x.warp() == 3) return;
+            const auto b = x.operand_at(shared + columns_at, stride);
+            x.template wgmma<format::f16>(sum[0], x.operand_at(shared, 1024), b);
+            x.wgmma_commit();
+        }));
     CHECK(says(f, "returns with fewer wgmma than another thread of its warpgroup"));
 }

@@ -205,8 +205,8 @@ TEST_CASE("q8_1 keeps its rule where the f16 d or s leaves its range") {
 
 TEST_CASE("d2s6 has a scale for 64 values, and the sums of 16 of the first 96") {
     std::vector<float> values(128, 1.0f);
-    values[60] = 127;    // the scale of the first 64
-    values[64] = -254;   // of the others
+    values[60] = 127;   // the scale of the first 64
+    values[64] = -254;  // of the others
     values[100] = 3;
     block_q8_1_mmq_d2s6 b;
     codec<format::q8_1_mmq_d2s6>::encode(values.data(), &b);

@@ -1,6 +1,6 @@
 // Activations whose scales lie apart: what is stored of a row, and what comes back.
-#include "catena/format/random.hpp"
 #include "catena/format/scaled.hpp"
+#include "catena/format/random.hpp"
 #include "catena_test/catch.hpp"
 
 #include <cmath>
@@ -21,8 +21,8 @@ std::vector<float> bell() {
     return values;
 }
 
-/// Half the distance between neighbours at the top of the range, relative to it; what a power of two
-/// as the scale cuts off there, if that is more.
+/// Half the distance between neighbours at the top of the range, relative to it; what a power of
+/// two as the scale cuts off there, if that is more.
 double coarseness(format f) {
     switch (f) {
         case format::int8_token:
@@ -79,8 +79,8 @@ TEST_CASE("Zeros and values below every scale are zeros") {
 }
 
 TEST_CASE("A NaN or an infinity takes its group along, and no other") {
-    for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
-                            -std::numeric_limits<float>::infinity()})
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()})
         for (const format f : all) {
             INFO(name(f));
             std::vector<float> row = bell();

@@ -20,8 +20,8 @@ struct architecture {
     bool absorbed = false;      ///< Q passes a matrix of each head, as with latent attention
     ggml_type q = GGML_TYPE_Q4_K, k = GGML_TYPE_Q4_K, v = GGML_TYPE_Q6_K, o = GGML_TYPE_Q4_K;
     ggml_type up = GGML_TYPE_Q4_K, down = GGML_TYPE_Q4_K, output = GGML_TYPE_Q6_K;
-    bool decoded =
-        false;  ///< weights lie in memory as f32, with the values that those types give them
+    /// Weights lie in memory as f32, with the values that those types give them.
+    bool decoded = false;
 };
 
 /// The weights of every layer, seeded, encoded by ggml, in one buffer of the CPU backend flagged as

@@ -1,5 +1,5 @@
-// A launch that adds up the results of a token's slots gives the bits of the launch that does not and
-// the row step behind it.
+// A launch that adds up the results of a token's slots gives the bits of the launch that does not
+// and the row step behind it.
 #include "matvec_data.hpp"
 #include "order.hpp"
 
@@ -19,8 +19,12 @@ constexpr policy one_row = {.threads = 64,
                             .activation = activation_source::shared};
 constexpr policy three_rows = {
     .threads = 96, .rows = 3, .columns = 1, .piece = 1024, .stages = 2, .copy = copy_method::async};
-constexpr policy numbers = {
-    .threads = 64, .rows = 2, .columns = 1, .piece = 256, .stages = 2, .product = inner_product::fma};
+constexpr policy numbers = {.threads = 64,
+                            .rows = 2,
+                            .columns = 1,
+                            .piece = 256,
+                            .stages = 2,
+                            .product = inner_product::fma};
 constexpr policy whole_rows = {.threads = 64, .values = 8, .vector = true};
 constexpr computation sums = {
     .experts = true, .residual = true, .emits = format_set::of(format::f32)};
@@ -60,16 +64,18 @@ std::vector<float> by_row(const matvec_case& c, const std::vector<float>& result
 void same_as_row(const instance& on) {
     INFO(row_name(on.computes, on.numbers, ""));
     const format f = *on.computes.weights.begin();
-    matvec_case c{.what = "",
-                  .k = 5 * 256,
-                  .members = {{f, 64, epilogue_set::of(epilogue_part::scale) | epilogue_part::bias}},
-                  .experts = 6,
-                  .slots = 5,
-                  .x_slots = 5,
-                  .ids = {3, 1, 5, 0, 2, 0, 5, 4, 1, 1},
-                  .band_rows = 24};
+    matvec_case c{
+        .what = "",
+        .k = 5 * 256,
+        .members = {{f, 64, epilogue_set::of(epilogue_part::scale) | epilogue_part::bias}},
+        .experts = 6,
+        .slots = 5,
+        .x_slots = 5,
+        .ids = {3, 1, 5, 0, 2, 0, 5, 4, 1, 1},
+        .band_rows = 24};
     const std::vector<float> each = run(on, c).front().f32;
-    c.members.front().parts = c.members.front().parts | epilogue_part::combine | epilogue_part::residual;
+    c.members.front().parts =
+        c.members.front().parts | epilogue_part::combine | epilogue_part::residual;
     const std::vector<float> together = run(on, c).front().f32;
     const auto gaps = static_cast<std::size_t>(residual_gap(c.members.front()));
     const std::vector<float> spread = make_data(on, c).members.front().residual;

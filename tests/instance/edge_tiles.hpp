@@ -1,4 +1,5 @@
-// Tiles at the edges of what a matmul takes, for any kind of weights, and what every tile has to stand.
+// Tiles at the edges of what a matmul takes, for any kind of weights, and what every tile has to
+// stand.
 #pragma once
 
 #include "order.hpp"

@@ -92,7 +92,8 @@ struct instance {
     const void* kernel = nullptr;
     std::function<std::unique_ptr<machine>()> make_machine;
     bool dependent = true;  ///< launched as a dependent of what came before
-    std::int64_t most_shared = 227 * 1024;  ///< bytes that a block may have: of sm_90, if nobody says
+    /// Bytes that a block may have: of sm_90, if nobody says.
+    std::int64_t most_shared = 227 * 1024;
 };
 
 }  // namespace catena_test

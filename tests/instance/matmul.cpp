@@ -13,9 +13,9 @@ namespace {
 
 template <format L, format... F>
 constexpr computation tiles = {.kind = skeleton::matmul,
-                                  .activation = L,
-                                  .weights = (format_set{} | ... | F),
-                                  .epilogue = every_part};
+                               .activation = L,
+                               .weights = (format_set{} | ... | F),
+                               .epilogue = every_part};
 
 constexpr policy lone_warp = lone_tile(8, 256);
 constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};

@@ -164,7 +164,7 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
                                  .rows = numbers.copy == copy_method::plain ? 37 : 64,
                                  .parts = only(epilogue_part::glu),
                                  .halves = true};
-    const std::vector<member_shape> mixed = {plain, scaled,     biased,      gated, added,
+    const std::vector<member_shape> mixed = {plain, scaled,     biased,      gated,   added,
                                              alone, everything, requantized, factored};
     std::vector<matvec_case> cases = {
         {.what = "members with different parts", .k = s.unit, .members = mixed, .columns = 11},
@@ -225,8 +225,8 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
     return cases;
 }
 
-/// Tiles that the blocks of a cluster share, each with a part of K: parts that differ by a piece, a block
-/// that has none, rows and columns that fill no tile, and all that may follow.
+/// Tiles that the blocks of a cluster share, each with a part of K: parts that differ by a piece, a
+/// block that has none, rows and columns that fill no tile, and all that may follow.
 std::vector<matvec_case> cluster_cases(const shapes& s, const policy& numbers) {
     const format f = s.formats.back();
     const int piece = numbers.piece;

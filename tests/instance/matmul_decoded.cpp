@@ -1,5 +1,6 @@
-// Quantized weights that warpgroups multiply as bf16, under policies at the edges of what they take and
-// for every format that can be taken apart: right for every case, and the same bits whatever the policy.
+// Quantized weights that warpgroups multiply as bf16, under policies at the edges of what they take
+// and for every format that can be taken apart: right for every case, and the same bits whatever
+// the policy.
 #include "edge_tiles.hpp"
 
 using namespace catena;
@@ -40,14 +41,16 @@ constexpr policy short_pieces = {.threads = 128,
 
 }  // namespace
 
-TEST_CASE("A matmul of decoded weights stands every case, and all its policies give the same bits") {
+TEST_CASE(
+    "A matmul of decoded weights stands every case, and all its policies give the same bits") {
     constexpr auto small = decoded<format::q8_0>, mins = decoded<format::q4_K>,
                    halves = decoded<format::q6_K>;
     stands_every_case(
         {made<small, one_group>(), made<small, two_groups>(), made<small, short_pieces>()});
     stands_every_case({made<mins, one_group>(), made<mins, two_groups>()});
     stands_every_case({made<halves, one_group>(), made<halves, two_groups>()});
-    stands_every_case({made<mins, in_clusters(one_group)>(), made<mins, in_clusters(two_groups)>()});
+    stands_every_case(
+        {made<mins, in_clusters(one_group)>(), made<mins, in_clusters(two_groups)>()});
     stands_every_case({made<small, in_clusters(short_pieces)>()});
 }
 
@@ -71,7 +74,8 @@ TEST_CASE("A matmul decodes every format that can be taken apart") {
 
 TEST_CASE("Decoded weights have the bits of a device's tensor cores, and an order of their own") {
     CHECK(bits_of_device(decoded<format::q4_K>));
-    CHECK(order_of(decoded<format::q4_K>, one_group) == order_of(decoded<format::q4_K>, two_groups));
+    CHECK(order_of(decoded<format::q4_K>, one_group) ==
+          order_of(decoded<format::q4_K>, two_groups));
     CHECK(order_of(decoded<format::q4_K>, one_group) !=
           order_of(decoded<format::q4_K>, in_clusters(one_group)));
 }

@@ -48,8 +48,10 @@ TEST_CASE("A matmul of fp8 stands every case, and all its policies give the same
     CHECK(bits_of_device(tiles));
 }
 
-TEST_CASE("A matmul of fp8 by warpgroups stands every case, and all its policies give the same bits") {
+TEST_CASE(
+    "A matmul of fp8 by warpgroups stands every case, and all its policies give the same bits") {
     stands_every_case({made<tiles, one_group>(), made<tiles, two_groups>()});
-    stands_every_case({made<tiles, in_clusters(one_group)>(), made<tiles, in_clusters(two_groups)>()});
+    stands_every_case(
+        {made<tiles, in_clusters(one_group)>(), made<tiles, in_clusters(two_groups)>()});
     CHECK(order_of(tiles, one_group) != order_of(tiles, plain));
 }

@@ -1,5 +1,5 @@
-// The matmul of numbers: every type under policies at the edges of what a body takes, the bits of all
-// of them, and what rounding to the weights' type does to an activation.
+// The matmul of numbers: every type under policies at the edges of what a body takes, the bits of
+// all of them, and what rounding to the weights' type does to an activation.
 #include "edge_tiles.hpp"
 
 #include "catena/match/pattern.hpp"
@@ -30,7 +30,8 @@ constexpr policy wide = {.threads = 128,
 
 constexpr policy sliced = sliced_tile(64), sliced_plain = sliced_plain_tile(64);
 
-/// Warpgroups: one with two fragments and every stage, and two with the fewest; columns of 32 and 128.
+/// Warpgroups: one with two fragments and every stage, and two with the fewest; columns of 32 and
+/// 128.
 constexpr policy one_group = {.threads = 128,
                               .rows = 32,
                               .columns = 32,
@@ -92,7 +93,8 @@ TEST_CASE("A matmul of several types of numbers rounds its activation for each")
     sweep(made<c, plain>());
 }
 
-TEST_CASE("A matmul of f16 makes infinities of activations beyond its range; bf16 and f32 hold them") {
+TEST_CASE(
+    "A matmul of f16 makes infinities of activations beyond its range; bf16 and f32 hold them") {
     CHECK(holds<format::f16>(3e4f));
     CHECK(!holds<format::f16>(6e4f));
     CHECK(holds<format::bf16>(6e4f));

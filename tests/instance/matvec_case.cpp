@@ -12,8 +12,8 @@ namespace {
 struct prepared {
     std::vector<matvec_member> members;
     std::vector<std::size_t> dst_bytes;  ///< per member
-    int bands = 0;  ///< of all members; tiles of a matmul
-    float* norm_f32 = nullptr;  ///< where the launch writes its norm
+    int bands = 0;                       ///< of all members; tiles of a matmul
+    float* norm_f32 = nullptr;           ///< where the launch writes its norm
     void* norm_q8_1 = nullptr;
 };
 
@@ -52,8 +52,7 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     matvec_member& m = to.members.emplace_back();
     bytes weight = d.weight;
     if (shape.halves) {
-        weight.resize(weight.size() +
-                      static_cast<std::size_t>(gap_bytes(c, shape.type)));
+        weight.resize(weight.size() + static_cast<std::size_t>(gap_bytes(c, shape.type)));
         weight.insert(weight.end(), d.up.begin(), d.up.end());
     }
     m.weight = on.put("weight" + which, weights, weight, static_cast<std::size_t>(c.offset));
@@ -100,7 +99,8 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     if (shape.parts.has(epilogue_part::quantize))
         for (const auto& [layout, operand] : layouts)
             if (shape.layouts.empty() || shape.layouts.has(layout))
-                m.*operand = on.blank(name(layout) + which, quantized_bytes(layout, shape.rows) * columns);
+                m.*operand =
+                    on.blank(name(layout) + which, quantized_bytes(layout, shape.rows) * columns);
     m.first_band = to.bands;
     const int results = m.up != nullptr ? band_rows / 2 : band_rows;
     to.bands += (shape.rows + results - 1) / results;
@@ -158,12 +158,12 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         if (shared <= on.most_shared) break;
     }
     const int again = c.experts == 0 ? 0 : (a.columns - 1) * a.bands;
-    const launch_config config{
-        .blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster + (c.emits.empty() ? 0 : 1)),
-        .threads = static_cast<std::uint32_t>(wide.threads),
-        .shared_bytes = static_cast<std::uint32_t>(shared),
-        .dependent = on.dependent,
-        .cluster = static_cast<std::uint32_t>(c.cluster)};
+    const launch_config config{.blocks = static_cast<std::uint32_t>((p.bands + again) * c.cluster +
+                                                                    (c.emits.empty() ? 0 : 1)),
+                               .threads = static_cast<std::uint32_t>(wide.threads),
+                               .shared_bytes = static_cast<std::uint32_t>(shared),
+                               .dependent = on.dependent,
+                               .cluster = static_cast<std::uint32_t>(c.cluster)};
     return machine.launch(on.kernel, config, &a, sizeof a);
 }
 
@@ -226,9 +226,9 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
                                       d.members[m].residual);
         for (const auto& [layout, operand] : layouts_of(on))
             if (from.*operand != nullptr)
-                out[m].quantized[layout] =
-                    machine->read(from.*operand, quantized_bytes(layout, from.rows) *
-                                                     static_cast<std::size_t>(c.columns_of(c.members[m])));
+                out[m].quantized[layout] = machine->read(
+                    from.*operand, quantized_bytes(layout, from.rows) *
+                                       static_cast<std::size_t>(c.columns_of(c.members[m])));
     }
     if (c.emits.empty()) return out;
     matvec_output& norm = out.emplace_back();
@@ -278,8 +278,8 @@ void check_quantized(const matvec_output& out, const member_shape& m, int column
 }
 
 void check_member(const instance& on, const matvec_case& c, const member_shape& m,
-                  const matvec_output& out,
-                  const std::vector<double>& same_activation, const std::vector<double>& plain) {
+                  const matvec_output& out, const std::vector<double>& same_activation,
+                  const std::vector<double>& plain) {
     std::vector<float> got;
     std::vector<double> wanted, unquantized;
     for (int column = 0; column < c.columns_of(m); ++column) {
@@ -318,10 +318,11 @@ void check(const instance& on, const matvec_case& c, const matvec_outputs& outpu
     const auto same_activation =
         c.as_f32 ? plain
                  : chain::reference_from_activation(chain, decodes(on) ? rounded_weights(in) : in,
-                                                  decoded_activation(on, c, d));
+                                                    decoded_activation(on, c, d));
     for (std::size_t m = 0; m < c.members.size(); ++m) {
         INFO("member " << m);
-        check_member(on, c, c.members[m], outputs[m], same_activation.products[m], plain.products[m]);
+        check_member(on, c, c.members[m], outputs[m], same_activation.products[m],
+                     plain.products[m]);
     }
     if (c.emits.empty()) return;
     INFO("the norm");

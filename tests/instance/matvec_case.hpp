@@ -43,11 +43,11 @@ struct member_shape {
     int rows;
     catena::epilogue_set parts = {};
     catena::gate_function function = catena::gate_function::relu;
-    bool written = true;    ///< as f32
-    bool in_place = false;  ///< the residual lies exactly under the result
-    bool halves = false;    ///< a GLU's matrices lie behind each other in one tensor
+    bool written = true;              ///< as f32
+    bool in_place = false;            ///< the residual lies exactly under the result
+    bool halves = false;              ///< a GLU's matrices lie behind each other in one tensor
     catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
-    bool dense = false;  ///< behind experts of one token
+    bool dense = false;               ///< behind experts of one token
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere. A matmul's
@@ -63,16 +63,16 @@ struct matvec_case {
     int experts = 0;             ///< of members that are not dense; 0: all are
     int slots = 1, x_slots = 1;  ///< expert
     bool weighted = true;        ///< slots that are added up have weights
-    std::vector<std::int32_t> ids =
-        {};             ///< expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN
+    /// Expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN.
+    std::vector<std::int32_t> ids = {};
     int band_rows = 0;  ///< weight rows of a block, or of a cluster
     int cluster = 1;    ///< blocks that share a band, or a tile
-    int width = 1;      ///< matvec: how many times the policy's warps a block has, if memory holds them
+    int width = 1;  ///< matvec: how many times the policy's warps a block has, if memory holds them
     int row_gap = 0;    ///< blocks between weight rows
     int offset = 0;     ///< bytes of every weight's address past a 16-byte boundary
     bool early = true;  ///< weights are leaves
     special put = special::none;
-    bool norm = false;    ///< the activation is a norm that the launch makes itself
+    bool norm = false;              ///< the activation is a norm that the launch makes itself
     catena::format_set emits = {};  ///< in which it writes that norm
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
     float magnitude = 1;  ///< of x
@@ -94,7 +94,7 @@ struct matvec_case {
 
 /// What a member wrote, without gaps; empty where it does not write.
 struct matvec_output {
-    std::vector<float> f32;  ///< [rows, columns]
+    std::vector<float> f32;                     ///< [rows, columns]
     std::map<catena::format, bytes> quantized;  ///< padded rows, one for each column
 
     bool operator==(const matvec_output& other) const {  // a NaN is equal to itself

@@ -25,9 +25,10 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
         for (const int n : rows) out.push_back({formats[out.size() % formats.size()], n});
         return out;
     };
-    const int band =
-        numbers.threads / warp_size * numbers.rows;      // one group of rows for every warp
-    const int ragged = unit == 256 ? 5 * 256 : 45 * 32 / unit * unit;  // steps of 1024: the last one is short
+    // One group of rows for every warp.
+    const int band = numbers.threads / warp_size * numbers.rows;
+    // Steps of 1024: the last one is short.
+    const int ragged = unit == 256 ? 5 * 256 : 45 * 32 / unit * unit;
     const int columns = numbers.columns;
 
     std::vector<matvec_case> cases;
@@ -177,14 +178,14 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                          .columns = columns,
                          .band_rows = 64});
     for (const gate_function gate : gates)
-        cases.push_back({.what = "gate " + std::to_string(static_cast<int>(gate)),
-                         .k = ragged,
-                         .members = {{f, 33, only(epilogue_part::glu), gate},
-                                     {f, 21, only(epilogue_part::act),
-                                      gate == gate_function::swiglu_oai ? gate_function::relu_squared
-                                                                        : gate}},
-                         .columns = columns,
-                         .band_rows = 48});
+        cases.push_back(
+            {.what = "gate " + std::to_string(static_cast<int>(gate)),
+             .k = ragged,
+             .members = {{f, 33, only(epilogue_part::glu), gate},
+                         {f, 21, only(epilogue_part::act),
+                          gate == gate_function::swiglu_oai ? gate_function::relu_squared : gate}},
+             .columns = columns,
+             .band_rows = 48});
     for (int n = 1; n <= columns; ++n)
         cases.push_back({.what = "every part, " + std::to_string(n) + " columns",
                          .k = 2 * unit,
@@ -206,7 +207,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                                  .parts = only(epilogue_part::glu),
                                  .halves = true},
                        full = {f, 512, only(epilogue_part::quantize)};
-    const std::vector<member_shape> mixed = {plain, biased,      gated,      added,
+    const std::vector<member_shape> mixed = {plain, biased,      gated,     added,
                                              alone, requantized, everything};
     const std::vector<std::int32_t> one_each = {2, 0, 1}, eight = {0, 1, 2, 1, 0, 3, -1, 2};
     const std::vector<matvec_case> more = {
@@ -389,9 +390,9 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
     return cases;
 }
 
-/// The dense ones as a launch stands them that makes its activation itself, a norm or in every third
-/// case none. Rows of any size: their scales would leave the range of a half. Numbers read a norm always,
-/// and in every third case nobody else does.
+/// The dense ones as a launch stands them that makes its activation itself, a norm or in every
+/// third case none. Rows of any size: their scales would leave the range of a half. Numbers read a
+/// norm always, and in every third case nobody else does.
 std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool numbers) {
     std::erase_if(cases, [](const matvec_case& c) { return c.experts != 0; });
     for (const float magnitude : {1e-9f, 1e12f}) {

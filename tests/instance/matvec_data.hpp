@@ -26,17 +26,17 @@ constexpr float norm_eps = 1e-6f;
 constexpr float product_scale = 0.75f;
 constexpr float gate_alpha = 1.702f, gate_limit = 0.5f;  ///< products go beyond it
 constexpr float product_factor = 1.25f, up_factor = -0.5f;
-constexpr int bias_gap = 1;                              ///< floats between the biases of experts
+constexpr int bias_gap = 1;  ///< floats between the biases of experts
 
 inline int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : dst_gap + 2; }
 
 /// A member's operands. Those of parts that are off are empty.
 struct member_data {
-    bytes weight, up;                  ///< gaps between rows included
+    bytes weight, up;                      ///< gaps between rows included
     std::vector<float> factor, up_factor;  ///< one
-    std::vector<float> bias, up_bias;  ///< [rows, matrices] with gaps
-    std::vector<float> residual;       ///< [rows, columns] with gaps
-    std::vector<float> scale, up_scale;  ///< of fp8, [of a matrix, matrices]
+    std::vector<float> bias, up_bias;      ///< [rows, matrices] with gaps
+    std::vector<float> residual;           ///< [rows, columns] with gaps
+    std::vector<float> scale, up_scale;    ///< of fp8, [of a matrix, matrices]
 };
 
 struct matvec_data {
@@ -137,7 +137,8 @@ inline void make_exact(std::vector<float>& x) {
 /// The same for fp8: of 128 the largest is 448 / 64, all are e4m3 / 64.
 inline void make_exact_fp8(std::vector<float>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) {
-        const float v = i % 128 == i / 128 % 128 ? e4m3_largest : std::fmod(x[i] * 64, e4m3_largest);
+        const float v =
+            i % 128 == i / 128 % 128 ? e4m3_largest : std::fmod(x[i] * 64, e4m3_largest);
         x[i] = f32_from_bits(f32_bits_from_e4m3(e4m3_from_f32_bits(f32_bits(v)))) / 64;
     }
 }
@@ -177,7 +178,7 @@ inline bool decodes(const instance& on) {
 }
 
 inline std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
-                                   const bytes& weight, const std::vector<float>& scale) {
+                                          const bytes& weight, const std::vector<float>& scale) {
     std::vector<double> out;
     const fp8_scales scales = scales_of(c, m);
     const auto stride = static_cast<std::size_t>(row_stride(c, m.type));
@@ -278,7 +279,7 @@ inline chain::inputs rounded_weights(chain::inputs in) {
 }
 
 inline std::vector<double> decoded_activation(const instance& on, const matvec_case& c,
-                                       const matvec_data& d) {
+                                              const matvec_data& d) {
     std::vector<double> out;
     if (rounds(on)) {
         for (const float v : d.x) out.push_back(rounded(*on.computes.weights.begin(), double{v}));
@@ -289,9 +290,9 @@ inline std::vector<double> decoded_activation(const instance& on, const matvec_c
         const std::ptrdiff_t groups = c.k / 128;
         for (std::size_t r = 0; r < d.rows.size(); ++r) {
             const auto first = scales.begin() + static_cast<std::ptrdiff_t>(r) * groups;
-            const auto values = decode_scaled(
-                format::fp8_group,
-                {from_bytes<std::uint8_t>(d.rows[r]), {first, first + groups}}, c.k);
+            const auto values =
+                decode_scaled(format::fp8_group,
+                              {from_bytes<std::uint8_t>(d.rows[r]), {first, first + groups}}, c.k);
             out.insert(out.end(), values.begin(), values.end());
         }
         return out;
@@ -304,8 +305,8 @@ inline std::vector<double> decoded_activation(const instance& on, const matvec_c
     return out;
 }
 
-/// The rows as a skeleton reads them: one after the other, of fp8 with all scales behind them, or the
-/// same block of all rows together.
+/// The rows as a skeleton reads them: one after the other, of fp8 with all scales behind them, or
+/// the same block of all rows together.
 inline bytes laid_out(const instance& on, const matvec_data& d) {
     const bool rows = on.computes.kind == skeleton::matvec || rounds(on) || reads_fp8(on);
     const std::size_t bytes_of_row = d.rows.front().size();

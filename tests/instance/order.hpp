@@ -23,8 +23,7 @@ template <catena::format... F>
 constexpr catena::computation products = {.kind = catena::skeleton::matvec,
                                           .activation = catena::format::q8_1,
                                           .weights = (catena::format_set{} | ... | F),
-                                          .epilogue = every_part |
-                                                      catena::epilogue_part::combine};
+                                          .epilogue = every_part | catena::epilogue_part::combine};
 
 /// Matvec rows of the same formats: every column of every number of columns gives the same bits on
 /// all of them, through every part of the epilogue too.

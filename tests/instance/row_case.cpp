@@ -212,7 +212,8 @@ std::size_t data_size(format f, const row_case& c) {
 }
 std::size_t scales_size(format f, const row_case& c) {
     const bool parameter = info(f).block_elements == 1 || f == format::fp8_group;
-    const std::int64_t bytes = scale_bytes(f, c.k) / (parameter && c.scale_type != format::f32 ? 2 : 1);
+    const std::int64_t bytes =
+        scale_bytes(f, c.k) / (parameter && c.scale_type != format::f32 ? 2 : 1);
     return static_cast<std::size_t>(bytes) * size(c.rows());
 }
 
@@ -326,8 +327,7 @@ row_outputs run(const instance& on, const row_case& c) {
                    : size(quant_rows(c) * static_cast<int>(stored_bytes(f, c.quant_k())));
     };
     for (const in_blocks& b : blocks_of(a))
-        if (c.emits.has(b.type))
-            *b.to = machine->blank(name(b.type), size_of(b.type));
+        if (c.emits.has(b.type)) *b.to = machine->blank(name(b.type), size_of(b.type));
     if (c.emits.has(format::q8_1) || c.k % 32 == 0) {
         a.quant_k = c.quant_k();
         a.quant_blocks = quant_blocks(c);
@@ -339,7 +339,8 @@ row_outputs run(const instance& on, const row_case& c) {
         if (scales_size(o.type, c) != 0)
             o.to->scales = machine->blank("scales", scales_size(o.type, c));
     }
-    const void* given = machine->put("given scale", contents::data, to_bytes(std::vector{given_scale}));
+    const void* given =
+        machine->put("given scale", contents::data, to_bytes(std::vector{given_scale}));
     a.fp8_scale = a.nvfp4_scale = static_cast<const float*>(given);
     if (c.emits.has(format::int8_token))
         a.int8_sums = static_cast<std::int32_t*>(machine->blank("int8 sums", size(c.rows()) * 4));
@@ -361,8 +362,7 @@ row_outputs run(const instance& on, const row_case& c) {
     if (a.f16 != nullptr) out.emits[format::f16] = halves_of(a.f16);
     if (a.bf16 != nullptr) out.emits[format::bf16] = halves_of(a.bf16);
     for (const in_blocks& b : blocks_of(a))
-        if (*b.to != nullptr)
-            out.emits[b.type] = machine->read(*b.to, size_of(b.type));
+        if (*b.to != nullptr) out.emits[b.type] = machine->read(*b.to, size_of(b.type));
     for (const apart& o : apart_of(a)) {
         if (o.to->data == nullptr) continue;
         out.emits[o.type] = machine->read(o.to->data, data_size(o.type, c));

@@ -15,8 +15,8 @@ namespace {
 int team(const policy& numbers) { return numbers.threads / rows_of_block(numbers); }
 
 constexpr format_set in_blocks = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
-                                format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 |
-                                format::bf16_mma | format::f16_mma;
+                                 format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma |
+                                 format::f16_mma;
 constexpr format_set apart = format_set::of(format::int8_token) | format::fp8_tensor |
                              format::fp8_token | format::fp8_group | format::mxfp8_rows |
                              format::mxfp4_rows | format::nvfp4_rows;
@@ -150,7 +150,11 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .over_gate = true},
         {.what = "a large epsilon", .k = usual, .n1 = 2, .emits = all, .eps = 100},
         {.what = "no weight, no residual", .k = usual, .n1 = 2, .emits = all},
-        {.what = "a residual, the sum not kept", .k = usual, .n1 = 2, .emits = all, .residual = true},
+        {.what = "a residual, the sum not kept",
+         .k = usual,
+         .n1 = 2,
+         .emits = all,
+         .residual = true},
         {.what = "the sum, times a number, normed again and not kept",
          .k = usual,
          .n1 = 2,

@@ -31,11 +31,8 @@ constexpr computation norm_of(value_kind value, format_set emits) {
 }
 
 constexpr computation joined(format_set emits) {
-    return {.value = value_kind::rms_norm,
-            .scale = true,
-            .join = true,
-            .again = true,
-            .emits = emits};
+    return {
+        .value = value_kind::rms_norm, .scale = true, .join = true, .again = true, .emits = emits};
 }
 
 constexpr policy usual{.threads = 128, .values = 8, .vector = true};

@@ -1,5 +1,5 @@
-// Every row of every table that has a host kernel (tests/instances/sets.cpp says which must), on the
-// host executor, a test per arch.
+// Every row of every table that has a host kernel (tests/instances/sets.cpp says which must), on
+// the host executor, a test per arch.
 #include "host_machine.hpp"
 #include "sweep.hpp"
 #include "tables.hpp"

@@ -1,5 +1,5 @@
-// The declared domain, walked: every problem has a row that is legal for it, and no row is there for
-// nothing.
+// The declared domain, walked: every problem has a row that is legal for it, and no row is there
+// for nothing.
 #include "catena/instances/all.hpp"
 #include "catena/pick/domain.hpp"
 #include "catena/pick/name.hpp"
@@ -41,7 +41,8 @@ bool legal(const picked& best, const row& r, const problem& p, const arch& a) {
     return good;
 }
 
-/// The same where the launch makes the norm of its activation, too: an option that a table may have.
+/// The same where the launch makes the norm of its activation, too: an option that a table may
+/// have.
 problem with_norm(problem p) {
     p.needs.value = value_kind::rms_norm;
     p.needs.scale = true;
@@ -56,8 +57,9 @@ problem by_warpgroups(problem p) {
 
 }  // namespace
 
-TEST_CASE("Every problem of the domain that no absence is declared for has a row, and every row of a "
-          "group a problem") {
+TEST_CASE(
+    "Every problem of the domain that no absence is declared for has a row, and every row of a "
+    "group a problem") {
     for (const arch& a : arch_registry) {
         INFO(a.name);
         const table t = instances::table_named(a.name);

@@ -92,7 +92,8 @@ TEST_CASE("A name without a folder is a file of the current one") {
 
 TEST_CASE("The generator writes nothing to a folder that is no project") {
     const scratch folder;
-    const std::string command = CATENA_GENERATE " --root '" + folder.root.string() + "' 2> /dev/null";
+    const std::string command =
+        CATENA_GENERATE " --root '" + folder.root.string() + "' 2> /dev/null";
     CHECK(std::system(command.c_str()) != 0);
     CHECK(fs::is_empty(folder.root));
 }

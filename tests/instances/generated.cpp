@@ -25,9 +25,8 @@ namespace {
 std::vector<rendered_file> rendered() {
     const std::vector<catena::lowered_chain> chains = catalogue_chains();
     const tunings measured = read_tunings(CATENA_SOURCE_DIR);
-    return render(chains,
-                  expand(computations_of(chains), read_registers(CATENA_SOURCE_DIR), measured,
-                         read_engine(CATENA_SOURCE_DIR)));
+    return render(chains, expand(computations_of(chains), read_registers(CATENA_SOURCE_DIR),
+                                 measured, read_engine(CATENA_SOURCE_DIR)));
 }
 
 }  // namespace
@@ -98,8 +97,7 @@ TEST_CASE("Instances grow with formats and listed sets, not with powers of them"
     const auto with_norm = std::count_if(sets.begin(), sets.end(), [](std::uint64_t bits) {
         return norm_inside(catena::format_set{bits});
     });
-    CHECK(launches[catena::skeleton::matvec] ==
-          sets.size() + static_cast<std::size_t>(with_norm));
+    CHECK(launches[catena::skeleton::matvec] == sets.size() + static_cast<std::size_t>(with_norm));
     std::size_t layouts = 0;  // of all weights
     for (const catena::format f : weights)
         layouts += static_cast<std::size_t>(catena::matmul_layouts(f).size());

@@ -39,8 +39,7 @@ void each_problem(const computation& computes, const Visit& visit) {
     problem p;
     p.needs = computes;
     for (const bool quantizes : {false, true})
-        for (const std::int64_t k :
-             {1, 37, 64, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
+        for (const std::int64_t k : {1, 37, 64, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
             for (const std::int64_t rows : {1, 8, 512})
                 for (const int alignment : {16, 4}) {
                     if (quantizes && k % group_of(computes.emits) != 0) continue;
@@ -58,7 +57,8 @@ void each_problem(const computation& computes, const Visit& visit) {
 bool legal(const picked& best, const row& r, const problem& p) {
     const policy& n = r.numbers;
     const int rows = rows_of_block(n);
-    return best.config.blocks == (p.rows + rows - 1) / rows && (n.values == 0 || p.k <= n.threads * n.values) &&
+    return best.config.blocks == (p.rows + rows - 1) / rows &&
+           (n.values == 0 || p.k <= n.threads * n.values) &&
            (!n.vector || (p.k % 4 == 0 && p.alignment == 16));
 }
 

@@ -68,8 +68,8 @@ TEST_CASE("Every arch makes and quantizes in one step what models feed to matric
         return g.same_shape(op::sqr, relu, {relu});
     };
     const auto joined = [&] { return g.add(input(), g.mul(g.rms_norm(input()), row())); };
-    const id groups = g.mul(g.rms_norm(g.input(format::f32, {128, 4, 2})),
-                            g.weight(format::f32, {128, 4}));
+    const id groups =
+        g.mul(g.rms_norm(g.input(format::f32, {128, 4, 2})), g.weight(format::f32, {128, 4}));
     const id values[] = {g.rms_norm(input()),
                          g.mul(g.rms_norm(input()), row()),
                          layer_norm(),

@@ -85,7 +85,8 @@ TEST_CASE("what experts made may be scaled before the residual", "[match]") {
     const id both = with_shared ? c.g.add(c.sum, c.gated) : c.sum;
     const id scaled = c.g.scale(both, 0.25f);
     const auto found = [&](id part) {
-        const id all = GENERATE(false, true) ? c.g.add(c.residual, part) : c.g.add(part, c.residual);
+        const id all =
+            GENERATE(false, true) ? c.g.add(c.residual, part) : c.g.add(part, c.residual);
         c.g.other({all});
         return found_at(c.g, all);
     };
@@ -183,7 +184,8 @@ TEST_CASE("a sum over slots is the same in whatever turn it is asked for", "[mat
     }
 }
 
-TEST_CASE("what has more slots than the graph has nodes is no sum, and takes no memory", "[match]") {
+TEST_CASE("what has more slots than the graph has nodes is no sum, and takes no memory",
+          "[match]") {
     experts_case c;
     c.g.other({c.sum, c.gated, c.residual});
     c.g[c.weighted].ne[1] = std::int64_t{1} << 36;

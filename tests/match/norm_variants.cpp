@@ -13,11 +13,11 @@ using chain::act, chain::add, chain::bias, chain::emit, chain::glu, chain::layer
 namespace {
 
 constexpr auto served = emit<format::f32> | quantize<format::q8_1> | mul_mat<format::q4_K>;
-constexpr pattern gated_norm =
-    pattern_of(chain::lower("", rms_norm | mul(weight) | glu | served));
+constexpr pattern gated_norm = pattern_of(chain::lower("", rms_norm | mul(weight) | glu | served));
 constexpr pattern gated_bare_norm = pattern_of(chain::lower("", rms_norm | glu | served));
 constexpr pattern bare_norm = pattern_of(chain::lower("", rms_norm | served));
-constexpr pattern scaled_layer_norm = pattern_of(chain::lower("", layer_norm | mul(weight) | served));
+constexpr pattern scaled_layer_norm =
+    pattern_of(chain::lower("", layer_norm | mul(weight) | served));
 constexpr pattern product = pattern_of(chain::lower("", glu | served));
 constexpr pattern biased_norm =
     pattern_of(chain::lower("", layer_norm | mul(weight) | add(bias) | served));

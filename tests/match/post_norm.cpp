@@ -1,5 +1,5 @@
-// Norms behind matrices, as models with post-norms have them: a residual joins the norm, and the sum
-// is quantized, or normed again.
+// Norms behind matrices, as models with post-norms have them: a residual joins the norm, and the
+// sum is quantized, or normed again.
 #include "catena/catena.hpp"
 #include "catena/match/matcher.hpp"
 

@@ -122,7 +122,8 @@ TEST_CASE("an mma takes no less for more columns", "[decisions]") {
     const std::vector<row> rows = {row_of(matvec_of(q4), fragments)};
     double before = 0;
     for (int columns = 2; columns <= mma_columns; ++columns) {
-        const picked now = pick(matvec_problem(4096, {{format::q4_K, 8192}}, columns), table_of(rows));
+        const picked now =
+            pick(matvec_problem(4096, {{format::q4_K, 8192}}, columns), table_of(rows));
         REQUIRE(now.row == 0);
         CHECK(now.predicted_us >= before);
         before = now.predicted_us;

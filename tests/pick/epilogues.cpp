@@ -87,7 +87,8 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     CHECK(sentence(constraint(r, summed(33, 1), toy_arch)) ==
           "a token has 33 slots; it adds up at most 32");
     CHECK(constraint(several, summed(8, 1), toy_arch).why == limit::slots);
-    // A block takes its rows of all slots: it holds the columns of all, and an SM has one such block.
+    // A block takes its rows of all slots: it holds the columns of all, and an SM has one such
+    // block.
     problem apart = summed(8, 2);
     apart.needs.epilogue = apart.member[0].epilogue = {};
     CHECK(shared_bytes(r, summed(8, 2)) - shared_bytes(r, apart) == 7 * shared_column_bytes(512));
@@ -158,7 +159,8 @@ TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet"
 TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps of several",
           "[epilogues]") {
     row r = finishing(with_rows(2));
-    const problem few = finished(1024, {member(64, quantized)}), many = finished(1024, {member(64)});
+    const problem few = finished(1024, {member(64, quantized)}),
+                  many = finished(1024, {member(64)});
     const auto threads = [&](const problem& p) {
         return config_of(r, p, toy_arch, band_of(r, p)).threads;
     };
@@ -191,7 +193,7 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
         return config_of(r, p, a, band_rows(r, p, a, blocks_per_sm(r, p, a)));
     };
     const problem few = finished(1024, {member(64, quantized)});  // 2 bands of 32 rows
-    CHECK(config(few, clustered).cluster == 4);  // a turn of rows each
+    CHECK(config(few, clustered).cluster == 4);                   // a turn of rows each
     CHECK(config(few, clustered).blocks == 8);
     CHECK(config(few, toy_arch).cluster == 1);
     const problem gated = finished(1024, {member(64, glu | quantized)});  // of 64

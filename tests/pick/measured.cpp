@@ -51,7 +51,8 @@ std::string key_of(const problem& p) {
 
 TEST_CASE("a row that was measured slow loses to one that was measured fast", "[measured]") {
     REQUIRE(pick(one, toy_table()).row == 3);
-    const std::vector<measurement> medians = {{problem_key(one), 3, 9, 0}, {problem_key(one), 4, 8, 0}};
+    const std::vector<measurement> medians = {{problem_key(one), 3, 9, 0},
+                                              {problem_key(one), 4, 8, 0}};
     const choice c = choose(one, with(medians));
     CHECK(c.best.row == 4);
     CHECK(c.best.measured);
@@ -90,7 +91,8 @@ TEST_CASE("a matmul's measurement is one of its class of columns", "[measured]")
     for (const bool expert : {false, true}) {
         p.expert = expert;
         std::set<std::uint64_t> classes;
-        for (const auto& [first, last] : {std::pair{9, 16}, {17, 32}, {33, 64}, {65, 128}, {129, 256}, {257, 9999}}) {
+        for (const auto& [first, last] :
+             {std::pair{9, 16}, {17, 32}, {33, 64}, {65, 128}, {129, 256}, {257, 9999}}) {
             CHECK(with_columns(first) == with_columns(last));
             CHECK(classes.insert(with_columns(first)).second);
         }
@@ -170,7 +172,8 @@ TEST_CASE("a file of medians reads the same wherever the engine's users live", "
     CHECK(pick(one, file.over(toy_table())).predicted_us == 8.5);
 }
 
-TEST_CASE("a file of an engine's medians is laid over a table, which keeps its rows'", "[measured]") {
+TEST_CASE("a file of an engine's medians is laid over a table, which keeps its rows'",
+          "[measured]") {
     const text_file text("engine 000000000000002a 7.5 8\nengine 0000000000000007 1 2\n");
     measured_file file;
     REQUIRE(file.read(text.path.c_str(), toy_table()).ok());
@@ -187,9 +190,12 @@ TEST_CASE("a file of an engine's medians is laid over a table, which keeps its r
 
 TEST_CASE("a file of medians that cannot be read is refused with file and line", "[measured]") {
     measured_file file;
-    CHECK_THAT(file.read("no such file", toy_table()).message, Catch::Contains("no such file cannot be read"));
-    CHECK_THAT(file.read("/", toy_table()).message, Catch::Contains("/ cannot be read: Is a directory"));
-    for (const char* line : {"row", "row xyz 1 0", "row 12 0 0", "row 12 1 -1", "row 12 nan 0", "engine 12 1"}) {
+    CHECK_THAT(file.read("no such file", toy_table()).message,
+               Catch::Contains("no such file cannot be read"));
+    CHECK_THAT(file.read("/", toy_table()).message,
+               Catch::Contains("/ cannot be read: Is a directory"));
+    for (const char* line :
+         {"row", "row xyz 1 0", "row 12 0 0", "row 12 1 -1", "row 12 nan 0", "engine 12 1"}) {
         const text_file text(std::string("# first\n") + line + "\n");
         const status read = file.read(text.path.c_str(), toy_table());
         CHECK_FALSE(read.ok());

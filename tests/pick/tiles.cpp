@@ -17,10 +17,8 @@ namespace {
 constexpr epilogue_set quantized = epilogue_set::of(epilogue_part::quantize);
 constexpr epilogue_set glu = epilogue_set::of(epilogue_part::glu);
 
-constexpr policy large = {
-    .threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 3};
-constexpr policy small = {
-    .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
+constexpr policy large = {.threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 3};
+constexpr policy small = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
 constexpr policy sliced = {
     .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4};
 
@@ -116,7 +114,8 @@ TEST_CASE("a name tells how many warps share rows", "[tiles]") {
     CHECK(row_name(tiles(sliced), "toy") == "mul_mat_tiles.q4_K.t128_r16_c32_p256_s2_plain_k4.toy");
 }
 
-TEST_CASE("steps that arrive late are waited for: plain copies always, others with few stages", "[tiles]") {
+TEST_CASE("steps that arrive late are waited for: plain copies always, others with few stages",
+          "[tiles]") {
     const arch& a = *arch_named("sm_90");
     const problem p = product(512, 16);
     const auto us = [&](copy_method copy, int stages) {

@@ -80,7 +80,8 @@ TEST_CASE("warpgroups multiply on sm_90, and neither before nor after", "[tiles]
     }
 }
 
-TEST_CASE("a warpgroup's tile is swizzled without gaps, has an order and a name of its own", "[tiles]") {
+TEST_CASE("a warpgroup's tile is swizzled without gaps, has an order and a name of its own",
+          "[tiles]") {
     const format_set f16 = format_set::of(format::f16);
     CHECK(tile_row_bytes(warpgroups, f16) == 128);
     CHECK(tile_block_bytes(warpgroups, f16) == 128);
@@ -106,12 +107,14 @@ TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by wa
     CHECK(!by_warpgroups(1024, 128));
 }
 
-TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K to an SM", "[tiles]") {
+TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K to an SM",
+          "[tiles]") {
     const arch h100 = *arch_named("sm_90");
     policy n = warpgroups;  // tiles of 128 x 128, a step of 64 values
     n.rows = 16;
     n.cluster = 4;
-    const auto shares = [&](std::int32_t rows, std::int64_t columns, std::int64_t k, const arch& a) {
+    const auto shares = [&](std::int32_t rows, std::int64_t columns, std::int64_t k,
+                            const arch& a) {
         problem p = product(n, rows, columns);
         p.k = k;
         const row r = tiles(n);
@@ -151,11 +154,14 @@ TEST_CASE("of fp8 a step of warpgroups is 128 values, and a stage has their scal
     CHECK(fp8_tiles(fp8_warpgroups).order != fp8_tiles(fp8_warps).order);
 }
 
-TEST_CASE("an H100 multiplies large products of fp8 by warpgroups, and small ones, or with the same "
-          "bits, by warps", "[tiles]") {
+TEST_CASE(
+    "an H100 multiplies large products of fp8 by warpgroups, and small ones, or with the same "
+    "bits, by warps",
+    "[tiles]") {
     policy plain = fp8_warps;
     plain.copy = copy_method::plain;
-    const std::vector<row> rows = {fp8_tiles(fp8_warpgroups), fp8_tiles(fp8_warps), fp8_tiles(plain)};
+    const std::vector<row> rows = {fp8_tiles(fp8_warpgroups), fp8_tiles(fp8_warps),
+                                   fp8_tiles(plain)};
     table t;
     t.target = arch_named("sm_90");
     t.rows = rows.data();

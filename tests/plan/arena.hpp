@@ -45,8 +45,8 @@ inline void deal_arena(graph_builder& g, std::mt19937& random, const arena& room
                 const auto there = static_cast<std::int64_t>(g[o].offset);
                 const std::int64_t size = catena::extent_bytes(g[o]);
                 if (there >= first + bytes || there + size <= first) continue;
-                const bool takes_over = last[at(o)] == i && there == first && size == bytes &&
-                                        g[t].kind != op::mul_mat;
+                const bool takes_over =
+                    last[at(o)] == i && there == first && size == bytes && g[t].kind != op::mul_mat;
                 if (last[at(o)] >= i && !takes_over) return false;
             }
             return true;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto combine = epilogue_part::combine;
 
-/// A gate and a value of five experts, three of them used; down with its bias; their weighted sum with a
-/// residual; a norm of that, which a matrix reads.
+/// A gate and a value of five experts, three of them used; down with its bias; their weighted sum
+/// with a residual; a norm of that, which a matrix reads.
 struct summed_case {
     explicit summed_case(std::int64_t tokens = 2, bool late = false, bool shared = false,
                          bool scaled = false)
@@ -45,9 +45,7 @@ struct summed_case {
     id out = g.matmul(format::q4_K, 64, norm);
     id end = g.other({out, all});
 
-    plan planned(const table& rows = shipped_table()) {
-        return checked_plan(g, rows);
-    }
+    plan planned(const table& rows = shipped_table()) { return checked_plan(g, rows); }
     /// The step that adds the experts up.
     const step& adds(const plan& p) {
         const int at = p.at(g.position(sum)).step;
@@ -202,9 +200,8 @@ TEST_CASE("medians of the two launches are not displaced by a prediction", "[pla
     std::vector<measurement> medians;
     for (const step& s : by_norm.steps())
         medians.push_back({problem_key(s.what), s.row, 1000.0f, 0});
-    std::sort(medians.begin(), medians.end(), [](const measurement& a, const measurement& b) {
-        return a.problem < b.problem;
-    });
+    std::sort(medians.begin(), medians.end(),
+              [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
     rows.measured = medians.data();
     rows.measured_count = static_cast<int>(medians.size());
     summed_case c(1);

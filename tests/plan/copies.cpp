@@ -1,4 +1,5 @@
-// What a CONT gathers for matmuls: quantized where it lies, by a step of its own or by who reads it.
+// What a CONT gathers for matmuls: quantized where it lies, by a step of its own or by who reads
+// it.
 #include "cases.hpp"
 #include "random/tables.hpp"
 
@@ -7,7 +8,8 @@ using namespace catena_test;
 
 namespace {
 
-/// What 16 heads made of each token, a head behind the other, side by side for a matmul: nodes 0 to 3.
+/// What 16 heads made of each token, a head behind the other, side by side for a matmul: nodes 0
+/// to 3.
 struct heads_case {
     std::int64_t tokens = 1;
     graph_builder g = {};
@@ -122,7 +124,8 @@ TEST_CASE("the launch that alone reads a copy reads what is copied", "[copies]")
 TEST_CASE("a gate that is copied for its function alone is read where it lies", "[copies]") {
     graph_builder g;
     const std::int64_t tokens = GENERATE(1, 3);
-    const id both = g.other({g.input(format::f32, {64, 16, tokens})});  // of each head its query too
+    // Of each head its query too.
+    const id both = g.other({g.input(format::f32, {64, 16, tokens})});
     const id half = g.view(both, {32, 16, tokens}, 128);
     g[half].nb[1] = g[both].nb[1];
     g[half].nb[2] = g[both].nb[2];

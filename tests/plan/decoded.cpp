@@ -1,5 +1,5 @@
-// Weights that two kinds of matmul take, quantized ones and numbers: the planner picks the layout of the
-// quicker one.
+// Weights that two kinds of matmul take, quantized ones and numbers: the planner picks the layout
+// of the quicker one.
 #include "cases.hpp"
 
 #include "catena/plan/optimize.hpp"
@@ -17,8 +17,8 @@ constexpr computation tiles_of(format_set weights, format layout) {
     return {.kind = skeleton::matmul, .activation = layout, .weights = weights};
 }
 
-/// The toy table with matmuls of q4_K by int8 and decoded, of q6_K by int8 alone, of f16 that read f32 and
-/// f16, and of fp8; and the toy arch with room for them.
+/// The toy table with matmuls of q4_K by int8 and decoded, of q6_K by int8 alone, of f16 that read
+/// f32 and f16, and of fp8; and the toy arch with room for them.
 table table_of_both() {
     static const arch roomy = [] {
         arch a = toy_arch;
@@ -49,7 +49,8 @@ table table_of_both() {
         out.push_back(row_of({.kind = skeleton::row, .emits = layouts}, plain_row));
         out.push_back(row_of(tiles_of(f16, format::f32), numbers));
         out.push_back(row_of(tiles_of(f16, format::f16_mma), halves));
-        out.push_back(row_of(tiles_of(format_set::of(format::fp8_e4m3), format::fp8_group), scaled));
+        out.push_back(
+            row_of(tiles_of(format_set::of(format::fp8_e4m3), format::fp8_group), scaled));
         out.push_back(row_of(tiles_of(q4, format::q8_1_mmq_ds4), by_int8));
         out.push_back(row_of(tiles_of(q6, format::q8_1_mmq_d4), by_int8));
         out.push_back(row_of(tiles_of(q4, format::bf16_mma), by_warpgroups));
@@ -108,7 +109,8 @@ TEST_CASE("many columns are read as bf16 where that is quicker, beside the layou
     both_case c(128);
     const plan p = c.planned();
     CHECK(steps_of(p) == "1: 0 1, 2: 2, 3: 3");
-    CHECK(p.steps()[0].what.needs.emits == (format_set::of(format::bf16_mma) | format::q8_1_mmq_d4));
+    CHECK(p.steps()[0].what.needs.emits ==
+          (format_set::of(format::bf16_mma) | format::q8_1_mmq_d4));
     CHECK(p.steps()[1].what.needs.activation == format::bf16_mma);
     CHECK(p.steps()[2].what.needs.activation == format::q8_1_mmq_d4);
 
@@ -123,15 +125,17 @@ TEST_CASE("many columns are read as bf16 where that is quicker, beside the layou
     CHECK((d4 + d4_bytes <= bf16 || bf16 + bf16_bytes <= d4));
 }
 
-TEST_CASE("few columns stay with int8 where a tile of warpgroups would be spare", "[plan][decoded]") {
+TEST_CASE("few columns stay with int8 where a tile of warpgroups would be spare",
+          "[plan][decoded]") {
     both_case c(12);
     const plan p = c.planned();
     CHECK(p.steps()[0].what.needs.emits ==
           (format_set::of(format::q8_1_mmq_ds4) | format::q8_1_mmq_d4));
 }
 
-TEST_CASE("numbers are multiplied with a rounded copy where that is quicker, and then nobody needs f32",
-          "[plan][decoded]") {
+TEST_CASE(
+    "numbers are multiplied with a rounded copy where that is quicker, and then nobody needs f32",
+    "[plan][decoded]") {
     numbers_case c(128);
     c.g.matmul(format::f16, 512, c.mul);
     c.g.matmul(format::f16, 512, c.mul);
@@ -187,7 +191,8 @@ TEST_CASE("the engine's value is rounded for numbers where that saves more than 
     CHECK(one.workspace_bytes() == 0);
 }
 
-TEST_CASE("numbers beside fp8 read f32, for a step writes that or what is rounded", "[plan][decoded]") {
+TEST_CASE("numbers beside fp8 read f32, for a step writes that or what is rounded",
+          "[plan][decoded]") {
     numbers_case c(128);
     c.g.matmul(format::f16, 512, c.mul);
     c.g.matmul(format::fp8_e4m3, 64, c.mul);

@@ -104,7 +104,8 @@ TEST_CASE("a norm without quantized readers is left", "[plan]") {
     CHECK(left_why(p, 0) == reason::not_read);
 }
 
-TEST_CASE("a norm that nobody multiplies is a step where the engine needs several launches", "[plan]") {
+TEST_CASE("a norm that nobody multiplies is a step where the engine needs several launches",
+          "[plan]") {
     graph_builder g;
     const id x = g.add(g.input(format::f32, {512}), g.other({g.input(format::f32, {512})}));
     const id mul = g.scaled_norm(x);

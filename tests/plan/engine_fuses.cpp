@@ -9,7 +9,8 @@ using namespace catena_test;
 
 namespace {
 
-/// A router of 32 experts whose function picks some: nodes 0 to 3 are norm, MUL, matmul and function.
+/// A router of 32 experts whose function picks some: nodes 0 to 3 are norm, MUL, matmul and
+/// function.
 struct router_case {
     graph_builder g;
     id x = g.scaled_norm(g.input(format::f32, {512}));

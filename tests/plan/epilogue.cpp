@@ -106,7 +106,8 @@ TEST_CASE("MUL by a function of a gate is a gated value", "[epilogue]") {
     CHECK(a.function == gate_function::sigmoid);
 }
 
-TEST_CASE("of a gate whose function is read elsewhere the engine makes the function", "[epilogue]") {
+TEST_CASE("of a gate whose function is read elsewhere the engine makes the function",
+          "[epilogue]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512})});
     const id f = g.unary(g.other({g.input(format::f32, {512})}), sub_op::silu);
@@ -216,8 +217,9 @@ TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", 
     CHECK(a.member[1].first_band == 2);
     CHECK(p.steps()[1].config.blocks == 3 * 4);
     CHECK(p.steps()[1].config.shared_bytes ==
-          shared_bytes(p.steps()[1].what.needs, {.threads = 64, .rows = 32, .columns = 16,
-                                                 .piece = 256, .stages = 2}, 512, 64));
+          shared_bytes(p.steps()[1].what.needs,
+                       {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2}, 512,
+                       64));
 }
 
 TEST_CASE("the tokens decide how experts are multiplied: each column alone, or grouped by expert",
@@ -246,8 +248,7 @@ TEST_CASE("the tokens decide how experts are multiplied: each column alone, or g
     }
 }
 
-TEST_CASE("at prompt sizes a GLU is quantized in the layouts that its readers want",
-          "[epilogue]") {
+TEST_CASE("at prompt sizes a GLU is quantized in the layouts that its readers want", "[epilogue]") {
     ffn_case c{40};
     SECTION("one") {
         const plan p = planned(c.g);
@@ -292,8 +293,7 @@ TEST_CASE("a GLU may lie over the activation that its own gate and up read", "[e
     CHECK(steps_of(planned(c.g)) == "1: 0 1, 2: 2 3 4, 5: 5");
 }
 
-TEST_CASE("a GLU over an activation that is still read as f32 is not written early",
-          "[epilogue]") {
+TEST_CASE("a GLU over an activation that is still read as f32 is not written early", "[epilogue]") {
     norm_case c;
     const id gate = c.g.matmul(format::q4_K, 512, c.mul);
     const id router = c.g.other({c.mul});

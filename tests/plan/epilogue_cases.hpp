@@ -22,18 +22,15 @@ constexpr computation emitting(computation c, format_set emits) {
     return c;
 }
 constexpr computation matmul_of(format_set weights, format layout) {
-    return {.kind = skeleton::matmul,
-            .activation = layout,
-            .weights = weights,
-            .epilogue = everything};
+    return {
+        .kind = skeleton::matmul, .activation = layout, .weights = weights, .epilogue = everything};
 }
 
 /// The toy table with gated values, epilogues, and matmuls for any number of columns.
 inline table full_table() {
     static const std::vector<row> rows = [] {
-        const computation gated = {.kind = skeleton::row,
-                                   .value = value_kind::glu,
-                                   .emits = q8_1_and_mmq | format::f32};
+        const computation gated = {
+            .kind = skeleton::row, .value = value_kind::glu, .emits = q8_1_and_mmq | format::f32};
         constexpr policy prompt = {
             .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
         std::vector<row> out;

@@ -34,7 +34,8 @@ struct normed_case : experts_case {
 
 }  // namespace
 
-TEST_CASE("experts, their sum with all that joins it, and the norm behind it are one launch", "[plan]") {
+TEST_CASE("experts, their sum with all that joins it, and the norm behind it are one launch",
+          "[plan]") {
     normed_case c;
     const catena::plan p = c.planned();
     REQUIRE(p.steps().size() == 2);
@@ -130,6 +131,7 @@ TEST_CASE("an order before allocation keeps what the norm will read", "[plan]") 
     REQUIRE(o.state.ok());
     for (const id t : {c.results, c.weights, c.shared, c.gate, c.residual})
         CHECK(std::any_of(o.keep.begin(), o.keep.end(), [&](const keep_alive& k) {
-            return k.tensor == t && o.order[static_cast<std::size_t>(k.until)] == c.g.position(c.mul);
+            return k.tensor == t &&
+                   o.order[static_cast<std::size_t>(k.until)] == c.g.position(c.mul);
         }));
 }

@@ -34,16 +34,15 @@ table table_of_fp8() {
         out.push_back(row_of({.kind = skeleton::row, .emits = f32_and_fp8}, plain_row));
         policy eight = number_matvec;
         eight.columns = 8;
-        out.push_back(row_of({.kind = skeleton::matvec,
-                              .activation = format::f32,
-                              .weights = fp8,
-                              .epilogue = glu},
-                             eight));
-        out.push_back(row_of({.kind = skeleton::matmul,
-                              .activation = format::fp8_group,
-                              .weights = fp8,
-                              .epilogue = glu},
-                             {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
+        out.push_back(row_of(
+            {.kind = skeleton::matvec, .activation = format::f32, .weights = fp8, .epilogue = glu},
+            eight));
+        out.push_back(
+            row_of({.kind = skeleton::matmul,
+                    .activation = format::fp8_group,
+                    .weights = fp8,
+                    .epilogue = glu},
+                   {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
         return out;
     }();
     static const std::vector<lowered_chain> chains = [] {
@@ -60,9 +59,7 @@ table table_of_fp8() {
     return t;
 }
 
-plan plan_of_fp8(graph_builder& g) {
-    return checked_plan(g, table_of_fp8());
-}
+plan plan_of_fp8(graph_builder& g) { return checked_plan(g, table_of_fp8()); }
 
 /// x of so many columns -> norm -> MUL, as nodes 0 and 1; then matmuls with scales.
 struct fp8_case {
@@ -81,7 +78,8 @@ struct fp8_case {
 
 }  // namespace
 
-TEST_CASE("few columns of fp8 are multiplied with f32, each member with its own scales", "[plan][fp8]") {
+TEST_CASE("few columns of fp8 are multiplied with f32, each member with its own scales",
+          "[plan][fp8]") {
     fp8_case c(8);
     const id one = c.scales({1}), rows = c.scales({1, 256}), squares = c.scales({4, 3});
     c.matmul(128, one);
@@ -105,7 +103,8 @@ TEST_CASE("few columns of fp8 are multiplied with f32, each member with its own 
     CHECK(m[3].weight_scale == nullptr);
 }
 
-TEST_CASE("from 9 columns on fp8 is multiplied with fp8, which the norm's step writes", "[plan][fp8]") {
+TEST_CASE("from 9 columns on fp8 is multiplied with fp8, which the norm's step writes",
+          "[plan][fp8]") {
     fp8_case c(9);
     c.matmul(64, c.scales({1, 64}));
     c.matmul(32, c.scales({4, 1}));
@@ -135,10 +134,9 @@ TEST_CASE("fp8 beside quantized weights is quantized for in a step of its own", 
         computation norm = norm_row;
         norm.emits = format_set::of(format::f32) | format::q8_1_mmq_d4;
         rows.push_back(row_of(norm, plain_row));
-        rows.push_back(row_of({.kind = skeleton::matmul,
-                               .activation = format::q8_1_mmq_d4,
-                               .weights = q8},
-                              {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
+        rows.push_back(
+            row_of({.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = q8},
+                   {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
         t.rows = rows.data();
         t.row_count = static_cast<int>(rows.size());
         static std::vector<lowered_chain> chains(t.chains, t.chains + t.chain_count);
@@ -168,7 +166,8 @@ TEST_CASE("fp8 beside quantized weights is quantized for in a step of its own", 
     CHECK(p.workspace_bytes() <= optimize(view).workspace_bound);
 }
 
-TEST_CASE("two fp8 matrices of a GLU are one output if their scales are dealt alike", "[plan][fp8]") {
+TEST_CASE("two fp8 matrices of a GLU are one output if their scales are dealt alike",
+          "[plan][fp8]") {
     for (const bool alike : {true, false}) {
         fp8_case c(1);
         const id gate = c.matmul(256, c.scales({4, 2}));
@@ -181,7 +180,8 @@ TEST_CASE("two fp8 matrices of a GLU are one output if their scales are dealt al
     }
 }
 
-TEST_CASE("halves of one fp8 matrix are gated in its launch if they share no square", "[plan][fp8]") {
+TEST_CASE("halves of one fp8 matrix are gated in its launch if they share no square",
+          "[plan][fp8]") {
     for (const int rows : {512, 320}) {
         fp8_case c(1);
         const id scales = c.scales({4, (rows + 127) / 128});
@@ -198,8 +198,8 @@ TEST_CASE("halves of one fp8 matrix are gated in its launch if they share no squ
 TEST_CASE("experts of fp8 have scales each", "[plan][fp8]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512, 1, 2})});
-    const id m = g.mul_mat_id(g.weight(format::fp8_e4m3, {512, 256, 8}), x,
-                              g.input(format::i32, {4, 2}));
+    const id m =
+        g.mul_mat_id(g.weight(format::fp8_e4m3, {512, 256, 8}), x, g.input(format::i32, {4, 2}));
     g[m].src[3] = g.weight(format::f32, {4, 2, 8});
     const plan p = plan_of_fp8(g);
     REQUIRE(steps_of(p) == "1: 1");
@@ -238,7 +238,8 @@ TEST_CASE("scales of another shape or type are left with the reason", "[plan][fp
     CHECK(left_why(p, 4) == reason::extra_source);
 }
 
-TEST_CASE("an activation that may not be rounded to 8 bits is not multiplied as fp8", "[plan][fp8]") {
+TEST_CASE("an activation that may not be rounded to 8 bits is not multiplied as fp8",
+          "[plan][fp8]") {
     for (const std::int64_t columns : {8, 9}) {
         fp8_case c(columns);
         c.g[c.matmul(64, c.scales({1}))].params[3] = 20;  // at least f16

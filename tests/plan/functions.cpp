@@ -9,7 +9,9 @@ namespace {
 constexpr epilogue_set act = epilogue_set::of(epilogue_part::act);
 constexpr epilogue_set factor = epilogue_set::of(epilogue_part::factor);
 
-matvec_member only_member(const plan& p, int step) { return p.args(step, nullptr).matvec.member[0]; }
+matvec_member only_member(const plan& p, int step) {
+    return p.args(step, nullptr).matvec.member[0];
+}
 
 }  // namespace
 
@@ -157,7 +159,8 @@ TEST_CASE("of experts a factor is one number for all, and no share of each", "[f
     }
 }
 
-TEST_CASE("a factor that the step overwrites, or that it makes itself, stays apart", "[functions]") {
+TEST_CASE("a factor that the step overwrites, or that it makes itself, stays apart",
+          "[functions]") {
     graph_builder g;
     const id x = g.scaled_norm(g.input(format::f32, {512}));
     const id y = g.matmul(format::q4_K, 128, x);

@@ -42,8 +42,8 @@ table wide_table() {
     return t;
 }
 
-/// The same with residuals in epilogues, so that a norm's input lies in memory, and with matvecs that
-/// make their norm themselves, where launches are so dear that this pays.
+/// The same with residuals in epilogues, so that a norm's input lies in memory, and with matvecs
+/// that make their norm themselves, where launches are so dear that this pays.
 table norm_inside_table() {
     static constexpr epilogue_set after =
         epilogue_set::of(epilogue_part::residual) | epilogue_part::glu;
@@ -162,13 +162,13 @@ TEST_CASE("plans that make norms in their readers' launch read what the engine w
         CHECK(inconsistency(g.view(), p) == "");
         CHECK(difference(g.view(), p) == "");
         CHECK(readers(g).lost(p, 0) == "");
-        for (const planned_chain& c : p.chains())
-            norms += is_norm(c.kind) && c.norm_apart.fits();
+        for (const planned_chain& c : p.chains()) norms += is_norm(c.kind) && c.norm_apart.fits();
     }
     CHECK(norms > 100);
 }
 
-TEST_CASE("chains that the engine keeps for its speed leave the others legal", "[graphs][contest]") {
+TEST_CASE("chains that the engine keeps for its speed leave the others legal",
+          "[graphs][contest]") {
     for (table t : {wide_table(), norm_inside_table()}) {
         int left = 0;
         for (const json::graph& g : given_graphs()) {

@@ -1,5 +1,5 @@
-// Activations made in the launch of their readers, norms and what is only quantized: when a plan makes
-// them there, when not, and why.
+// Activations made in the launch of their readers, norms and what is only quantized: when a plan
+// makes them there, when not, and why.
 #include "cases.hpp"
 
 #include "catena/pick/measured.hpp"
@@ -207,14 +207,14 @@ TEST_CASE("a norm is made where it is read only if its input is still there", "[
         g.share(g.other({g.input(format::f32, {512})}), x);
         g.matmul(format::q4_K, 64, mul);
         const norm_table rows;
-    const plan p = rows.planned(g);
+        const plan p = rows.planned(g);
         CHECK(steps_of(p) == "1: 0 1, 3: 3");
         CHECK(apart(p) == reason::norm_split);
     }
     SECTION("a result of its readers takes its place") {
         c.g.share(c.k, c.x);
         const norm_table rows;
-    const plan p = rows.planned(c.g);
+        const plan p = rows.planned(c.g);
         CHECK(steps_of(p) == "1: 0 1, 2: 2 3");
         CHECK(apart(p) == reason::norm_split);
         CHECK(p.left().size() == 0);
@@ -225,7 +225,7 @@ TEST_CASE("a norm is made where it is read only if its input is still there", "[
         const id v = c.g.matmul(format::q4_K, 32, c.mul);
         c.g.share(v, late);
         const norm_table rows;
-    const plan p = rows.planned(c.g);
+        const plan p = rows.planned(c.g);
         CHECK(steps_of(p) == "1: 0 1, 2: 2 3, 5: 5");
         CHECK(apart(p) == reason::norm_split);
         CHECK(left_why(p, 5) == reason::group_split);

@@ -1,5 +1,5 @@
-// Matmuls of weights that are numbers: they read a value's f32 where it lies, beside quantized ones or
-// alone.
+// Matmuls of weights that are numbers: they read a value's f32 where it lies, beside quantized ones
+// or alone.
 #include "cases.hpp"
 
 #include "catena/plan/optimize.hpp"
@@ -20,10 +20,9 @@ table table_of_tiles() {
     static const std::vector<row> rows = [] {
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         for (const format f : {format::f32, format::f16})
-            out.push_back(row_of({.kind = skeleton::matmul,
-                                  .activation = format::f32,
-                                  .weights = format_set::of(f)},
-                                 {.threads = 64, .rows = 32, .columns = 16, .piece = 32, .stages = 2}));
+            out.push_back(row_of(
+                {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(f)},
+                {.threads = 64, .rows = 32, .columns = 16, .piece = 32, .stages = 2}));
         return out;
     }();
     table t = toy_table();
@@ -32,9 +31,7 @@ table table_of_tiles() {
     return t;
 }
 
-plan plan_of_tiles(graph_builder& g) {
-    return checked_plan(g, table_of_tiles());
-}
+plan plan_of_tiles(graph_builder& g) { return checked_plan(g, table_of_tiles()); }
 
 /// x of so many columns -> norm -> MUL, as nodes 0 and 1.
 struct prompt_case {
@@ -244,6 +241,7 @@ TEST_CASE("who asks for f32 gets no activation that is rounded to the type of th
     for (const int left : {2, 4, 6}) CHECK(left_why(p, left) == reason::activation_rounded);
     CHECK(!p.at(1).elided);
     norm_case one;
-    one.g[one.g.matmul(format::f16, 64, one.mul)].params[0] = 10;  // of few columns nothing is rounded
+    // Of few columns nothing is rounded.
+    one.g[one.g.matmul(format::f16, 64, one.mul)].params[0] = 10;
     CHECK(plan_of_tiles(one.g).left().size() == 0);
 }

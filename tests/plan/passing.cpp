@@ -1,5 +1,5 @@
-// Norms that matrices of numbers make in passing: routers of models with experts, whose launch writes the
-// norm for all who read it behind them.
+// Norms that matrices of numbers make in passing: routers of models with experts, whose launch
+// writes the norm for all who read it behind them.
 #include "cases.hpp"
 
 using namespace catena;

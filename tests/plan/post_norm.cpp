@@ -11,9 +11,7 @@ using namespace catena_test;
 
 namespace {
 
-plan shipped_plan(graph_builder& g) {
-    return checked_plan(g, shipped_table());
-}
+plan shipped_plan(graph_builder& g) { return checked_plan(g, shipped_table()); }
 
 /// matrix, norm, residual, norm, matrices, and who reads the sum after that.
 struct layer {

@@ -38,8 +38,8 @@ struct random_layers {
     std::int64_t width() { return 256 << below(3); }
 
     void grow() {
-        static constexpr format formats[] = {format::q4_K, format::q4_K, format::q6_K,
-                                             format::q8_0, format::f32};
+        static constexpr format formats[] = {format::q4_K, format::q4_K, format::q6_K, format::q8_0,
+                                             format::f32};
         const id x = any();
         switch (below(15)) {
             case 0:
@@ -69,7 +69,8 @@ struct random_layers {
                 return values.push_back(g.mul(x, g.node(op::other, format::f32, {1}, {any()})));
             case 14: {
                 const id r = g.reshape(x, {g[x].ne[0], 1, g[x].ne[1]});
-                const id f = g.unary(below(2) == 0 ? x : r, below(2) == 0 ? sub_op::relu : sub_op::gelu);
+                const id f =
+                    g.unary(below(2) == 0 ? x : r, below(2) == 0 ? sub_op::relu : sub_op::gelu);
                 const id value = g[f].sub == sub_op::relu ? g.same_shape(op::sqr, f, {f}) : f;
                 return values.push_back(g.reshape(value, {g[x].ne[0], g[x].ne[1]}));
             }

@@ -103,8 +103,8 @@ bool same_elements(const tensor& a, const tensor& b) {
     return true;
 }
 
-/// A norm of one row has a barrier behind all that it reads, and writes nothing before, if registers hold
-/// all of that.
+/// A norm of one row has a barrier behind all that it reads, and writes nothing before, if
+/// registers hold all of that.
 bool read_at_once(const plan& plan, const step& s) {
     const policy& p = plan.rows().rows[s.row].numbers;
     return s.what.needs.kind == skeleton::row && is_norm(s.what.needs.value) && s.what.rows == 1 &&
@@ -174,8 +174,8 @@ class activation_room {
     static part part_of(const plan& plan, std::int32_t chain, format layout) {
         const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
         const std::int64_t first = c.workspace_offset[layout_number(layout)];
-        // Stored are so many times 512 values, of which 16-bit numbers take 1024 bytes and all others
-        // 576, rounded up to 256.
+        // Stored are so many times 512 values, of which 16-bit numbers take 1024 bytes and all
+        // others 576, rounded up to 256.
         std::int64_t wide = 0;
         for (const format f : c.layouts) wide += in_mma_blocks(f) ? 1 : 0;
         const std::int64_t others = c.layouts.size() - wide;
@@ -194,7 +194,7 @@ class activation_room {
             return "an activation is not inside the workspace";
         for (auto it = parts_.begin(); it != parts_.end();)
             it = it->second.first < fresh.last && fresh.first < it->second.last ? parts_.erase(it)
-                                                                               : std::next(it);
+                                                                                : std::next(it);
         parts_[fresh.first] = fresh;
         return "";
     }
@@ -215,9 +215,9 @@ std::string activation_of(const replay& engine, const replay& now, const plan& p
         return "";
     };
     if (s.what.needs.activation == format::f32) return "";  // it is seen where it lies
-    const bool engines = c.kind == value_kind::plain &&
-                         plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind ==
-                             skeleton::row;
+    const bool engines =
+        c.kind == value_kind::plain &&
+        plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind == skeleton::row;
     if (s.what.needs.kind != skeleton::row && !engines)
         return matmuls(s, [&](std::int32_t n) {
             return seen(n).size() != 1 || seen(n)[0].writer == symbolic_memory::nobody ||

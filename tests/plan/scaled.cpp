@@ -17,7 +17,8 @@ row_args row_of(const plan& p, id node, graph_builder& g) {
 
 }  // namespace
 
-TEST_CASE("a norm, its weight and its SCALE are one launch; without the weight an engine has one", "[plan]") {
+TEST_CASE("a norm, its weight and its SCALE are one launch; without the weight an engine has one",
+          "[plan]") {
     const bool weighted = GENERATE(false, true);
     graph_builder g;
     const id x = g.input(format::f32, {128, 16});

@@ -116,8 +116,9 @@ TEST_CASE("PTX: floating-point instructions round once and as they say") {
 TEST_CASE("PTX: one lane is elected, which is chance, and all know its number") {
     std::set<std::uint32_t> elected;
     for (std::uint64_t seed = 0; seed < 16; ++seed) {
-        snippet s{.body = "elect.sync %r1|%p0, -1; selp.b32 %r2, 100, 0, %p0;\n"
-                          "add.u32 %r1, %r1, %r2; st.global.u32 [%d3], %r1;",
+        snippet s{.body =
+                      "elect.sync %r1|%p0, -1; selp.b32 %r2, 100, 0, %p0;\n"
+                      "add.u32 %r1, %r1, %r2; st.global.u32 [%d3], %r1;",
                   .seed = seed,
                   .out = std::vector<std::uint32_t>(32)};
         REQUIRE(s.run() == "");

@@ -1,9 +1,10 @@
-// The command as a process: what it prints where, its exit codes, and that it leaves no half-written file.
+// The command as a process: what it prints where, its exit codes, and that it leaves no
+// half-written file.
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"
 
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -36,15 +37,18 @@ struct workplace {
     ~workplace() { fs::remove_all(path); }
 
     outcome run(const std::string& arguments) const {
-        const std::string line = "cd '" + path + "' && '" CATENA_COMMAND "' " + arguments + " >out 2>err </dev/null";
+        const std::string line =
+            "cd '" + path + "' && '" CATENA_COMMAND "' " + arguments + " >out 2>err </dev/null";
         const int status = std::system(line.c_str());
-        outcome o{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(path + "/out"), content(path + "/err")};
+        outcome o{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(path + "/out"),
+                  content(path + "/err")};
         fs::remove(path + "/out");
         fs::remove(path + "/err");
         return o;
     }
     int files() const {
-        return static_cast<int>(std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
+        return static_cast<int>(
+            std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
     }
 };
 
@@ -52,7 +56,8 @@ struct workplace {
 
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
-    for (const char* arguments : {"--help", "explain --help", "run --help", "instances --help", "tune --help"}) {
+    for (const char* arguments :
+         {"--help", "explain --help", "run --help", "instances --help", "tune --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));
@@ -77,7 +82,8 @@ TEST_CASE("wrong usage is exit code 2 and says what is wrong", "[command]") {
     CHECK(w.run("instances").code == 2);
 }
 
-TEST_CASE("bad input is exit code 2, one sentence on standard error, and nothing elsewhere", "[command]") {
+TEST_CASE("bad input is exit code 2, one sentence on standard error, and nothing elsewhere",
+          "[command]") {
     workplace w;
     catena_test::write_file(w.path + "/bad.json", "{\"model\": ");
     for (const char* command : {"explain", "run"}) {
@@ -88,7 +94,8 @@ TEST_CASE("bad input is exit code 2, one sentence on standard error, and nothing
         CHECK(missing.out.empty());
         const outcome bad = w.run(c + " bad.json --output result.json");
         CHECK(bad.code == 2);
-        CHECK_THAT(bad.err, Catch::StartsWith("catena: bad.json: expected JSON, found a parse error"));
+        CHECK_THAT(bad.err,
+                   Catch::StartsWith("catena: bad.json: expected JSON, found a parse error"));
         const outcome arch = w.run(c + " small.json --arch sm_42");
         CHECK(arch.code == 2);
         CHECK_THAT(arch.err, Catch::Contains("sm_42") && Catch::Contains("sm_90"));
@@ -144,7 +151,8 @@ TEST_CASE("run verifies the steps and reports them", "[command]") {
     workplace w;
     const outcome text = w.run("run small.json --host");
     CHECK(text.code == 0);
-    CHECK_THAT(text.out, Catch::Contains("2 of 2 steps ran") && Catch::Contains("all within their limits"));
+    CHECK_THAT(text.out,
+               Catch::Contains("2 of 2 steps ran") && Catch::Contains("all within their limits"));
     const auto j = nlohmann::json::parse(w.run("run small.json --host --json --seed 5").out);
     CHECK(j["seed"] == 5);
     CHECK(j["total"]["failed"] == 0);
@@ -193,10 +201,12 @@ TEST_CASE("coverage shows the domain of an arch, and a hole is exit code 1", "[c
     CHECK(w.run("coverage --arch sm_70").code == 2);
 }
 
-TEST_CASE("tune leaves a record that it goes on from, and says when nothing was measured", "[command]") {
+TEST_CASE("tune leaves a record that it goes on from, and says when nothing was measured",
+          "[command]") {
     workplace w;
-    const std::string tune = "tune --arch sm_90 --simulate 1 --formats q6_K --graphs '" CATENA_TEST_DATA
-                             "/graphs/qwen3-8b-q4km.tg1.json.gz' --out t.json";
+    const std::string tune =
+        "tune --arch sm_90 --simulate 1 --formats q6_K --graphs '" CATENA_TEST_DATA
+        "/graphs/qwen3-8b-q4km.tg1.json.gz' --out t.json";
     const outcome unknown = w.run("tune --arch sm_90 --check-model --out t.json");
     CHECK(unknown.code == 0);
     CHECK_THAT(unknown.out, Catch::Contains("nothing was measured"));
@@ -207,7 +217,8 @@ TEST_CASE("tune leaves a record that it goes on from, and says when nothing was 
     CHECK(rest.code == 0);
     CHECK_THAT(rest.out, !Catch::Contains("undecided"));
     CHECK_THAT(content(w.path + "/rows.txt"), Catch::Contains("mul_mat.q6_K"));
-    CHECK_THAT(w.run("tune --arch sm_90 --check-model --out t.json").out, Catch::Contains("predicted over measured"));
+    CHECK_THAT(w.run("tune --arch sm_90 --check-model --out t.json").out,
+               Catch::Contains("predicted over measured"));
 }
 
 TEST_CASE("tune without a GPU says what to do", "[command]") {

@@ -67,7 +67,8 @@ TEST_CASE("nodes without elements, or not flagged for computation, launch nothin
     CHECK(count(json::parse(text.dump(), "small").view()).launches_per_node == 4);
 }
 
-TEST_CASE("nothing is done where nothing was planned, and every matmul is listed with a reason", "[count]") {
+TEST_CASE("nothing is done where nothing was planned, and every matmul is listed with a reason",
+          "[count]") {
     const json::graph g = json::parse(catena_test::small_graph().dump(), "small");
     const progress p = judge(g.view(), count(g.view()), explanation{});
     CHECK(p.norms_wanted == 1);
@@ -106,15 +107,17 @@ TEST_CASE("an activation that two chains serve is not quantised once", "[count]"
     CHECK(judge(g.view(), w, e).standalone == 1);
 }
 
-TEST_CASE("the given graphs hold as many norms times a weight as were counted by hand", "[count][graphs]") {
+TEST_CASE("the given graphs hold as many norms times a weight as were counted by hand",
+          "[count][graphs]") {
     struct known {
         const char* file;
         int total;
     };
-    for (const known& k : {known{"qwen3.6-35b-a3b-q4km", 131}, known{"qwen3-30b-a3b-q4km", 193},
-                           known{"qwen3-8b-q4km", 145}, known{"llama-3.2-3b-q4km", 57},
-                           known{"llama-3.1-8b-q8_0", 65}, known{"gemma-3-4b-q4km", 205},
-                           known{"gpt-oss-20b-mxfp4", 49}, known{"phi-4-q4km", 81}, known{"olmo2-7b-q4km", 129}})
+    for (const known& k :
+         {known{"qwen3.6-35b-a3b-q4km", 131}, known{"qwen3-30b-a3b-q4km", 193},
+          known{"qwen3-8b-q4km", 145}, known{"llama-3.2-3b-q4km", 57},
+          known{"llama-3.1-8b-q8_0", 65}, known{"gemma-3-4b-q4km", 205},
+          known{"gpt-oss-20b-mxfp4", 49}, known{"phi-4-q4km", 81}, known{"olmo2-7b-q4km", 129}})
         for (const char* size : {".tg1", ".b4", ".pp512"}) {
             INFO(k.file << size);
             CHECK(count(given(std::string(k.file) + size).view()).scaled_norms == k.total);

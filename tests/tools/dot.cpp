@@ -170,13 +170,14 @@ TEST_CASE("real graphs are valid: every edge ends at a node, every distinct laye
     }
 }
 
-TEST_CASE("an edge carries q8_1 out of a launch that gates and quantises its results", "[dot][graphs]") {
+TEST_CASE("an edge carries q8_1 out of a launch that gates and quantises its results",
+          "[dot][graphs]") {
     const drawn d =
         drawn_of(json::read(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km.tg1.json.gz"));
     CHECK(d.edges.at({"n77", "n78"}) == "\"q8_1\"");  // GLU to the experts' last matrix
     CHECK(d.edges.at({"n62", "n75"}) == "\"q8_1\"");
-    CHECK(d.edges.at({"n62", "n63"}) == "\"f32\"");   // the router's logits
-    CHECK(d.edges.at({"n75", "n77"}) == "\"f32\"");   // inside the launch
+    CHECK(d.edges.at({"n62", "n63"}) == "\"f32\"");  // the router's logits
+    CHECK(d.edges.at({"n75", "n77"}) == "\"f32\"");  // inside the launch
 }
 
 TEST_CASE("names with quotes, backslashes and line ends stay inside their strings", "[dot]") {

@@ -32,9 +32,11 @@ bool only_listed_weights(const json::graph& g) {
 
 }  // namespace
 
-TEST_CASE("a small graph's one activation is emitted by its norm and read by its matmul", "[explain]") {
+TEST_CASE("a small graph's one activation is emitted by its norm and read by its matmul",
+          "[explain]") {
     const auto j = explained(json::parse(catena_test::small_graph().dump(), "small.json"));
-    CHECK(j["graph"] == nlohmann::json{{"model", "small"}, {"case", "b2"}, {"nodes", 6}, {"file", "small.json"}});
+    CHECK(j["graph"] ==
+          nlohmann::json{{"model", "small"}, {"case", "b2"}, {"nodes", 6}, {"file", "small.json"}});
     CHECK(j["arch"] == "sm_90");
     CHECK(j["norm_scale"] == nlohmann::json{{"total", 1}, {"wanted", 1}, {"emitted", 1}});
     CHECK(j["activations"]["wanted"] == 1);
@@ -56,7 +58,8 @@ TEST_CASE("verbose adds every rejected row with its reason", "[explain]") {
     const json::graph g = json::parse(catena_test::small_graph().dump(), "small.json");
     const auto j = explained(g, "sm_90", true);
     const int rows = table_for("sm_90").row_count;
-    for (const auto& step : j["steps"]) CHECK(static_cast<int>(step["rejected"].size()) == rows - 1);
+    for (const auto& step : j["steps"])
+        CHECK(static_cast<int>(step["rejected"].size()) == rows - 1);
     CHECK_FALSE(explained(g)["steps"][0].contains("rejected"));
     CHECK_THAT(as_text(make_report(g, table_for("sm_90")), true), Catch::Contains("rejected rows"));
 }
@@ -109,7 +112,8 @@ TEST_CASE("text folds repeated steps into one line with their count", "[explain]
     CHECK(text.size() < 8000);
 }
 
-TEST_CASE("every given graph is explained: all that is wanted is done or listed", "[explain][graphs]") {
+TEST_CASE("every given graph is explained: all that is wanted is done or listed",
+          "[explain][graphs]") {
     int files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(CATENA_TEST_DATA "/graphs")) {
         if (entry.path().extension() != ".gz") continue;
@@ -126,7 +130,8 @@ TEST_CASE("every given graph is explained: all that is wanted is done or listed"
             }
         const wishes w = count(g.view());
         for (const activation& a : w.activations)
-            for (const std::int32_t reader : a.readers) CHECK((covered.count(reader) || listed.count(reader)));
+            for (const std::int32_t reader : a.readers)
+                CHECK((covered.count(reader) || listed.count(reader)));
         CHECK(j["launches"]["peer"].get<int>() <= j["launches"]["per_node"].get<int>());
         CHECK(j["launches"]["planned"].get<int>() <= j["launches"]["per_node"].get<int>());
         if (g.case_name == "pp512" || !only_listed_weights(g)) continue;
@@ -139,10 +144,11 @@ TEST_CASE("every given graph is explained: all that is wanted is done or listed"
     CHECK(files == 27);
 }
 
-TEST_CASE("of Qwen3.6's 131 norms times a weight 80 are wanted and 80 emitted", "[explain][graphs]") {
+TEST_CASE("of Qwen3.6's 131 norms times a weight 80 are wanted and 80 emitted",
+          "[explain][graphs]") {
     for (const char* size : {"tg1", "b4"}) {
-        const auto j = explained(
-            json::read(std::string(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km.") + size + ".json.gz"));
+        const auto j = explained(json::read(
+            std::string(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km.") + size + ".json.gz"));
         CHECK(j["norm_scale"] == nlohmann::json{{"total", 131}, {"wanted", 80}, {"emitted", 80}});
         CHECK(j["activations"]["matmuls"] == 431);
         CHECK(j["activations"]["wanted"] == 201);
@@ -155,7 +161,8 @@ TEST_CASE("of Qwen3.6's 131 norms times a weight 80 are wanted and 80 emitted", 
     }
 }
 
-TEST_CASE("text folds reasons that differ by node numbers alone, and keeps the number of one", "[explain][graphs]") {
+TEST_CASE("text folds reasons that differ by node numbers alone, and keeps the number of one",
+          "[explain][graphs]") {
     const json::graph g = json::read(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km.tg1.json.gz");
     report r = make_report(g, table_for("sm_90"));
     r.done.not_fused = {{42, reason::group_split, "node 38 between them"},
@@ -163,7 +170,8 @@ TEST_CASE("text folds reasons that differ by node numbers alone, and keeps the n
                         {30, reason::overlap, "the step would pass node 7, and a node8 of 9"},
                         {244, reason::group_split, "node 51 between them"}};
     const std::string text = as_text(r, false);
-    CHECK_THAT(text, Catch::Contains("1 x  RMS_NORM: the step would pass node 7, and a node8 of 9"));
+    CHECK_THAT(text,
+               Catch::Contains("1 x  RMS_NORM: the step would pass node 7, and a node8 of 9"));
     CHECK_THAT(text, Catch::Contains("a node between them"));
     CHECK_THAT(text, !Catch::Contains("node 38 between") && !Catch::Contains("node 51 between"));
 }

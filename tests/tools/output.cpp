@@ -26,7 +26,8 @@ struct scratch_directory {
     scratch_directory() { fs::create_directories(path); }
     ~scratch_directory() { fs::remove_all(path); }
     int files() const {
-        return static_cast<int>(std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
+        return static_cast<int>(
+            std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
     }
 };
 
@@ -42,8 +43,9 @@ TEST_CASE("a file is written whole and replaces the one before", "[output]") {
 
 TEST_CASE("a place that cannot be written is named, and nothing is left there", "[output]") {
     scratch_directory d;
-    CHECK_THROWS_WITH(write_whole(d.path + "/none/a", "text"),
-                      Catch::Contains(d.path + "/none/a: cannot be written: No such file or directory"));
+    CHECK_THROWS_WITH(
+        write_whole(d.path + "/none/a", "text"),
+        Catch::Contains(d.path + "/none/a: cannot be written: No such file or directory"));
     fs::create_directories(d.path + "/directory/inside");
     CHECK_THROWS_AS(write_whole(d.path + "/directory", "text"), failure);
     CHECK(d.files() == 1);  // no draft beside it

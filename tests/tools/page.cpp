@@ -68,9 +68,11 @@ addEventListener("load", () => {
     let shown = 0;
     for (const step of all("#map [data-step]")) {
         step.click();
-        shown += document.querySelector("#details .instance").textContent === step.title.split(": ")[1];
+        const instance = document.querySelector("#details .instance").textContent;
+        shown += instance === step.title.split(": ")[1];
     }
-    for (const key of ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowLeft", "[", "]", "v", "v", "t", "Escape"]) press(key);
+    const arrows = ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowLeft"];
+    for (const key of [...arrows, "[", "]", "v", "v", "t", "Escape"]) press(key);
     const query = document.getElementById("query");
     query.value = "rms_norm";
     query.dispatchEvent(new Event("input"));

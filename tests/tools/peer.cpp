@@ -1,5 +1,5 @@
-// The model of ggml-cuda's fusions, on graphs of a few nodes: each rule fuses where it may and not where its
-// condition fails.
+// The model of ggml-cuda's fusions, on graphs of a few nodes: each rule fuses where it may and not
+// where its condition fails.
 #include "peer.hpp"
 
 #include "catena/engine/json.hpp"
@@ -18,8 +18,9 @@ namespace {
 
 /// Builds a graph of f32 tensors, each in memory of its own.
 class graph_builder {
-public:
-    std::int32_t leaf(std::vector<std::int64_t> ne, format type = format::f32, bool weight = false) {
+  public:
+    std::int32_t leaf(std::vector<std::int64_t> ne, format type = format::f32,
+                      bool weight = false) {
         tensor t;
         t.weight = weight;
         t.type = type;
@@ -44,12 +45,12 @@ public:
     tensor& operator[](std::int32_t id) { return tensors_[static_cast<std::size_t>(id)]; }
 
     peer_launches count(const std::vector<bool>& mine = {}) const {
-        return count_peer({tensors_.data(), static_cast<std::int32_t>(tensors_.size()), nodes_.data(),
-                           static_cast<std::int32_t>(nodes_.size())},
+        return count_peer({tensors_.data(), static_cast<std::int32_t>(tensors_.size()),
+                           nodes_.data(), static_cast<std::int32_t>(nodes_.size())},
                           mine);
     }
 
-private:
+  private:
     std::int32_t add(tensor t, const std::vector<std::int64_t>& ne) {
         std::copy(ne.begin(), ne.end(), t.ne);
         const format_info& f = info(t.type);
@@ -91,7 +92,8 @@ TEST_CASE("gate, up and their GLU are one launch and one quantise, for one colum
     for (const std::int64_t columns : {1, 4}) {
         graph_builder g;
         const auto x = g.node(op::scale, "SCALE", {64, columns}, {g.leaf({64, columns})});
-        const auto gate = g.leaf({64, 32}, format::q8_0, true), up = g.leaf({64, 32}, format::q8_0, true);
+        const auto gate = g.leaf({64, 32}, format::q8_0, true),
+                   up = g.leaf({64, 32}, format::q8_0, true);
         const auto a = g.node(op::mul_mat, "MUL_MAT", {32, columns}, {gate, x});
         const auto b = g.node(op::mul_mat, "MUL_MAT", {32, columns}, {up, x});
         const auto glu = g.node(op::glu, "GLU", {32, columns}, {a, b}, sub_op::swiglu);

@@ -1,4 +1,5 @@
-// Steps run on the host executor and are compared; a machine that computes nothing or something else is found.
+// Steps run on the host executor and are compared; a machine that computes nothing or something
+// else is found.
 #include "run/check.hpp"
 #include "run/report.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 
 /// The host executor with another launch function.
 class other_machine : public machine {
-public:
+  public:
     explicit other_machine(launch_fn launch) : real_(host_machine(1)), launch_(launch) {}
     std::string name() const override { return "other"; }
     table preferred() const override { return real_->preferred(); }
@@ -40,19 +41,20 @@ public:
     void only(const std::vector<std::uint32_t>& blocks) override { real_->only(blocks); }
     std::string finish(const status& launched) override { return real_->finish(launched); }
 
-private:
+  private:
     std::unique_ptr<machine> real_;
     launch_fn launch_;
 };
 
-std::vector<step_result> results_of(const json::graph& g, machine& on, const check_options& asked = {},
-                                    const char* arch = "sm_90") {
+std::vector<step_result> results_of(const json::graph& g, machine& on,
+                                    const check_options& asked = {}, const char* arch = "sm_90") {
     const placement where{g, on};
     const plan p = planner{on.equip(table_for(arch))}.plan(where.view());
     REQUIRE(p.state().ok());
     checker check{p, where, on, asked};
     std::vector<step_result> all;
-    for (std::size_t i = 0; i < p.steps().size(); ++i) all.push_back(check.run(static_cast<int>(i)));
+    for (std::size_t i = 0; i < p.steps().size(); ++i)
+        all.push_back(check.run(static_cast<int>(i)));
     return all;
 }
 
@@ -99,8 +101,8 @@ status refuse(const void*, const launch_config&, const void*, std::size_t, void*
 }
 
 /// Runs the kernel, then shifts the first result of a matvec by one percent.
-status launch_nearly(const void* kernel, const launch_config& c, const void* args, std::size_t bytes,
-                     void* stream) noexcept {
+status launch_nearly(const void* kernel, const launch_config& c, const void* args,
+                     std::size_t bytes, void* stream) noexcept {
     const status s = launch_host(kernel, c, args, bytes, stream);
     if (bytes == sizeof(matvec_args)) {
         matvec_args a;
@@ -166,7 +168,8 @@ TEST_CASE("a graph whose memory was not allocated cannot run, and the tensor is 
     text["tensors"][0]["buf"] = -1;
     const json::graph g = json::parse(text.dump(), "g.json");
     const auto on = host_machine(1);
-    CHECK_THROWS_WITH((placement{g, *on}), Catch::Contains("g.json: tensor 0: field 'buf': expected a buffer"));
+    CHECK_THROWS_WITH((placement{g, *on}),
+                      Catch::Contains("g.json: tensor 0: field 'buf': expected a buffer"));
 }
 
 TEST_CASE("the report of a run says what failed, as text and as JSON", "[run]") {
@@ -175,7 +178,8 @@ TEST_CASE("the report of a run says what failed, as text and as JSON", "[run]") 
     const placement where{g, *on};
     const plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());
     run_report r{g, p, "host executor", {}, {}};
-    r.results = {{{{"f32", 1e-9, 1e-7}}, 2, 2, ""}, {{{"product, same activation", 0.5, 1e-6}}, 64, 128, ""}};
+    r.results = {{{{"f32", 1e-9, 1e-7}}, 2, 2, ""},
+                 {{{"product, same activation", 0.5, 1e-6}}, 64, 128, ""}};
     CHECK_FALSE(r.ok());
     CHECK_THAT(as_text(r), Catch::Contains("1 steps FAILED") && Catch::Contains("TOO LARGE"));
     const auto j = nlohmann::json::parse(as_json(r));

@@ -1,5 +1,5 @@
-// Steps of fp8 weights are run and compared, too: with f32 for few columns, with fp8 for many, whatever
-// their scales belong to.
+// Steps of fp8 weights are run and compared, too: with f32 for few columns, with fp8 for many,
+// whatever their scales belong to.
 #include "run/check.hpp"
 
 #include "catena/kernel/args.hpp"
@@ -59,7 +59,8 @@ std::vector<step_result> results_of(const json::graph& g, launch_fn launch = nul
     REQUIRE(p.state().ok());
     checker check{p, where, *on, {}};
     std::vector<step_result> all;
-    for (std::size_t i = 0; i < p.steps().size(); ++i) all.push_back(check.run(static_cast<int>(i)));
+    for (std::size_t i = 0; i < p.steps().size(); ++i)
+        all.push_back(check.run(static_cast<int>(i)));
     return all;
 }
 

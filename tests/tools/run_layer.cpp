@@ -11,8 +11,8 @@
 #include "catena_test/graph_builder.hpp"
 #include "tables.hpp"
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <set>
 #include <string>
@@ -54,8 +54,8 @@ json::graph layer() {
     return as_file(b, "layer");
 }
 
-/// Experts: gate and up of 4, 2 of them used by each of 3 tokens, and the matrix behind them; added up
-/// with weights and a residual, or not.
+/// Experts: gate and up of 4, 2 of them used by each of 3 tokens, and the matrix behind them; added
+/// up with weights and a residual, or not.
 json::graph experts(bool summed = false) {
     graph_builder b;
     const id n = b.scaled_norm(b.input(format::f32, {512, 3}));
@@ -200,8 +200,8 @@ TEST_CASE("what an epilogue quantises wrong is found, and its padding", "[run][l
         };
     };
     CHECK(run_all(layer(), "sm_90", each_q8_1([](std::byte*) {})).failed() == 0);
-    const auto scaled =
-        each_q8_1([](std::byte* q) { q[1] ^= std::byte{4}; });  // d of the first block
+    // The scale of the first block.
+    const auto scaled = each_q8_1([](std::byte* q) { q[1] ^= std::byte{4}; });
     CHECK(run_all(layer(), "sm_90", scaled).failed() == 1);
     const auto padding = each_q8_1([](std::byte* q) { q[1280 / 32 * 36 + 5] = std::byte{1}; });
     CHECK(run_all(layer(), "sm_90", padding).failed() == 1);

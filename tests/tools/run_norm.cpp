@@ -2,8 +2,8 @@
 #include "run/check.hpp"
 
 #include "catena/exec/host.hpp"
-#include "catena/kernel/matvec.hpp"
 #include "catena/kernel/layout.hpp"
+#include "catena/kernel/matvec.hpp"
 #include "catena/launch/host.hpp"
 
 #include "catena_test/catch.hpp"

@@ -1,5 +1,5 @@
-// Steps that round a value for weights of 16-bit numbers are run and compared, as the matmuls that read
-// it: here a value that no step of a chain makes.
+// Steps that round a value for weights of 16-bit numbers are run and compared, as the matmuls that
+// read it: here a value that no step of a chain makes.
 #include "run/check.hpp"
 
 #include "catena_test/catch.hpp"
@@ -20,12 +20,21 @@ json::graph prompt_of(const std::string& type) {
     std::int64_t end = 0;
     const auto add = [&](const std::string& of, std::int64_t k, std::int64_t rows) -> auto& {
         const std::int64_t row = (of == "f32" ? 4 : 2) * k;
-        tensors.push_back({{"id", tensors.size()}, {"name", "t" + std::to_string(tensors.size())},
-                           {"op", "NONE"}, {"sub", ""}, {"type", of}, {"ne", {k, rows, 1, 1}},
+        tensors.push_back({{"id", tensors.size()},
+                           {"name", "t" + std::to_string(tensors.size())},
+                           {"op", "NONE"},
+                           {"sub", ""},
+                           {"type", of},
+                           {"ne", {k, rows, 1, 1}},
                            {"nb", {row / k, row, row * rows, row * rows}},
-                           {"src", nlohmann::json::array()}, {"view_src", nullptr},
-                           {"view_offs", 0}, {"params", nlohmann::json::array()}, {"flags", 16},
-                           {"weight", false}, {"buf", 0}, {"off", end}});
+                           {"src", nlohmann::json::array()},
+                           {"view_src", nullptr},
+                           {"view_offs", 0},
+                           {"params", nlohmann::json::array()},
+                           {"flags", 16},
+                           {"weight", false},
+                           {"buf", 0},
+                           {"off", end}});
         end += row * rows;
         return tensors.back();
     };
@@ -38,15 +47,16 @@ json::graph prompt_of(const std::string& type) {
         product["src"] = {product["id"].get<int>() - 1, 0};
         nodes.push_back(product["id"]);
     }
-    const nlohmann::json graph = {{"model", "numbers"}, {"arch", "none"}, {"source", "test"},
-                                  {"case", "pp256"}, {"flash_attn", true}, {"quant", type},
+    const nlohmann::json graph = {{"model", "numbers"}, {"arch", "none"},     {"source", "test"},
+                                  {"case", "pp256"},    {"flash_attn", true}, {"quant", type},
                                   {"tensors", tensors}, {"nodes", nodes}};
     return json::parse(graph.dump(), type + ".json");
 }
 
 }  // namespace
 
-TEST_CASE("what is rounded for weights of 16 bits agrees with the reference, and their products", "[run]") {
+TEST_CASE("what is rounded for weights of 16 bits agrees with the reference, and their products",
+          "[run]") {
     for (const char* type : {"f16", "bf16"}) {
         INFO(type);
         const json::graph g = prompt_of(type);

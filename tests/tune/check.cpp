@@ -17,7 +17,9 @@ using tune::difference;
 
 namespace {
 
-std::span<const std::byte> bytes(const std::vector<float>& values) { return std::as_bytes(std::span(values)); }
+std::span<const std::byte> bytes(const std::vector<float>& values) {
+    return std::as_bytes(std::span(values));
+}
 
 struct memory {
     std::vector<std::byte> room = std::vector<std::byte>((1 << 22) + 256);
@@ -49,7 +51,8 @@ TEST_CASE("Results of another order agree within a tolerance", "[tune]") {
 
 TEST_CASE("A value that was not written is found even where the reference lacks it too", "[tune]") {
     const std::vector<float> poison = {1, std::numeric_limits<float>::quiet_NaN()};
-    CHECK_THAT(difference(bytes(poison), bytes(poison), format::f32, true), Catch::Contains("value 1"));
+    CHECK_THAT(difference(bytes(poison), bytes(poison), format::f32, true),
+               Catch::Contains("value 1"));
 }
 
 TEST_CASE("Quantized results of another order may differ by a rounding, and by no more", "[tune]") {
@@ -66,8 +69,11 @@ TEST_CASE("Quantized results of another order may differ by a rounding, and by n
 
 TEST_CASE("A matvec's operands are whole, apart and described", "[tune]") {
     memory m;
-    const problem p = matvec_problem(512, {{.type = format::q4_K, .rows = 64, .epilogue = epilogue_set::of(epilogue_part::glu)},
-                                     {.type = format::q6_K, .rows = 32}}, 3);
+    const problem p = matvec_problem(
+        512,
+        {{.type = format::q4_K, .rows = 64, .epilogue = epilogue_set::of(epilogue_part::glu)},
+         {.type = format::q6_K, .rows = 32}},
+        3);
     const bench::operands o = bench::operands_of(p, 16, m.deal);
     const matvec_args& a = o.matvec;
     REQUIRE(a.members == 2);
@@ -97,8 +103,10 @@ TEST_CASE("Operands for which there is no room beside those before are known", "
 
 TEST_CASE("Experts are picked by ids that every member has", "[tune]") {
     memory m;
-    problem p = matvec_problem(256, {{.type = format::q4_K, .rows = 32, .experts = 8},
-                                     {.type = format::q4_K, .rows = 32, .experts = 6}}, 4);
+    problem p = matvec_problem(256,
+                               {{.type = format::q4_K, .rows = 32, .experts = 8},
+                                {.type = format::q4_K, .rows = 32, .experts = 6}},
+                               4);
     p.expert = true;
     p.tokens = 2;
     const bench::operands o = bench::operands_of(p, 32, m.deal);
@@ -114,8 +122,10 @@ TEST_CASE("Experts are picked by ids that every member has", "[tune]") {
 
 TEST_CASE("A matmul's operands are those of its tiles, of experts too", "[tune]") {
     memory m;
-    problem p = matvec_problem(256, {{.type = format::q8_0, .rows = 96, .experts = 8},
-                                     {.type = format::q8_0, .rows = 32, .experts = 4}}, 32);
+    problem p = matvec_problem(256,
+                               {{.type = format::q8_0, .rows = 96, .experts = 8},
+                                {.type = format::q8_0, .rows = 32, .experts = 4}},
+                               32);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = format::q8_1_mmq_d4;
     p.expert = true;

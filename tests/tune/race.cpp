@@ -1,6 +1,6 @@
 // The tuner on a device that does not exist: what it finds, what it keeps, what it spends.
-#include "policies.hpp"
 #include "race.hpp"
+#include "policies.hpp"
 #include "simplicity.hpp"
 #include "simulated.hpp"
 #include "space.hpp"
@@ -44,7 +44,8 @@ problem number_prompt(std::int64_t columns, format layout = format::f32) {
 }
 
 problem prompt(std::int64_t columns, epilogue_set parts = {}) {
-    problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 4096, .epilogue = parts}}, columns);
+    problem p =
+        matvec_problem(4096, {{.type = format::q4_K, .rows = 4096, .epilogue = parts}}, columns);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = format::q8_1_mmq_ds4;
     return p;
@@ -150,7 +151,10 @@ TEST_CASE("A candidate whose result is wrong has no time and is not chosen", "[t
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         simulation s = {.seed = seed};
         const auto wrong = [seed](const policy& p) {
-            return (static_cast<std::uint64_t>(p.threads / 32 + p.rows + p.stages + p.values) + seed) % 3 == 0;
+            return (static_cast<std::uint64_t>(p.threads / 32 + p.rows + p.stages + p.values) +
+                    seed) %
+                       3 ==
+                   0;
         };
         s.truth = [wrong](const tuned_problem&, const tuned_candidate& c) {
             return wrong(c.numbers) ? 1.0 : 10.0;
@@ -181,7 +185,8 @@ TEST_CASE("A budget is kept whatever it is", "[tune]") {
     }
 }
 
-TEST_CASE("Stopped anywhere and resumed, it comes to the same and measures nothing twice", "[tune]") {
+TEST_CASE("Stopped anywhere and resumed, it comes to the same and measures nothing twice",
+          "[tune]") {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         const simulation s = {.seed = seed};
         simulated_device whole(sm_90, s);
@@ -206,10 +211,13 @@ TEST_CASE("Stopped anywhere and resumed, it comes to the same and measures nothi
     }
 }
 
-TEST_CASE("A candidate that breaks the device has failed, and a run that goes on does not meet it again", "[tune]") {
+TEST_CASE(
+    "A candidate that breaks the device has failed, and a run that goes on does not meet it again",
+    "[tune]") {
     struct breaking : simulated_device {
         using simulated_device::simulated_device;
-        std::optional<std::vector<prepared>> prepare(const tuned_problem& p, double deadline) override {
+        std::optional<std::vector<prepared>> prepare(const tuned_problem& p,
+                                                     double deadline) override {
             for (std::size_t i = 0; i < p.candidates.size(); ++i)
                 if (p.candidates[i].is == verdict::open && p.candidates[i].numbers.stages == 3)
                     throw device_broken(static_cast<int>(i), "an illegal address");
@@ -284,9 +292,11 @@ TEST_CASE("Candidates are measured in turns", "[tune]") {
     CHECK(next_candidate(p) == 0);
 }
 
-TEST_CASE("Every candidate may run its problem, and those listed by hand are among them", "[tune]") {
+TEST_CASE("Every candidate may run its problem, and those listed by hand are among them",
+          "[tune]") {
     for (const shape& s : four_shapes()) {
-        const std::vector<row> space = space_of(sm_90, s.computes), by_hand = listed().rows_of(s.computes);
+        const std::vector<row> space = space_of(sm_90, s.computes),
+                               by_hand = listed().rows_of(s.computes);
         CHECK(space.size() > by_hand.size());
         CHECK(std::is_sorted(space.begin(), space.end(), [](const row& a, const row& b) {
             return generator::simpler(a.numbers, b.numbers);
@@ -316,15 +326,17 @@ TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[
     }
     for (const row& r : space) CHECK(generator::objection(sm_90, r) == "");
     std::set<int> slices;
-    for (const candidate& c : candidates_of(space, {}, p, sm_90, 16)) slices.insert(c.what.numbers.slices);
+    for (const candidate& c : candidates_of(space, {}, p, sm_90, 16))
+        slices.insert(c.what.numbers.slices);
     CHECK(slices.count(4) == 1);
     const problem quantized = prompt(512, epilogue_set::of(epilogue_part::quantize));
     for (const candidate& c : candidates_of(space, {}, quantized, sm_90, 16))
         CHECK(tile_rows(c.what.numbers) % 32 == 0);
 }
 
-TEST_CASE("Tiles of warpgroups are raced where a GPU has them, those that its registers and memory hold",
-          "[tune]") {
+TEST_CASE(
+    "Tiles of warpgroups are raced where a GPU has them, those that its registers and memory hold",
+    "[tune]") {
     const problem p = number_prompt(512, format::f16_mma);
     const computation c = computation_of(p);
     const auto by_warpgroups = [&c](const arch& on) {
@@ -343,7 +355,8 @@ TEST_CASE("Tiles of warpgroups are raced where a GPU has them, those that its re
     const std::set<std::pair<int, int>> wanted = {{64, 2},  {64, 3},  {64, 4},  {128, 2}, {128, 3},
                                                   {128, 4}, {256, 2}, {256, 3}, {256, 4}};
     CHECK(shapes == wanted);
-    for (const char* without : {"sm_80", "sm_120"}) CHECK(by_warpgroups(*arch_named(without)).empty());
+    for (const char* without : {"sm_80", "sm_120"})
+        CHECK(by_warpgroups(*arch_named(without)).empty());
 
     std::vector<candidate> few = candidates_of(space_of(sm_90, c), {}, p, sm_90, 16);
     CHECK(std::count_if(few.begin(), few.end(), [](const candidate& k) {

@@ -27,20 +27,40 @@ const computation q4_K_matvec = [] {
     throw std::runtime_error("the catalogue has no matvec of q4_K");
 }();
 
-constexpr policy lean = {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2,
-                         .copy = copy_method::bulk, .activation = activation_source::shared};
-constexpr policy rich = {.threads = 128, .rows = 4, .columns = 2, .piece = 2048, .stages = 6,
-                         .copy = copy_method::bulk, .activation = activation_source::shared};
+constexpr policy lean = {.threads = 64,
+                         .rows = 1,
+                         .columns = 1,
+                         .piece = 1024,
+                         .stages = 2,
+                         .copy = copy_method::bulk,
+                         .activation = activation_source::shared};
+constexpr policy rich = {.threads = 128,
+                         .rows = 4,
+                         .columns = 2,
+                         .piece = 2048,
+                         .stages = 6,
+                         .copy = copy_method::bulk,
+                         .activation = activation_source::shared};
 
 tuned_candidate candidate(const policy& p, verdict is, double us) {
     const bool failed = is == verdict::failed;
-    return {.numbers = p, .registers = 40, .predicted_us = 7, .is = is, .why = failed ? "why" : "",
-            .samples = failed ? 0 : 33, .median_us = us, .spread = 0.01, .us = {}};
+    return {.numbers = p,
+            .registers = 40,
+            .predicted_us = 7,
+            .is = is,
+            .why = failed ? "why" : "",
+            .samples = failed ? 0 : 33,
+            .median_us = us,
+            .spread = 0.01,
+            .us = {}};
 }
 
 tuned_problem decided(std::int64_t k, int places, std::vector<tuned_candidate> candidates) {
-    return {.computes = q4_K_matvec, .what = matvec_problem(k, {{format::q4_K, 4096}}),
-            .places = places, .decided = true, .candidates = std::move(candidates)};
+    return {.computes = q4_K_matvec,
+            .what = matvec_problem(k, {{format::q4_K, 4096}}),
+            .places = places,
+            .decided = true,
+            .candidates = std::move(candidates)};
 }
 
 /// The problem with all listed rows measured too, and beaten.
@@ -50,7 +70,8 @@ tuned_problem beaten(tuned_problem p, const std::vector<row>& listed) {
 }
 
 tuning record_of(std::vector<tuned_problem> problems) {
-    return {.arch = "sm_90", .on = {"GPU", "580", "13.0", "2026-11-21", 1980, 2619},
+    return {.arch = "sm_90",
+            .on = {"GPU", "580", "13.0", "2026-11-21", 1980, 2619},
             .problems = std::move(problems)};
 }
 
@@ -70,8 +91,8 @@ const row* row_with(const std::vector<row>& rows, const policy& p) {
 }  // namespace
 
 TEST_CASE("A record that is written and read again is the same", "[tune]") {
-    tuning t = record_of({decided(4096, 3, {candidate(lean, verdict::chosen, 5),
-                                            candidate(rich, verdict::failed, 0)})});
+    tuning t = record_of({decided(
+        4096, 3, {candidate(lean, verdict::chosen, 5), candidate(rich, verdict::failed, 0)})});
     t.problems.push_back(t.problems.front());
     tuned_problem& open = t.problems.back();
     open.what.expert = true;
@@ -114,7 +135,8 @@ TEST_CASE("What is no record is refused with its file and what is wrong", "[tune
     };
     CHECK_THAT(refusal("{"), Catch::Contains("a.json is no record"));
     CHECK_THAT(refusal("{\"arch\": \"sm_90\"}"), Catch::Contains("'on' not found"));
-    std::string text = tuning_text(record_of({decided(4096, 1, {candidate(lean, verdict::chosen, 5)})}));
+    std::string text =
+        tuning_text(record_of({decided(4096, 1, {candidate(lean, verdict::chosen, 5)})}));
     text.replace(text.find("\"threads\""), 9, "\"threats\"");
     CHECK_THAT(refusal(text), Catch::Contains("not known"));
 }
@@ -122,7 +144,8 @@ TEST_CASE("What is no record is refused with its file and what is wrong", "[tune
 TEST_CASE("The fewest policies are proven that every problem has an unbeaten one of", "[tune]") {
     const tuning t = record_of(
         {decided(2048, 1, {candidate(lean, verdict::chosen, 5), candidate(rich, verdict::tied, 5)}),
-         decided(4096, 9, {candidate(lean, verdict::slower, 9), candidate(rich, verdict::chosen, 8)})});
+         decided(4096, 9,
+                 {candidate(lean, verdict::slower, 9), candidate(rich, verdict::chosen, 8)})});
     const std::vector<proven_policy> proven = proven_policies(t, q4_K_matvec);
     REQUIRE(proven.size() == 1);
     CHECK(proven[0].numbers == rich);
@@ -131,8 +154,8 @@ TEST_CASE("The fewest policies are proven that every problem has an unbeaten one
 
 TEST_CASE("Of policies that prove as much the simplest is taken", "[tune]") {
     REQUIRE(simpler(lean, rich));
-    const tuning t = record_of(
-        {decided(2048, 1, {candidate(rich, verdict::tied, 5), candidate(lean, verdict::chosen, 5)})});
+    const tuning t = record_of({decided(
+        2048, 1, {candidate(rich, verdict::tied, 5), candidate(lean, verdict::chosen, 5)})});
     const std::vector<proven_policy> proven = proven_policies(t, q4_K_matvec);
     REQUIRE(proven.size() == 1);
     CHECK(proven[0].numbers == lean);
@@ -144,10 +167,11 @@ TEST_CASE("An undecided problem proves nothing", "[tune]") {
     CHECK(proven_policies(t, q4_K_matvec).empty());
 }
 
-TEST_CASE("Proven policies replace the list, but for what takes problems that they do not", "[tune]") {
+TEST_CASE("Proven policies replace the list, but for what takes problems that they do not",
+          "[tune]") {
     const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
-    const tunings all = only(
-        record_of({beaten(decided(2048, 1, {candidate(lean, verdict::chosen, 5)}), listed)}));
+    const tunings all =
+        only(record_of({beaten(decided(2048, 1, {candidate(lean, verdict::chosen, 5)}), listed)}));
     const std::vector<row> rows = tuned_rows(sm_90, listed, all);
     REQUIRE(row_with(rows, lean) == &rows.front());
     const provenance& evidence = rows.front().evidence;
@@ -163,15 +187,20 @@ TEST_CASE("Proven policies replace the list, but for what takes problems that th
     }
 }
 
-TEST_CASE("A tile that was measured replaces those listed, but for what takes problems that it does not",
-          "[tune]") {
+TEST_CASE(
+    "A tile that was measured replaces those listed, but for what takes problems that it does not",
+    "[tune]") {
     computation tiles;
     for (const computation& c : computations_of(catalogue_chains()))
         if (c.kind == skeleton::matmul && c.weights == format_set::of(format::q4_K) &&
             c.activation == matmul_layout(format::q4_K))
             tiles = c;
     const std::vector<row> listed = rows_for(sm_90, tiles);
-    constexpr policy large = {.threads = 256, .rows = 16, .columns = 64, .piece = 256, .stages = 3,
+    constexpr policy large = {.threads = 256,
+                              .rows = 16,
+                              .columns = 64,
+                              .piece = 256,
+                              .stages = 3,
                               .copy = copy_method::bulk};
     policy sliced = large;  // 16 results of a column: too few to be quantized
     sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
@@ -235,8 +264,8 @@ TEST_CASE("An arch that inherits takes its relative's policies, and says so", "[
 }
 
 TEST_CASE("A table gets the medians of its rows, ordered by problem", "[tune]") {
-    const tuned_problem a = decided(2048, 1, {candidate(lean, verdict::chosen, 5),
-                                              candidate(rich, verdict::slower, 7)});
+    const tuned_problem a = decided(
+        2048, 1, {candidate(lean, verdict::chosen, 5), candidate(rich, verdict::slower, 7)});
     const tuned_problem b = decided(4096, 1, {candidate(lean, verdict::chosen, 9)});
     const tunings all = only(record_of({a, b}));
     const std::vector<instance_set> sets = expand({q4_K_matvec}, {}, all);

@@ -49,8 +49,7 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
         problem apart = s.what;
         apart.needs.value = value_kind::plain;
         apart.needs.scale = false;
-        CHECK(std::any_of(all.begin(), all.end(),
-                          [&](const shape& o) { return o.what == apart; }));
+        CHECK(std::any_of(all.begin(), all.end(), [&](const shape& o) { return o.what == apart; }));
         const auto space = space_of(*arch_named("sm_90"), s.computes);
         for (const auto p : {norm_placement::prologue, norm_placement::deferred})
             CHECK(std::any_of(space.begin(), space.end(),
@@ -59,8 +58,7 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
     CHECK(inside == 35);  // the ffn of all layers but the first: its residual is a leaf's
 }
 
-TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all else",
-          "[tune]") {
+TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all else", "[tune]") {
     const std::vector<std::string> files = {graphs + "qwen3-30b-a3b-q4km.tg1.json.gz",
                                             graphs + "qwen3-30b-a3b-q4km.pp512.json.gz"};
     const std::vector<shape> all = shapes_of(files, listed(), {});
@@ -108,6 +106,7 @@ TEST_CASE("A name that is not known is refused with those that are", "[tune]") {
     CHECK_THROWS_WITH(shapes_of(qwen, listed(), {.chains = {"nonsense"}}),
                       Catch::StartsWith("no chain is called 'nonsense'; there are norm_input, ") &&
                           Catch::Contains(", layer_norm_input, "));  // which others end in
-    CHECK_THROWS_WITH(shapes_of(qwen, listed(), {.formats = {"q99"}}),
-                      Catch::StartsWith("no format is called 'q99'; there are ") && Catch::Contains("q4_K"));
+    CHECK_THROWS_WITH(
+        shapes_of(qwen, listed(), {.formats = {"q99"}}),
+        Catch::StartsWith("no format is called 'q99'; there are ") && Catch::Contains("q4_K"));
 }

@@ -24,7 +24,8 @@ inline constexpr const char* exit_code_help =
     "Exit codes: 0 done; 1 a check failed; 2 wrong usage or bad input (nothing is written).";
 
 inline constexpr const char* optimized_help =
-    "As if the engine had asked for an order before it allocated: reorder, and deal the memory anew";
+    "As if the engine had asked for an order before it allocated: reorder, and deal the memory "
+    "anew";
 
 /// Each adds its subcommand to the app. When it was asked for, its exit code ends up in `code`.
 void add_coverage(CLI::App& app, int& code);
@@ -34,7 +35,8 @@ void add_run(CLI::App& app, int& code);
 void add_tune(CLI::App& app, int& code);
 
 /// An option that names a file to write, which an empty name would silently leave out.
-CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to, const char* help);
+CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to,
+                             const char* help);
 
 /// Options that several subcommands have.
 struct output_options {

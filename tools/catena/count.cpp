@@ -34,23 +34,40 @@ std::int32_t scaled_norm(const graph_view& g, const tensor& t) {
 
 const char* sub_name(sub_op s) {
     switch (s) {
-        case sub_op::none: return "";
-        case sub_op::other: return "/other";
-        case sub_op::silu: return "/SILU";
-        case sub_op::sigmoid: return "/SIGMOID";
-        case sub_op::gelu: return "/GELU";
-        case sub_op::gelu_erf: return "/GELU_ERF";
-        case sub_op::gelu_quick: return "/GELU_QUICK";
-        case sub_op::relu: return "/RELU";
-        case sub_op::swiglu: return "/SWIGLU";
-        case sub_op::geglu: return "/GEGLU";
-        case sub_op::geglu_erf: return "/GEGLU_ERF";
-        case sub_op::geglu_quick: return "/GEGLU_QUICK";
-        case sub_op::reglu: return "/REGLU";
-        case sub_op::swiglu_oai: return "/SWIGLU_OAI";
-        case sub_op::softplus: return "/SOFTPLUS";
-        case sub_op::tanh: return "/TANH";
-        case sub_op::swiglu_clamp: return "/SWIGLU_CLAMP";
+        case sub_op::none:
+            return "";
+        case sub_op::other:
+            return "/other";
+        case sub_op::silu:
+            return "/SILU";
+        case sub_op::sigmoid:
+            return "/SIGMOID";
+        case sub_op::gelu:
+            return "/GELU";
+        case sub_op::gelu_erf:
+            return "/GELU_ERF";
+        case sub_op::gelu_quick:
+            return "/GELU_QUICK";
+        case sub_op::relu:
+            return "/RELU";
+        case sub_op::swiglu:
+            return "/SWIGLU";
+        case sub_op::geglu:
+            return "/GEGLU";
+        case sub_op::geglu_erf:
+            return "/GEGLU_ERF";
+        case sub_op::geglu_quick:
+            return "/GEGLU_QUICK";
+        case sub_op::reglu:
+            return "/REGLU";
+        case sub_op::swiglu_oai:
+            return "/SWIGLU_OAI";
+        case sub_op::softplus:
+            return "/SOFTPLUS";
+        case sub_op::tanh:
+            return "/TANH";
+        case sub_op::swiglu_clamp:
+            return "/SWIGLU_CLAMP";
     }
     return "";
 }
@@ -87,7 +104,9 @@ wishes count(const graph_view& g) {
         const std::int32_t source = without_reshapes(g, t.src[1]);
         const auto [at, is_new] = known.emplace(source, w.activations.size());
         if (is_new)
-            w.activations.push_back({source, producer_text(g, g.at(source)), {},
+            w.activations.push_back({source,
+                                     producer_text(g, g.at(source)),
+                                     {},
                                      scaled_norm(g, g.at(source)) != no_tensor});
         w.activations[at->second].readers.push_back(i);
     }
@@ -124,7 +143,8 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
             t->quantized_once += once;
         }
         p.norms_wanted += a.scaled_norm;
-        p.norms_emitted += a.scaled_norm && once && e.chains[static_cast<std::size_t>(chain)].norm >= 0;
+        p.norms_emitted +=
+            a.scaled_norm && once && e.chains[static_cast<std::size_t>(chain)].norm >= 0;
         p.standalone += once && e.chains[static_cast<std::size_t>(chain)].standalone();
     }
     std::stable_sort(p.not_fused.begin(), p.not_fused.end(),

@@ -1,4 +1,5 @@
-// What a graph holds that Catena wants, counted from the graph alone, and how much of it a plan does.
+// What a graph holds that Catena wants, counted from the graph alone, and how much of it a plan
+// does.
 #pragma once
 
 #include "catena/match/graph.hpp"
@@ -14,19 +15,19 @@ namespace catena::tool {
 /// A value that quantised matmuls read, RESHAPEs removed.
 struct activation {
     std::int32_t tensor = no_tensor;
-    std::string producer;              ///< "MUL(RMS_NORM)", "GLU/SWIGLU", "FLASH_ATTN_EXT", ...
-    std::vector<std::int32_t> readers; ///< positions of its MUL_MATs and MUL_MAT_IDs
-    bool scaled_norm = false;          ///< it is a norm times a weight leaf
+    std::string producer;               ///< "MUL(RMS_NORM)", "GLU/SWIGLU", "FLASH_ATTN_EXT", ...
+    std::vector<std::int32_t> readers;  ///< positions of its MUL_MATs and MUL_MAT_IDs
+    bool scaled_norm = false;           ///< it is a norm times a weight leaf
 };
 
-/// What is wanted. A MUL counts as norm x weight when one source is the result of an RMS_NORM or NORM and
-/// the other a weight leaf.
+/// What is wanted. A MUL counts as norm x weight when one source is the result of an RMS_NORM or
+/// NORM and the other a weight leaf.
 struct wishes {
     int scaled_norms = 0;                 ///< norm x weight, whoever reads them
     std::vector<activation> activations;  ///< in the order of their first readers
     int matmuls = 0;                      ///< quantised ones, over all activations
     std::vector<std::int32_t> numbers;    ///< positions of matmuls of f32, f16 or bf16 weights
-    int launches_per_node = 0;            ///< one per launching node and one quantise per such matmul
+    int launches_per_node = 0;  ///< one per launching node and one quantise per such matmul
 };
 
 wishes count(const graph_view& g);
@@ -46,15 +47,18 @@ struct group_tally {
 
 /// What of it a plan does.
 struct progress {
-    int norms_wanted = 0, norms_emitted = 0;  ///< activations that are a norm x weight; all readers served
+    int norms_wanted = 0,
+        norms_emitted = 0;  ///< activations that are a norm x weight; all readers served
     tally all;
     std::map<std::string, tally> by_producer;
     group_tally groups;
-    int numbers_served = 0;            ///< of wishes::numbers
-    int standalone = 0;                ///< activations quantised by a launch that does nothing else
-    int launches = 0;                  ///< Catena's, the engine's nodes, the quantises it still does
-    int launches_engine_fused = 0;     ///< the same if the engine fuses its remaining nodes as ggml-cuda
-    std::vector<left_node> not_fused;  ///< the plan's, and every wanted matmul that it does not mention
+    int numbers_served = 0;  ///< of wishes::numbers
+    int standalone = 0;      ///< activations quantised by a launch that does nothing else
+    int launches = 0;        ///< Catena's, the engine's nodes, the quantises it still does
+    /// The same if the engine fuses its remaining nodes as ggml-cuda.
+    int launches_engine_fused = 0;
+    std::vector<left_node>
+        not_fused;  ///< the plan's, and every wanted matmul that it does not mention
 };
 
 progress judge(const graph_view& g, const wishes& w, const explanation& e);

@@ -38,8 +38,9 @@ struct format_line {
 };
 
 std::string problem_text(const problem& p) {
-    return fmt::format("k {}, rows {}, {} columns{}, alignment {}, epilogue {}", p.k, p.member[0].rows,
-                       p.columns, p.expert ? " of experts" : "", p.alignment, p.needs.epilogue.bits);
+    return fmt::format("k {}, rows {}, {} columns{}, alignment {}, epilogue {}", p.k,
+                       p.member[0].rows, p.columns, p.expert ? " of experts" : "", p.alignment,
+                       p.needs.epilogue.bits);
 }
 
 cell cell_of(const table& t, format weights, std::int64_t columns) {
@@ -79,7 +80,8 @@ std::string cell_text(const cell& c) {
 std::string as_text(const table& t, const std::vector<format_line>& lines) {
     fmt::memory_buffer out;
     const auto put = std::back_inserter(out);
-    fmt::format_to(put, "Rows of {} for a weight format (down) at so many columns (across):\n\n{:<10}",
+    fmt::format_to(put,
+                   "Rows of {} for a weight format (down) at so many columns (across):\n\n{:<10}",
                    t.target->name, "");
     for (const std::int64_t columns : domain_columns) fmt::format_to(put, "{:>8}", columns);
     fmt::format_to(put, "\n");
@@ -108,12 +110,18 @@ std::string as_text(const table& t, const std::vector<format_line>& lines) {
 }
 
 std::string as_json(const table& t, const std::vector<format_line>& lines) {
-    nlohmann::ordered_json root{{"arch", t.target->name}, {"formats", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json root{{"arch", t.target->name},
+                                {"formats", nlohmann::ordered_json::array()}};
     for (const format_line& line : lines) {
         nlohmann::ordered_json cells = nlohmann::ordered_json::array();
         for (const cell& c : line.cells)
-            cells.push_back({{"columns", c.columns}, {"problems", c.problems}, {"served", c.served},
-                             {"by", c.by}, {"absent", c.absent}, {"hole", c.hole()}, {"first_unserved", c.first}});
+            cells.push_back({{"columns", c.columns},
+                             {"problems", c.problems},
+                             {"served", c.served},
+                             {"by", c.by},
+                             {"absent", c.absent},
+                             {"hole", c.hole()},
+                             {"first_unserved", c.first}});
         root["formats"].push_back({{"format", name(line.weights)}, {"cells", cells}});
     }
     return root.dump(1) + "\n";
@@ -133,10 +141,11 @@ int print_coverage(const coverage_options& o) {
 
 void add_coverage(CLI::App& app, int& code) {
     auto o = std::make_shared<coverage_options>();
-    CLI::App* command =
-        app.add_subcommand("coverage", "Show which weight formats and columns an instance set serves");
-    command->footer(std::string("A hole, which neither a row nor a declared absence covers, is exit code 1. ") +
-                    exit_code_help);
+    CLI::App* command = app.add_subcommand(
+        "coverage", "Show which weight formats and columns an instance set serves");
+    command->footer(
+        std::string("A hole, which neither a row nor a declared absence covers, is exit code 1. ") +
+        exit_code_help);
     command->add_option("--arch", o->arch, "The instance set")->required();
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = print_coverage(*o); });

@@ -151,7 +151,9 @@ class drawing {
             line("  {} -> n{} [label=\"{}\"{}];", from, n,
                  quantized ? name(r_.plan.steps[at(s)].what.needs.activation)
                            : name(g_.at(t.src[i]).type),
-                 quantized ? ", penwidth=2" : inside ? ", style=dotted" : "");
+                 quantized ? ", penwidth=2"
+                 : inside  ? ", style=dotted"
+                           : "");
         }
     }
 

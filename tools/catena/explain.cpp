@@ -54,15 +54,19 @@ report make_report(const json::graph& g, const table& t) {
 void add_explain(CLI::App& app, int& code) {
     auto o = std::make_shared<explain_options>();
     CLI::App* command = app.add_subcommand(
-        "explain", "Say what a plan does with a graph: steps, instances, launches, and what stays with "
-                   "the engine and why. Nodes are positions in the execution order.");
+        "explain",
+        "Say what a plan does with a graph: steps, instances, launches, and what stays with "
+        "the engine and why. Nodes are positions in the execution order.");
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
     command->add_option("--arch", o->arch, "The instance set to plan with")->capture_default_str();
-    add_output_file(*command, "--html", o->html, "Write a page for a browser to FILE, instead of text");
-    add_output_file(*command, "--dot", o->dot, "Write each distinct layer for graphviz to FILE, instead of text");
+    add_output_file(*command, "--html", o->html,
+                    "Write a page for a browser to FILE, instead of text");
+    add_output_file(*command, "--dot", o->dot,
+                    "Write each distinct layer for graphviz to FILE, instead of text");
     command->add_flag("--optimized", o->optimized, optimized_help);
-    command->add_flag("--verbose", o->verbose, "Name every rejected row of every step, with its reason");
+    command->add_flag("--verbose", o->verbose,
+                      "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = explain(*o); });
 }

@@ -89,14 +89,11 @@ int matrices(const problem& p) {
 /// "bias, glu"
 std::string parts(epilogue_set set) {
     std::string out;
-    const std::pair<epilogue_part, const char*> all[] = {{epilogue_part::scale, "scale"},
-                                                         {epilogue_part::factor, "factor"},
-                                                         {epilogue_part::bias, "bias"},
-                                                         {epilogue_part::glu, "glu"},
-                                                         {epilogue_part::act, "function"},
-                                                         {epilogue_part::combine, "sum of slots"},
-                                                         {epilogue_part::residual, "residual"},
-                                                         {epilogue_part::quantize, "quantize"}};
+    const std::pair<epilogue_part, const char*> all[] = {
+        {epilogue_part::scale, "scale"},       {epilogue_part::factor, "factor"},
+        {epilogue_part::bias, "bias"},         {epilogue_part::glu, "glu"},
+        {epilogue_part::act, "function"},      {epilogue_part::combine, "sum of slots"},
+        {epilogue_part::residual, "residual"}, {epilogue_part::quantize, "quantize"}};
     for (const auto& [part, text] : all)
         if (set.has(part)) out.append(out.empty() ? "" : ", ").append(text);
     return out;
@@ -170,7 +167,7 @@ value chain_json(const graph_view& g, const explained_chain& c, tensor_names& na
             {"steps", c.steps},
             {"f32_written", c.f32_written},
             {"sum_written", c.sum_written},
-            {"norm", !is_norm(c.kind)        ? ""
+            {"norm", !is_norm(c.kind)       ? ""
                      : c.norm_apart.empty() ? "by the launch of its readers"
                                             : "apart: " + c.norm_apart}};
 }

@@ -21,40 +21,44 @@ struct instances_options {
     output_options output;
 };
 
-/// Shared memory grows with the problem: for rows of 4096 elements and every column that the row serves.
+/// Shared memory grows with the problem: for rows of 4096 elements and every column that the row
+/// serves.
 std::int64_t shared_at_4096(const row& r) {
     return shared_bytes(r.computes, r.numbers, 4096, r.numbers.columns);
 }
 
 std::string evidence_text(const provenance& p) {
     switch (p.kind) {
-        case provenance_kind::predicted: return "predicted";
-        case provenance_kind::inherited: return fmt::format("inherited from {}", p.arch);
+        case provenance_kind::predicted:
+            return "predicted";
+        case provenance_kind::inherited:
+            return fmt::format("inherited from {}", p.arch);
         case provenance_kind::measured:
-            return fmt::format("measured on {}, CUDA {}, {}: {:.2f} us +- {:.0f} %", p.gpu, p.cuda, p.date,
-                               p.median_us, 100 * p.spread);
+            return fmt::format("measured on {}, CUDA {}, {}: {:.2f} us +- {:.0f} %", p.gpu, p.cuda,
+                               p.date, p.median_us, 100 * p.spread);
     }
     return "";
 }
 
 std::string as_text(const table& t) {
     fmt::memory_buffer out;
-    const auto put = [&](const auto& name, const auto& registers, const auto& shared, const auto& order,
-                         const auto& evidence) {
-        fmt::format_to(std::back_inserter(out), "{:<62} {:>9} {:>12} {:>6}  {}\n", name, registers, shared,
-                       order, evidence);
+    const auto put = [&](const auto& name, const auto& registers, const auto& shared,
+                         const auto& order, const auto& evidence) {
+        fmt::format_to(std::back_inserter(out), "{:<62} {:>9} {:>12} {:>6}  {}\n", name, registers,
+                       shared, order, evidence);
     };
     put("instance", "registers", "shared@4096", "order", "provenance");
     for (int i = 0; i < t.row_count; ++i) {
         const row& r = t.rows[i];
-        put(row_name(t, i), r.registers == 0 ? "?" : std::to_string(r.registers), shared_at_4096(r), r.order,
-            evidence_text(r.evidence));
+        put(row_name(t, i), r.registers == 0 ? "?" : std::to_string(r.registers), shared_at_4096(r),
+            r.order, evidence_text(r.evidence));
     }
     return fmt::to_string(out);
 }
 
 std::string as_json(const table& t) {
-    nlohmann::ordered_json root{{"arch", t.target->name}, {"rows", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json root{{"arch", t.target->name},
+                                {"rows", nlohmann::ordered_json::array()}};
     for (int i = 0; i < t.row_count; ++i) {
         const row& r = t.rows[i];
         root["rows"].push_back({{"name", row_name(t, i)},

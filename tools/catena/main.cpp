@@ -1,5 +1,5 @@
-// catena: explains plans for graph files, runs their steps against the reference, lists instances and
-// what they cover, tunes them.
+// catena: explains plans for graph files, runs their steps against the reference, lists instances
+// and what they cover, tunes them.
 #include "command.hpp"
 
 #include "catena/engine/json.hpp"

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 }
 
 void write_to(std::FILE* file, const std::string& path, const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) refuse(path);
+    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0)
+        refuse(path);
 }
 
 /// A device or a pipe is written to; a file is replaced.
@@ -51,9 +52,11 @@ struct open_file {
 
 /// A file beside its final place; it disappears unless it is put there.
 class draft {
-public:
+  public:
     explicit draft(const std::string& path)
-        : path_(behind_links(path)), draft_(fmt::format("{}.part-{}", path_, getpid())), file_(draft_) {
+        : path_(behind_links(path)),
+          draft_(fmt::format("{}.part-{}", path_, getpid())),
+          file_(draft_) {
         if (!file_.handle) refuse(path_);
     }
     ~draft() {
@@ -66,7 +69,7 @@ public:
         if (!placed_) refuse(path_);
     }
 
-private:
+  private:
     std::string path_, draft_;
     open_file file_;
     bool placed_ = false;
@@ -87,14 +90,18 @@ void refuse_unwritable(const std::string& path) {
     if (!path.empty() && !is_stream(path)) draft{path};
 }
 
-CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to, const char* help) {
-    const auto named = [](const std::string& file) { return file.empty() ? "no file is named" : std::string(); };
+CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to,
+                             const char* help) {
+    const auto named = [](const std::string& file) {
+        return file.empty() ? "no file is named" : std::string();
+    };
     return command.add_option(name, to, help)->type_name("FILE")->check(named);
 }
 
 void add_output_options(CLI::App& command, output_options& to) {
     command.add_flag("--json", to.json, "Print JSON instead of text");
-    add_output_file(command, "--output", to.file, "Write to FILE, whole or not at all, instead of standard output");
+    add_output_file(command, "--output", to.file,
+                    "Write to FILE, whole or not at all, instead of standard output");
 }
 
 }  // namespace catena::tool

@@ -5,11 +5,13 @@
 
 namespace catena::tool {
 
-/// Writes `text` to a file beside `path` and renames it; an empty `path` is standard output, and what is no
-/// file, such as /dev/null, is written to. Throws failure; then the file, if it was there before, is as it was.
+/// Writes `text` to a file beside `path` and renames it; an empty `path` is standard output, and
+/// what is no file, such as /dev/null, is written to. Throws failure; then the file, if it was
+/// there before, is as it was.
 void write_whole(const std::string& path, const std::string& text);
 
-/// Throws as write_whole would where no file can be made, before the work whose result is to go there.
+/// Throws as write_whole would where no file can be made, before the work whose result is to go
+/// there.
 void refuse_unwritable(const std::string& path);
 
 }  // namespace catena::tool

@@ -33,20 +33,21 @@ bool overlap(const tensor& a, const tensor& b) {
 
 /// The rules, asked at one position. `id(n)` is the tensor index of the node n places further on.
 class place {
-public:
-    place(const graph_view& g, const std::vector<bool>& mine, int at) : g_(g), mine_(mine), at_(at) {}
+  public:
+    place(const graph_view& g, const std::vector<bool>& mine, int at)
+        : g_(g), mine_(mine), at_(at) {}
 
     fusion longest() const {
         // In the engine's order: the first rule that fits is taken.
-        for (const auto rule : {&place::reduction, &place::delta_net, &place::routing, &place::rope,
-                                &place::run_of, &place::gated, &place::matmul_scale,
-                                &place::matmul_add, &place::norm, &place::conv, &place::gate,
-                                &place::softcap})
+        for (const auto rule :
+             {&place::reduction, &place::delta_net, &place::routing, &place::rope, &place::run_of,
+              &place::gated, &place::matmul_scale, &place::matmul_add, &place::norm, &place::conv,
+              &place::gate, &place::softcap})
             if (const fusion f = (this->*rule)(); f.nodes > 1) return f;
         return {};
     }
 
-private:
+  private:
     std::int32_t id(int n) const { return g_.nodes[at_ + n]; }
     const tensor& node(int n) const { return g_.at(id(n)); }
     bool reads(int n, int source, int from) const { return node(n).src[source] == id(from); }
@@ -88,7 +89,8 @@ private:
             for (int m = 0; m < count; ++m) {
                 viewed_inside = viewed_inside || id(m) == t.view_src;
                 if (m > n)
-                    inside += static_cast<int>(std::count(node(m).src, node(m).src + max_src, id(n)));
+                    inside +=
+                        static_cast<int>(std::count(node(m).src, node(m).src + max_src, id(n)));
             }
             if (inside != t.uses || !viewed_inside) return false;
         }
@@ -120,7 +122,8 @@ private:
             const tensor& t = node(n);
             if (!launches(t)) continue;
             const bool copies_state = t.kind == op::cpy && t.src[0] != no_tensor &&
-                                      g_.at(t.src[0]).view_src == id(0) && contiguous(g_.at(t.src[0]));
+                                      g_.at(t.src[0]).view_src == id(0) &&
+                                      contiguous(g_.at(t.src[0]));
             return copies_state ? fusion{n + 1, "GATED_DELTA_NET+CPY"} : fusion{};
         }
         return {};
@@ -158,8 +161,9 @@ private:
         return whole && apart(nodes, {sum}) ? fusion{nodes, "MUL...+ADD... of experts"} : fusion{};
     }
 
-    /// From the logits of a router to the ids of its experts and their weights: SOFT_MAX, SIGMOID or
-    /// SOFTPLUS SQRT, RESHAPE [ADD] ARGSORT VIEW GET_ROWS [RESHAPE SUM_ROWS CLAMP DIV RESHAPE] [SCALE].
+    /// From the logits of a router to the ids of its experts and their weights: SOFT_MAX, SIGMOID
+    /// or SOFTPLUS SQRT, RESHAPE [ADD] ARGSORT VIEW GET_ROWS [RESHAPE SUM_ROWS CLAMP DIV RESHAPE]
+    /// [SCALE].
     fusion routing() const {
         const char* rule = "topk-moe";
         const auto kernel_for = [](std::int64_t experts) {
@@ -211,9 +215,9 @@ private:
     bool stores_rope(int rope) const {
         const tensor& view = node(rope + 1);
         const tensor& set = node(rope + 2);
-        return plain_rope(rope) && view.view_src == id(rope) && set.src[0] == id(rope + 1) && contiguous(view) &&
-               view.ne[0] == node(rope).ne[0] * node(rope).ne[1] && node(rope).ne[3] == 1 &&
-               (set.type == format::f32 || set.type == format::f16) &&
+        return plain_rope(rope) && view.view_src == id(rope) && set.src[0] == id(rope + 1) &&
+               contiguous(view) && view.ne[0] == node(rope).ne[0] * node(rope).ne[1] &&
+               node(rope).ne[3] == 1 && (set.type == format::f32 || set.type == format::f16) &&
                g_.at(set.src[1]).type == format::i64;
     }
 
@@ -254,8 +258,8 @@ private:
             return {3, "MUL_MAT+MUL_MAT+GLU"};
         if (closed({"MUL_MAT_ID", "MUL_MAT_ID", "GLU"}, {2}) && is_gate_and_up(0, 1, 2))
             return {3, "MUL_MAT_ID+MUL_MAT_ID+GLU"};
-        if (closed({"MUL_MAT", "MUL", "MUL_MAT", "MUL", "GLU"}, {4}) && scales(1, 0) && scales(3, 2) &&
-            is_gate_and_up(0, 2, 4))
+        if (closed({"MUL_MAT", "MUL", "MUL_MAT", "MUL", "GLU"}, {4}) && scales(1, 0) &&
+            scales(3, 2) && is_gate_and_up(0, 2, 4))
             return {5, "MUL_MAT+MUL+MUL_MAT+MUL+GLU"};
         if (closed({"MUL_MAT", "ADD", "MUL_MAT", "ADD", "GLU"}, {4}) && is_gate_and_up(0, 2, 4))
             return {5, "MUL_MAT+ADD+MUL_MAT+ADD+GLU"};
@@ -282,7 +286,8 @@ private:
         if (linear({"MUL_MAT", "ADD"}) && one_column(node(0), 1) &&
             same_shape(g_.at(node(1).src[0]), g_.at(node(1).src[1])))
             return {2, "MUL_MAT+ADD"};
-        if (linear({"MUL_MAT_ID", "ADD_ID"}) && reads(1, 0, 0) && node(1).src[2] == node(0).src[2] &&
+        if (linear({"MUL_MAT_ID", "ADD_ID"}) && reads(1, 0, 0) &&
+            node(1).src[2] == node(0).src[2] &&
             one_column(node(0), reads_quantized(g_, node(0)) ? 8 : 1))
             return {2, "MUL_MAT_ID+ADD_ID"};
         return {};
@@ -303,7 +308,8 @@ private:
     fusion conv() const {
         if (linear({"SSM_CONV", "ADD", "UNARY"}) && node(2).sub == sub_op::silu)
             return {3, "SSM_CONV+ADD+SILU"};
-        if (linear({"SSM_CONV", "UNARY"}) && node(1).sub == sub_op::silu) return {2, "SSM_CONV+SILU"};
+        if (linear({"SSM_CONV", "UNARY"}) && node(1).sub == sub_op::silu)
+            return {2, "SSM_CONV+SILU"};
         return {};
     }
 
@@ -334,9 +340,7 @@ bool launches(const tensor& t) {
     return !launches_nothing(t.kind) && elements(t) != 0 && (t.flags & flag_compute);
 }
 
-bool reads_quantized(const graph_view& g, const tensor& t) {
-    return quantized_matmul(g, t);
-}
+bool reads_quantized(const graph_view& g, const tensor& t) { return quantized_matmul(g, t); }
 
 peer_launches count_peer(const graph_view& g, const std::vector<bool>& mine) {
     peer_launches total;
@@ -349,7 +353,8 @@ peer_launches count_peer(const graph_view& g, const std::vector<bool>& mine) {
         ++total.launches;
         if (f.rule) ++total.fused[f.rule];
         bool quantizes = false;  // matmuls that are fused read the same activation
-        for (int n = i; n < i + f.nodes; ++n) quantizes = quantizes || reads_quantized(g, g.node(n));
+        for (int n = i; n < i + f.nodes; ++n)
+            quantizes = quantizes || reads_quantized(g, g.node(n));
         total.quantizes += quantizes;
         total.launches += quantizes;
         i += f.nodes;

@@ -1,5 +1,5 @@
-// What ggml-cuda would launch for a graph: a model of its fusion rules, for comparison. It fuses consecutive
-// nodes only. State of the rules: ggml 0.25.3 (October 2026).
+// What ggml-cuda would launch for a graph: a model of its fusion rules, for comparison. It fuses
+// consecutive nodes only. State of the rules: ggml 0.25.3 (October 2026).
 #pragma once
 
 #include "catena/match/graph.hpp"
@@ -19,17 +19,19 @@ struct peer_launches {
 /// True for a node that costs at least one launch: it computes something and has elements.
 bool launches(const tensor& t);
 
-/// True for a MUL_MAT or MUL_MAT_ID whose matrix is a quantised leaf: ggml-cuda quantises its activation.
+/// True for a MUL_MAT or MUL_MAT_ID whose matrix is a quantised leaf: ggml-cuda quantises its
+/// activation.
 bool reads_quantized(const graph_view& g, const tensor& t);
 
-/// Launches of the nodes for which `mine` is false, as ggml-cuda fuses them; a node that is mine separates
-/// its neighbours. An empty `mine` is all false.
+/// Launches of the nodes for which `mine` is false, as ggml-cuda fuses them; a node that is mine
+/// separates its neighbours. An empty `mine` is all false.
 ///
-/// Rules: RMS_NORM MUL [ADD] or [ROPE [VIEW SET_ROWS]]; RMS_NORM SCALE; ROPE VIEW SET_ROWS; two matmuls [with
-/// biases or, of nvfp4, scales] and a GLU of them, one column (experts: up to 8 tokens); a matmul and an ADD [or,
-/// of nvfp4, a MUL], one column (experts: the same); the routing of a mixture of experts, and the sum of what they
-/// made times their weights; runs of ADD or of MUL; SSM_CONV [ADD] SILU; SILU, SIGMOID or SOFTPLUS and MUL; RELU
-/// SQR; SCALE TANH SCALE; GATED_DELTA_NET and the copy of its state.
+/// Rules: RMS_NORM MUL [ADD] or [ROPE [VIEW SET_ROWS]]; RMS_NORM SCALE; ROPE VIEW SET_ROWS; two
+/// matmuls [with biases or, of nvfp4, scales] and a GLU of them, one column (experts: up to 8
+/// tokens); a matmul and an ADD [or, of nvfp4, a MUL], one column (experts: the same); the routing
+/// of a mixture of experts, and the sum of what they made times their weights; runs of ADD or of
+/// MUL; SSM_CONV [ADD] SILU; SILU, SIGMOID or SOFTPLUS and MUL; RELU SQR; SCALE TANH SCALE;
+/// GATED_DELTA_NET and the copy of its state.
 peer_launches count_peer(const graph_view& g, const std::vector<bool>& mine = {});
 
 }  // namespace catena::tool

@@ -41,8 +41,10 @@ value step_json(const report& r, const explained_step& s, bool verbose) {
 
 std::string as_json(const report& r, bool verbose) {
     value root;
-    root["graph"] = {{"model", r.graph.model}, {"case", r.graph.case_name},
-                     {"nodes", r.graph.nodes.size()}, {"file", r.graph.file}};
+    root["graph"] = {{"model", r.graph.model},
+                     {"case", r.graph.case_name},
+                     {"nodes", r.graph.nodes.size()},
+                     {"file", r.graph.file}};
     root["arch"] = r.target.name;
     root["norm_scale"] = {{"total", r.wanted.scaled_norms},
                           {"wanted", r.done.norms_wanted},

@@ -40,10 +40,10 @@ std::string without_node_numbers(const std::string& text) {
     return out;
 }
 
-/// Lines that differ by node numbers alone once, with how often and where first, in the order of their first
-/// appearance.
+/// Lines that differ by node numbers alone once, with how often and where first, in the order of
+/// their first appearance.
 class folded {
-public:
+  public:
     void add(std::string text, std::int32_t node) {
         const auto [at, is_new] = index_.emplace(without_node_numbers(text), rows_.size());
         if (is_new) rows_.push_back({std::move(text), 0, node});
@@ -51,11 +51,12 @@ public:
         if (++r.count == 2) r.text = at->first;
     }
     void print(buffer& out) const {
-        for (const row& r : rows_) line(out, "  {:>4} x  {}  (first at node {})", r.count, r.text, r.first);
+        for (const row& r : rows_)
+            line(out, "  {:>4} x  {}  (first at node {})", r.count, r.text, r.first);
         if (rows_.empty()) line(out, "  none");
     }
 
-private:
+  private:
     struct row {
         std::string text;  // with its numbers while it stands alone
         int count;
@@ -67,9 +68,11 @@ private:
 
 void print_activations(buffer& out, const report& r) {
     const progress& d = r.done;
-    line(out, "norm x weight  {} in the graph, {} read by quantised matmuls, {} emit what those read",
+    line(out,
+         "norm x weight  {} in the graph, {} read by quantised matmuls, {} emit what those read",
          r.wanted.scaled_norms, d.norms_wanted, d.norms_emitted);
-    line(out, "activations    {} read by {} quantised matmuls, {} quantised once for all their readers",
+    line(out,
+         "activations    {} read by {} quantised matmuls, {} quantised once for all their readers",
          d.all.wanted, d.all.matmuls, d.all.quantized_once);
     for (const auto& [producer, t] : d.by_producer)
         line(out, "  {:<40} {:>4} read by {:>4}, {:>4} once", producer, t.wanted, t.matmuls,
@@ -77,15 +80,19 @@ void print_activations(buffer& out, const report& r) {
     if (!r.wanted.numbers.empty())
         line(out, "numbers        {} matmuls of f32, f16 or bf16 weights, {} served",
              r.wanted.numbers.size(), d.numbers_served);
-    line(out, "groups         {} of two or more matmuls, {} in one launch, {} in part; {} if ordered before "
-              "allocation", d.groups.wanted, d.groups.planned_after_alloc, d.groups.partial_after_alloc,
+    line(out,
+         "groups         {} of two or more matmuls, {} in one launch, {} in part; {} if ordered "
+         "before "
+         "allocation",
+         d.groups.wanted, d.groups.planned_after_alloc, d.groups.partial_after_alloc,
          d.groups.planned_before_alloc);
 }
 
 void print_launches(buffer& out, const report& r) {
     line(out, "launches       {} one by one, {} by ggml-cuda's fusions", r.wanted.launches_per_node,
          r.peer.launches);
-    line(out, "planned        {} launches, {} of them Catena's; {} if the engine fuses what it keeps",
+    line(out,
+         "planned        {} launches, {} of them Catena's; {} if the engine fuses what it keeps",
          r.done.launches, r.plan.steps.size(), r.done.launches_engine_fused);
     line(out, "workspace      {} bytes", r.plan.workspace_bytes);
     line(out, "steps move     {:.1f} MB, attainable in {:.0f} us on {}",
@@ -107,8 +114,9 @@ void print_rejected(buffer& out, const report& r) {
 
 std::string work(const problem& p) {
     if (p.needs.kind == skeleton::row)
-        return fmt::format("{} {} of {}{}", p.rows, p.rows == 1 ? "row" : "rows", p.k,
-                           p.slots == 0 ? "" : fmt::format(", each the sum of {} results", p.slots));
+        return fmt::format(
+            "{} {} of {}{}", p.rows, p.rows == 1 ? "row" : "rows", p.k,
+            p.slots == 0 ? "" : fmt::format(", each the sum of {} results", p.slots));
     std::map<std::string, int> members;
     for (int i = 0; i < p.member_count; ++i)
         ++members[fmt::format("{} {}{}", p.member[i].rows,
@@ -118,7 +126,9 @@ std::string work(const problem& p) {
     for (const auto& [text, n] : members)
         list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));
     return fmt::format("{} rows of {}, {} {}{}", list, p.k, p.columns,
-                       p.expert ? "expert columns" : p.columns == 1 ? "column" : "columns",
+                       p.expert         ? "expert columns"
+                       : p.columns == 1 ? "column"
+                                        : "columns",
                        quantizes_inside(p.needs) ? ", quantized inside" : "");
 }
 

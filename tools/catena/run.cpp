@@ -1,4 +1,5 @@
-// catena run: executes the planned steps of a graph on seeded data and compares each with the reference.
+// catena run: executes the planned steps of a graph on seeded data and compares each with the
+// reference.
 #include "command.hpp"
 #include "optimized.hpp"
 #include "output.hpp"
@@ -23,9 +24,9 @@ struct run_options {
     output_options output;
 };
 
-/// How many of the first steps make `layers` layers. A file does not say where its layers end, and names are
-/// no guide, so they are counted: two norms that feed matmuls are a layer. In a graph with fewer than three
-/// of them (some models normalise elsewhere) four quantised activations are.
+/// How many of the first steps make `layers` layers. A file does not say where its layers end, and
+/// names are no guide, so they are counted: two norms that feed matmuls are a layer. In a graph
+/// with fewer than three of them (some models normalise elsewhere) four quantised activations are.
 int steps_of_layers(const plan& p, int layers) {
     const auto steps = p.steps();
     const int all = static_cast<int>(steps.size());
@@ -39,7 +40,8 @@ int steps_of_layers(const plan& p, int layers) {
     const bool by_norms = norms > 2;
     int seen = 0;
     for (int i = 0; i < all; ++i)
-        if (begins(steps[static_cast<std::size_t>(i)], by_norms) && ++seen > layers * (by_norms ? 2 : 4))
+        if (begins(steps[static_cast<std::size_t>(i)], by_norms) &&
+            ++seen > layers * (by_norms ? 2 : 4))
             return i;
     return all;
 }
@@ -74,18 +76,24 @@ int run(const run_options& o) {
 void add_run(CLI::App& app, int& code) {
     auto o = std::make_shared<run_options>();
     CLI::App* command = app.add_subcommand(
-        "run", "Run the planned steps of a graph on seeded data, on the GPU if there is one, else on the host "
-               "executor, and compare each with the reference in double. On the host, matrices are sampled: "
-               "the first, the last and the tail band of rows, and bands of random rows, all of K.");
+        "run",
+        "Run the planned steps of a graph on seeded data, on the GPU if there is one, else on the "
+        "host "
+        "executor, and compare each with the reference in double. On the host, matrices are "
+        "sampled: "
+        "the first, the last and the tail band of rows, and bands of random rows, all of K.");
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
-    command->add_option("--layers", o->layers,
-                        "Only the first N layers (two norms that feed matmuls count as one layer; without "
-                        "such norms, four quantised activations)")
+    command
+        ->add_option(
+            "--layers", o->layers,
+            "Only the first N layers (two norms that feed matmuls count as one layer; without "
+            "such norms, four quantised activations)")
         ->check(CLI::Range(1, 1 << 20))
         ->type_name("N");
     command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");
-    command->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")
+    command
+        ->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command->add_option("--rows", o->check.random_rows, "Random rows per matrix to sample")

@@ -79,14 +79,15 @@ std::string duration(double seconds) {
 std::string as_text(const generator::tuning& t) {
     fmt::memory_buffer out;
     const auto put = std::back_inserter(out);
-    fmt::format_to(put, "{} on {}, driver {}, CUDA {}, {}\n\n", t.arch, t.on.gpu, t.on.driver, t.on.cuda,
-                   t.on.date);
-    fmt::format_to(put, "{:>9} {:>7} {:>10} {:>5} {:>5}  {:<44} {}\n", "median us", "spread", "predicted",
-                   "tied", "fell", "problem", "chosen");
+    fmt::format_to(put, "{} on {}, driver {}, CUDA {}, {}\n\n", t.arch, t.on.gpu, t.on.driver,
+                   t.on.cuda, t.on.date);
+    fmt::format_to(put, "{:>9} {:>7} {:>10} {:>5} {:>5}  {:<44} {}\n", "median us", "spread",
+                   "predicted", "tied", "fell", "problem", "chosen");
     for (const tuned_problem& p : t.problems) {
         const auto count = [&](auto... kinds) {
-            return std::count_if(p.candidates.begin(), p.candidates.end(),
-                                 [&](const tuned_candidate& c) { return ((c.is == kinds) || ...); });
+            return std::count_if(
+                p.candidates.begin(), p.candidates.end(),
+                [&](const tuned_candidate& c) { return ((c.is == kinds) || ...); });
         };
         const auto at = std::find_if(p.candidates.begin(), p.candidates.end(), [](const auto& c) {
             return c.is == generator::verdict::chosen;
@@ -109,8 +110,8 @@ std::string as_text(const generator::tuning& t) {
 std::string as_rows(const generator::tuning& t) {
     fmt::memory_buffer out;
     const auto put = std::back_inserter(out);
-    fmt::format_to(put, "# Medians for catena::measured_file: {}, {}, CUDA {}, {}\n", t.arch, t.on.gpu,
-                   t.on.cuda, t.on.date);
+    fmt::format_to(put, "# Medians for catena::measured_file: {}, {}, CUDA {}, {}\n", t.arch,
+                   t.on.gpu, t.on.cuda, t.on.date);
     for (const tuned_problem& p : t.problems) {
         if (!p.decided) continue;
         fmt::format_to(put, "# {}\n", tune::text(p.what));
@@ -127,8 +128,9 @@ tune::watcher watcher_of(progress_line& line, const std::string& out) {
     tune::watcher watch;
     watch.stop = [] { return interrupted.load(); };
     watch.show = [&line](const tune::progress& p) {
-        line.show(p.problem, p.problems, fmt::format("{}, {} candidates, {} left", p.what, p.candidates,
-                                                     duration(p.left_s)));
+        line.show(
+            p.problem, p.problems,
+            fmt::format("{}, {} candidates, {} left", p.what, p.candidates, duration(p.left_s)));
     };
     watch.decided = [out](const generator::tuning& t) {
         if (!out.empty()) write_whole(out, generator::tuning_text(t));
@@ -138,7 +140,8 @@ tune::watcher watcher_of(progress_line& line, const std::string& out) {
 
 std::unique_ptr<tune::timing_device> device_of(const tune_options& o, const arch& target) {
     if (o.simulate)
-        return std::make_unique<tune::simulated_device>(target, tune::simulation{.seed = *o.simulate});
+        return std::make_unique<tune::simulated_device>(target,
+                                                        tune::simulation{.seed = *o.simulate});
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     return tune::cuda_device(target, {.root = o.root, .nvcc = o.nvcc, .jobs = cores});
 }
@@ -150,19 +153,23 @@ int tune_now(const tune_options& o) {
     if (o.check_model) {
         const std::string file = o.out.empty() ? recorded : o.out;
         const std::string text = generator::read_text(file);
-        const auto errors = text.empty() ? std::vector<tune::model_error>{}
-                                         : tune::errors_of_model(generator::parse_tuning(text, file), target);
+        const auto errors =
+            text.empty() ? std::vector<tune::model_error>{}
+                         : tune::errors_of_model(generator::parse_tuning(text, file), target);
         write_whole("", tune::text(errors, file));
         return exit_ok;
     }
     const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
-    if (o.resume && out.empty()) throw failure("--resume wants the --out that an earlier run wrote");
+    if (o.resume && out.empty())
+        throw failure("--resume wants the --out that an earlier run wrote");
     for (const std::string& file : {out, o.rows}) refuse_unwritable(file);
 
     const auto on = device_of(o, target);
     const tune::described_set set(target);
-    const auto shapes = tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
-    if (shapes.empty()) throw failure("the graphs ask for no launch of the chains and formats named");
+    const auto shapes =
+        tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
+    if (shapes.empty())
+        throw failure("the graphs ask for no launch of the chains and formats named");
     generator::tuning t = tune::blank(target, set, shapes, on->who(), o.within);
     if (const std::string earlier = o.resume ? generator::read_text(out) : ""; !earlier.empty())
         tune::resume(t, generator::parse_tuning(earlier, out), out);
@@ -173,14 +180,16 @@ int tune_now(const tune_options& o) {
         progress_line line;
         all = tune::tune(t, *on, o.within, watcher_of(line, out));
     } catch (const tune::device_broken& e) {
-        throw failure(fmt::format("{}: this process can use the GPU no more{}", e.what(),
-                                  out.empty() ? "" : "; the same command with --resume goes on without that candidate"));
+        throw failure(fmt::format(
+            "{}: this process can use the GPU no more{}", e.what(),
+            out.empty() ? "" : "; the same command with --resume goes on without that candidate"));
     }
     if (!out.empty()) write_whole(out, generator::tuning_text(t));
     if (!o.rows.empty()) write_whole(o.rows, as_rows(t));
     write_whole("", as_text(t));
     if (!all)
-        fmt::print(stderr, "{}: not everything is decided{}\n", interrupted ? "interrupted" : "time is up",
+        fmt::print(stderr, "{}: not everything is decided{}\n",
+                   interrupted ? "interrupted" : "time is up",
                    out.empty() ? "" : "; the same command with --resume goes on");
     return exit_ok;
 }
@@ -189,30 +198,45 @@ int tune_now(const tune_options& o) {
 
 void add_tune(CLI::App& app, int& code) {
     auto o = std::make_shared<tune_options>();
-    CLI::App* command = app.add_subcommand(
-        "tune", "Search the policies of the launches that real graphs ask for, on the GPU: candidates that the "
-                "cost model likes are compiled, checked and raced; the simplest that nothing beats is chosen. "
-                "Interrupted or out of time, it writes what it knows.");
+    CLI::App* command = app.add_subcommand("tune",
+                                           "Search the policies of the launches that real graphs "
+                                           "ask for, on the GPU: candidates that the "
+                                           "cost model likes are compiled, checked and raced; the "
+                                           "simplest that nothing beats is chosen. "
+                                           "Interrupted or out of time, it writes what it knows.");
     command->footer(exit_code_help);
-    command->add_option("--arch", o->arch, "sm_XX, or native: that of the GPU")->capture_default_str();
-    command->add_option("--chains", o->wanted.chains, "Only launches of these entries of the catalogue");
+    command->add_option("--arch", o->arch, "sm_XX, or native: that of the GPU")
+        ->capture_default_str();
+    command->add_option("--chains", o->wanted.chains,
+                        "Only launches of these entries of the catalogue");
     command->add_option("--formats", o->wanted.formats, "Only matrices of these formats");
-    command->add_option("--graphs", o->graphs, "Graph files to take shapes from (default: those given)")
+    command
+        ->add_option("--graphs", o->graphs,
+                     "Graph files to take shapes from (default: those given)")
         ->check(CLI::ExistingFile);
     const std::map<std::string, double> units = {{"s", 1}, {"m", 60}, {"h", 3600}};
     command->add_option("--time", o->within.seconds, "When to end, such as 90s or 5m (default 5m)")
         ->transform(CLI::AsNumberWithUnit(units))
         ->type_name("TIME");
-    command->add_option("--candidates", o->within.candidates, "Policies to compile for a problem, besides those listed")
+    command
+        ->add_option("--candidates", o->within.candidates,
+                     "Policies to compile for a problem, besides those listed")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
-    add_output_file(*command, "--out", o->out, "The record (default instances/ARCH/tuning.json; none for --simulate)");
-    CLI::Option* const resume = command->add_flag("--resume", o->resume, "Go on from the record: nothing is measured twice");
-    add_output_file(*command, "--rows", o->rows, "Also write the medians as text for catena::measured_file");
+    add_output_file(*command, "--out", o->out,
+                    "The record (default instances/ARCH/tuning.json; none for --simulate)");
+    CLI::Option* const resume = command->add_flag(
+        "--resume", o->resume, "Go on from the record: nothing is measured twice");
+    add_output_file(*command, "--rows", o->rows,
+                    "Also write the medians as text for catena::measured_file");
     CLI::Option* const simulate =
-        command->add_option("--simulate", o->simulate, "No GPU: the cost model, bent and with noise, by this seed")
+        command
+            ->add_option("--simulate", o->simulate,
+                         "No GPU: the cost model, bent and with noise, by this seed")
             ->type_name("SEED");
-    command->add_flag("--check-model", o->check_model, "Only print the cost model's error against the record")
+    command
+        ->add_flag("--check-model", o->check_model,
+                   "Only print the cost model's error against the record")
         ->excludes(resume)
         ->excludes(simulate);
     command->add_option("--root", o->root, "The project's root, for headers, graphs and instances")

@@ -14,7 +14,8 @@ namespace catena::json {
 namespace {
 
 constexpr std::size_t chunk = std::size_t{1} << 20;
-constexpr std::size_t most = std::size_t{1} << 30;  // a graph of a million tensors takes half of this
+constexpr std::size_t most = std::size_t{1}
+                             << 30;  // a graph of a million tensors takes half of this
 
 struct closer {
     void operator()(gzFile_s* file) const { gzclose(file); }

@@ -5,7 +5,8 @@
 
 namespace catena::json {
 
-/// Every byte of the file, unpacked if it is gzip. Throws json::error if it is absent, truncated or damaged.
+/// Every byte of the file, unpacked if it is gzip. Throws json::error if it is absent, truncated or
+/// damaged.
 std::string bytes_of(const std::string& path);
 
 }  // namespace catena::json

@@ -35,8 +35,9 @@ struct checker {
     void sizes() const {
         const format_info& f = info(t.type);
         if (f.block_elements > 1 && t.ne[0] % f.block_elements != 0)
-            fail("ne", fmt::format("expected ne[0] to be a multiple of {}, the block of {}, found {}",
-                                   f.block_elements, f.name, t.ne[0]));
+            fail("ne",
+                 fmt::format("expected ne[0] to be a multiple of {}, the block of {}, found {}",
+                             f.block_elements, f.name, t.ne[0]));
         std::int64_t count = 1;
         // The last byte, and a limit that keeps every product of a size and a stride in range.
         std::int64_t end = 0;
@@ -60,24 +61,28 @@ struct checker {
         if (t.view_src == no_tensor) return;
         const tensor& source = g.tensors[static_cast<std::size_t>(t.view_src)];
         if (source.buffer != t.buffer)
-            fail("buf", fmt::format("expected {}, the buffer of the tensor {} that it views, found {}",
-                                    source.buffer, t.view_src, t.buffer));
+            fail("buf",
+                 fmt::format("expected {}, the buffer of the tensor {} that it views, found {}",
+                             source.buffer, t.view_src, t.buffer));
         if (t.buffer != no_buffer && t.offset - source.offset != static_cast<std::uint64_t>(begin))
-            fail("off", fmt::format("expected {} + {}, the offset of tensor {} and view_offs, found {}",
-                                    source.offset, begin, t.view_src, t.offset));
+            fail("off",
+                 fmt::format("expected {} + {}, the offset of tensor {} and view_offs, found {}",
+                             source.offset, begin, t.view_src, t.offset));
         if (t.type == format::unknown || source.type == format::unknown) return;
         const std::int64_t bytes = extent_bytes(t);
         if (bytes != 0 && bytes > extent_bytes(source) - begin)
-            fail("view_offs", fmt::format("expected a view inside the {} bytes of tensor {}, found {} "
-                                          "bytes from byte {}",
-                                          extent_bytes(source), t.view_src, bytes, begin));
+            fail("view_offs",
+                 fmt::format("expected a view inside the {} bytes of tensor {}, found {} "
+                             "bytes from byte {}",
+                             extent_bytes(source), t.view_src, bytes, begin));
     }
 
     void need_sources(int n) const {
         for (int i = 0; i < n; ++i)
             if (t.src[i] == no_tensor)
-                fail("src", fmt::format("expected {} source{} for {}, found {}", n, n == 1 ? "" : "s",
-                                        t.op_name, i == 0 ? "none" : std::to_string(i)));
+                fail("src",
+                     fmt::format("expected {} source{} for {}, found {}", n, n == 1 ? "" : "s",
+                                 t.op_name, i == 0 ? "none" : std::to_string(i)));
     }
 
     void mul_mat() const {
@@ -87,9 +92,10 @@ struct checker {
             fail("src", fmt::format("expected both sources to have the same ne[0], found {} and {}",
                                     shape(w), shape(x)));
         if (w.ne[2] < 1 || w.ne[3] < 1 || x.ne[2] % w.ne[2] != 0 || x.ne[3] % w.ne[3] != 0)
-            fail("src", fmt::format("expected ne[2] and ne[3] of source 1 to be multiples of those of "
-                                    "source 0, found {} and {}",
-                                    shape(x), shape(w)));
+            fail("src",
+                 fmt::format("expected ne[2] and ne[3] of source 1 to be multiples of those of "
+                             "source 0, found {} and {}",
+                             shape(x), shape(w)));
         expect_shape({w.ne[1], x.ne[1], x.ne[2], x.ne[3]}, "rows of source 0, columns of source 1");
         weight_scales();
     }
@@ -101,15 +107,17 @@ struct checker {
         if (w.type != format::fp8_e4m3 || t.src[slot] == no_tensor) return;
         const tensor& scales = source(slot);
         if (scales.type != format::f32)
-            fail("src", fmt::format("expected source {}, the scales of its fp8_e4m3 weights, to be f32, "
-                                    "found {}",
-                                    slot, name(scales.type)));
+            fail("src",
+                 fmt::format("expected source {}, the scales of its fp8_e4m3 weights, to be f32, "
+                             "found {}",
+                             slot, name(scales.type)));
         if (shape_of_scales(w, scales).rows == 0)
-            fail("src", fmt::format("expected source {}, the scales of its weights {}, to be one number "
-                                    "[1, 1], one a row [1, {}] or one a square of 128 [{}, {}], with ne[2] "
-                                    "and ne[3] of the weights, found {}",
-                                    slot, shape(w), w.ne[1], (w.ne[0] + 127) / 128, (w.ne[1] + 127) / 128,
-                                    shape(scales)));
+            fail("src", fmt::format(
+                            "expected source {}, the scales of its weights {}, to be one number "
+                            "[1, 1], one a row [1, {}] or one a square of 128 [{}, {}], with ne[2] "
+                            "and ne[3] of the weights, found {}",
+                            slot, shape(w), w.ne[1], (w.ne[0] + 127) / 128, (w.ne[1] + 127) / 128,
+                            shape(scales)));
     }
 
     void mul_mat_id() const {
@@ -117,15 +125,17 @@ struct checker {
         const tensor& x = source(1);
         const tensor& ids = source(2);
         if (w.ne[0] != x.ne[0])
-            fail("src", fmt::format("expected sources 0 and 1 to have the same ne[0], found {} and {}",
-                                    shape(w), shape(x)));
+            fail("src",
+                 fmt::format("expected sources 0 and 1 to have the same ne[0], found {} and {}",
+                             shape(w), shape(x)));
         if (ids.type != format::i32)
             fail("src", fmt::format("expected source 2, the expert ids, to be i32, found {}",
                                     name(ids.type)));
         if (x.ne[1] < 1 || ids.ne[0] % x.ne[1] != 0 || ids.ne[1] != x.ne[2])
-            fail("src", fmt::format("expected source 1 to be [k, slots or 1, tokens] for expert ids "
-                                    "[slots, tokens] = {}, found {}",
-                                    shape(ids), shape(x)));
+            fail("src",
+                 fmt::format("expected source 1 to be [k, slots or 1, tokens] for expert ids "
+                             "[slots, tokens] = {}, found {}",
+                             shape(ids), shape(x)));
         expect_shape({w.ne[1], ids.ne[0], x.ne[2], 1}, "rows of source 0, slots, tokens");
         weight_scales();
     }
@@ -134,35 +144,63 @@ struct checker {
         const tensor& b = source(1);
         for (int d = 0; d < 4; ++d)
             if (b.ne[d] == 0 ? t.ne[d] != 0 : t.ne[d] % b.ne[d] != 0)
-                fail("src", fmt::format("expected source 1 to divide the shape {} of source 0, found "
-                                        "{}",
-                                        shape(source(0)), shape(b)));
+                fail("src",
+                     fmt::format("expected source 1 to divide the shape {} of source 0, found "
+                                 "{}",
+                                 shape(source(0)), shape(b)));
     }
 
     void operation() const {
         switch (t.kind) {
-            case op::mul_mat: need_sources(2); return mul_mat();
-            case op::mul_mat_id: need_sources(3); return mul_mat_id();
-            case op::add: case op::mul: case op::div:
+            case op::mul_mat:
+                need_sources(2);
+                return mul_mat();
+            case op::mul_mat_id:
+                need_sources(3);
+                return mul_mat_id();
+            case op::add:
+            case op::mul:
+            case op::div:
                 need_sources(2);
                 expect_same_shape(0);
                 return broadcast();
-            case op::rms_norm: case op::norm: case op::scale: case op::unary: case op::clamp:
-            case op::soft_max: case op::rope: case op::sqr:
+            case op::rms_norm:
+            case op::norm:
+            case op::scale:
+            case op::unary:
+            case op::clamp:
+            case op::soft_max:
+            case op::rope:
+            case op::sqr:
                 need_sources(1);
                 return expect_same_shape(0);
-            case op::reshape: case op::permute: case op::transpose: case op::cont:
+            case op::reshape:
+            case op::permute:
+            case op::transpose:
+            case op::cont:
                 need_sources(1);
                 if (elements(t) != elements(source(0)))
-                    fail("ne", fmt::format("expected as many elements as source 0 has, {}, found {}",
-                                           shape(source(0)), shape(t)));
+                    fail("ne",
+                         fmt::format("expected as many elements as source 0 has, {}, found {}",
+                                     shape(source(0)), shape(t)));
                 return;
-            case op::view: case op::glu: case op::argsort: case op::sum_rows:
+            case op::view:
+            case op::glu:
+            case op::argsort:
+            case op::sum_rows:
                 return need_sources(1);
-            case op::get_rows: case op::set_rows: case op::cpy: case op::concat: case op::ssm_conv:
+            case op::get_rows:
+            case op::set_rows:
+            case op::cpy:
+            case op::concat:
+            case op::ssm_conv:
                 return need_sources(2);
-            case op::add_id: case op::flash_attn_ext: return need_sources(3);
-            case op::none: case op::other: return;
+            case op::add_id:
+            case op::flash_attn_ext:
+                return need_sources(3);
+            case op::none:
+            case op::other:
+                return;
         }
     }
 };
@@ -177,7 +215,8 @@ void each_source(const graph& g, std::int32_t id, F&& f) {
 }
 
 /// Follows sources that are still waiting for one another until a tensor comes up again.
-[[noreturn]] void report_cycle(const graph& g, const std::vector<int>& waiting, std::int32_t start) {
+[[noreturn]] void report_cycle(const graph& g, const std::vector<int>& waiting,
+                               std::int32_t start) {
     std::vector<std::int32_t> path{start};
     for (;;) {
         std::int32_t next = no_tensor;
@@ -192,9 +231,10 @@ void each_source(const graph& g, std::int32_t id, F&& f) {
         path.erase(path.begin(), seen);
         path.push_back(next);
         if (path.size() > 8) path.resize(8);
-        throw error(g.file, next, "src",
-                    fmt::format("expected a graph without cycles, but tensor {} depends on itself: {}",
-                                next, fmt::join(path, " <- ")));
+        throw error(
+            g.file, next, "src",
+            fmt::format("expected a graph without cycles, but tensor {} depends on itself: {}",
+                        next, fmt::join(path, " <- ")));
     }
 }
 
@@ -234,18 +274,20 @@ void check_order(const graph& g) {
     for (std::size_t n = 0; n < g.nodes.size(); ++n) {
         std::int64_t& p = position[static_cast<std::size_t>(g.nodes[n])];
         if (p >= 0)
-            throw error(g.file, g.nodes[n], "nodes",
-                        fmt::format("expected every tensor once, but it is node {} and node {}", p, n));
+            throw error(
+                g.file, g.nodes[n], "nodes",
+                fmt::format("expected every tensor once, but it is node {} and node {}", p, n));
         p = static_cast<std::int64_t>(n);
     }
     for (std::size_t n = 0; n < g.nodes.size(); ++n)
         each_source(g, g.nodes[n], [&](std::int32_t s) {
             const std::int64_t p = position[static_cast<std::size_t>(s)];
             if (p > static_cast<std::int64_t>(n))
-                throw error(g.file, g.nodes[n], "nodes",
-                            fmt::format("expected its source {} to run before it, but it is node {} "
-                                        "and the source is node {}",
-                                        s, n, p));
+                throw error(
+                    g.file, g.nodes[n], "nodes",
+                    fmt::format("expected its source {} to run before it, but it is node {} "
+                                "and the source is node {}",
+                                s, n, p));
         });
 }
 

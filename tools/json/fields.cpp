@@ -43,11 +43,12 @@ std::int64_t whole(const place& at, const std::string& name, const value& v, std
     if (!v.is_number_integer())
         at.fail(name, fmt::format("expected an integer, found {}", shown(v)));
     const bool too_large = v.is_number_unsigned() &&
-                           v.get<std::uint64_t>() > static_cast<std::uint64_t>(
-                                                        std::numeric_limits<std::int64_t>::max());
+                           v.get<std::uint64_t>() >
+                               static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     const std::int64_t n = too_large ? 0 : v.get<std::int64_t>();
     if (too_large || n < min || n > max)
-        at.fail(name, fmt::format("expected an integer from {} to {}, found {}", min, max, shown(v)));
+        at.fail(name,
+                fmt::format("expected an integer from {} to {}, found {}", min, max, shown(v)));
     return n;
 }
 

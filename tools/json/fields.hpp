@@ -1,4 +1,5 @@
-// Typed access to the fields of a graph file. Each function checks one field and throws json::error.
+// Typed access to the fields of a graph file. Each function checks one field and throws
+// json::error.
 #pragma once
 
 #include "catena/engine/json.hpp"

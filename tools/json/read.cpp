@@ -29,20 +29,23 @@ struct unknowns {
     std::vector<std::string> notes() const {
         std::vector<std::string> all;
         for (const auto& [text, s] : types)
-            all.push_back(fmt::format("type '{}' is not known ({} tensors, first {}): what reads or "
-                                      "writes it stays with the engine",
-                                      text, s.count, s.first));
+            all.push_back(
+                fmt::format("type '{}' is not known ({} tensors, first {}): what reads or "
+                            "writes it stays with the engine",
+                            text, s.count, s.first));
         for (const auto& [text, s] : ops)
-            all.push_back(fmt::format("op '{}' is not known ({} nodes, first {}): it stays with the "
-                                      "engine",
-                                      text, s.count, s.first));
+            all.push_back(
+                fmt::format("op '{}' is not known ({} nodes, first {}): it stays with the "
+                            "engine",
+                            text, s.count, s.first));
         return all;
     }
 };
 
-/// Reads tensor objects into a graph. The names go to one pool, which must not move once they point there.
+/// Reads tensor objects into a graph. The names go to one pool, which must not move once they point
+/// there.
 class reader {
-public:
+  public:
     reader(graph& g, std::size_t tensors, std::size_t text_bytes)
         : g_(g),
           pool_(std::make_shared<std::vector<char>>()),
@@ -72,7 +75,7 @@ public:
         g_.text = std::move(pool_);
     }
 
-private:
+  private:
     const char* keep(const std::string& s) {
         const std::size_t begin = pool_->size();
         pool_->insert(pool_->end(), s.c_str(), s.c_str() + s.size() + 1);
@@ -97,7 +100,8 @@ private:
         if (t.type == format::unknown) unknowns::add(unknown_.types, type_text, at.tensor);
         t.flags = static_cast<std::uint8_t>(whole(at, "flags", field(at, "flags"), 0, 255));
         t.weight = truth(at, "weight");
-        t.buffer = static_cast<std::int32_t>(whole(at, "buf", field(at, "buf"), no_buffer, 1 << 20));
+        t.buffer =
+            static_cast<std::int32_t>(whole(at, "buf", field(at, "buf"), no_buffer, 1 << 20));
         constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
         t.offset = static_cast<std::uint64_t>(whole(at, "off", field(at, "off"), 0, most));
         for (std::size_t d = 0; d < 4; ++d) {
@@ -136,7 +140,8 @@ value parsed(std::string_view text, const std::string& name) {
     try {
         value v = value::parse(text);
         if (!v.is_object())
-            throw error(name, no_tensor, "", fmt::format("expected a JSON object, found {}", shown(v)));
+            throw error(name, no_tensor, "",
+                        fmt::format("expected a JSON object, found {}", shown(v)));
         return v;
     } catch (const value::exception& e) {
         const std::string_view why = e.what();  // "[json.exception.name.id] sentence"

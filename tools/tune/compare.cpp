@@ -15,7 +15,8 @@ std::string difference(std::span<const std::byte> found, std::span<const std::by
     const bool readable = plain || type == format::q8_1;
     if (readable) {
         const format_info& f = info(type);
-        const auto count = static_cast<std::int64_t>(found.size()) / f.block_bytes * f.block_elements;
+        const auto count =
+            static_cast<std::int64_t>(found.size()) / f.block_bytes * f.block_elements;
         const std::vector<double> is = decode_row<double>(type, found, count);
         const std::vector<double> should = decode_row<double>(type, reference, count);
         double error = 0, power = 0;
@@ -28,7 +29,8 @@ std::string difference(std::span<const std::byte> found, std::span<const std::by
         const double limit = plain ? 1e-6 : 1e-4;
         if (!same_order && !(error <= limit * power)) {
             char text[96];
-            std::snprintf(text, sizeof text, "its %s is off by an NMSE of %.2g", name(type), error / power);
+            std::snprintf(text, sizeof text, "its %s is off by an NMSE of %.2g", name(type),
+                          error / power);
             return text;
         }
     }

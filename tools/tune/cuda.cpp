@@ -1,5 +1,5 @@
-// Compiles candidates with the generator's own code, loads them, checks them on random data and times
-// graphs of them. It has been compiled, and not yet run: there was no GPU to run it on.
+// Compiles candidates with the generator's own code, loads them, checks them on random data and
+// times graphs of them. It has been compiled, and not yet run: there was no GPU to run it on.
 #include "cuda.hpp"
 
 #include "compare.hpp"
@@ -44,7 +44,8 @@ void fill(const bench::stretch& s, std::uint64_t seed) {
     if (s.type == format::i32) {
         auto* const ids = reinterpret_cast<std::int32_t*>(data.data());
         for (std::size_t i = 0; i < data.size() / 4; ++i)
-            ids[i] = static_cast<std::int32_t>((random_bits(seed, 0) + i * 7) % static_cast<unsigned>(s.id_limit));
+            ids[i] = static_cast<std::int32_t>((random_bits(seed, 0) + i * 7) %
+                                               static_cast<unsigned>(s.id_limit));
     } else if (s.type == format::f32) {
         fill_random_values(seed, 0, {reinterpret_cast<float*>(data.data()), data.size() / 4});
     } else {
@@ -52,7 +53,8 @@ void fill(const bench::stretch& s, std::uint64_t seed) {
         fill_random_blocks(s.type, seed, 0, data);
     }
     for (std::int64_t at = 0; at < s.bytes; at += static_cast<std::int64_t>(data.size())) {
-        const auto bytes = std::min<std::size_t>(data.size(), static_cast<std::size_t>(s.bytes - at));
+        const auto bytes =
+            std::min<std::size_t>(data.size(), static_cast<std::size_t>(s.bytes - at));
         expect(cudaMemcpy(s.at + at, data.data(), bytes, cudaMemcpyHostToDevice), "fill an input");
     }
 }
@@ -67,9 +69,11 @@ struct entrant {
 
 class gpu : public timing_device {
   public:
-    gpu(const arch& target, const cuda_options& how) : target_(target), kernels_(target, how), arena_(arena_bytes) {
+    gpu(const arch& target, const cuda_options& how)
+        : target_(target), kernels_(target, how), arena_(arena_bytes) {
         expect(cudaGetDeviceProperties(&device_, 0), "the device cannot be asked");
-        expect(cudaStreamCreate(&stream_), "create a stream");  // it waits for the default one, which fills
+        expect(cudaStreamCreate(&stream_),
+               "create a stream");  // it waits for the default one, which fills
         expect(cudaEventCreate(&from_), "create an event");
         expect(cudaEventCreate(&to_), "create an event");
     }
@@ -83,13 +87,16 @@ class gpu : public timing_device {
         expect(cudaDriverGetVersion(&driver), "driver version");
         expect(cudaRuntimeGetVersion(&runtime), "runtime version");
         expect(cudaDeviceGetAttribute(&sm_khz, cudaDevAttrClockRate, 0), "clock rate");
-        expect(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, 0), "memory clock rate");
-        return {device_.name, "of CUDA " + version(driver), version(runtime), bench::today(), sm_khz / 1000,
-                memory_khz / 1000};
+        expect(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, 0),
+               "memory clock rate");
+        return {device_.name,     "of CUDA " + version(driver),
+                version(runtime), bench::today(),
+                sm_khz / 1000,    memory_khz / 1000};
     }
 
     double now() override {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+            .count();
     }
 
     std::optional<std::vector<prepared>> prepare(const tuned_problem& p, double deadline) override {
@@ -123,10 +130,12 @@ class gpu : public timing_device {
             const std::uint32_t order = order_of(p.computes, p.candidates[i].numbers);
             if (!of_order.empty()) {
                 const auto same = of_order.find(order);
-                const auto& reference = same != of_order.end() ? same->second : of_order.begin()->second;
+                const auto& reference =
+                    same != of_order.end() ? same->second : of_order.begin()->second;
                 const auto& outputs = entrants_[i].sets.front().outputs;
                 for (std::size_t o = 0; o < outputs.size() && out[i].fault.empty(); ++o)
-                    out[i].fault = difference(results[o], reference[o], outputs[o].type, same != of_order.end());
+                    out[i].fault = difference(results[o], reference[o], outputs[o].type,
+                                              same != of_order.end());
             }
             if (!out[i].fault.empty()) continue;
             of_order.emplace(order, results);
@@ -173,10 +182,12 @@ class gpu : public timing_device {
     std::string deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, int registers) {
         const row r = row_of(p, c, registers);
         const int resident = std::max(1, blocks_per_sm(r, p.what, target_));
-        const std::int32_t band = p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, target_, resident);
+        const std::int32_t band =
+            p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, target_, resident);
         e.config = config_of(r, p.what, target_, band);
         bench::dealer deal(arena_.data(), arena_.bytes());
-        const auto sets = bench::rotation(static_cast<double>(bytes_of(p.what)), device_.l2CacheSize);
+        const auto sets =
+            bench::rotation(static_cast<double>(bytes_of(p.what)), device_.l2CacheSize);
         for (int i = 0; i < sets; ++i) {
             bench::operands set = bench::operands_of(p.what, band, deal);
             if (deal.started_again()) break;  // it would lie over the first
@@ -184,7 +195,8 @@ class gpu : public timing_device {
         }
         e.launches = std::max(64, sets);
         if (!e.sets.empty()) return "";
-        return "its operands do not fit into " + std::to_string(arena_bytes >> 30) + " GiB of memory";
+        return "its operands do not fit into " + std::to_string(arena_bytes >> 30) +
+               " GiB of memory";
     }
 
     void launch(const entrant& e, const kernel& k, int set, cudaStream_t stream) const {
@@ -215,14 +227,17 @@ class gpu : public timing_device {
         std::vector<std::vector<std::byte>> out;
         for (const bench::stretch& s : e.sets.front().outputs) {
             out.emplace_back(static_cast<std::size_t>(s.bytes));
-            expect(cudaMemcpy(out.back().data(), s.at, out.back().size(), cudaMemcpyDeviceToHost), "read a result");
+            expect(cudaMemcpy(out.back().data(), s.at, out.back().size(), cudaMemcpyDeviceToHost),
+                   "read a result");
         }
         return out;
     }
 
     void capture(entrant& e, const kernel& k) {
-        const bench::timed what = {.name = "", .sets = static_cast<int>(e.sets.size()),
-                                   .launch = [&](cudaStream_t s, int set) { launch(e, k, set, s); }};
+        const bench::timed what = {
+            .name = "",
+            .sets = static_cast<int>(e.sets.size()),
+            .launch = [&](cudaStream_t s, int set) { launch(e, k, set, s); }};
         e.graph = bench::capture(what, e.launches, stream_);
     }
 };
@@ -241,11 +256,13 @@ std::string native_arch() {
 std::unique_ptr<timing_device> cuda_device(const arch& target, const cuda_options& how) {
     const std::string native = native_arch();
     if (native != target.name)
-        throw std::runtime_error((native.empty() ? "there is no GPU here" : "the GPU here is " + native) +
-                                 ", and candidates of " + target.name +
-                                 " are timed on theirs: without it try --simulate SEED");
+        throw std::runtime_error(
+            (native.empty() ? "there is no GPU here" : "the GPU here is " + native) +
+            ", and candidates of " + target.name +
+            " are timed on theirs: without it try --simulate SEED");
     if (std::system(("'" + how.nvcc + "' --version >/dev/null 2>&1").c_str()) != 0)
-        throw std::runtime_error(how.nvcc + " cannot be run, and candidates have to be compiled: name it with --nvcc");
+        throw std::runtime_error(
+            how.nvcc + " cannot be run, and candidates have to be compiled: name it with --nvcc");
     return std::make_unique<gpu>(target, how);
 }
 

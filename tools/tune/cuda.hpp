@@ -11,11 +11,11 @@ namespace catena::tune {
 struct cuda_options {
     std::string root;  ///< of the project: where include/ is
     std::string nvcc;
-    int jobs = 1;      ///< compilations at once
+    int jobs = 1;  ///< compilations at once
 };
 
-/// The arch of device 0 among those of the registry, "sm_90"; empty: this build has no CUDA, or there
-/// is no such device.
+/// The arch of device 0 among those of the registry, "sm_90"; empty: this build has no CUDA, or
+/// there is no such device.
 std::string native_arch();
 
 /// Device 0. Throws std::runtime_error when there is none, or it is not of `target`.

@@ -21,7 +21,8 @@ namespace catena::tune {
 cuda_kernels::cuda_kernels(const arch& target, const cuda_options& how)
     : target_(target),
       how_(how),
-      scratch_(std::filesystem::temp_directory_path() / ("catena_tune_" + std::to_string(getpid()))) {
+      scratch_(std::filesystem::temp_directory_path() /
+               ("catena_tune_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(scratch_);
 }
 
@@ -31,7 +32,9 @@ cuda_kernels::~cuda_kernels() {
     std::filesystem::remove_all(scratch_, ignored);
 }
 
-const kernel& cuda_kernels::of(const row& r) const { return kernels_.at(row_name(r, target_.name)); }
+const kernel& cuda_kernels::of(const row& r) const {
+    return kernels_.at(row_name(r, target_.name));
+}
 
 bool cuda_kernels::need(const std::vector<row>& rows, const std::function<double()>& seconds_left) {
     std::vector<row> missing;
@@ -64,21 +67,24 @@ bool cuda_kernels::need(const std::vector<row>& rows, const std::function<double
 
 kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
     kernel out;
-    const generator::instance_set set = {.target = &target_, .rows = {r}, .medians = {}, .engine = {}};
+    const generator::instance_set set = {
+        .target = &target_, .rows = {r}, .medians = {}, .engine = {}};
     for (const generator::rendered_file& f : generator::render_cuda(set))
         if (f.path.ends_with(".cu")) generator::write_text(scratch + ".cu", f.content);
     const generator::compiled_file file =
         generator::compile(how_.nvcc, target_, how_.root, scratch + ".cu", scratch);
     for (const generator::compiled_kernel& k : generator::parse_ptxas(file.said)) {
         out.registers = k.registers;
-        if (k.spilled_bytes > 0) out.fault = "it spills " + std::to_string(k.spilled_bytes) + " bytes";
+        if (k.spilled_bytes > 0)
+            out.fault = "it spills " + std::to_string(k.spilled_bytes) + " bytes";
     }
     if (!out.fault.empty()) return out;
     cudaLibrary_t library = nullptr;
-    if (const cudaError_t e = cudaLibraryLoadData(&library, file.cubin.data(), nullptr, nullptr, 0, nullptr,
-                                                  nullptr, 0);
+    if (const cudaError_t e = cudaLibraryLoadData(&library, file.cubin.data(), nullptr, nullptr, 0,
+                                                  nullptr, nullptr, 0);
         e != cudaSuccess)
-        return {nullptr, out.registers, std::string("its cubin is not loaded: ") + cudaGetErrorString(e)};
+        return {nullptr, out.registers,
+                std::string("its cubin is not loaded: ") + cudaGetErrorString(e)};
     const std::lock_guard<std::mutex> lock(guard_);
     libraries_.push_back(library);
     if (const cudaError_t e =

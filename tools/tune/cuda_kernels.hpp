@@ -1,5 +1,5 @@
-// Candidates as loaded kernels: rendered by the generator, compiled by nvcc, several at once, and kept
-// as long as the tuner runs.
+// Candidates as loaded kernels: rendered by the generator, compiled by nvcc, several at once, and
+// kept as long as the tuner runs.
 #pragma once
 
 #include "cuda.hpp"
@@ -28,8 +28,8 @@ class cuda_kernels {
     cuda_kernels& operator=(const cuda_kernels&) = delete;
     ~cuda_kernels();
 
-    /// Compiles what is not there yet. `seconds_left` is asked before each. False: there was no time for
-    /// all, or an interrupt came.
+    /// Compiles what is not there yet. `seconds_left` is asked before each. False: there was no
+    /// time for all, or an interrupt came.
     bool need(const std::vector<row>& rows, const std::function<double()>& seconds_left);
 
     const kernel& of(const row& r) const;

@@ -9,7 +9,8 @@ std::string native_arch() { return ""; }
 
 std::unique_ptr<timing_device> cuda_device(const arch&, const cuda_options&) {
     throw std::runtime_error(
-        "this build has no CUDA: configure it with CATENA_CUDA=ON, or try the tuner with --simulate SEED");
+        "this build has no CUDA: configure it with CATENA_CUDA=ON, or try the tuner with "
+        "--simulate SEED");
 }
 
 }  // namespace catena::tune

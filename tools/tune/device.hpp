@@ -40,7 +40,8 @@ class timing_device {
     /// that of another candidate of the same order, else within a tolerance. One entry for every
     /// candidate. Nothing: it would take longer than `deadline`, or was interrupted. Problems
     /// prepared before are given up. Throws device_broken.
-    virtual std::optional<std::vector<prepared>> prepare(const tuned_problem& p, double deadline) = 0;
+    virtual std::optional<std::vector<prepared>> prepare(const tuned_problem& p,
+                                                         double deadline) = 0;
 
     /// Microseconds of one launch of a candidate, measured for the `nth` time. Nothing: as above.
     virtual std::optional<double> sample(int candidate, int nth, double deadline) = 0;

@@ -22,7 +22,8 @@ double predicted(const tuned_problem& p, const tuned_candidate& c, const arch& a
                    .order = order_of(p.computes, c.numbers),
                    .registers = c.registers,
                    .evidence = {}};
-    const int resident = constraint(r, p.what, a).why == limit::none ? blocks_per_sm(r, p.what, a) : 0;
+    const int resident =
+        constraint(r, p.what, a).why == limit::none ? blocks_per_sm(r, p.what, a) : 0;
     if (resident < 1) return 0;
     const std::int32_t band =
         p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, a, resident);
@@ -40,8 +41,13 @@ struct sum {
     }
     model_error error(const std::string& of) const {
         const double mean = logs / count;
-        return {of, count, std::exp(mean), std::exp(std::sqrt(std::max(0.0, squares / count - mean * mean))),
-                std::exp(furthest), problems, problems == 0 ? 0 : lost / problems};
+        return {of,
+                count,
+                std::exp(mean),
+                std::exp(std::sqrt(std::max(0.0, squares / count - mean * mean))),
+                std::exp(furthest),
+                problems,
+                problems == 0 ? 0 : lost / problems};
     }
 };
 
@@ -52,7 +58,8 @@ std::vector<model_error> errors_of_model(const generator::tuning& t, const arch&
     sum all;
     for (const tuned_problem& p : t.problems) {
         const std::string of = chain_part(p.computes);
-        auto at = std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == of; });
+        auto at =
+            std::find_if(sums.begin(), sums.end(), [&](const auto& s) { return s.first == of; });
         if (at == sums.end()) at = sums.insert(sums.end(), {of, {}});
         double liked_us = 0, liked_takes = 0, best_us = 0;
         for (const tuned_candidate& c : p.candidates) {

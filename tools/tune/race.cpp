@@ -60,9 +60,8 @@ int next_candidate(tuned_problem& p) {
             return samples_of(*a) < samples_of(*b);
         });
         if (samples_of(**least) < target) return static_cast<int>(*least - p.candidates.data());
-        const bool just_reached = std::all_of(field.begin(), field.end(), [target](auto* c) {
-            return samples_of(*c) == target;
-        });
+        const bool just_reached = std::all_of(
+            field.begin(), field.end(), [target](auto* c) { return samples_of(*c) == target; });
         if (just_reached && target != std::end(cuts)[-1]) cut(p, target);
     }
     return -1;

@@ -15,8 +15,8 @@ using generator::verdict;
 inline constexpr int cuts[] = {5, 9, 17, 33};
 
 /// The candidate to measure next, in turns, so that clocks and heat fall on all alike; -1: the race
-/// is over. At a cut, those go that are really slower than the best and not in the better half: five
-/// samples are too few to trust a spread alone.
+/// is over. At a cut, those go that are really slower than the best and not in the better half:
+/// five samples are too few to trust a spread alone.
 int next_candidate(tuned_problem& p);
 
 /// Ends a race: of the candidates that are not really slower than the best, the simplest is chosen.

@@ -48,8 +48,8 @@ bool formats_wanted(const problem& p, const selection& wanted) {
     return true;
 }
 
-/// Columns, of experts tokens, at which matmuls are tuned, whatever the prompt of their graph is: one
-/// for each class (pick/measured.hpp), but for that between the last two.
+/// Columns, of experts tokens, at which matmuls are tuned, whatever the prompt of their graph is:
+/// one for each class (pick/measured.hpp), but for that between the last two.
 constexpr std::int64_t prompt_columns[] = {16, 32, 64, 128, 512};
 
 std::int64_t tokens_of(const problem& p) { return p.expert ? p.tokens : p.columns; }
@@ -75,12 +75,14 @@ std::vector<problem> as_tuned(const problem& p) {
 
 /// Throws with all of `known` at a name that is neither of them nor `also` one.
 void refuse_unknown(const char* what, const std::vector<std::string>& names,
-                    const std::vector<std::string>& known, const std::vector<std::string>& also = {}) {
+                    const std::vector<std::string>& known,
+                    const std::vector<std::string>& also = {}) {
     for (const std::string& name : names) {
         if (listed(known, name) || listed(also, name)) continue;
         std::string all;
         for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
-        throw std::runtime_error(std::string("no ") + what + " is called '" + name + "'; there are " + all);
+        throw std::runtime_error(std::string("no ") + what + " is called '" + name +
+                                 "'; there are " + all);
     }
 }
 
@@ -88,7 +90,8 @@ void check_names(const selection& wanted, const table& t) {
     std::vector<std::string> entries, chains, formats;
     for (int i = 0; i < t.chain_count; ++i) {
         entries.push_back(t.chains[i].name);
-        if (const std::string chain = chain_of(t.chains[i]); !listed(chains, chain)) chains.push_back(chain);
+        if (const std::string chain = chain_of(t.chains[i]); !listed(chains, chain))
+            chains.push_back(chain);
     }
     format_set weights;
     for (int i = 0; i < t.row_count; ++i) weights = weights | t.rows[i].computes.weights;
@@ -132,9 +135,8 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
         for (const step& s : planned.steps()) {
             if ((makes_norm(s.what) || quantizes_inside(s.what.needs)) != made_inside) continue;
             const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
-            const bool chosen =
-                wanted.chains.empty() ||
-                (chain.chain >= 0 && chain_wanted(t.chains[chain.chain], wanted));
+            const bool chosen = wanted.chains.empty() ||
+                                (chain.chain >= 0 && chain_wanted(t.chains[chain.chain], wanted));
             if (!chosen || !formats_wanted(s.what, wanted)) continue;
             for (const problem& p : as_tuned(s.what)) {
                 auto at = std::find_if(distinct.begin(), distinct.end(),
@@ -148,12 +150,11 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
             }
         }
     };
-    // What an activation takes apart from its readers, and what inside their launch: a plan has one of
-    // them.
+    // What an activation takes apart from its readers, and what inside their launch: a plan has one
+    // of them.
     std::vector<row> without;
-    std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without), [](const row& r) {
-        return r.numbers.placement == norm_placement::producer;
-    });
+    std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without),
+                 [](const row& r) { return r.numbers.placement == norm_placement::producer; });
     table apart = t, inside = t;
     apart.engine_count = inside.engine_count = 0;  // what the engine does faster may become faster
     apart.rows = without.data();
@@ -177,8 +178,9 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     for (const shape& s : distinct) {
         const auto rows = std::bit_width(static_cast<std::uint64_t>(rows_of(s.what)));
         auto at = std::find_if(classes.begin(), classes.end(), [&](const shape& c) {
-            return c.computes == s.computes && c.what.k == s.what.k && c.what.expert == s.what.expert &&
-                   c.what.columns == s.what.columns && c.what.needs.epilogue == s.what.needs.epilogue &&
+            return c.computes == s.computes && c.what.k == s.what.k &&
+                   c.what.expert == s.what.expert && c.what.columns == s.what.columns &&
+                   c.what.needs.epilogue == s.what.needs.epilogue &&
                    std::bit_width(static_cast<std::uint64_t>(rows_of(c.what))) == rows;
         });
         if (at == classes.end())

@@ -36,14 +36,15 @@ struct shape {
 
 /// What is asked for, by name; empty: everything.
 struct selection {
-    std::vector<std::string> chains = {};   ///< of the catalogue: "norm_input", "norm_input.q4_K"
-    std::vector<std::string> formats = {};  ///< weight formats of a launch: all of a problem's are listed
+    std::vector<std::string> chains = {};  ///< of the catalogue: "norm_input", "norm_input.q4_K"
+    /// Weight formats of a launch: all of a problem's are listed.
+    std::vector<std::string> formats = {};
 };
 
-/// Shapes of the steps of `graphs` (files), those with the most work first, matmuls last and at columns
-/// of all classes. Of a class, which is a
-/// computation, k, columns and, to a factor of two, rows, the shape with the most places stands for
-/// all. Throws std::runtime_error where a graph cannot be planned or a name is not known.
+/// Shapes of the steps of `graphs` (files), those with the most work first, matmuls last and at
+/// columns of all classes. Of a class, which is a computation, k, columns and, to a factor of two,
+/// rows, the shape with the most places stands for all. Throws std::runtime_error where a graph
+/// cannot be planned or a name is not known.
 std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const described_set& set,
                              const selection& wanted);
 

@@ -66,8 +66,9 @@ std::optional<std::vector<prepared>> simulated_device::prepare(const tuned_probl
 std::optional<double> simulated_device::sample(int candidate, int nth, double deadline) {
     const tuned_candidate& c = problem_.candidates[static_cast<std::size_t>(candidate)];
     const std::uint64_t key = random_bits(asked_.seed + 1, key_of(problem_, c.numbers));
-    double us = true_us(problem_, c) *
-                (1 + asked_.noise * static_cast<double>(random_value(key, static_cast<unsigned>(nth))));
+    double us =
+        true_us(problem_, c) *
+        (1 + asked_.noise * static_cast<double>(random_value(key, static_cast<unsigned>(nth))));
     if (random_bits(key + 1, static_cast<unsigned>(nth)) % 16 == 0) us *= 1.5;
     if (!spend(2 * asked_.launches * us * 1e-6, deadline)) return std::nullopt;  // warm, and timed
     ++measurements_;

@@ -1,5 +1,5 @@
-// A GPU that does not exist: the cost model, bent by a hidden factor for each policy and problem, and
-// noise on each measurement. What a seed gives is the same in every process. It shows whether a
+// A GPU that does not exist: the cost model, bent by a hidden factor for each policy and problem,
+// and noise on each measurement. What a seed gives is the same in every process. It shows whether a
 // tuner finds what is there to be found, on its own clock.
 #pragma once
 
@@ -11,8 +11,9 @@ namespace catena::tune {
 
 struct simulation {
     std::uint64_t seed = 1;
-    double bend = 0.25;   ///< a policy's hidden factor is between 1 - bend and 1 + bend
-    double noise = 0.01;  ///< deviation of a measurement, relative; one in 16 takes half as long again
+    double bend = 0.25;  ///< a policy's hidden factor is between 1 - bend and 1 + bend
+    /// Deviation of a measurement, relative; one in 16 takes half as long again.
+    double noise = 0.01;
     double compile_s = 4, check_s = 0.01;  ///< of a candidate
     int launches = 512;                    ///< of a measurement
 

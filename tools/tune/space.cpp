@@ -26,7 +26,9 @@ std::vector<policy> row_policies() {
     for (const int rows : {2, 4, 8})
         for (const int values : {4, 8, 16, 32})
             for (const bool vector : {false, true})
-                all.push_back({.threads = rows * warp_size, .values = values, .rows = rows,
+                all.push_back({.threads = rows * warp_size,
+                               .values = values,
+                               .rows = rows,
                                .vector = vector});
     return all;
 }
@@ -87,8 +89,8 @@ std::vector<policy> norm_policies() {
     return all;
 }
 
-/// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops. Pieces of
-/// numbers come chunk by chunk, of what is decoded row by row.
+/// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops. Pieces
+/// of numbers come chunk by chunk, of what is decoded row by row.
 std::vector<policy> warpgroup_policies(format_set weights) {
     const int of_numbers = weights.has(format::fp8_e4m3) ? fp8_values : warpgroup_values;
     std::vector<policy> all;
@@ -136,9 +138,11 @@ std::vector<policy> matmul_policies(format_set weights) {
     return all;
 }
 
-/// Do so many blocks of a tile leave its threads the registers that they want, as far as one can tell?
+/// Do so many blocks of a tile leave its threads the registers that they want, as far as one can
+/// tell?
 bool unspilled(const arch& a, const row& r, int blocks) {
-    const int left = std::min(a.registers_per_sm / (r.numbers.threads * blocks), a.max_registers_per_thread);
+    const int left =
+        std::min(a.registers_per_sm / (r.numbers.threads * blocks), a.max_registers_per_thread);
     return left >= usual_registers(r);
 }
 
@@ -183,7 +187,8 @@ std::vector<row> space_of(const arch& target, const computation& c) {
     std::vector<row> all = by_hand;
     std::vector<policy> numbers;
     if (c.kind == skeleton::row) numbers = row_policies();
-    if (c.kind == skeleton::matvec) numbers = is_norm(c.value) ? norm_policies() : matvec_policies();
+    if (c.kind == skeleton::matvec)
+        numbers = is_norm(c.value) ? norm_policies() : matvec_policies();
     if (c.kind == skeleton::matmul) numbers = matmul_policies(c.weights);
     for (policy p : numbers) {
         if (c.kind == skeleton::matmul) p = promising(target, row_of(c, p));
@@ -196,14 +201,16 @@ std::vector<row> space_of(const arch& target, const computation& c) {
     return all;
 }
 
-std::vector<candidate> candidates_of(const std::vector<row>& space, const std::vector<row>& incumbents,
-                                     const problem& p, const arch& a, std::size_t most) {
+std::vector<candidate> candidates_of(const std::vector<row>& space,
+                                     const std::vector<row>& incumbents, const problem& p,
+                                     const arch& a, std::size_t most) {
     std::vector<candidate> able;
     for (const row& r : space) {
         if (constraint(r, p, a).why != limit::none) continue;
         const int resident = blocks_per_sm(r, p, a);
         if (resident < 1) continue;
-        const std::int32_t band = r.computes.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
+        const std::int32_t band =
+            r.computes.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
         able.push_back({r, predicted_us(r, p, a, band, resident)});
     }
     std::stable_sort(able.begin(), able.end(), [](const candidate& x, const candidate& y) {

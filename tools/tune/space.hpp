@@ -18,10 +18,11 @@ struct candidate {
     double predicted_us = 0;
 };
 
-/// Rows of a space that may run the problem: the `most` that the cost model likes best, not too many
-/// of one kind, for it cannot tell those apart; and of `incumbents` all. Ordered by prediction, of
-/// equals the simplest first.
-std::vector<candidate> candidates_of(const std::vector<row>& space, const std::vector<row>& incumbents,
-                                     const problem& p, const arch& a, std::size_t most);
+/// Rows of a space that may run the problem: the `most` that the cost model likes best, not too
+/// many of one kind, for it cannot tell those apart; and of `incumbents` all. Ordered by
+/// prediction, of equals the simplest first.
+std::vector<candidate> candidates_of(const std::vector<row>& space,
+                                     const std::vector<row>& incumbents, const problem& p,
+                                     const arch& a, std::size_t most);
 
 }  // namespace catena::tune

@@ -56,10 +56,12 @@ tuning blank(const arch& target, const described_set& set, const std::vector<sha
                                   [&](const auto& known) { return known.first == s.computes; });
         if (space == spaces.end())
             space = spaces.insert(spaces.end(), {s.computes, space_of(target, s.computes)});
-        tuned_problem p = {.computes = s.computes, .what = s.what, .places = s.places, .candidates = {}};
-        for (const candidate& c : candidates_of(space->second, set.rows_of(s.computes), s.what, target,
-                                                within.candidates))
-            p.candidates.push_back({.numbers = c.what.numbers, .predicted_us = c.predicted_us, .why = {}, .us = {}});
+        tuned_problem p = {
+            .computes = s.computes, .what = s.what, .places = s.places, .candidates = {}};
+        for (const candidate& c : candidates_of(space->second, set.rows_of(s.computes), s.what,
+                                                target, within.candidates))
+            p.candidates.push_back(
+                {.numbers = c.what.numbers, .predicted_us = c.predicted_us, .why = {}, .us = {}});
         out.problems.push_back(std::move(p));
     }
     return out;
@@ -99,7 +101,8 @@ bool tune(tuning& t, timing_device& on, const budget& within, const watcher& wat
             return true;
         };
         try {
-            if (!go_on(0) || !prepare(p, on, deadline) || !race(p, on, deadline, go_on)) return false;
+            if (!go_on(0) || !prepare(p, on, deadline) || !race(p, on, deadline, go_on))
+                return false;
         } catch (const device_broken& e) {  // written down, or whoever goes on would meet it again
             tuned_candidate& c = p.candidates[static_cast<std::size_t>(e.candidate)];
             c.is = verdict::failed, c.why = e.what(), c.us.clear();
@@ -117,9 +120,9 @@ std::string text(const problem& p) {
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
-    return formats_part(p.needs.weights) + " " + std::to_string(p.k) + " x " + std::to_string(rows) +
-           (p.expert ? " of experts" : "") + ", " + std::to_string(p.columns) +
-           (p.columns == 1 ? " column" : " columns");
+    return formats_part(p.needs.weights) + " " + std::to_string(p.k) + " x " +
+           std::to_string(rows) + (p.expert ? " of experts" : "") + ", " +
+           std::to_string(p.columns) + (p.columns == 1 ? " column" : " columns");
 }
 
 }  // namespace catena::tune

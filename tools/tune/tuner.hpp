@@ -25,7 +25,7 @@ struct progress {
 
 struct watcher {
     std::function<void(const progress&)> show;
-    std::function<bool()> stop;                 ///< asked before every measurement
+    std::function<bool()> stop;  ///< asked before every measurement
     /// A problem was decided, or a candidate broke the device: a moment to write it down.
     std::function<void(const tuning&)> decided;
 };
@@ -39,9 +39,9 @@ tuning blank(const arch& target, const described_set& set, const std::vector<sha
 /// Throws std::runtime_error when it is of another arch, GPU, driver or toolkit.
 void resume(tuning& t, const tuning& earlier, const std::string& file);
 
-/// Goes on until everything is decided, the budget is spent or `stop` says so. True: all is decided.
-/// No measurement begins that the budget does not hold. A candidate that broke the device has failed in
-/// `t`, and device_broken is thrown: to go on takes another process.
+/// Goes on until everything is decided, the budget is spent or `stop` says so. True: all is
+/// decided. No measurement begins that the budget does not hold. A candidate that broke the device
+/// has failed in `t`, and device_broken is thrown: to go on takes another process.
 bool tune(tuning& t, timing_device& on, const budget& within, const watcher& watch);
 
 /// "q4_K 4096 x 6144, 1 column"

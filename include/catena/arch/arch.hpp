@@ -1,42 +1,55 @@
-// GPU architectures as values: the limits that constraints read and the rates that the cost model reads.
-// Limits: CUDA C++ Programming Guide 13.0, table "Technical Specifications per Compute Capability".
-// Rates name one representative GPU and its datasheet; a measured set replaces them where there is one.
+// GPU architectures as values: the limits that constraints read and the rates that the cost model
+// reads. Limits: CUDA C++ Programming Guide 13.0, table "Technical Specifications per Compute
+// Capability". Rates name one representative GPU and its datasheet; a measured set replaces them
+// where there is one.
 #pragma once
 
 namespace catena {
 
 struct arch {
-    const char* name;            ///< "sm_90"; "host" for the host executor
-    int compute_capability;      ///< 90 for sm_90; 0 for the host
+    const char* name;        ///< "sm_90"; "host" for the host executor
+    int compute_capability;  ///< 90 for sm_90; 0 for the host
     int max_threads_per_block;
     int max_threads_per_sm;
     int max_blocks_per_sm;
     int registers_per_sm;
     int max_registers_per_thread;
-    int shared_per_sm;           ///< bytes
-    int shared_per_block;        ///< bytes a block may use after opting in
-    bool async_copy;             ///< cp.async (sm_80)
-    bool bulk_copy;              ///< cp.async.bulk and mbarriers with a transaction count (sm_90)
-    bool dependent_launch;       ///< programmatic dependent launch (sm_90)
-    bool wgmma;                  ///< wgmma.mma_async (sm_90 alone, compiled as sm_90a)
-    const char* gpu;             ///< the GPU the rates below are of
+    int shared_per_sm;      ///< bytes
+    int shared_per_block;   ///< bytes a block may use after opting in
+    bool async_copy;        ///< cp.async (sm_80)
+    bool bulk_copy;         ///< cp.async.bulk and mbarriers with a transaction count (sm_90)
+    bool dependent_launch;  ///< programmatic dependent launch (sm_90)
+    bool wgmma;             ///< wgmma.mma_async (sm_90 alone, compiled as sm_90a)
+    const char* gpu;        ///< the GPU the rates below are of
     int sms;
-    double bytes_per_us;         ///< read bandwidth
-    double node_us;              ///< an empty node of a CUDA graph
-    int cluster_blocks = 1;      ///< the most blocks of a thread block cluster (sm_90)
+    double bytes_per_us;     ///< read bandwidth
+    double node_us;          ///< an empty node of a CUDA graph
+    int cluster_blocks = 1;  ///< the most blocks of a thread block cluster (sm_90)
 };
 
+// clang-format off
 inline constexpr arch arch_registry[] = {
-    // name    cc  thr/blk thr/sm blk/sm regs  r/t  smem/sm  smem/blk async bulk  pdl    wgmma  gpu            sms  B/us     node cluster
-    {"host",    0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "host",         1,    1e4, 1.0, 8},
-    {"sm_75",  75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, false, "RTX 2080 Ti", 68,  616e3, 2.0, 1},
-    {"sm_80",  80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, false, "A100 SXM",   108, 2039e3, 1.5, 1},
-    {"sm_86",  86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 3090",    82,  936e3, 1.5, 1},
-    {"sm_89",  89, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  false, false, false, "RTX 4090",   128, 1008e3, 1.3, 1},
-    {"sm_90",  90, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true, true,   "H100 SXM",   132, 3000e3, 1.2, 8},
-    {"sm_100", 100, 1024, 2048, 32, 65536, 255, 233472, 232448, true, true,  true, false,  "B200",       148, 7700e3, 1.2, 8},
-    {"sm_120", 120, 1024, 1536, 24, 65536, 255, 102400, 101376, true, true,  true, false,  "RTX 5090",   170, 1792e3, 1.2, 1},
+    // name, compute capability; threads of a block and an SM; blocks of an SM; registers of an SM
+    // and a thread; shared memory of an SM and a block; cp.async, bulk copies, dependent launch, wgmma;
+    // the GPU: SMs, bytes per us, us of a node, blocks of a cluster
+    {"host",     0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  true,
+     "host",          1,    1e4, 1.0, 8},
+    {"sm_75",   75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, false,
+     "RTX 2080 Ti",  68,  616e3, 2.0, 1},
+    {"sm_80",   80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, false,
+     "A100 SXM",    108, 2039e3, 1.5, 1},
+    {"sm_86",   86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, false,
+     "RTX 3090",     82,  936e3, 1.5, 1},
+    {"sm_89",   89, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  false, false, false,
+     "RTX 4090",    128, 1008e3, 1.3, 1},
+    {"sm_90",   90, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  true,
+     "H100 SXM",    132, 3000e3, 1.2, 8},
+    {"sm_100", 100, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  false,
+     "B200",        148, 7700e3, 1.2, 8},
+    {"sm_120", 120, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  true,  true,  false,
+     "RTX 5090",    170, 1792e3, 1.2, 1},
 };
+// clang-format on
 
 /// The arch called `text`, or null.
 constexpr const arch* arch_named(const char* text) {

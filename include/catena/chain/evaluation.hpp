@@ -21,11 +21,11 @@ struct matrix {
 
     // What the chain's epilogue does with the products: nothing as long as all this is empty.
     double scale = 1;
-    double factor = 1;                  ///< the same, in memory
-    std::vector<double> bias = {};      ///< [rows], expert: [rows, experts]
-    std::vector<double> up = {};        ///< as values: a second matrix, which the first one gates
-    double up_factor = 1;               ///< as factor
-    std::vector<double> up_bias = {};   ///< as bias
+    double factor = 1;                 ///< the same, in memory
+    std::vector<double> bias = {};     ///< [rows], expert: [rows, experts]
+    std::vector<double> up = {};       ///< as values: a second matrix, which the first one gates
+    double up_factor = 1;              ///< as factor
+    std::vector<double> up_bias = {};  ///< as bias
     bool combined = false;  ///< expert: a token's products times inputs::expert_weights, added up
     std::vector<double> residual = {};  ///< of the product's shape, combined [rows, tokens]
     gating gated_by = {};               ///< of `up`; without it, of the product alone
@@ -48,23 +48,23 @@ struct matrix {
 /// Vectors that the chain does not read stay empty.
 struct inputs {
     std::int64_t k = 0;
-    std::int64_t rows = 0;  ///< rows of x
-    double eps = 0, next_eps = 0;  ///< next_: of a second norm
-    double x_scale = 1;            ///< of the value, where a residual is added before the norm
-    double norm_scale = 1;         ///< of the first norm
-    double sum_factor = 1;         ///< of a norm and the residual that is added to it
-    std::vector<double> x;         ///< [k, rows]; with experts it may be empty
-    std::vector<double> experts = {};         ///< [k, slots, rows]: what combine adds up
+    std::int64_t rows = 0;             ///< rows of x
+    double eps = 0, next_eps = 0;      ///< next_: of a second norm
+    double x_scale = 1;                ///< of the value, where a residual is added before the norm
+    double norm_scale = 1;             ///< of the first norm
+    double sum_factor = 1;             ///< of a norm and the residual that is added to it
+    std::vector<double> x;             ///< [k, rows]; with experts it may be empty
+    std::vector<double> experts = {};  ///< [k, slots, rows]: what combine adds up
     std::vector<double> expert_weights = {};  ///< [slots, rows], of matrices [slots, tokens];
                                               ///< empty: 1
     std::vector<double> shared_gate = {};     ///< [rows], of x; empty: x is not times anything
     std::int64_t expert_slots = 0;
-    std::vector<double> residual;  ///< [k, rows]
-    std::vector<double> gate;      ///< [k, rows]
-    gating gated_by;               ///< what glu does with `gate`
-    std::vector<double> weight;    ///< [k]
+    std::vector<double> residual;     ///< [k, rows]
+    std::vector<double> gate;         ///< [k, rows]
+    gating gated_by;                  ///< what glu does with `gate`
+    std::vector<double> weight;       ///< [k]
     std::vector<double> next_weight;  ///< [k]
-    std::vector<double> bias;      ///< [k]
+    std::vector<double> bias;         ///< [k]
     std::vector<matrix> matrices;
     std::vector<std::int32_t> ids;  ///< expert: [slots, tokens]
     std::int64_t slots = 1;         ///< expert: matrices used per token
@@ -75,9 +75,9 @@ struct outputs {
     std::vector<double> sum;    ///< [k, rows], if the chain emits it
     std::vector<double> value;  ///< [k, rows]: what every emit<F> and quantize<F> rounds
     format_set emitted = {};  ///< the formats that `value` is written in, the activation's included
-    std::vector<std::vector<double>>
-        products;  ///< per matrix: [rows, columns] or [rows, slots, tokens], combined [rows, tokens],
-                   ///< past the epilogue
+    /// Past the epilogue, per matrix: [rows, columns] or [rows, slots, tokens], combined
+    /// [rows, tokens].
+    std::vector<std::vector<double>> products;
 };
 
 struct evaluation {

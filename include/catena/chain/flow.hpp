@@ -28,11 +28,11 @@ enum class place : std::uint8_t {
 
 struct flow {
     place at = place::start;
-    format_set emitted = {};  ///< formats that the finished value was emitted in
-    bool engine_reads = false;  ///< quantized in formats that an engine's own matmuls read
-    bool residual = false;      ///< one was added, before the norm or behind it
-    bool joined = false;        ///< behind a norm and its weight
-    bool again = false;         ///< the second norm stands behind, of what was joined
+    format_set emitted = {};      ///< formats that the finished value was emitted in
+    bool engine_reads = false;    ///< quantized in formats that an engine's own matmuls read
+    bool residual = false;        ///< one was added, before the norm or behind it
+    bool joined = false;          ///< behind a norm and its weight
+    bool again = false;           ///< the second norm stands behind, of what was joined
     bool weighted_again = false;  ///< its weight too
 
     /// Was the last op the emit<f32> of a norm's sum with a residual?

@@ -53,9 +53,9 @@ enum class gate_function : std::uint8_t {
                    ///< -limit, limit) in place of the value
 };
 
-inline constexpr const char* gate_function_names[] = {
-    "none",       "silu", "sigmoid",      "gelu",      "gelu_erf",
-    "gelu_quick", "relu", "relu_squared", "swiglu_oai"};
+inline constexpr const char* gate_function_names[] = {"none", "silu",         "sigmoid",
+                                                      "gelu", "gelu_erf",     "gelu_quick",
+                                                      "relu", "relu_squared", "swiglu_oai"};
 inline constexpr int gate_function_count =
     static_cast<int>(sizeof(gate_function_names) / sizeof(const char*));
 constexpr const char* name(gate_function f) { return gate_function_names[static_cast<int>(f)]; }
@@ -115,11 +115,11 @@ constexpr const char* name(skeleton s) {
 
 /// What a row step makes of its inputs before the weight and the emits.
 enum class value_kind : std::uint8_t {
-    plain,       ///< x, or x + residual; with what experts made
-    rms_norm,    ///< the norms of that
+    plain,     ///< x, or x + residual; with what experts made
+    rms_norm,  ///< the norms of that
     layer_norm,
     l2_norm,
-    glu          ///< f(gate) * x, or f(gate)
+    glu  ///< f(gate) * x, or f(gate)
 };
 inline constexpr const char* value_kind_names[] = {"plain", "rms_norm", "layer_norm", "l2_norm",
                                                    "glu"};
@@ -143,11 +143,11 @@ struct computation {
     bool join = false;   ///< row: a residual may be added to the weighted norm; must be equal, for
                          ///< rows of a norm alone are smaller
     bool again = false;  ///< row: that sum may be normed and weighted again
-    format_set emits = {};                 ///< row: formats written in one pass, any subset; matvec:
-                                           ///< the same of its own norm
-    format activation = format::unknown;   ///< matvec, matmul: must be equal
-    format_set weights = {};               ///< matvec, matmul: formats one launch can hold
-    epilogue_set epilogue = {};            ///< matvec, matmul: parts, any subset
+    format_set emits = {};                ///< row: formats written in one pass, any subset; matvec:
+                                          ///< the same of its own norm
+    format activation = format::unknown;  ///< matvec, matmul: must be equal
+    format_set weights = {};              ///< matvec, matmul: formats one launch can hold
+    epilogue_set epilogue = {};           ///< matvec, matmul: parts, any subset
 };
 
 constexpr bool operator==(const computation& a, const computation& b) {

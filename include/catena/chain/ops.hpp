@@ -22,10 +22,9 @@ struct stage_list {
     }
 };
 
-using stages =
-    stage_list<combine_op, add_stage, norm_op<stage_kind::rms_norm>, norm_op<stage_kind::layer_norm>,
-               norm_op<stage_kind::l2_norm>, mul_stage, glu_stage, emit_stage, quantize_stage,
-               mul_mat_stage<stage_kind::mul_mat>, mul_mat_stage<stage_kind::mul_mat_id>,
-               epilogue_stage>;
+using stages = stage_list<combine_op, add_stage, norm_op<stage_kind::rms_norm>,
+                          norm_op<stage_kind::layer_norm>, norm_op<stage_kind::l2_norm>, mul_stage,
+                          glu_stage, emit_stage, quantize_stage, mul_mat_stage<stage_kind::mul_mat>,
+                          mul_mat_stage<stage_kind::mul_mat_id>, epilogue_stage>;
 
 }  // namespace catena::chain

@@ -60,8 +60,8 @@ constexpr computation row_part(const lowered_chain& chain) {
     return part;
 }
 
-/// The activation is unknown when the chain quantizes for matmuls alone, and f32 of weights that are
-/// numbers.
+/// The activation is unknown when the chain quantizes for matmuls alone, and f32 of weights that
+/// are numbers.
 constexpr computation matvec_part(const lowered_chain& chain) {
     computation part;
     part.kind = skeleton::matvec;
@@ -77,8 +77,8 @@ constexpr computation matvec_part(const lowered_chain& chain) {
 }
 
 /// The matvec part that also makes the norm before it; of kind row when there is none that it could
-/// make: rms_norm(x) * weight of an x that is there. Where numbers read it, others read it too: as it is,
-/// or quantized for a matvec.
+/// make: rms_norm(x) * weight of an x that is there. Where numbers read it, others read it too: as
+/// it is, or quantized for a matvec.
 constexpr computation normed_matvec_part(const lowered_chain& chain) {
     const computation row = row_part(chain);
     computation part = matvec_part(chain);

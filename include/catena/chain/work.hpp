@@ -21,7 +21,7 @@ struct sizes {
     std::int64_t k = 0;
     std::int64_t rows = 0;  ///< rows of x
     std::span<const matrix_size> matrices = {};
-    std::int64_t slots = 0;  ///< combine: experts for each row, of an epilogue for each token
+    std::int64_t slots = 0;    ///< combine: experts for each row, of an epilogue for each token
     std::int64_t columns = 0;  ///< expert: slots * tokens; dense: 0, the rows of x are the columns
 };
 

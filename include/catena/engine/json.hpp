@@ -1,5 +1,6 @@
-// Graph files: a compute graph as JSON (plain or gzip), read into tensors and a graph view. For tools and
-// tests; link catena::json. Whatever is wrong with a file is an `error` that says where and what was expected.
+// Graph files: a compute graph as JSON (plain or gzip), read into tensors and a graph view. For
+// tools and tests; link catena::json. Whatever is wrong with a file is an `error` that says where
+// and what was expected.
 //
 //   {"model", "arch", "source", "case", "quant", "flash_attn",
 //    "tensors": [{"id", "name", "op", "sub", "type", "ne": [4], "nb": [4], "src": [ids or null],
@@ -36,15 +37,16 @@ struct graph {
 
     graph_view view() const { return slice(0, static_cast<int>(nodes.size())); }
 
-    /// The nodes [first, last). The tensors stay those of the whole file, and so do their use counts.
+    /// The nodes [first, last). The tensors stay those of the whole file, and so do their use
+    /// counts.
     graph_view slice(int first, int last) const {
         return {tensors.data(), static_cast<std::int32_t>(tensors.size()), nodes.data() + first,
                 last - first};
     }
 };
 
-/// Reads and checks a file. `uses` of a tensor counts the source edges of the whole file. A tensor of an
-/// unknown type or op is kept as format::unknown or op::other and noted. Throws `error`.
+/// Reads and checks a file. `uses` of a tensor counts the source edges of the whole file. A tensor
+/// of an unknown type or op is kept as format::unknown or op::other and noted. Throws `error`.
 graph read(const std::string& path);
 
 /// The same of JSON text; `name` stands for the file in errors.

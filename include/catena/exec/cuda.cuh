@@ -18,8 +18,8 @@ class cuda_stream;
 
 class cuda {
   public:
-    /// A shuffle's result is known to be equal in the warp: loops and branches on the warp's number then
-    /// do not diverge, and what must not diverge within them needs no second version.
+    /// A shuffle's result is known to be equal in the warp: loops and branches on the warp's number
+    /// then do not diverge, and what must not diverge within them needs no second version.
     __device__ cuda() : warp_(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0)) {}
 
     __device__ int thread() const { return static_cast<int>(threadIdx.x); }
@@ -36,9 +36,9 @@ class cuda {
     __device__ void cluster_sync() const { sync(); }
     __device__ void store_first(float* p, real v) const { store(p, v); }
 #else
-#define CATENA_SPECIAL(name)                     \
-    int value;                                   \
-    asm("mov.u32 %0, %%" name ";" : "=r"(value)); \
+#define CATENA_SPECIAL(name)                                                                       \
+    int value;                                                                                     \
+    asm("mov.u32 %0, %%" name ";" : "=r"(value));                                                  \
     return value
     __device__ int cluster() const { CATENA_SPECIAL("clusterid.x"); }
     __device__ int cluster_rank() const { CATENA_SPECIAL("cluster_ctarank"); }
@@ -48,11 +48,13 @@ class cuda {
         asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
     }
     __device__ void store_first(float* p, real v) const {
-        asm volatile("{\n.reg .b32 first;\n"
-                     "mapa.shared::cluster.u32 first, %0, 0;\n"
-                     "st.shared::cluster.f32 [first], %1;\n}"
-                     :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(p))), "f"(v.v)
-                     : "memory");
+        asm volatile(
+            "{\n.reg .b32 first;\n"
+            "mapa.shared::cluster.u32 first, %0, 0;\n"
+            "st.shared::cluster.f32 [first], %1;\n}" ::"r"(
+                static_cast<unsigned>(__cvta_generic_to_shared(p))),
+            "f"(v.v)
+            : "memory");
     }
 #endif
 
@@ -84,10 +86,14 @@ class cuda {
     }
 
     template <class T>
-    __device__ T load(const T* p) const { return *p; }
+    __device__ T load(const T* p) const {
+        return *p;
+    }
     __device__ real load(const float* p) const { return {*p}; }
     template <class T>
-    __device__ void store(T* p, std::type_identity_t<T> v) const { *p = v; }
+    __device__ void store(T* p, std::type_identity_t<T> v) const {
+        *p = v;
+    }
     __device__ void store(float* p, real v) const { *p = v.v; }
     __device__ word4 load16(const void* p) const {
         const uint4 v = *static_cast<const uint4*>(p);
@@ -149,10 +155,10 @@ class cuda {
                 : "+f"(d[0].v), "+f"(d[1].v), "+f"(d[2].v), "+f"(d[3].v)
                 : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
 #else
-#define CATENA_MMA(shape_and_types)                                                     \
-    asm("mma.sync.aligned." shape_and_types                                             \
-        " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"              \
-        : "+f"(d[0].v), "+f"(d[1].v), "+f"(d[2].v), "+f"(d[3].v)                        \
+#define CATENA_MMA(shape_and_types)                                                                \
+    asm("mma.sync.aligned." shape_and_types                                                        \
+        " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                         \
+        : "+f"(d[0].v), "+f"(d[1].v), "+f"(d[2].v), "+f"(d[3].v)                                   \
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
         if constexpr (F == format::f16) CATENA_MMA("m16n8k16.row.col.f32.f16.f16.f32");
         if constexpr (F == format::bf16) CATENA_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
@@ -177,9 +183,7 @@ class cuda {
     __device__ void async_fence() const {
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
-    __device__ void wgmma_fence() const {
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    }
+    __device__ void wgmma_fence() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
     __device__ void wgmma_commit() const {
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     }
@@ -214,7 +218,9 @@ class cuda {
     }
 
     template <copy_method M, int Stages>
-    __device__ cuda_stream<M, Stages> stream() { return cuda_stream<M, Stages>(*this); }
+    __device__ cuda_stream<M, Stages> stream() {
+        return cuda_stream<M, Stages>(*this);
+    }
 
   private:
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800

@@ -1,4 +1,5 @@
-// How the executor of exec/cuda.cuh brings bytes to shared memory: a stream of stages for each method.
+// How the executor of exec/cuda.cuh brings bytes to shared memory: a stream of stages for each
+// method.
 #pragma once
 
 #include "catena/exec/cuda.cuh"
@@ -47,8 +48,8 @@ class cuda_stream<copy_method::plain, Stages> {
             const int at = i % chunks * 16, left = c.bytes - at;
             auto* to = static_cast<unsigned char*>(c.to) + at;
             const auto* from = static_cast<const unsigned char*>(c.from) + at;
-            const auto ends = reinterpret_cast<std::uintptr_t>(to) |
-                              reinterpret_cast<std::uintptr_t>(from);
+            const auto ends =
+                reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
             if (left >= 16 && ends % 16 == 0)
                 *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
             else
@@ -210,8 +211,10 @@ class cuda_stream<copy_method::bulk, Stages> {
     /// One of the warp's lanes, whichever. All of them ask.
     __device__ static bool elected() {
         int yes;
-        asm volatile("{\n.reg .pred one;\n.reg .b32 lane;\nelect.sync lane|one, -1;\n"
-                     "selp.b32 %0, 1, 0, one;\n}" : "=r"(yes)::"memory");
+        asm volatile(
+            "{\n.reg .pred one;\n.reg .b32 lane;\nelect.sync lane|one, -1;\n"
+            "selp.b32 %0, 1, 0, one;\n}"
+            : "=r"(yes)::"memory");
         return yes != 0;
     }
     __device__ void expect(std::int64_t bytes) {

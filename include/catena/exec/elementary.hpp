@@ -69,8 +69,8 @@ CATENA_FN real tanh(real v) {
     return from_bits(bits_of(t) | (bits_of(v) & 0x80000000u));
 }
 
-/// The error function of v is 1 - e^-u, with v's sign, where |v| is 1 or more; below, a polynomial. In
-/// parts, for who needs an exp anyway: erf(v) == erf_of(v, exp(-erf_exponent(v))).
+/// The error function of v is 1 - e^-u, with v's sign, where |v| is 1 or more; below, a polynomial.
+/// In parts, for who needs an exp anyway: erf(v) == erf_of(v, exp(-erf_exponent(v))).
 CATENA_FN real erf_exponent(real v) {
     const float q[] = {-0x1.b68702p-20f, 0x1.8196d4p-15f, -0x1.386392p-11f,
                        0x1.379142p-8f,   -0x1.b0968cp-6f, 0x1.c2bd58p-4f,

@@ -39,20 +39,20 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
     s.copy(dst, src, bytes);  // async, bulk: both ends and the size are multiples of 16; plain: any
     // The same for row(0), row(1) of at most 64 bytes each, dealt to the lanes.
     s.template copy_rows<2, 64>(row);
-    s.copy_own(dst, src, bytes);  // 16 aligned bytes, by async 4 too, or none: here arguments differ
-                                  // from lane to lane
-    s.commit(stage);          // no more copies for this fill
+    s.copy_own(dst, src, bytes);  // 16 aligned bytes, by async 4 too, or none: here arguments
+                                  // differ from lane to lane
+    s.commit(stage);              // no more copies for this fill
     s.fill(stage, dst, src, bytes, lanes);  // the same in one call, of a copy from each of the
                                             // first lanes: here arguments differ, 0 bytes: none
     s.wait(stage);     // from here every lane may read the stage; orders the lanes, as sync_warp
     s.release(stage);  // every lane has read it, it may be filled again; orders the lanes too
-    s.reuse();  // stores to stages, all before a sync, stand before the copies that follow
+    s.reuse();         // stores to stages, all before a sync, stand before the copies that follow
 };
 
-/// The executor. `shared<T>(n)` hands out dynamic shared memory, 16-byte aligned, the first array at a
-/// multiple of 1024: every thread asks for the same arrays in the same sequence. A shuffle exchanges values but does not order memory:
-/// sync_warp does. In a dependent launch only weights may be read before `grid_wait`, and nothing
-/// written.
+/// The executor. `shared<T>(n)` hands out dynamic shared memory, 16-byte aligned, the first array
+/// at a multiple of 1024: every thread asks for the same arrays in the same sequence. A shuffle
+/// exchanges values but does not order memory: sync_warp does. In a dependent launch only weights
+/// may be read before `grid_wait`, and nothing written.
 ///
 /// mma(d, a, b) is the warp's d += a * b of signed bytes, exact and wrapping: a of 16 rows by 32
 /// (a[4], b[2]) or 16 (a[2], b) of K, b of 8 columns. Every lane makes the call. A word holds four
@@ -62,37 +62,38 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 ///     d[0], d[1]: row g, columns 2t and 2t + 1   d[2], d[3]: row g + 8
 /// as the PTX ISA lays out mma.m16n8k32 and m16n8k16.
 ///
-/// mma<F>(d, a, b) is the same of numbers, with sums in f32. F: f16, bf16, f32 (as tf32: the last 13
-/// bits do not count) or fp8_e4m3; a word holds as many as fit, so K is 16, 16, 8 or 32, and every
-/// fragment lies as above. Hardware adds in an order and with a precision of its own; the host's model:
-/// products are exact, their sum in the sequence of K is one in double, and that plus d is rounded
-/// once to f32.
+/// mma<F>(d, a, b) is the same of numbers, with sums in f32. F: f16, bf16, f32 (as tf32: the last
+/// 13 bits do not count) or fp8_e4m3; a word holds as many as fit, so K is 16, 16, 8 or 32, and
+/// every fragment lies as above. Hardware adds in an order and with a precision of its own; the
+/// host's model: products are exact, their sum in the sequence of K is one in double, and that plus
+/// d is rounded once to f32.
 ///
-/// load_matrices(v, row) is ldmatrix: row(lane), equal in all lanes, says where row lane % 8 of matrix
-/// lane / 8 lies, 16 aligned bytes; v[i] becomes word t of row g of matrix i.
+/// load_matrices(v, row) is ldmatrix: row(lane), equal in all lanes, says where row lane % 8 of
+/// matrix lane / 8 lies, 16 aligned bytes; v[i] becomes word t of row g of matrix i.
 ///
-/// wgmma<F>(sum, a, b) is a warpgroup's sum += a * b of f16, bf16 or fp8_e4m3, on sm_90a: 64 rows, 8
-/// columns for each sum[n], 32 bytes of K; wgmma<F, false> is sum = a * b. Warp w of the four has rows 16 w on, in sum[n] as d of an mma above. Both
-/// operands lie in shared memory (exec/operand.hpp) and are named by x.operand_at(p, stride). The
-/// tensor cores read them, and add to the sums, in their own time: until `wgmma_wait<Left>(sum)` has
-/// said that all groups of multiplications but the last `Left` are done, operands are not written and
-/// sums not touched, but by another wgmma. `wgmma_commit` ends a group. A `wgmma_fence` stands before
-/// the first wgmma, and before the next that follows a wait. What threads store or copy to an operand
-/// is seen after `async_fence` in the thread that did and a sync. All threads of the four warps make
-/// the same calls. (wgmma.mma_async, .fence, .commit_group, .wait_group, fence.proxy.async in the PTX
-/// ISA.) The host's model of sums is that of mma<F>.
+/// wgmma<F>(sum, a, b) is a warpgroup's sum += a * b of f16, bf16 or fp8_e4m3, on sm_90a: 64 rows,
+/// 8 columns for each sum[n], 32 bytes of K; wgmma<F, false> is sum = a * b. Warp w of the four has
+/// rows 16 w on, in sum[n] as d of an mma above. Both operands lie in shared memory
+/// (exec/operand.hpp) and are named by x.operand_at(p, stride). The tensor cores read them, and add
+/// to the sums, in their own time: until `wgmma_wait<Left>(sum)` has said that all groups of
+/// multiplications but the last `Left` are done, operands are not written and sums not touched, but
+/// by another wgmma. `wgmma_commit` ends a group. A `wgmma_fence` stands before the first wgmma,
+/// and before the next that follows a wait. What threads store or copy to an operand is seen after
+/// `async_fence` in the thread that did and a sync. All threads of the four warps make the same
+/// calls. (wgmma.mma_async, .fence, .commit_group, .wait_group, fence.proxy.async in the PTX ISA.)
+/// The host's model of sums is that of mma<F>.
 ///
-/// Blocks of a cluster run at the same time, cluster_blocks() of them next to each other in the grid:
-/// block() = cluster() * cluster_blocks() + cluster_rank(). All threads of all of them meet at
-/// cluster_sync(), as at sync(). store_first(p, v) stores to the place that p, in shared memory, has
-/// in the cluster's first block; every thread has passed a cluster_sync() before it, and the first
-/// block reads it after the next. A launch without clusters has clusters of one block.
+/// Blocks of a cluster run at the same time, cluster_blocks() of them next to each other in the
+/// grid: block() = cluster() * cluster_blocks() + cluster_rank(). All threads of all of them meet
+/// at cluster_sync(), as at sync(). store_first(p, v) stores to the place that p, in shared memory,
+/// has in the cluster's first block; every thread has passed a cluster_sync() before it, and the
+/// first block reads it after the next. A launch without clusters has clusters of one block.
 ///
 /// `prefetch(p)` brings the line of global memory that holds p nearer; it reads nothing, so it may
 /// stand before `grid_wait`.
 ///
-/// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n; with
-/// its bit 3 set, the sign of that byte fills byte n.
+/// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n;
+/// with its bit 3 set, the sign of that byte fills byte n.
 template <class X>
 concept executor = requires(X x, int i, unsigned u, real r, float* f, const float* cf,
                             std::uint16_t* h, const word4* cw, word4* w, word4 v, int (&d)[4],

@@ -1,5 +1,5 @@
-// An operand of a warpgroup's multiplication: rows of 128 bytes of K in shared memory, swizzled, and
-// the descriptor that names it to the tensor cores. As the PTX ISA has them under "Asynchronous
+// An operand of a warpgroup's multiplication: rows of 128 bytes of K in shared memory, swizzled,
+// and the descriptor that names it to the tensor cores. As the PTX ISA has them under "Asynchronous
 // Warpgroup Level Matrix Shared Memory Layout": K-major, 128-byte swizzle.
 #pragma once
 
@@ -11,9 +11,11 @@ namespace catena::exec {
 
 inline constexpr int warpgroup_threads = 128;
 inline constexpr int swizzled_row_bytes = 128;
-inline constexpr int swizzle_bytes = 1024;  ///< of the pattern, eight rows, which starts at a multiple
+/// Bytes of the pattern, eight rows, which starts at a multiple of them.
+inline constexpr int swizzle_bytes = 1024;
 
-/// Where chunk `chunk` (16 bytes) of row `row` lies; from eight rows to the next are `stride` bytes.
+/// Where chunk `chunk` (16 bytes) of row `row` lies; from eight rows to the next are `stride`
+/// bytes.
 CATENA_FN constexpr int swizzled(int row, int chunk, int stride = swizzle_bytes) {
     return row / 8 * stride + row % 8 * swizzled_row_bytes + (chunk ^ row % 8) * 16;
 }

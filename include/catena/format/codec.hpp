@@ -46,10 +46,13 @@ concept has_block = requires {
 
 /// Formats whose levels come from a codebook have no encoder: random blocks stand in for one.
 template <format F>
-concept encodes =
-    requires(const float* in, typename codec<F>::block* out) { codec<F>::encode(in, out); };
+concept encodes = requires(const float* in, typename codec<F>::block* out) {
+    codec<F>::encode(in, out);
+};
 template <format F>
-concept bounds = requires(typename codec<F>::block* b) { codec<F>::bound(b); };
+concept bounds = requires(typename codec<F>::block* b) {
+    codec<F>::bound(b);
+};
 
 /// True when codec<F> is there; an error that names what is missing when it is there in part.
 template <format F>

@@ -80,12 +80,14 @@ struct format_info {
     format_role role;
 };
 
+// clang-format off
 inline constexpr format_info format_registry[] = {
     {"unknown", 0, 0, format_role::plain},
 #define CATENA_ROW(name, elements, bytes, role) {#name, elements, bytes, format_role::role},
     CATENA_FORMATS(CATENA_ROW)
 #undef CATENA_ROW
 };
+// clang-format on
 
 inline constexpr int format_count = static_cast<int>(sizeof(format_registry) / sizeof(format_info));
 
@@ -104,7 +106,7 @@ constexpr std::int64_t blocks_in(std::int64_t n, int block) {
     return n >> __builtin_ctz(static_cast<unsigned>(block));
 }
 constexpr bool is_multiple(std::int64_t n, int block) { return (n & (block - 1)) == 0; }
-#define CATENA_ROW(name, elements, bytes, role) \
+#define CATENA_ROW(name, elements, bytes, role)                                                    \
     static_assert((elements & (elements - 1)) == 0, "the elements of a block are a power of two");
 CATENA_FORMATS(CATENA_ROW)
 #undef CATENA_ROW
@@ -143,8 +145,7 @@ CATENA_FN constexpr bool in_mma_blocks(format f) {
 /// as ggml-cuda does.
 CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 ||
-                        f == format::q8_1_mmq_ds4 || f == format::q8_1_mmq_d2s6 ||
-                        in_mma_blocks(f);
+                        f == format::q8_1_mmq_ds4 || f == format::q8_1_mmq_d2s6 || in_mma_blocks(f);
     return padded ? (k + 511) & ~std::int64_t{511} : k;
 }
 
@@ -164,7 +165,8 @@ constexpr std::int64_t scale_group(format f, std::int64_t k) {
 /// lie with the data.
 constexpr std::int64_t scale_bytes(format f, std::int64_t k) {
     if (!scales_apart(f) || f == format::fp8_tensor || f == format::fp8_e4m3) return 0;
-    const bool small = f == format::mxfp8_rows || f == format::mxfp4_rows || f == format::nvfp4_rows;
+    const bool small =
+        f == format::mxfp8_rows || f == format::mxfp4_rows || f == format::nvfp4_rows;
     return k / scale_group(f, k) * (small ? 1 : 4);
 }
 
@@ -188,9 +190,7 @@ struct format_set {
     /// For loops over the formats of the set, in the order of the registry.
     struct iterator {
         std::uint64_t rest;
-        constexpr format operator*() const {
-            return static_cast<format>(__builtin_ctzll(rest));
-        }
+        constexpr format operator*() const { return static_cast<format>(__builtin_ctzll(rest)); }
         constexpr iterator& operator++() {
             rest &= rest - 1;
             return *this;

@@ -1,5 +1,5 @@
-// bf16_mma and f16_mma: the activation of a matmul whose tensor cores multiply floats. 64 values in a
-// block, which are 128 bytes: a row of their operand (exec/operand.hpp).
+// bf16_mma and f16_mma: the activation of a matmul whose tensor cores multiply floats. 64 values in
+// a block, which are 128 bytes: a row of their operand (exec/operand.hpp).
 #pragma once
 
 #include "catena/format/format.hpp"

@@ -1,6 +1,6 @@
 // e4m3, e2m1 and e8m0 as bits, and their conversions from and to f32 (OCP 8-bit Floating Point and
-// Microscaling Formats specifications): integer code, so that host and kernels make the same bits on
-// every machine. Rounding is to nearest, ties to even, and saturates.
+// Microscaling Formats specifications): integer code, so that host and kernels make the same bits
+// on every machine. Rounding is to nearest, ties to even, and saturates.
 #pragma once
 
 #include "catena/format/half.hpp"
@@ -10,8 +10,8 @@
 namespace catena {
 
 /// What from_f32_magnitude gives of the minifloat with these parameters.
-CATENA_FN constexpr std::uint32_t minifloat_magnitude(std::uint32_t magnitude, int mantissa, int bias,
-                                                      std::uint32_t largest) {
+CATENA_FN constexpr std::uint32_t minifloat_magnitude(std::uint32_t magnitude, int mantissa,
+                                                      int bias, std::uint32_t largest) {
     const auto exponent = static_cast<int>(magnitude >> 23);
     const int lowest = 128 - bias;  // f32 exponent of the smallest normal
     int cut = 23 - mantissa;

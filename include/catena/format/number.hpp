@@ -5,8 +5,8 @@
 
 namespace catena {
 
-/// Those whose activation is f32 at any number of columns; a matmul rounds it to the weights' type, or
-/// reads what its maker rounded so.
+/// Those whose activation is f32 at any number of columns; a matmul rounds it to the weights' type,
+/// or reads what its maker rounded so.
 constexpr bool reads_f32(format f) {
     return f == format::f32 || f == format::f16 || f == format::bf16;
 }

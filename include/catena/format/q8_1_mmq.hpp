@@ -73,12 +73,11 @@ struct codec<format::q8_1_mmq_d2s6> {
 
     static void encode(const float* in, block* out) {
         for (int part = 0; part < 2; ++part) {
-            const quantized_32 z[] = {quantize_32(in + 64 * part), quantize_32(in + 64 * part + 32)};
+            const quantized_32 z[] = {quantize_32(in + 64 * part),
+                                      quantize_32(in + 64 * part + 32)};
             // The larger d is that of both halves; a NaN in one is a NaN in both.
             const bool lost = z[0].d != z[0].d || z[1].d != z[1].d;
-            const float d = lost            ? f32_from_bits(f32_nan_bits)
-                            : z[0].d > z[1].d ? z[0].d
-                                              : z[1].d;
+            const float d = lost ? f32_from_bits(f32_nan_bits) : z[0].d > z[1].d ? z[0].d : z[1].d;
             out->d[part] = f16_from_f32(d);
             for (int i = 64 * part; i < 64 * part + 64; ++i)
                 out->qs[i] = lost ? std::int8_t{0} : round_to_int8(in[i] / d);

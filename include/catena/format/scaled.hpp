@@ -2,19 +2,21 @@
 // scale a tensor, a token or a group. The rule to the bit that the row skeleton follows, and its
 // inverse, for tools, tests and references on the host.
 //
-//   int8_token  scale = largest / 127 of a row, q = x / scale rounded half away from zero; the sum of
+//   int8_token  scale = largest / 127 of a row, q = x / scale rounded half away from zero; the sum
+//   of
 //               q goes with it
 //   fp8_token   scale = largest / 448 of a row, q = e4m3(x / scale)
 //   fp8_group   the same of 128 values
 //   fp8_tensor  q = e4m3(x / scale), the scale given
-//   mxfp8_rows, mxfp4_rows   32 values, the scale a power of two (e8m0_of_block), q = e4m3 or e2m1 of
+//   mxfp8_rows, mxfp4_rows   32 values, the scale a power of two (e8m0_of_block), q = e4m3 or e2m1
+//   of
 //               x / scale
 //   nvfp4_rows  16 values, scale = e4m3(largest / 6 / tensor scale), q = e2m1(x / (scale * tensor
 //               scale)), the tensor scale given
 //
-// q is made with the scale in f32, also where a narrower type stores it; a scale of zero makes q = 0.
-// What holds a NaN or an infinity gets a NaN as its scale and q = 0, or, where the scale is given, a
-// NaN in the data. Two e2m1 share a byte, the first in its low half.
+// q is made with the scale in f32, also where a narrower type stores it; a scale of zero makes q =
+// 0. What holds a NaN or an infinity gets a NaN as its scale and q = 0, or, where the scale is
+// given, a NaN in the data. Two e2m1 share a byte, the first in its low half.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -52,8 +54,10 @@ inline std::uint32_t largest_magnitude(std::span<const float> values) {
 inline float scale_of(format f, std::span<const float> values, float given) {
     const std::uint32_t largest = largest_magnitude(values);
     if (f == format::fp8_tensor) return given;
-    if (f == format::mxfp8_rows) return f32_from_bits(f32_bits_from_e8m0(e8m0_of_block(largest, 8)));
-    if (f == format::mxfp4_rows) return f32_from_bits(f32_bits_from_e8m0(e8m0_of_block(largest, 2)));
+    if (f == format::mxfp8_rows)
+        return f32_from_bits(f32_bits_from_e8m0(e8m0_of_block(largest, 8)));
+    if (f == format::mxfp4_rows)
+        return f32_from_bits(f32_bits_from_e8m0(e8m0_of_block(largest, 2)));
     if (largest >= 0x7f800000u) return f32_from_bits(f32_nan_bits);
     const float unit = f == format::int8_token   ? 127
                        : f == format::nvfp4_rows ? e2m1_largest
@@ -103,18 +107,18 @@ inline std::vector<double> decode_scaled(format f, const scaled_row& row, std::i
         const bool four_bits = f == format::mxfp4_rows || f == format::nvfp4_rows;
         const auto code = static_cast<std::uint8_t>(four_bits ? row.data[i / 2] >> (i % 2 * 4) & 15
                                                               : row.data[i]);
-        const double q = f == format::int8_token ? static_cast<std::int8_t>(code)
-                                                 : double{f32_from_bits(four_bits
-                                                                     ? f32_bits_from_e2m1(code)
-                                                                     : f32_bits_from_e4m3(code))};
+        const double q = f == format::int8_token
+                             ? static_cast<std::int8_t>(code)
+                             : double{f32_from_bits(four_bits ? f32_bits_from_e2m1(code)
+                                                              : f32_bits_from_e4m3(code))};
         const double scale = f == format::fp8_tensor ? given : double{row.scales[i / group]};
         out[i] = q * scale * (f == format::nvfp4_rows ? given : 1);
     }
     return out;
 }
 
-/// The scales as they are stored: of `type` (f32, f16, bf16) where that is a parameter, e8m0 or e4m3
-/// of the mx and nv formats.
+/// The scales as they are stored: of `type` (f32, f16, bf16) where that is a parameter, e8m0 or
+/// e4m3 of the mx and nv formats.
 inline std::vector<std::byte> stored_scales(format f, const std::vector<float>& scales,
                                             format type = format::f32) {
     std::vector<std::byte> out;

@@ -13,8 +13,8 @@ namespace catena::instances {
 
 /// The table for CUDA device `device` among the sets that this program links. If it is not the
 /// device's own set, `state` is ok and its message says which one serves. Otherwise `state` says
-/// why there is none: the planner then leaves everything to the engine. Each file has its own: those
-/// of one program may be compiled with different sets.
+/// why there is none: the planner then leaves everything to the engine. Each file has its own:
+/// those of one program may be compiled with different sets.
 static inline table for_device(int device) noexcept;
 
 #if defined(CATENA_HAS_KERNELS)

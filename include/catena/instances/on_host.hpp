@@ -21,13 +21,13 @@ struct host_family {
 extern const host_family host_families[];
 extern const int host_family_count;
 
-/// The kernel of a row's computation and policy, or null when it was not compiled: no set has such a
-/// row, or the build has not CATENA_EVERY_ROW.
+/// The kernel of a row's computation and policy, or null when it was not compiled: no set has such
+/// a row, or the build has not CATENA_EVERY_ROW.
 host_kernel host_kernel_for(const computation& computes, const policy& numbers);
 
 /// `described` with host kernels and the host executor's launch in place of its own; null for a row
-/// that was not compiled. The kernels are kept by the address of the rows, which must therefore be a
-/// constant of the program, as those of the sets are.
+/// that was not compiled. The kernels are kept by the address of the rows, which must therefore be
+/// a constant of the program, as those of the sets are.
 table on_host(const table& described);
 
 }  // namespace catena::instances

@@ -1,5 +1,6 @@
-// Where the quantized blocks of a row go, in ggml's layouts and in those of numbers. A norm row may be part
-// of an activation row, or hold several. Those of ggml store scales and int8; they differ in where.
+// Where the quantized blocks of a row go, in ggml's layouts and in those of numbers. A norm row may
+// be part of an activation row, or hold several. Those of ggml store scales and int8; they differ
+// in where.
 #pragma once
 
 #include "catena/exec/executor.hpp"

@@ -25,22 +25,22 @@ struct scaled_output {
 /// What a row adds up of a token's experts, slot after slot: results times weights; then x, which a
 /// shared expert made, times sigmoid(gate).
 struct expert_results {
-    const float* results = nullptr;  ///< [k, slots, rows], unit element stride
-    const float* weights = nullptr;  ///< [slots, rows]; null: each is 1
-    const float* gate = nullptr;     ///< [rows]; null: x is not times anything
-    std::int64_t nb1 = 0, nb2 = 0;   ///< of results: slot to slot, row to row
+    const float* results = nullptr;                 ///< [k, slots, rows], unit element stride
+    const float* weights = nullptr;                 ///< [slots, rows]; null: each is 1
+    const float* gate = nullptr;                    ///< [rows]; null: x is not times anything
+    std::int64_t nb1 = 0, nb2 = 0;                  ///< of results: slot to slot, row to row
     std::int64_t weights_nb1 = 0, weights_nb2 = 0;  ///< the same of weights
     std::int64_t gate_nb = 0;                       ///< row to row
     std::int32_t slots = 0;
 };
 
-/// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the gate of
-/// a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with unit element stride;
-/// weights and bias are [k] f32, shared by all rows.
+/// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the
+/// gate of a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with
+/// unit element stride; weights and bias are [k] f32, shared by all rows.
 struct row_args {
     const float* x = nullptr;
-    const float* gate = nullptr;  ///< value_kind::glu: the value is function(gate) * x, and
-                                  ///< function(gate) alone without x; else what a norm is times
+    const float* gate = nullptr;      ///< value_kind::glu: the value is function(gate) * x, and
+                                      ///< function(gate) alone without x; else what a norm is times
     expert_results experts;           ///< in place of x, which may be null then
     const float* residual = nullptr;  ///< added to x before the norm, or to the weighted norm where
                                       ///< the computation joins them
@@ -48,20 +48,20 @@ struct row_args {
     const float* bias = nullptr;
     const float* next_weight = nullptr;  ///< of the norm of what was joined; null: it is not normed
     const float* sum_factor = nullptr;   ///< what was joined is times that number; null: 1
-    float* sum = nullptr;  ///< receives x * x_scale + residual, or what was joined
+    float* sum = nullptr;                ///< receives x * x_scale + residual, or what was joined
     float* f32 = nullptr;
     void* f16 = nullptr;
     void* bf16 = nullptr;
-    void* q8_1 = nullptr;  ///< rows of quant_k elements, see below
-    void* q8_1_mmq_d4 = nullptr;   ///< the same values for a matmul: [row][block of 128] becomes
-    void* q8_1_mmq_ds4 = nullptr;  ///< [block of 128][row], its header f32 d[4] or half (d, s)[4]
+    void* q8_1 = nullptr;           ///< rows of quant_k elements, see below
+    void* q8_1_mmq_d4 = nullptr;    ///< the same values for a matmul: [row][block of 128] becomes
+    void* q8_1_mmq_ds4 = nullptr;   ///< [block of 128][row], its header f32 d[4] or half (d, s)[4]
     void* q8_1_mmq_d2s6 = nullptr;  ///< or half d[2], s[6]
     void* bf16_mma = nullptr;       ///< [block of 64][row], rounded to bf16,
     void* f16_mma = nullptr;        ///< or to f16
     scaled_output int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8, mxfp4, nvfp4;
-    std::int32_t* int8_sums = nullptr;    ///< int8_token: receives the sum of each row's data
-    const float* fp8_scale = nullptr;     ///< fp8_tensor: value = *fp8_scale * data
-    const float* nvfp4_scale = nullptr;   ///< nvfp4: value = *nvfp4_scale * scale * data
+    std::int32_t* int8_sums = nullptr;   ///< int8_token: receives the sum of each row's data
+    const float* fp8_scale = nullptr;    ///< fp8_tensor: value = *fp8_scale * data
+    const float* nvfp4_scale = nullptr;  ///< nvfp4: value = *nvfp4_scale * scale * data
     row_strides x_at, gate_at, residual_at, sum_at, f32_at, f16_at, bf16_at;
     std::int32_t k = 0;     ///< elements of a norm row
     std::int32_t rows = 0;  ///< n1 * n2 * n3
@@ -88,32 +88,32 @@ inline constexpr int max_members = 16;
 /// bytes.
 struct matvec_member {
     const void* weight = nullptr;
-    float* dst = nullptr;  ///< dense: [rows, columns]; expert: [rows, slots, tokens]; null: the
-                           ///< result is only quantized
+    float* dst = nullptr;      ///< dense: [rows, columns]; expert: [rows, slots, tokens]; null: the
+                               ///< result is only quantized
     const void* up = nullptr;  ///< epilogue glu: a matrix like weight; result = f(weight) * up
     const float* factor = nullptr;     ///< times weight's product: one number
     const float* up_factor = nullptr;  ///< the same for `up`; null if factor is
-    const float* bias = nullptr;      ///< [rows], of experts [rows, experts]
-    const float* up_bias = nullptr;   ///< the same for `up`; null if bias is
-    const float* residual = nullptr;  ///< of the result's shape, rows next to each other
-    void* q8_1 = nullptr;             ///< the result in rows of `rows` elements, padded with zeros
-    void* q8_1_mmq_d4 = nullptr;      ///< of a matmul: the same in the layouts that matmuls read,
-    void* q8_1_mmq_ds4 = nullptr;     ///< [block of 128][column],
-    void* bf16_mma = nullptr;         ///< or [block of 64][column],
-    void* f16_mma = nullptr;          ///< rounded to their type
-    std::int64_t weight_bytes = 0;  ///< of the whole tensor: nothing past it is read
-    std::int64_t row_bytes = 0;     ///< from one weight row to the next
-    std::int64_t expert_bytes = 0;  ///< from one expert to the next
-    std::int64_t dst_nb1 = 0;       ///< dense: column to column; expert: slot to slot
-    std::int64_t dst_nb2 = 0;       ///< expert: token to token; combined: alone counts
-    std::int64_t bias_nb1 = 0;      ///< expert: expert to expert, of both biases
-    std::int64_t residual_nb1 = 0;  ///< as dst_nb1
-    std::int64_t residual_nb2 = 0;  ///< as dst_nb2
+    const float* bias = nullptr;       ///< [rows], of experts [rows, experts]
+    const float* up_bias = nullptr;    ///< the same for `up`; null if bias is
+    const float* residual = nullptr;   ///< of the result's shape, rows next to each other
+    void* q8_1 = nullptr;              ///< the result in rows of `rows` elements, padded with zeros
+    void* q8_1_mmq_d4 = nullptr;       ///< of a matmul: the same in the layouts that matmuls read,
+    void* q8_1_mmq_ds4 = nullptr;      ///< [block of 128][column],
+    void* bf16_mma = nullptr;          ///< or [block of 64][column],
+    void* f16_mma = nullptr;           ///< rounded to their type
+    std::int64_t weight_bytes = 0;     ///< of the whole tensor: nothing past it is read
+    std::int64_t row_bytes = 0;        ///< from one weight row to the next
+    std::int64_t expert_bytes = 0;     ///< from one expert to the next
+    std::int64_t dst_nb1 = 0;          ///< dense: column to column; expert: slot to slot
+    std::int64_t dst_nb2 = 0;          ///< expert: token to token; combined: alone counts
+    std::int64_t bias_nb1 = 0;         ///< expert: expert to expert, of both biases
+    std::int64_t residual_nb1 = 0;     ///< as dst_nb1
+    std::int64_t residual_nb2 = 0;     ///< as dst_nb2
     const float* weight_scale = nullptr;  ///< fp8: [experts][rows / scale_rows, rounded up]
     const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same;
                                           ///< null: values are what they are
-    float scale = 1;                ///< of weight's product, before factor and bias
-    float alpha = 0, limit = 0;     ///< gate_function::swiglu_oai
+    float scale = 1;                      ///< of weight's product, before factor and bias
+    float alpha = 0, limit = 0;           ///< gate_function::swiglu_oai
     std::int32_t rows = 0;
     std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
     std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
@@ -127,7 +127,8 @@ struct matvec_member {
 };
 
 /// Where the scale of a value lies among the member's.
-CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert, int row, int value) {
+CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert, int row,
+                                             int value) {
     return std::int64_t{expert} * m.scales + row / m.scale_rows * m.scale_stride +
            value / m.scale_values;
 }
@@ -135,37 +136,39 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 /// Skeleton `matvec`: dst = weight^T x per member, for 1 to policy.columns columns.
 /// Dense (ids null): the columns are the activation rows 0 .. columns-1.
 /// The result then passes the epilogue of its member: times scale and factor, plus bias, gated or
-/// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows are
-/// the columns: token * slots + slot).
-/// Expert (ids [slots, tokens] i32): each (slot, token) is a column of its own; it reads matrix
-/// ids[slot, token] and the activation row token * x_slots + (x_slots == 1 ? 0 : slot). Behind the members
-/// that ids pick may stand dense ones (experts = 0), where there is one token and x_slots is 1: a shared
-/// expert, which reads that activation row too.
+/// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows
+/// are the columns: token * slots + slot). Expert (ids [slots, tokens] i32): each (slot, token) is
+/// a column of its own; it reads matrix ids[slot, token] and the activation row token * x_slots +
+/// (x_slots == 1 ? 0 : slot). Behind the members that ids pick may stand dense ones (experts = 0),
+/// where there is one token and x_slots is 1: a shared expert, which reads that activation row too.
 /// Combined (of a policy of one column, all members by ids): each token is a column of its own. Its
-/// slots' results, past their function and times their weights, are added up in the order of the slots;
-/// dst and residual are then [rows, tokens].
+/// slots' results, past their function and times their weights, are added up in the order of the
+/// slots; dst and residual are then [rows, tokens].
 struct matvec_args {
     const void* x = nullptr;  ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
                               ///< 16-byte aligned, and so is x_bytes
                               ///< where every block makes the activation (policy.placement,
                               ///< dense only): f32 rows of k, aligned so too
     const float* norm_weight = nullptr;  ///< [k]: that is rms_norm(x) * norm_weight; null: x itself
-    float* norm_f32 = nullptr;  ///< norm_placement::passing, one column: receives that norm, and
-    void* norm_q8_1 = nullptr;  ///< as q8_1, padded with zeros; a block behind those of all bands writes
-    float eps = 0;              ///< of that norm
+    /// norm_placement::passing, one column: receives that norm, and as q8_1, padded with zeros; a
+    /// block behind those of all bands writes.
+    float* norm_f32 = nullptr;
+    void* norm_q8_1 = nullptr;
+    float eps = 0;  ///< of that norm
     const std::int32_t* ids = nullptr;
     std::int64_t x_bytes = 0;  ///< from one activation row to the next
     std::int64_t ids_nb1 = 0;  ///< token to token
     std::int32_t k = 0;
-    std::int32_t columns = 0;    ///< dense: columns; expert: slots * tokens; combined: tokens
-    std::int32_t slots = 1;      ///< expert: matrices used per token; combined: as many at
-                                 ///< most as the policy adds up
-    std::int32_t x_slots = 1;    ///< expert: activation rows per token, 1 or slots
-    bool combined = false;       ///< expert: a token's results are added up, slot after slot
-    const float* slot_weights = nullptr;  ///< combined: [slots, tokens] without gaps; null: each is 1
-    std::int32_t band_rows = 0;  ///< weight rows of a band, the work of one block or of a cluster of 2,
-                                 ///< 4 or 8: even if there is a GLU, a band of what is quantized
-                                 ///< gives a multiple of 32
+    std::int32_t columns = 0;  ///< dense: columns; expert: slots * tokens; combined: tokens
+    std::int32_t slots = 1;    ///< expert: matrices used per token; combined: as many at
+                               ///< most as the policy adds up
+    std::int32_t x_slots = 1;  ///< expert: activation rows per token, 1 or slots
+    bool combined = false;     ///< expert: a token's results are added up, slot after slot
+    /// Combined: [slots, tokens] without gaps; null: each is 1.
+    const float* slot_weights = nullptr;
+    std::int32_t band_rows = 0;  ///< weight rows of a band, the work of one block or of a cluster
+                                 ///< of 2, 4 or 8: even if there is a GLU, a band of what is
+                                 ///< quantized gives a multiple of 32
     std::int32_t members = 0;
     std::int32_t bands = 0;      ///< of all members; expert: per column, of those that ids pick
     bool weights_early = false;  ///< every weight is a leaf: it may be read before the grid wait
@@ -176,8 +179,8 @@ struct matvec_args {
 /// one member's rows (`first_band` counts tiles) and policy.columns columns; of experts, the rows
 /// of one matrix for all columns whose id picks it, tile after tile of columns. The epilogue is
 /// that of a matvec, but for the layouts in which the result is quantized.
-/// x is [block][row] of one of matmul_layouts(), rows padded with zeros; f32 of numbers is rows of k, a
-/// multiple of 32; of fp8 [row][k] e4m3, k a multiple of 128, and behind them their scales,
+/// x is [block][row] of one of matmul_layouts(), rows padded with zeros; f32 of numbers is rows of
+/// k, a multiple of 32; of fp8 [row][k] e4m3, k a multiple of 128, and behind them their scales,
 /// [row][k / 128] f32. Dense: row i is column i.
 struct matmul_args {
     const void* x = nullptr;  ///< 16-byte aligned, and so is x_bytes

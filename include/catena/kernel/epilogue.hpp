@@ -1,7 +1,7 @@
 // What a matvec does with a finished dot product before it is written: times scale and factor, plus
 // bias, gated by its neighbour or a function of it, added to those of the token's other slots, plus
-// residual, as f32 and as q8_1. Every part is a switch of the member, the sum over slots of the launch,
-// equal in all threads of a block. All of it stands once in a kernel.
+// residual, as f32 and as q8_1. Every part is a switch of the member, the sum over slots of the
+// launch, equal in all threads of a block. All of it stands once in a kernel.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -25,10 +25,10 @@ struct matvec_band {
     int first_row = 0, end_row = 0;  ///< of the member
     int token = 0, slot = 0;         ///< of the first column; dense: 0
     int slots = 1;                   ///< whose results are added up
-    int picked = 0;          ///< its matrix; dense: 0; -1: there is none; combined: of the slot that
-                             ///< has the lane's number
-    int expert = 0;          ///< the same of the slot whose results are finished
-    real weight{0}, sum{0};  ///< combined: of the lane's slot; of the slots so far
+    int picked = 0;  ///< its matrix; dense: 0; -1: there is none; combined: of the slot that
+                     ///< has the lane's number
+    int expert = 0;  ///< the same of the slot whose results are finished
+    real weight{0}, sum{0};     ///< combined: of the lane's slot; of the slots so far
     float* finished = nullptr;  ///< [columns][rows of the block], shared, for what is quantized
 };
 
@@ -80,8 +80,8 @@ CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, i
     }
     if (b.expert < 0) asked.bias = from_bits(f32_nan_bits);
     if (m.residual != nullptr && (!Combines || slot + 1 == b.slots))
-        asked.residual = x.load(
-            row_of(m.residual, column_at(b, column, m.residual_nb1, m.residual_nb2), row));
+        asked.residual =
+            x.load(row_of(m.residual, column_at(b, column, m.residual_nb1, m.residual_nb2), row));
     return asked;
 }
 

@@ -27,7 +27,8 @@ CATENA_FN constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
 
 /// Blocks of a q8_1 row of k elements, its padding included.
 CATENA_FN constexpr std::int64_t q8_1_row_blocks(std::int64_t k) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored_elements(format::q8_1, k)) / 32);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored_elements(format::q8_1, k)) /
+                                     32);
 }
 CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
     return q8_1_row_blocks(k) * q8_1_bytes;
@@ -74,8 +75,8 @@ constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
 /// Rows of a row skeleton's block: one, or one for each warp.
 CATENA_FN constexpr int rows_of_block(const policy& p) { return p.rows > 0 ? p.rows : 1; }
 
-/// Has every thread of a norm read all its operands when it comes to the barrier of its sum, behind which
-/// the first of them writes?
+/// Has every thread of a norm read all its operands when it comes to the barrier of its sum, behind
+/// which the first of them writes?
 CATENA_FN constexpr bool reads_before_it_writes(const policy& p) {
     return p.values > 0 && p.values <= 8 && p.threads / rows_of_block(p) > warp_size;
 }
@@ -98,8 +99,8 @@ CATENA_FN constexpr std::int64_t norm_bytes(const policy& p, std::int64_t column
 /// norm itself: the block does nothing else meanwhile.
 inline constexpr int norm_quads_ahead = 2;
 
-/// How many slots of a token a matvec adds up: a lane finishes the same row of each, and every lane of
-/// a warp knows one slot.
+/// How many slots of a token a matvec adds up: a lane finishes the same row of each, and every lane
+/// of a warp knows one slot.
 CATENA_FN constexpr int slots_added(const policy& p) {
     return p.columns == 1 && p.placement == norm_placement::producer ? warp_size : 1;
 }
@@ -120,12 +121,10 @@ inline constexpr int mmq_bytes = info(format::q8_1_mmq_d4).block_bytes;
 constexpr int tile_slices(const policy& p) { return p.slices > 0 ? p.slices : 1; }
 
 /// Weight rows of a tile: a warp has `rows`, and multiplies them with every column.
-constexpr int tile_rows(const policy& p) {
-    return p.threads / warp_size / tile_slices(p) * p.rows;
-}
+constexpr int tile_rows(const policy& p) { return p.threads / warp_size / tile_slices(p) * p.rows; }
 
-/// Warpgroups multiply rows of 128 bytes of K at a step, swizzled (exec/operand.hpp), which lie without
-/// gaps: numbers as they come, 64 or of fp8 128, and quantized weights decoded to bf16.
+/// Warpgroups multiply rows of 128 bytes of K at a step, swizzled (exec/operand.hpp), which lie
+/// without gaps: numbers as they come, 64 or of fp8 128, and quantized weights decoded to bf16.
 constexpr bool by_warpgroups(const policy& p) { return p.product == inner_product::wgmma; }
 inline constexpr int warpgroup_values = info(format::bf16_mma).block_elements;
 inline constexpr int warpgroup_row_bytes = info(format::bf16_mma).block_bytes;
@@ -162,9 +161,9 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
     return widest;
 }
 
-/// What a stage holds of a column is blocks of so many values: those of the activation's layout; for
-/// numbers that read f32, as tiles of warps do, a piece of that, an odd number of 16 bytes from the next.
-/// A block of fp8 has its scale behind it, and is as long as the others.
+/// What a stage holds of a column is blocks of so many values: those of the activation's layout;
+/// for numbers that read f32, as tiles of warps do, a piece of that, an odd number of 16 bytes from
+/// the next. A block of fp8 has its scale behind it, and is as long as the others.
 constexpr int tile_block_values(const policy& p, format_set weights) {
     if (by_warpgroups(p)) return step_values(p, weights);
     return reads_f32(weights) ? p.piece : mmq_values;
@@ -176,8 +175,8 @@ constexpr int tile_block_bytes(const policy& p, format_set weights) {
 inline constexpr int fp8_values = info(format::fp8_group).block_elements;
 static_assert(fp8_values == mmq_values && fp8_values + 16 == mmq_bytes, "as long as the others");
 
-/// The scales of a step of fp8 by warpgroups, those of its columns and of its rows: behind the operands
-/// of a stage, which begins where the swizzle does.
+/// The scales of a step of fp8 by warpgroups, those of its columns and of its rows: behind the
+/// operands of a stage, which begins where the swizzle does.
 constexpr int tile_scale_bytes(const policy& p, format_set weights) {
     if (!fp8_by_warpgroups(p, weights)) return 0;
     return static_cast<int>(round_up((p.columns + tile_rows(p)) * 4, 8 * warpgroup_row_bytes));
@@ -195,8 +194,8 @@ constexpr int tile_stage_bytes(const policy& p, format_set weights) {
            tile_scale_bytes(p, weights);
 }
 
-/// Weights that are decoded have two rings of their own beside the stages': pieces as they come, and
-/// steps of the operand, two of each.
+/// Weights that are decoded have two rings of their own beside the stages': pieces as they come,
+/// and steps of the operand, two of each.
 inline constexpr int decoding_ring = 2;
 constexpr int tile_piece_bytes(const policy& p, format_set weights) {
     return tile_rows(p) * tile_row_bytes(p, weights);
@@ -224,8 +223,8 @@ constexpr int finished_stride(const policy& p) { return tile_rows(p) + 4; }
 constexpr int finished_floats(const policy& p) { return p.columns * finished_stride(p); }
 
 constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
-    const std::int64_t stages = std::int64_t{p.stages} * tile_stage_bytes(p, weights) +
-                                tile_decoding_bytes(p, weights);
+    const std::int64_t stages =
+        std::int64_t{p.stages} * tile_stage_bytes(p, weights) + tile_decoding_bytes(p, weights);
     const std::int64_t finished = std::int64_t{tile_slices(p)} * finished_floats(p) * 4;
     const std::int64_t own = stages > finished ? stages : finished;
     const int others = p.cluster > 1 ? p.cluster - 1 : 0;  // blocks whose sums meet in the first
@@ -257,9 +256,9 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
 
 /// The accumulation order of an instance. A row's sums depend on how its elements are dealt to
 /// threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a matmul
-/// adds the groups of a row one after the other, or those of a slice, then the slices; a warpgroup's
-/// tensor cores may add otherwise than a warp's, and blocks of a cluster, as many as a problem gets, add
-/// up their parts of K.
+/// adds the groups of a row one after the other, or those of a slice, then the slices; a
+/// warpgroup's tensor cores may add otherwise than a warp's, and blocks of a cluster, as many as a
+/// problem gets, add up their parts of K.
 constexpr std::uint32_t order_of(const computation& c, const policy& p) {
     const auto threads = static_cast<std::uint32_t>(p.threads);
     if (c.kind == skeleton::row) return threads / static_cast<std::uint32_t>(rows_of_block(p));
@@ -274,8 +273,8 @@ constexpr std::uint32_t order_of(const computation& c, const policy& p) {
 }
 
 /// Are a row's bits those of a GPU's tensor cores? They add floating-point products in an order and
-/// with a precision that no standard states, each generation its own: such rows give the same bits run
-/// after run, and agree with the host executor to a tolerance.
+/// with a precision that no standard states, each generation its own: such rows give the same bits
+/// run after run, and agree with the host executor to a tolerance.
 constexpr bool bits_of_device(const computation& c) {
     return c.kind == skeleton::matmul &&
            (has_numbers(c.weights) || c.activation == format::bf16_mma);

@@ -14,8 +14,8 @@
 // Where a grid has few tiles, warps share rows and take a piece of K each at every step
 // (P.slices); their sums are added up in the sequence of the warps, in shared memory.
 //
-// Where warpgroups have few tiles, the blocks of a cluster share one (P.cluster), each with a part of K;
-// the first adds up their sums in the order of K and finishes the tile.
+// Where warpgroups have few tiles, the blocks of a cluster share one (P.cluster), each with a part
+// of K; the first adds up their sums in the order of K and finishes the tile.
 //
 // A product adds the groups of its row, or of its slice, in the sequence of K; which block, warp or
 // lane does so changes nothing: all policies of as many slices and the same piece give the same
@@ -58,8 +58,9 @@ struct matmul_block {
 template <policy P, format L, format F, format_set W, class X, class Block>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, Block& b) {
     constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
-    constexpr int columns_bytes = P.piece / column_block_values<P, W> * P.columns *
-                                  column_block_bytes<P, W>;  // of a slice
+    /// Of a slice.
+    constexpr int columns_bytes =
+        P.piece / column_block_values<P, W> * P.columns * column_block_bytes<P, W>;
     const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);
     stage_product<P, L, F, W> product(x, a, t, weights);
     constexpr int step_values = step_of_tile<P, W>;
@@ -67,8 +68,8 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, B
     const int own_rows = x.warp() * P.rows * room;
     const auto next = [](int stage) { return stage + 1 < P.stages ? stage + 1 : 0; };
     const auto fill = [&](int step) {
-        fill_stage<P, L, F, W>(x, b.stream, a, t, weights, b.ring + b.fill * stage_bytes,
-                               b.fill, step * step_values);
+        fill_stage<P, L, F, W>(x, b.stream, a, t, weights, b.ring + b.fill * stage_bytes, b.fill,
+                               step * step_values);
         b.fill = next(b.fill);
     };
     tile_sums<P> sum;
@@ -94,8 +95,7 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, B
             product.ask(x, (step + ahead) * step_values);
         }
         if (step >= 0) {
-            product.add(x, t, weights, stage + own_rows,
-                        columns + weights.slice * columns_bytes,
+            product.add(x, t, weights, stage + own_rows, columns + weights.slice * columns_bytes,
                         weights.value_of(step * step_values), b.unpacked, sum);
             b.stream.release(b.read);
             b.read = next(b.read);

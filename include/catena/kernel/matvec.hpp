@@ -3,11 +3,11 @@
 // so that bytes are in flight before the activation exists and while the lanes multiply.
 //
 // Work is dealt in bands: a block owns `band_rows` rows of one member, or its share of them in a
-// cluster; its warps take `P.rows` rows at a time in turn; of a GLU's two matrices, half as many each.
-// Where a token's slots are added up, they take the same rows of each slot's matrix one after the other.
-// A stage holds the same piece of K of those rows. How a piece is multiplied, and in which order, is
-// the inner product's alone (kernel/product.hpp): rows, columns, pieces, stages and copy methods do
-// not change it. Then each lane finishes its results (kernel/epilogue.hpp).
+// cluster; its warps take `P.rows` rows at a time in turn; of a GLU's two matrices, half as many
+// each. Where a token's slots are added up, they take the same rows of each slot's matrix one after
+// the other. A stage holds the same piece of K of those rows. How a piece is multiplied, and in
+// which order, is the inner product's alone (kernel/product.hpp): rows, columns, pieces, stages and
+// copy methods do not change it. Then each lane finishes its results (kernel/epilogue.hpp).
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -27,8 +27,8 @@ namespace catena::kernel {
 template <policy P>
 inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
 
-/// How the columns come to shared memory. The whole block waits for them, and for nothing else: so all
-/// are on their way at once, by cp.async where that is not the weights' own.
+/// How the columns come to shared memory. The whole block waits for them, and for nothing else: so
+/// all are on their way at once, by cp.async where that is not the weights' own.
 template <policy P>
 inline constexpr copy_method columns_by =
     P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
@@ -100,10 +100,10 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
 /// Are a result's operands asked for before its last piece is there? Where the norm is made, with
 /// their registers one block would fit, not two.
 template <policy P>
-inline constexpr bool asks_first = one_result<P> && P.placement != norm_placement::deferred;
+inline constexpr bool asks_first = P.placement != norm_placement::deferred&& one_result<P>;
 
-/// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has more
-/// formats than this one. `own_columns`: a stream of one stage, which brings the columns.
+/// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has
+/// more formats than this one. `own_columns`: a stream of one stage, which brings the columns.
 template <policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
 CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream& stream,
                              Columns& own_columns, std::byte* stages) {
@@ -197,7 +197,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                 if constexpr (!one_result<P>)
                     asked = ask<takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot());
                 finish<Several, takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot(),
-                                                              weight, asked, v, up);
+                                                             weight, asked, v, up);
             });
         }
         read.next(matrix_of);
@@ -213,10 +213,10 @@ inline constexpr format first_format = *W.begin();
 template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
-/// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one more
-/// where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp says. `a`
-/// follows args.hpp; a.columns <= P.columns when dense, every member's format is in W, k is a multiple
-/// of every member's block.
+/// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
+/// more where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp
+/// says. `a` follows args.hpp; a.columns <= P.columns when dense, every member's format is in W, k
+/// is a multiple of every member's block.
 template <class X, policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");

@@ -1,8 +1,9 @@
-// The inner product of weights that are numbers, f32, f16, bf16 or fp8_e4m3, with an f32 activation:
-// of a step of 256 values a lane owns 8 next to each other. It multiplies them in their order, by
-// fma, and its steps in the order of K; then the warp adds its lanes as dot.hpp does. Eight values
-// of fp8 are added up alone, and then multiplied with their scale. Where the activation is a norm that
-// is made in passing, a lane multiplies its values with the norm's weight first, and adds their squares.
+// The inner product of weights that are numbers, f32, f16, bf16 or fp8_e4m3, with an f32
+// activation: of a step of 256 values a lane owns 8 next to each other. It multiplies them in their
+// order, by fma, and its steps in the order of K; then the warp adds its lanes as dot.hpp does.
+// Eight values of fp8 are added up alone, and then multiplied with their scale. Where the
+// activation is a norm that is made in passing, a lane multiplies its values with the norm's weight
+// first, and adds their squares.
 #pragma once
 
 #include "catena/kernel/dot.hpp"
@@ -22,9 +23,9 @@ CATENA_FN real from_e4m3(unsigned bits) {
 /// A lane's values from `p` on, which lies in a stage, or is of an f32 activation.
 template <format F, class X>
 CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
-    static_assert(F == format::f32 || F == format::f16 || F == format::bf16 ||
-                      F == format::fp8_e4m3,
-                  "these weights are no numbers: they want an integer inner product");
+    static_assert(
+        F == format::f32 || F == format::f16 || F == format::bf16 || F == format::fp8_e4m3,
+        "these weights are no numbers: they want an integer inner product");
     constexpr int words = lane_numbers * block_bytes<F> / 4, values = lane_numbers / words;
     unsigned word[words];
     if constexpr (words % 4 == 0) {

@@ -1,10 +1,11 @@
-// The activation made inside the matvec that reads it: each block makes the whole rows for itself, so
-// that norm, quantizing and matrices are one launch.
+// The activation made inside the matvec that reads it: each block makes the whole rows for itself,
+// so that norm, quantizing and matrices are one launch.
 //
 //   prologue   rms_norm(x) * weight is quantized, as a row step does it
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
 //              1 / rms, is a factor of the finished products
-//   passing    weights that are numbers are multiplied with x * weight as it comes (numbers.hpp), and
+//   passing    weights that are numbers are multiplied with x * weight as it comes (numbers.hpp),
+//   and
 //              each warp sums the squares; 1 / rms as in deferred. One block more writes the norm
 //
 // Without a weight x is quantized as it is.
@@ -43,8 +44,8 @@ CATENA_FN real over_rms(const matvec_args& a, real squares) {
     return real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
 }
 
-/// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight) of a
-/// quad of each thread in turn. Whole warps: they shuffle.
+/// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight)
+/// of a quad of each thread in turn. Whole warps: they shuffle.
 template <policy P, class X, class Take>
 CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, Take take) {
     constexpr int stride = P.threads * quad;
@@ -97,8 +98,7 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
             if constexpr (deferred) write(out, at, v);
         });
         real scale{1};
-        if (a.norm_weight != nullptr)
-            scale = over_rms(a, block_sum<P>(x, squares, share.partial));
+        if (a.norm_weight != nullptr) scale = over_rms(a, block_sum<P>(x, squares, share.partial));
         if constexpr (deferred) {
             if (x.thread() == 0) x.store(share.factor + c, scale);
         } else {

@@ -1,7 +1,8 @@
-// The row skeleton. Makes a value of a row of x (x or what experts made, plus a residual; its norm; or
-// x gated by another row), scales it by a weight, adds a bias, gates it, and writes it in any set of
-// formats in one pass. Or it joins a weighted norm with a residual, and norms and scales that again. A
-// row has a block to itself, or a warp of one. x is read once, into registers; a policy with values
+// The row skeleton. Makes a value of a row of x (x or what experts made, plus a residual; its norm;
+// or x gated by another row), scales it by a weight, adds a bias, gates it, and writes it in any
+// set of formats in one pass. Or it joins a weighted norm with a residual, and norms and scales
+// that again. A row has a block to itself, or a warp of one. x is read once, into registers; a
+// policy with values
 // == 0 reads it again for everything that wants to know the whole row first, and so takes any k.
 //
 // Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: 32 quantized values belong
@@ -29,7 +30,11 @@ template <class X, policy P, computation C>
 class row_work {
   public:
     CATENA_FN row_work(X& x, const row_args& a, int row, int thread, float* meeting)
-        : x_(x), a_(a), place_(place_of(a, row)), row_(row), mine_(thread * quad),
+        : x_(x),
+          a_(a),
+          place_(place_of(a, row)),
+          row_(row),
+          mine_(thread * quad),
           meeting_(meeting) {}
 
     CATENA_FN void run() {
@@ -94,7 +99,7 @@ class row_work {
   private:
     static constexpr bool kept = P.values > 0;
     static constexpr int held = kept ? P.values / quad : 1;  // quads in registers
-    static constexpr bool roomy = kept && P.values <= 8;  // for what comes after the norm too
+    static constexpr bool roomy = kept && P.values <= 8;     // for what comes after the norm too
     static constexpr int stride = team * quad;
     static constexpr bool norm = is_norm(C.value);
     using in_blocks = activation_rows<C.emits>;
@@ -110,7 +115,7 @@ class row_work {
     const row_args& a_;
     const row_place place_;
     const int row_;
-    const int mine_;           // the first element that the thread owns
+    const int mine_;        // the first element that the thread owns
     float* const meeting_;  // where warps meet
     int meetings_ = 0;
     real mean_{0}, scale_{1}, sum_factor_{1}, next_scale_{1};
@@ -159,8 +164,7 @@ class row_work {
             } else {
                 CATENA_UNROLL
                 for (int j = 0; j < held; ++j)
-                    for (int i = 0; i < quad; ++i)
-                        v[j][i] = inside(at, j, i) ? real{1} : real{0};
+                    for (int i = 0; i < quad; ++i) v[j][i] = inside(at, j, i) ? real{1} : real{0};
             }
             CATENA_UNROLL
             for (int j = 0; j < held; ++j) gate_by(g[j], v[j]);
@@ -211,8 +215,7 @@ class row_work {
                 load_row(row_at(results, {e.nb1, 0, 0}, {slot, 0, 0}), at, result[s]);
                 weight[s] = real{1};
                 if (e.weights != nullptr)
-                    weight[s] =
-                        real{x_.load(row_at(weights, {e.weights_nb1, 0, 0}, {slot, 0, 0}))};
+                    weight[s] = real{x_.load(row_at(weights, {e.weights_nb1, 0, 0}, {slot, 0, 0}))};
             }
             CATENA_UNROLL
             for (int s = 0; s < abreast; ++s) {
@@ -252,8 +255,7 @@ class row_work {
         const auto add = [&](int at) {
             CATENA_UNROLL
             for (int j = 0; j < held; ++j)
-                for (int i = 0; i < quad; ++i)
-                    sum = term(sum, v[j][i], inside(at, j, i));
+                for (int i = 0; i < quad; ++i) sum = term(sum, v[j][i], inside(at, j, i));
         };
         if constexpr (kept) {
             add(mine_);
@@ -384,7 +386,8 @@ class row_work {
         if (C.emits.has(format::f32) && a_.f32 != nullptr) {
             float* to = row_at(a_.f32, a_.f32_at, place_);
             CATENA_UNROLL
-            for (int j = 0; j < held; ++j) store_quad<P.vector>(x_, to, at + j * stride, a_.k, v[j]);
+            for (int j = 0; j < held; ++j)
+                store_quad<P.vector>(x_, to, at + j * stride, a_.k, v[j]);
         }
         const auto write_16 = [&](void* tensor, const row_strides& nb, auto narrow) {
             auto* to = row_at(static_cast<std::uint16_t*>(tensor), nb, place_);
@@ -406,8 +409,8 @@ class row_work {
     }
 };
 
-/// The body. Grid: one block per rows_of_block(P) rows. Shared memory as kernel/layout.hpp says. `a`
-/// follows args.hpp; with values > 0, k <= values * the threads of a row; with vector, k is a
+/// The body. Grid: one block per rows_of_block(P) rows. Shared memory as kernel/layout.hpp says.
+/// `a` follows args.hpp; with values > 0, k <= values * the threads of a row; with vector, k is a
 /// multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
 template <class X, policy P, computation C>
 CATENA_FN void row_body(X& x, const row_args& a) {

@@ -1,6 +1,6 @@
 // Activations whose scales lie apart: a thread's quad of the row in every such format, by the rules
-// of format/scaled.hpp to the bit. Groups of 16, 32 and 128 values belong to 4, 8 and 32 neighbouring
-// threads; the scale of a whole row is handed in.
+// of format/scaled.hpp to the bit. Groups of 16, 32 and 128 values belong to 4, 8 and 32
+// neighbouring threads; the scale of a whole row is handed in.
 #pragma once
 
 #include "catena/exec/executor.hpp"
@@ -62,11 +62,10 @@ class scaled_row {
     CATENA_FN scaled_row(const row_args& a, int row, unsigned largest)
         : a_(a), row_(row), largest_(largest) {}
 
-    static constexpr bool none =
-        !(Emits.has(format::int8_token) || Emits.has(format::fp8_tensor) ||
-          Emits.has(format::fp8_token) || Emits.has(format::fp8_group) ||
-          Emits.has(format::mxfp8_rows) || Emits.has(format::mxfp4_rows) ||
-          Emits.has(format::nvfp4_rows));
+    static constexpr bool none = !(Emits.has(format::int8_token) || Emits.has(format::fp8_tensor) ||
+                                   Emits.has(format::fp8_token) || Emits.has(format::fp8_group) ||
+                                   Emits.has(format::mxfp8_rows) || Emits.has(format::mxfp4_rows) ||
+                                   Emits.has(format::nvfp4_rows));
     static constexpr bool by_token = Emits.has(format::int8_token) || Emits.has(format::fp8_token);
 
     CATENA_FN static bool wants_largest(const row_args& a) {

@@ -23,8 +23,8 @@ inline constexpr int group_words = 8;
 ///
 ///     static constexpr int scales;  // 1 for the group, or 2: one for each half of 16 values
 ///     static constexpr bool mins;   // a value is scale * q - min; else scale * q
-///     template <int N, class X>     // words first .. first + N - 1 of the block's group: N = 8 and
-///     static void words(X& x, const std::byte* block, int group,  // first = 0, or N = 1 and
+///     template <int N, class X>     // words first .. first + N - 1 of the block's group: N = 8
+///     and static void words(X& x, const std::byte* block, int group,  // first = 0, or N = 1 and
 ///                       int first, int (&q)[N]);                  // any `first`
 ///     template <class X>
 ///     static group_scales<scales, mins> scales_of(X& x, const std::byte* block, int group);

@@ -1,6 +1,7 @@
-// A warp's way through its part of a band: piece by piece of K, where slots are added up the same rows
-// of the next slot's matrix, then the next group of P.rows weight rows. Each of the first P.rows lanes follows one row of the group and brings its slices, so that
-// what a fill costs does not grow with the rows.
+// A warp's way through its part of a band: piece by piece of K, where slots are added up the same
+// rows of the next slot's matrix, then the next group of P.rows weight rows. Each of the first
+// P.rows lanes follows one row of the group and brings its slices, so that what a fill costs does
+// not grow with the rows.
 #pragma once
 
 #include "catena/kernel/args.hpp"

@@ -9,8 +9,8 @@
 
 namespace catena {
 
-/// Is node `position` the function by which experts are picked? Its values are sorted, as they are or
-/// behind one ADD, and those of the picked are gathered.
+/// Is node `position` the function by which experts are picked? Its values are sorted, as they are
+/// or behind one ADD, and those of the picked are gathered.
 inline bool begins_routing(const graph_index& g, std::int32_t position) {
     const std::int32_t value = g.view.nodes[position];
     if (g.root(value) != value || g.reader_count(value) != 2) return false;
@@ -41,8 +41,7 @@ inline bool ends_convolution(const graph_index& g, std::int32_t position) {
     if (of == no_tensor) return false;
     if (alone(of, op::ssm_conv)) return true;
     const tensor& sum = g.view.at(of);
-    return alone(of, op::add) &&
-           std::any_of(sum.src, sum.src + 2, [&](std::int32_t s) {
+    return alone(of, op::add) && std::any_of(sum.src, sum.src + 2, [&](std::int32_t s) {
                return s != no_tensor && alone(s, op::ssm_conv);
            });
 }

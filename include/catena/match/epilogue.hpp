@@ -1,6 +1,6 @@
-// What a matmul's result goes through before anybody else sees it: a scale, a factor in memory, a bias,
-// the gate of a GLU with the result of a second matmul or a function of its own, the sum over a token's
-// experts, a residual. A group's launch can do that to its outputs.
+// What a matmul's result goes through before anybody else sees it: a scale, a factor in memory, a
+// bias, the gate of a GLU with the result of a second matmul or a function of its own, the sum over
+// a token's experts, a residual. A group's launch can do that to its outputs.
 #pragma once
 
 #include "catena/match/engine_fuses.hpp"
@@ -21,11 +21,11 @@ struct output {
 
     epilogue_set parts;
     std::int32_t matmul = -1;  ///< position
-    std::int32_t up = -1;      ///< position of the second matmul of a GLU; -1: none, or the halves of
-                               ///< one matrix
+    std::int32_t up = -1;  ///< position of the second matmul of a GLU; -1: none, or the halves of
+                           ///< one matrix
     std::int32_t nodes[max_nodes] = {};  ///< every position covered, the matmuls included
     int node_count = 0;
-    std::int32_t result = no_tensor;    ///< what is written
+    std::int32_t result = no_tensor;  ///< what is written
     float scale = 1, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
     bool swapped = false;  ///< halves of one matrix: the gate is the second
@@ -110,7 +110,8 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Is the result of node `position` added to what experts made? The norm behind the sum takes both.
+    /// Is the result of node `position` added to what experts made? The norm behind the sum takes
+    /// both.
     bool before_combination(std::int32_t position) const {
         return combined(g_.only_reader(view_.nodes[position]));
     }
@@ -125,8 +126,8 @@ class epilogue_matcher {
         return activate(o, u.node);
     }
 
-    /// Takes over the sum of what the experts of a token make, and a residual: but where a shared expert
-    /// joins them before that.
+    /// Takes over the sum of what the experts of a token make, and a residual: but where a shared
+    /// expert joins them before that.
     bool combine(output& o) const {
         if (!allowed_.has(epilogue_part::combine) || o.renamed) return false;
         const tensor& made = view_.at(o.result);
@@ -137,7 +138,8 @@ class epilogue_matcher {
         if (view_.node(o.matmul).kind != op::mul_mat_id || made.ne[1] > output::max_slots ||
             slots != made.ne[1] || g_.output(o.result) || g_.read_outside(o.result))
             return false;
-        const std::int32_t sum = view_.nodes[g_.readers(parts)[static_cast<std::size_t>(slots) - 1].node];
+        const std::int32_t sum =
+            view_.nodes[g_.readers(parts)[static_cast<std::size_t>(slots) - 1].node];
         const combination& c = sums_.at(sum);
         if (!c.found() || c.results != o.result || (c.weights != no_tensor) != weighted ||
             (weighted && !contiguous(view_.at(c.weights))))
@@ -155,14 +157,15 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Adds the residual that is the next reader of the result, if it is. What experts made waits for the
-    /// norm that takes their whole sum.
+    /// Adds the residual that is the next reader of the result, if it is. What experts made waits
+    /// for the norm that takes their whole sum.
     bool add_residual(output& o) const {
         if (!allowed_.has(epilogue_part::residual)) return false;
         const use u = g_.only_reader(o.result);
         if (u.node < 0 || g_.kind(u.node) != op::add || u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
-        if (t.src[1 - u.slot] == o.result || !follows_name(u.node, u.slot, 2, o, true)) return false;
+        if (t.src[1 - u.slot] == o.result || !follows_name(u.node, u.slot, 2, o, true))
+            return false;
         if (combined(u)) return false;
         const bool renamed = o.renamed || t.src[u.slot] != o.result;
         const tensor& other = view_.at(t.src[1 - u.slot]);
@@ -200,8 +203,8 @@ class epilogue_matcher {
                combined_before_norm(sums_, view_.node(u.node).src[1 - u.slot], view_.nodes[u.node]);
     }
 
-    /// Can a launch read or write `t` column by column? Of another shape than the matmul's it has no
-    /// gaps.
+    /// Can a launch read or write `t` column by column? Of another shape than the matmul's it has
+    /// no gaps.
     static bool columns_fit(const tensor& t, bool renamed) {
         return plain_rows(t) == reason::none && (renamed ? contiguous(t) : even_columns(t));
     }
@@ -217,19 +220,19 @@ class epilogue_matcher {
     /// May `node` take the result of `o` over, element by element?
     bool follows(std::int32_t node, int sources, const output& o) const {
         const tensor& t = view_.node(node);
-        return node_fits(g_, node, sources).fits() &&
-               same_shape(t, view_.at(o.result)) && plain_result(node, o.renamed);
+        return node_fits(g_, node, sources).fits() && same_shape(t, view_.at(o.result)) &&
+               plain_result(node, o.renamed);
     }
 
-    /// The same where `node` reads source `slot` by any name, which has whole rows of the matmul: the
-    /// result has that shape from there on.
+    /// The same where `node` reads source `slot` by any name, which has whole rows of the matmul:
+    /// the result has that shape from there on.
     bool follows_name(std::int32_t node, int slot, int sources, const output& o, bool rows) const {
         const tensor& t = view_.node(node);
         const std::int32_t name = t.src[slot];
         const bool renamed = o.renamed || name != o.result;
-        return node_fits(g_, node, sources).fits() &&
-               names_whole(view_, name, o.result) && same_shape(t, view_.at(name)) &&
-               (!rows || t.ne[0] == view_.node(o.matmul).ne[0]) && plain_result(node, renamed);
+        return node_fits(g_, node, sources).fits() && names_whole(view_, name, o.result) &&
+               same_shape(t, view_.at(name)) && (!rows || t.ne[0] == view_.node(o.matmul).ne[0]) &&
+               plain_result(node, renamed);
     }
 
     /// f(result), as the UNARY or SQR that is `node` makes it.

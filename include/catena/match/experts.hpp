@@ -1,6 +1,6 @@
 // What the experts of a token make together, however a graph spells it: their results times their
-// weights, cut into a VIEW for each slot, and the ADDs that join these one after the other; then what a
-// shared expert made, a SCALE of all that, and a residual.
+// weights, cut into a VIEW for each slot, and the ADDs that join these one after the other; then
+// what a shared expert made, a SCALE of all that, and a residual.
 #pragma once
 
 #include "catena/match/pattern.hpp"
@@ -12,19 +12,19 @@
 
 namespace catena {
 
-/// ((sum over slots of results * weights) + shared * sigmoid(gate)) * scale + residual, of [k, tokens].
-/// What is between these and the sum nobody else reads.
+/// ((sum over slots of results * weights) + shared * sigmoid(gate)) * scale + residual, of [k,
+/// tokens]. What is between these and the sum nobody else reads.
 struct combination {
-    std::int32_t results = no_tensor;   ///< [k, slots, tokens]; no_tensor: there is no such sum
-    std::int32_t sum = no_tensor;       ///< of the slots alone, [k, tokens]
-    std::int32_t weights = no_tensor;   ///< [1, slots, tokens]; no_tensor: they were applied before
-    std::int32_t shared = no_tensor;    ///< what may be missing, and its gate of [1, tokens]
+    std::int32_t results = no_tensor;  ///< [k, slots, tokens]; no_tensor: there is no such sum
+    std::int32_t sum = no_tensor;      ///< of the slots alone, [k, tokens]
+    std::int32_t weights = no_tensor;  ///< [1, slots, tokens]; no_tensor: they were applied before
+    std::int32_t shared = no_tensor;   ///< what may be missing, and its gate of [1, tokens]
     std::int32_t gate = no_tensor;
     std::int32_t residual = no_tensor;
     float scale = 1;
-    std::vector<std::int32_t> nodes;    ///< positions of all ops, those of `sum` first
-    std::size_t slot_nodes = 0;         ///< of them those of `sum`
-    bool summed = false;                ///< somebody else makes `sum`, which is `results` then
+    std::vector<std::int32_t> nodes;  ///< positions of all ops, those of `sum` first
+    std::size_t slot_nodes = 0;       ///< of them those of `sum`
+    bool summed = false;              ///< somebody else makes `sum`, which is `results` then
 
     bool found() const { return results != no_tensor; }
 
@@ -38,7 +38,8 @@ struct combination {
     }
 };
 
-/// How many rows are added up for a token, and the bytes from one to the next and from token to token.
+/// How many rows are added up for a token, and the bytes from one to the next and from token to
+/// token.
 struct slot_rows {
     std::int64_t slots, nb1, nb2;
 };
@@ -50,7 +51,8 @@ inline slot_rows slot_rows_of(const graph_view& view, const combination& c) {
 namespace detail {
 
 /// Is `name` a view of one slot of `all`, for every token?
-inline bool names_slot(const graph_view& view, std::int32_t name, std::int32_t all, std::int64_t slot) {
+inline bool names_slot(const graph_view& view, std::int32_t name, std::int32_t all,
+                       std::int64_t slot) {
     const tensor& t = view.at(name);
     const tensor& whole = view.at(all);
     std::int64_t offset = 0;
@@ -72,8 +74,8 @@ inline std::int32_t viewed_by(const graph_view& view, const tensor& sum) {
 inline std::int32_t sum_of_rows(const graph_index& g, std::int32_t value) {
     const tensor& t = g.view.at(value);
     const std::int32_t position = t.kind == op::add ? g.position(value) : -1;
-    const bool fits = position >= 0 && node_fits(g, position, 2).fits() &&
-                      t.ne[2] == 1 && t.ne[3] == 1 && same_shape(g.view.at(t.src[0]), t) &&
+    const bool fits = position >= 0 && node_fits(g, position, 2).fits() && t.ne[2] == 1 &&
+                      t.ne[3] == 1 && same_shape(g.view.at(t.src[0]), t) &&
                       same_shape(g.view.at(t.src[1]), t) &&
                       plain_rows(g.view.at(t.src[0])) == reason::none &&
                       plain_rows(g.view.at(t.src[1])) == reason::none;
@@ -137,12 +139,11 @@ inline void take_gate(const graph_index& g, combination& c, std::int32_t joined)
     const graph_view& view = g.view;
     const tensor& t = view.at(c.shared);
     const std::int32_t product = t.kind == op::mul ? g.position(c.shared) : -1;
-    if (product < 0 || !node_fits(g, product, 2).fits() ||
-        g.only_reader(c.shared).node != joined)
+    if (product < 0 || !node_fits(g, product, 2).fits() || g.only_reader(c.shared).node != joined)
         return;
     const std::int32_t unary = g.position(t.src[1]);
-    if (unary < 0 || view.node(unary).sub != sub_op::sigmoid ||
-        !node_fits(g, unary, 1).fits() || g.only_reader(t.src[1]).node != product)
+    if (unary < 0 || view.node(unary).sub != sub_op::sigmoid || !node_fits(g, unary, 1).fits() ||
+        g.only_reader(t.src[1]).node != product)
         return;
     const tensor& x = view.at(t.src[0]);
     const std::int32_t gate = view.node(unary).src[0];
@@ -168,8 +169,8 @@ inline bool may_combine(const graph_view& view, std::int32_t value, int depth = 
             (may_combine(view, t.src[0], depth - 1) || may_combine(view, t.src[1], depth - 1)));
 }
 
-/// Sums over slots. The matmuls beside one and the norm behind it ask for it one after the other: the
-/// last that was asked for is kept.
+/// Sums over slots. The matmuls beside one and the norm behind it ask for it one after the other:
+/// the last that was asked for is kept.
 class slot_sums {
   public:
     explicit slot_sums(const graph_index& g) : index(g) {}
@@ -234,8 +235,8 @@ inline combination combination_at(slot_sums& sums, std::int32_t value) {
     return {};
 }
 
-/// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or, scaled
-/// or not, with a residual?
+/// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or,
+/// scaled or not, with a residual?
 inline bool combined_before_norm(slot_sums& sums, std::int32_t part, std::int32_t sum) {
     const graph_index& g = sums.index;
     if (!sums.at(part).found()) return false;

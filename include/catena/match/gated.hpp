@@ -1,6 +1,6 @@
 // A gated value, f(gate) * x, however a graph spells it: GLU of two tensors or of the halves of
-// one, or MUL by a UNARY of the gate; a plain product, whose f is nothing; and f(gate) alone, a UNARY,
-// the SQR of a RELU or, where f is nothing, a CONT that gathers what is read in rows.
+// one, or MUL by a UNARY of the gate; a plain product, whose f is nothing; and f(gate) alone, a
+// UNARY, the SQR of a RELU or, where f is nothing, a CONT that gathers what is read in rows.
 #pragma once
 
 #include "catena/match/value.hpp"
@@ -98,8 +98,8 @@ inline gated product_of(const graph_index& g, std::int32_t position) {
     if (!fits) return out;
     out.why = {};
     out.x = {t.src[0], 0, strides_of(x)};
-    out.gate = {t.src[1], 0,
-                {y.ne[1] == 1 ? 0 : y.nb[1], y.ne[2] == 1 ? 0 : y.nb[2], y.ne[3] == 1 ? 0 : y.nb[3]}};
+    const auto stride = [&y](int d) { return y.ne[d] == 1 ? 0 : y.nb[d]; };
+    out.gate = {t.src[1], 0, {stride(1), stride(2), stride(3)}};
     return out;
 }
 
@@ -172,7 +172,8 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// The rows that a CONT copies one after the other. Those that lie so already are rows of its result.
+/// The rows that a CONT copies one after the other. Those that lie so already are rows of its
+/// result.
 inline gated copy_of(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     gated out;
@@ -202,8 +203,8 @@ inline gated gated_at(const graph_index& g, std::int32_t position) {
     }
 }
 
-/// The same, but a gate that a CONT copies for its function alone is read where it lies; where its rows
-/// lie apart, so are those of x.
+/// The same, but a gate that a CONT copies for its function alone is read where it lies; where its
+/// rows lie apart, so are those of x.
 inline gated gathered_at(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated v = gated_at(g, position);

@@ -9,11 +9,39 @@
 
 namespace catena {
 
-/// The ops that some rule of Catena tells apart; every other op is `other` and is left to the engine.
+/// The ops that some rule of Catena tells apart; every other op is `other` and is left to the
+/// engine.
 enum class op : std::uint8_t {
-    none, other, add, mul, scale, rms_norm, norm, mul_mat, mul_mat_id, add_id, glu, unary,
-    reshape, view, permute, transpose, get_rows, set_rows, rope, cpy, cont, soft_max, argsort,
-    flash_attn_ext, sum_rows, clamp, div, concat, sqr, ssm_conv
+    none,
+    other,
+    add,
+    mul,
+    scale,
+    rms_norm,
+    norm,
+    mul_mat,
+    mul_mat_id,
+    add_id,
+    glu,
+    unary,
+    reshape,
+    view,
+    permute,
+    transpose,
+    get_rows,
+    set_rows,
+    rope,
+    cpy,
+    cont,
+    soft_max,
+    argsort,
+    flash_attn_ext,
+    sum_rows,
+    clamp,
+    div,
+    concat,
+    sqr,
+    ssm_conv
 };
 
 constexpr bool is_matmul(op kind) { return kind == op::mul_mat || kind == op::mul_mat_id; }
@@ -25,11 +53,31 @@ constexpr bool launches_nothing(op o) {
 }
 
 enum class sub_op : std::uint8_t {
-    none, other, silu, sigmoid, gelu, gelu_erf, gelu_quick, relu, swiglu, geglu, geglu_erf,
-    geglu_quick, reglu, swiglu_oai, softplus, tanh, swiglu_clamp
+    none,
+    other,
+    silu,
+    sigmoid,
+    gelu,
+    gelu_erf,
+    gelu_quick,
+    relu,
+    swiglu,
+    geglu,
+    geglu_erf,
+    geglu_quick,
+    reglu,
+    swiglu_oai,
+    softplus,
+    tanh,
+    swiglu_clamp
 };
 
-enum tensor_flag : std::uint8_t { flag_input = 1, flag_output = 2, flag_param = 4, flag_compute = 16 };
+enum tensor_flag : std::uint8_t {
+    flag_input = 1,
+    flag_output = 2,
+    flag_param = 4,
+    flag_compute = 16
+};
 
 inline constexpr int max_src = 10;
 inline constexpr std::int32_t no_tensor = -1;
@@ -40,26 +88,27 @@ struct tensor {
     op kind = op::none;
     sub_op sub = sub_op::none;
     format type = format::unknown;
-    std::uint8_t flags = 0;          ///< tensor_flag bits
-    bool weight = false;             ///< a leaf that the engine never writes while the graph lives
-    bool reachable = true;           ///< a kernel can follow `data`: not host memory, not a split buffer
+    std::uint8_t flags = 0;  ///< tensor_flag bits
+    bool weight = false;     ///< a leaf that the engine never writes while the graph lives
+    bool reachable = true;   ///< a kernel can follow `data`: not host memory, not a split buffer
     std::int64_t ne[4] = {1, 1, 1, 1};  ///< elements, innermost first
     std::int64_t nb[4] = {0, 0, 0, 0};  ///< strides in bytes
     std::int32_t src[max_src] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};  ///< tensor indices
     std::int32_t view_src = no_tensor;  ///< the tensor whose memory this one renames, if any
-    std::int32_t params[16] = {};    ///< op_params words as ggml lays them out
-    std::int32_t buffer = no_buffer; ///< a number per allocation; no_buffer: not allocated yet
-    std::uint64_t offset = 0;        ///< byte offset in that buffer (views: of their first byte)
-    void* data = nullptr;            ///< address on the device that executes; null in a bare graph file
-    std::int32_t stream = 0;         ///< nodes: the engine's stream that runs it; no step spans two
+    std::int32_t params[16] = {};       ///< op_params words as ggml lays them out
+    std::int32_t buffer = no_buffer;    ///< a number per allocation; no_buffer: not allocated yet
+    std::uint64_t offset = 0;           ///< byte offset in that buffer (views: of their first byte)
+    void* data = nullptr;     ///< address on the device that executes; null in a bare graph file
+    std::int32_t stream = 0;  ///< nodes: the engine's stream that runs it; no step spans two
     std::int32_t uses = unknown_uses;  ///< edges that read it anywhere, outside the view too;
                                        ///< unknown_uses counts as infinitely many
-    const char* name = "";           ///< for reports only: names repeat
-    const char* op_name = "";        ///< for reports only: the engine's spelling
+    const char* name = "";             ///< for reports only: names repeat
+    const char* op_name = "";          ///< for reports only: the engine's spelling
 };
 
-/// A graph, or a slice of one: `tensors` may hold more than the slice's nodes use. Indices in `nodes` and
-/// `src` point into `tensors`. The view must outlive nothing: plans copy what they need.
+/// A graph, or a slice of one: `tensors` may hold more than the slice's nodes use. Indices in
+/// `nodes` and `src` point into `tensors`. The view must outlive nothing: plans copy what they
+/// need.
 struct graph_view {
     const tensor* tensors = nullptr;
     std::int32_t tensor_count = 0;
@@ -90,8 +139,8 @@ constexpr std::int32_t named_by(const tensor& t) {
     return t.view_src == no_tensor && renames ? t.src[0] : t.view_src;
 }
 
-/// Does source `s` of tensor `index` name the place that it writes to? ggml_cast gives its CPY itself
-/// as source 1, which makes it wait for nothing.
+/// Does source `s` of tensor `index` name the place that it writes to? ggml_cast gives its CPY
+/// itself as source 1, which makes it wait for nothing.
 constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int32_t s) {
     return t.kind == op::cpy && s == index && t.src[0] != index;
 }
@@ -119,8 +168,8 @@ constexpr bool quantized_matmul(const graph_view& view, const tensor& t) {
     return (t.flags & flag_compute) != 0 && w.weight && info(w.type).role == format_role::weight;
 }
 
-/// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no elements.
-/// Of an unknown type: the largest extent that its strides allow.
+/// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no
+/// elements. Of an unknown type: the largest extent that its strides allow.
 constexpr std::int64_t extent_bytes(const tensor& t) {
     if (elements(t) == 0) return 0;
     const format_info& f = info(t.type);

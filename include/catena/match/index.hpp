@@ -32,8 +32,8 @@ struct read_edge {
     std::int32_t slot = 0;
 };
 
-/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of numbers that read f32, and the
-/// value whose elements it multiplies.
+/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of numbers that read f32, and
+/// the value whose elements it multiplies.
 struct matmul_read {
     std::int32_t node = -1;  ///< position
     std::int32_t value = no_tensor;
@@ -59,8 +59,8 @@ class graph_index {
         return order(view.nodes);
     }
 
-    /// Puts the nodes in another order, which must outlive the index as the view does; on a wrong one
-    /// returns why, and the index must not be used.
+    /// Puts the nodes in another order, which must outlive the index as the view does; on a wrong
+    /// one returns why, and the index must not be used.
     status order(const std::int32_t* nodes) {
         view.nodes = nodes;
         if (status s = check_nodes(view, position_); !s.ok()) return s;
@@ -107,7 +107,8 @@ class graph_index {
     }
     bool read_by(std::int32_t root, op kind) const {
         const range<use> all = readers(root);
-        return std::any_of(all.begin(), all.end(), [&](const use& u) { return this->kind(u.node) == kind; });
+        return std::any_of(all.begin(), all.end(),
+                           [&](const use& u) { return this->kind(u.node) == kind; });
     }
 
     /// May a node outside the view read this root's memory through any name? Counts that the engine
@@ -128,8 +129,8 @@ class graph_index {
 
     /// The one edge that reads a value, or node -1: nobody or several do, or somebody outside may.
     use only_reader(std::int32_t tensor) const {
-        const bool seen = root(tensor) != tensor || reader_count(tensor) != 1 ||
-                          marks_[at(tensor)] != 0;
+        const bool seen =
+            root(tensor) != tensor || reader_count(tensor) != 1 || marks_[at(tensor)] != 0;
         return seen ? use{} : readers(tensor)[0];
     }
 
@@ -291,8 +292,8 @@ class graph_index {
             const format type = view.at(t.src[0]).type;
             const bool numbers = reads_f32(type) && constant(t.src[0]);
             if (numbers || info(type).role == format_role::weight)
-                matmuls_.push_back({i, value_behind(view, t.src[1]), view.at(t.src[1]).ne[0], t.stream,
-                                    type, numbers, quantized_matmul(view, t)});
+                matmuls_.push_back({i, value_behind(view, t.src[1]), view.at(t.src[1]).ne[0],
+                                    t.stream, type, numbers, quantized_matmul(view, t)});
         }
     }
 };

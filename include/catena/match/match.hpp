@@ -1,5 +1,5 @@
-// What matching finds at a node: a place where a chain fits, with its operands and every reader of its
-// value, or the reason why not.
+// What matching finds at a node: a place where a chain fits, with its operands and every reader of
+// its value, or the reason why not.
 #pragma once
 
 #include "catena/match/experts.hpp"
@@ -13,7 +13,7 @@ namespace catena {
 inline constexpr std::int32_t no_stream = -1;
 
 struct match {
-    finding why;                                 ///< why.why is none when the chain fits
+    finding why;  ///< why.why is none when the chain fits
     value_kind kind = value_kind::plain;
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
     std::int32_t x_scale = -1, norm_scale = -1;  ///< the SCALE of x, of the norm behind its weight
@@ -32,12 +32,12 @@ struct match {
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
     std::int64_t quant_k = 0;             ///< elements of a row as the served quantized matmuls
                                           ///< read it; 0: there are none
-    bool whole_blocks = true;  ///< rows of any served length put a block at the same place
-    std::vector<reader> readers;  ///< of the activation through all its names, in node order
+    bool whole_blocks = true;         ///< rows of any served length put a block at the same place
+    std::vector<reader> readers;      ///< of the activation through all its names, in node order
     std::int32_t stream = no_stream;  ///< of the engine, on which all of it runs
-    bool sum_needed = false;      ///< somebody else reads, or may read, the sum that a norm reads
-    bool f32_needed = false;      ///< the value is read, or may be, as it is, by who cannot be
-                                  ///< served; the planner adds who multiplies numbers with it
+    bool sum_needed = false;  ///< somebody else reads, or may read, the sum that a norm reads
+    bool f32_needed = false;  ///< the value is read, or may be, as it is, by who cannot be
+                              ///< served; the planner adds who multiplies numbers with it
 
     /// Is the residual added to the weighted norm, not to x?
     bool joins() const { return add > mul && mul >= 0; }

@@ -130,7 +130,8 @@ class matcher {
         }
     }
 
-    /// All of a match is on one stream: that of the first who is served, if it makes nothing itself.
+    /// All of a match is on one stream: that of the first who is served, if it makes nothing
+    /// itself.
     bool judge_stream(match& m, reader& r) const {
         const std::int32_t stream = view_.node(r.node).stream;
         if (m.stream == no_stream) m.stream = stream;

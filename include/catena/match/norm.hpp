@@ -1,5 +1,5 @@
-// A chain with a norm: from its RMS_NORM or NORM to the ops behind it, then to those before it. What is
-// read by the next op alone is not written.
+// A chain with a norm: from its RMS_NORM or NORM to the ops behind it, then to those before it.
+// What is read by the next op alone is not written.
 #pragma once
 
 #include "catena/match/engine_fuses.hpp"
@@ -151,8 +151,7 @@ class norm_matcher {
         if (const finding f = node_fits(index_, m.add, 2); !f.fits()) return f;
         const std::int32_t* parts = view_.at(sum).src;
         for (const int s : {0, 1}) {
-            if (!same_shape(view_.at(parts[s]), view_.at(sum)))
-                return {m.add, reason::no_residual};
+            if (!same_shape(view_.at(parts[s]), view_.at(sum))) return {m.add, reason::no_residual};
             if (const finding f = rows_fit(index_, m.add, parts[s]); !f.fits()) return f;
         }
         m.x = rows(parts[0]);

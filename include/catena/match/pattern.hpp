@@ -10,9 +10,9 @@
 namespace catena {
 
 /// The formats in which a group can read its activation, in the order in which rows are asked.
-inline constexpr format activation_layouts[] = {format::q8_1, format::q8_1_mmq_d4,
+inline constexpr format activation_layouts[] = {format::q8_1,         format::q8_1_mmq_d4,
                                                 format::q8_1_mmq_ds4, format::bf16_mma,
-                                                format::f16_mma, format::fp8_group};
+                                                format::f16_mma,      format::fp8_group};
 inline constexpr int layout_count = 6;
 
 /// Below so many columns (of experts: tokens) a matvec serves every reader of an activation, from
@@ -26,8 +26,9 @@ constexpr int layout_number(format f) {
 }
 
 /// The layout in which a matmul reads the activation of weights of this format: ds4 where a minimum
-/// is multiplied with the sum of 32 values; f32 of numbers, fp8 of fp8; unknown: no matmul takes it.
-/// q2_K, which has a minimum for each 16, reads d4 as well: its sums are added on the way, exactly.
+/// is multiplied with the sum of 32 values; f32 of numbers, fp8 of fp8; unknown: no matmul takes
+/// it. q2_K, which has a minimum for each 16, reads d4 as well: its sums are added on the way,
+/// exactly.
 constexpr format matmul_layout(format weight) {
     if (reads_f32(weight)) return format::f32;
     if (info(weight).role != format_role::weight) return format::unknown;
@@ -46,8 +47,8 @@ constexpr format matmul_layout(format weight) {
     }
 }
 
-/// The layout that warpgroups multiply with such weights: that of their type, bf16 of what they decode;
-/// unknown: they take none.
+/// The layout that warpgroups multiply with such weights: that of their type, bf16 of what they
+/// decode; unknown: they take none.
 constexpr format warpgroup_layout(format weight) {
     if (weight == format::f16) return format::f16_mma;
     const bool decoded = info(weight).role == format_role::weight && !is_number(weight);
@@ -91,25 +92,35 @@ struct pattern {
 /// Two chains of one family find the same places; they differ in the matrices that may read.
 constexpr bool same_family(const pattern& a, const pattern& b) {
     return a.known == b.known && a.experts == b.experts && a.residual == b.residual &&
-           a.value == b.value &&
-           a.alone == b.alone && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
-           a.join == b.join && a.again == b.again && a.sum_emits == b.sum_emits &&
-           a.emits == b.emits && a.epilogue == b.epilogue;
+           a.value == b.value && a.alone == b.alone && a.scale == b.scale && a.bias == b.bias &&
+           a.gate == b.gate && a.join == b.join && a.again == b.again &&
+           a.sum_emits == b.sum_emits && a.emits == b.emits && a.epilogue == b.epilogue;
 }
 
 namespace detail {
 
 /// Where a stage may stand in a chain: stages come in this order.
 enum class section : std::uint8_t {
-    sum, value, scale, bias, gate, join, again, emit, quantize, group, epilogue
+    sum,
+    value,
+    scale,
+    bias,
+    gate,
+    join,
+    again,
+    emit,
+    quantize,
+    group,
+    epilogue
 };
 
 }  // namespace detail
 
-/// The pattern of `[combine] [add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)] [glu]
-/// emit* [[quantize<F...>] group [epilogue]]`, or with `add(residual) [emit* rms_norm
-/// mul(next_weight)]` behind the weight in place of bias and gate. The norm may be missing only together
-/// with what stands around it (a value of the engine's that is quantized, or multiplied as it is).
+/// The pattern of `[combine] [add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)]
+/// [glu] emit* [[quantize<F...>] group [epilogue]]`, or with `add(residual) [emit* rms_norm
+/// mul(next_weight)]` behind the weight in place of bias and gate. The norm may be missing only
+/// together with what stands around it (a value of the engine's that is quantized, or multiplied as
+/// it is).
 constexpr pattern pattern_of(const lowered_chain& chain) {
     using detail::section;
     pattern out;
@@ -147,8 +158,8 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
                     break;
                 }
                 if (out.value != value_kind::plain) return {};
-                out.value = s.kind == stage_kind::rms_norm ? value_kind::rms_norm
-                                                           : value_kind::layer_norm;
+                out.value =
+                    s.kind == stage_kind::rms_norm ? value_kind::rms_norm : value_kind::layer_norm;
                 here = section::value;
                 break;
             case stage_kind::glu:
@@ -208,8 +219,7 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
     const bool group = !out.dense.empty() || !out.expert.empty();
     const bool epilogue = !out.epilogue.empty();
     out.known = (norm || !around) && second == out.again && group == out.has_group() &&
-                (group || !epilogue) &&
-                (out.value != value_kind::plain || group);
+                (group || !epilogue) && (out.value != value_kind::plain || group);
     return out;
 }
 

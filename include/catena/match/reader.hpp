@@ -23,10 +23,10 @@ struct reader {
     format weight = format::unknown;        ///< of the matrix, when a group may serve it
     skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
     format layout = format::unknown;        ///< which it reads the activation
-    bool as_f32 = false;                    ///< it multiplies numbers with the f32 as it lies, unless
-                                            ///< the planner gives it a rounded copy
-    bool dealt = false;                     ///< the planner gave it to a launch
-    finding left;  ///< why: none when a group may serve it
+    bool as_f32 = false;  ///< it multiplies numbers with the f32 as it lies, unless
+                          ///< the planner gives it a rounded copy
+    bool dealt = false;   ///< the planner gave it to a launch
+    finding left;         ///< why: none when a group may serve it
 
     bool servable() const { return left.fits(); }
     bool numbers() const { return as_f32; }
@@ -72,8 +72,8 @@ inline finding check_columns(const tensor& x) {
 
 /// What op_params ask of a matmul, by the ranks of ggml.h (GGML_PREC: 0 anything, 10 f32, 15 bf16,
 /// 20 f16, 30 8 bits, 40 4 bits): at 0 the least accumulator, and every row sums in f32; at 3 the
-/// least that the activation may be converted to: q8_1, but for weights that are numbers, which read
-/// f32; at 1 a transform of the operands.
+/// least that the activation may be converted to: q8_1, but for weights that are numbers, which
+/// read f32; at 1 a transform of the operands.
 inline finding check_params(const tensor& t, bool numbers) {
     constexpr std::int32_t f16 = 20, eight_bits = 30;
     const std::int32_t accumulator = t.params[0], activation = t.params[3];
@@ -85,9 +85,9 @@ inline finding check_params(const tensor& t, bool numbers) {
     return {};
 }
 
-/// May a matmul of numbers round its activation to the type of its weights, of f32 to tf32? Not if the
-/// engine asks for sums in f32: it does so where values may leave the range of f16 too. Of fp8 such sums
-/// are those of tensor cores, which may be shorter.
+/// May a matmul of numbers round its activation to the type of its weights, of f32 to tf32? Not if
+/// the engine asks for sums in f32: it does so where values may leave the range of f16 too. Of fp8
+/// such sums are those of tensor cores, which may be shorter.
 inline finding check_rounding(const tensor& t, format weight) {
     constexpr std::int32_t f32 = 10, bf16 = 15, f16 = 20;
     const std::int32_t least = weight == format::f16 ? f16 : bf16, asked = t.params[3];
@@ -114,7 +114,8 @@ inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids,
     if (ids.type != format::i32 || ids.nb[0] != 4 || ids.ne[2] != 1 || ids.ne[3] != 1)
         return {-1, reason::expert_ids};
     const std::int64_t slots = ids.ne[0];
-    if (slots * ids.ne[1] > max_values) return {-1, reason::too_large, slots * ids.ne[1], max_values};
+    if (slots * ids.ne[1] > max_values)
+        return {-1, reason::too_large, slots * ids.ne[1], max_values};
     const bool fits = x.ne[0] == w.ne[0] && (x.ne[1] == 1 || x.ne[1] == slots) &&
                       x.ne[2] == ids.ne[1] && x.ne[3] == 1 && dst.ne[0] == w.ne[1] &&
                       dst.ne[1] == slots && dst.ne[2] == ids.ne[1] && dst.ne[3] == 1;
@@ -123,7 +124,8 @@ inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids,
 
 /// So few columns that weights which are numbers, fp8 too, are multiplied with f32.
 inline bool few_columns(const tensor& t, const tensor& w) {
-    const std::int64_t columns = t.kind == op::mul_mat_id ? t.ne[2] : quotient(elements(t), w.ne[1]);
+    const std::int64_t columns =
+        t.kind == op::mul_mat_id ? t.ne[2] : quotient(elements(t), w.ne[1]);
     return columns < min_matmul_columns;
 }
 
@@ -152,11 +154,12 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
             !f.fits())
             return f;
         if (scales != no_tensor)
-            if (const reason r = check_scales(w, view.at(scales)); r != reason::none) return {-1, r};
+            if (const reason r = check_scales(w, view.at(scales)); r != reason::none)
+                return {-1, r};
         out.weight = w.type;
         out.as_f32 = reads_f32(w.type) ||
-                     (is_number(w.type) && (detail::few_columns(t, w) ||
-                                            !chain.activations.has(matmul_layout(w.type))));
+                     (is_number(w.type) &&
+                      (detail::few_columns(t, w) || !chain.activations.has(matmul_layout(w.type))));
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
         if (finding f = detail::check_params(t, out.numbers()); !f.fits()) return f;
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};

@@ -30,8 +30,8 @@ namespace catena {
     X(unscaled, "the norm's result is not read by a MUL with a weight")                            \
     X(unbiased, "the norm's result is not read by an ADD with a bias alone")                       \
     X(ungated, "the norm's result is not read by a MUL with a function of a gate alone")           \
-    X(unjoined, "the norm's result is not read by an ADD of a tensor of its shape alone")           \
-    X(not_normed_again, "the sum is not read by an RMS_NORM with a weight")                         \
+    X(unjoined, "the norm's result is not read by an ADD of a tensor of its shape alone")          \
+    X(not_normed_again, "the sum is not read by an RMS_NORM with a weight")                        \
     X(read_elsewhere, "the norm's result has {have} readers, and only its MUL could be served")    \
     X(read_outside, "the norm's result is, or may be, read outside this graph")                    \
     X(is_output, "the norm's result is flagged OUTPUT, and the chain does not write it")           \
@@ -73,7 +73,8 @@ namespace catena {
     X(engine_fuses, "an engine does it in one launch with the nodes around it")                    \
     X(overlap, "the step would pass node {have}, which shares memory with it")                     \
     X(group_split,                                                                                 \
-      "it is launched apart from its group: node {have} between them shares its memory or reads it") \
+      "it is launched apart from its group: node {have} between them shares its memory or reads "  \
+      "it")                                                                                        \
     X(epilogue_apart,                                                                              \
       "what follows it stays with the engine: node {have} shares its memory, or no row does it")   \
     X(norm_shared, "others than the matrices of one launch read the norm")                         \

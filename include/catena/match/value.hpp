@@ -69,10 +69,8 @@ struct number_of {
 inline number_of scale_at(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     number_of out;
-    out.found = t.kind == op::scale && t.params[1] == 0 &&
-                node_fits(g, position, 1).fits() &&
-                same_shape(g.view.at(t.src[0]), t) &&
-                rows_fit(g, position, t.src[0]).fits();
+    out.found = t.kind == op::scale && t.params[1] == 0 && node_fits(g, position, 1).fits() &&
+                same_shape(g.view.at(t.src[0]), t) && rows_fit(g, position, t.src[0]).fits();
     if (out.found) std::memcpy(&out.by, &t.params[0], sizeof(out.by));
     return out;
 }

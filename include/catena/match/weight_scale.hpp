@@ -1,6 +1,6 @@
-// The scales of fp8 weights are a source of their matmul, behind the others: f32, one for the matrix,
-// one for each row or one for each square of 128 by 128 values, as vLLM's checkpoints have them.
-// Without that source a value is what its e4m3 says.
+// The scales of fp8 weights are a source of their matmul, behind the others: f32, one for the
+// matrix, one for each row or one for each square of 128 by 128 values, as vLLM's checkpoints have
+// them. Without that source a value is what its e4m3 says.
 #pragma once
 
 #include "catena/match/graph.hpp"
@@ -20,7 +20,8 @@ constexpr std::int32_t scales_of(const graph_view& view, const tensor& matmul) {
 }
 
 /// How scales are dealt to the values of weights, by shape alone: [1] or [1, rows] or
-/// [k / 128, rows / 128] rounded up, of experts as many of them. `rows` 0: the shape is none of these.
+/// [k / 128, rows / 128] rounded up, of experts as many of them. `rows` 0: the shape is none of
+/// these.
 struct scale_shape {
     std::int64_t rows = 0, values = 0;  ///< that share a scale
     std::int64_t stride = 0;            ///< scales from one group of rows to the next
@@ -39,8 +40,8 @@ constexpr scale_shape shape_of_scales(const tensor& w, const tensor& scales) {
 /// May a group read them?
 constexpr reason check_scales(const tensor& w, const tensor& scales) {
     if (!scales.reachable) return reason::unreachable;
-    const bool fits = scales.type == format::f32 && contiguous(scales) &&
-                      shape_of_scales(w, scales).rows != 0;
+    const bool fits =
+        scales.type == format::f32 && contiguous(scales) && shape_of_scales(w, scales).rows != 0;
     return fits ? reason::none : reason::weight_scales;
 }
 

@@ -13,28 +13,28 @@
 namespace catena {
 
 // name, sentence. In the order in which they are looked at: the later, the closer the row came.
-#define CATENA_LIMITS(X)                                                                          \
-    X(none, "picked")                                                                             \
-    X(computes, "it computes something else")                                                     \
-    X(switched_off, "the options demand measured rows, and this one is not")                      \
-    X(threads, "{have} threads a block; the arch runs at most {need}, in warps of 32")            \
-    X(launch_bounds, "its launch bounds promise {have} threads on an SM; the arch holds {need}")  \
-    X(registers, "it needs {have} registers on an SM or thread; the arch has {need}")             \
-    X(copy_method, "the arch has no instruction for its copies (sm_{need} on)")                   \
-    X(product, "the arch has no tensor cores for its weights (sm_{need} on)")                     \
-    X(warpgroups, "the arch does not multiply by warpgroups (sm_{need} alone does)")              \
-    X(divisibility, "rows of {have} elements are not a multiple of {need}")                       \
-    X(requantized, "{have} results a column; quantizing them wants whole blocks of {need}")       \
-    X(held_values, "rows of {have} elements; its registers hold {need}")                          \
-    X(columns, "{have} columns; it serves at most {need}")                                        \
-    X(few_columns, "{have} columns; a matvec serves fewer than {need}")                           \
-    X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")               \
-    X(slots, "a token has {have} slots; it adds up at most {need}")                               \
-    X(alignment, "operands are aligned to {have} bytes; it needs {need}")                         \
-    X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")            \
-    X(order, "its accumulation order is {have}; the same bits for all column counts need {need}") \
-    X(unmeasured, "predicted to take {have} ns; the picked row was measured on this: {need} ns")  \
-    X(slower, "predicted to take {have} ns; the picked row takes {need} ns")                      \
+#define CATENA_LIMITS(X)                                                                           \
+    X(none, "picked")                                                                              \
+    X(computes, "it computes something else")                                                      \
+    X(switched_off, "the options demand measured rows, and this one is not")                       \
+    X(threads, "{have} threads a block; the arch runs at most {need}, in warps of 32")             \
+    X(launch_bounds, "its launch bounds promise {have} threads on an SM; the arch holds {need}")   \
+    X(registers, "it needs {have} registers on an SM or thread; the arch has {need}")              \
+    X(copy_method, "the arch has no instruction for its copies (sm_{need} on)")                    \
+    X(product, "the arch has no tensor cores for its weights (sm_{need} on)")                      \
+    X(warpgroups, "the arch does not multiply by warpgroups (sm_{need} alone does)")               \
+    X(divisibility, "rows of {have} elements are not a multiple of {need}")                        \
+    X(requantized, "{have} results a column; quantizing them wants whole blocks of {need}")        \
+    X(held_values, "rows of {have} elements; its registers hold {need}")                           \
+    X(columns, "{have} columns; it serves at most {need}")                                         \
+    X(few_columns, "{have} columns; a matvec serves fewer than {need}")                            \
+    X(pairs, "a warp takes {have} rows at once; a GLU of two matrices needs pairs")                \
+    X(slots, "a token has {have} slots; it adds up at most {need}")                                \
+    X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \
+    X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")             \
+    X(order, "its accumulation order is {have}; the same bits for all column counts need {need}")  \
+    X(unmeasured, "predicted to take {have} ns; the picked row was measured on this: {need} ns")   \
+    X(slower, "predicted to take {have} ns; the picked row takes {need} ns")                       \
     X(measured_slower, "measured to take {have} ns; the picked row takes {need} ns")
 
 enum class limit : std::uint8_t {

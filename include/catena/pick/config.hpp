@@ -12,14 +12,13 @@
 
 namespace catena {
 
-/// Registers that a thread usually takes; of a tile, for each of its sums a little more than one; of fp8
-/// by warpgroups one, and for the parts of 64 rows.
+/// Registers that a thread usually takes; of a tile, for each of its sums a little more than one;
+/// of fp8 by warpgroups one, and for the parts of 64 rows.
 constexpr int usual_registers(const row& r) {
     if (r.computes.kind != skeleton::matmul) return 64;
     const int sums = r.numbers.rows * r.numbers.columns / warp_size;
-    return fp8_by_warpgroups(r.numbers, r.computes.weights)
-               ? 62 + sums + r.numbers.columns / 2
-               : 80 + sums * 5 / 4;
+    return fp8_by_warpgroups(r.numbers, r.computes.weights) ? 62 + sums + r.numbers.columns / 2
+                                                            : 80 + sums * 5 / 4;
 }
 
 /// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that
@@ -82,15 +81,15 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
     return out;
 }
 
-/// How often a member's bands are there: where ids pick its matrix, for each column, or for each token
-/// whose slots are added up.
+/// How often a member's bands are there: where ids pick its matrix, for each column, or for each
+/// token whose slots are added up.
 constexpr std::int64_t times_of(const problem& p, const problem_member& m) {
     return by_ids(p, m) ? columns_of(p, m) : 1;
 }
 
 /// Weight rows of a band, the work of one block or of a cluster: all bands of all members together
-/// fill the GPU once; an SM holds `resident` blocks, but of those that hold the columns of all slots it
-/// gets one. Of a matmul, of a tile.
+/// fill the GPU once; an SM holds `resident` blocks, but of those that hold the columns of all
+/// slots it gets one. Of a matmul, of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
     std::int64_t rows = 0;
@@ -148,8 +147,8 @@ struct band_share {
     int width = 1;    ///< times its policy's warps a block has
 };
 
-/// While a block multiplies so many values of K, four steps, another one could hand it the sums of its
-/// tile: of 128 x 128 those are 64 KB, for which an SM is taken to need 2.6 us.
+/// While a block multiplies so many values of K, four steps, another one could hand it the sums of
+/// its tile: of 128 x 128 those are 64 KB, for which an SM is taken to need 2.6 us.
 constexpr int values_of_handing(const row& r) {
     return 4 * step_values(r.numbers, r.computes.weights);
 }
@@ -161,14 +160,14 @@ constexpr std::int64_t share_of_k(const row& r, const problem& p, int cluster) {
     return share < p.k ? share : p.k;
 }
 
-/// SMs that clusters of so many blocks, each with an SM, can fill: they do not reach over a GPC, which has
-/// 16 or 18 SMs. Of more than two blocks they leave up to four SMs idle.
+/// SMs that clusters of so many blocks, each with an SM, can fill: they do not reach over a GPC,
+/// which has 16 or 18 SMs. Of more than two blocks they leave up to four SMs idle.
 constexpr int sms_of_clusters(const arch& a, int blocks) {
     return blocks > 2 && a.sms > 16 ? a.sms - 4 : a.sms;
 }
 
-/// How many blocks share a tile: as few as let SMs multiply the least values of K one after the other, what
-/// the first is handed included.
+/// How many blocks share a tile: as few as let SMs multiply the least values of K one after the
+/// other, what the first is handed included.
 constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std::int32_t band) {
     const int most = r.numbers.cluster < a.cluster_blocks ? r.numbers.cluster : a.cluster_blocks;
     if (p.expert || most < 2) return 1;
@@ -186,10 +185,10 @@ constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std:
     return best;
 }
 
-/// Results that are quantized come in bands of 32, which may be few. What counts are bytes in flight:
-/// where GPU and policy have clusters, blocks of one share a band, as many as there are SMs for; then
-/// a block has the warps of all that its SM could hold. Rows are summed by a warp each: the bits are
-/// the same.
+/// Results that are quantized come in bands of 32, which may be few. What counts are bytes in
+/// flight: where GPU and policy have clusters, blocks of one share a band, as many as there are SMs
+/// for; then a block has the warps of all that its SM could hold. Rows are summed by a warp each:
+/// the bits are the same.
 constexpr band_share share_of(const row& r, const problem& p, const arch& a, std::int32_t band,
                               int resident) {
     const policy& n = r.numbers;
@@ -203,7 +202,8 @@ constexpr band_share share_of(const row& r, const problem& p, const arch& a, std
     int cluster = 1;
     while (2 * cluster <= most && turns % (2 * cluster) == 0 && 2 * cluster * bands <= a.sms)
         cluster *= 2;
-    if (cluster > 2 && p.needs.epilogue.has(epilogue_part::quantize))  // two gain less than they wait
+    // Two gain less than they wait.
+    if (cluster > 2 && p.needs.epilogue.has(epilogue_part::quantize))
         out.cluster = cluster, turns /= cluster;
     const auto at_most = [&out](int width) {
         if (width < out.width) out.width = width;

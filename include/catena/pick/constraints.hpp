@@ -20,15 +20,16 @@ constexpr int mma_since(format weights) {
     return weights == format::f32 || weights == format::bf16 ? 80 : 75;
 }
 
-/// What the length of a weight row is a multiple of: its blocks, 32 numbers; of fp8 that is multiplied
-/// with fp8 the values that share a scale.
+/// What the length of a weight row is a multiple of: its blocks, 32 numbers; of fp8 that is
+/// multiplied with fp8 the values that share a scale.
 constexpr int length_unit(skeleton by, format weights) {
     if (by == skeleton::matmul && weights == format::fp8_e4m3)
         return info(format::fp8_group).block_elements;
     return is_number(weights) ? 32 : info(weights).block_elements;
 }
 
-/// Does the row compute at least what is needed? A matvec that makes a norm itself can leave it out.
+/// Does the row compute at least what is needed? A matvec that makes a norm itself can leave it
+/// out.
 constexpr bool serves(const computation& row, const computation& needs) {
     if (row.kind != needs.kind) return false;
     if (row.kind != skeleton::row) {
@@ -40,9 +41,8 @@ constexpr bool serves(const computation& row, const computation& needs) {
                row.epilogue.contains(needs.epilogue);
     }
     return row.value == needs.value && (row.experts || !needs.experts) &&
-           (row.residual || !needs.residual) &&
-           (row.scale || !needs.scale) && (row.bias || !needs.bias) &&
-           (row.gate || !needs.gate) && row.join == needs.join &&
+           (row.residual || !needs.residual) && (row.scale || !needs.scale) &&
+           (row.bias || !needs.bias) && (row.gate || !needs.gate) && row.join == needs.join &&
            (row.again || !needs.again) && row.emits.contains(needs.emits);
 }
 
@@ -78,7 +78,8 @@ constexpr std::int64_t row_unit(const policy& n, const problem& p) {
     std::int64_t unit = n.vector ? 4 : 1;
     for (const format id : p.needs.emits) {
         if (info(id).role != format_role::activation) continue;
-        const int own = scales_apart(id) ? info(id).block_elements : info(format::q8_1).block_elements;
+        const int own =
+            scales_apart(id) ? info(id).block_elements : info(format::q8_1).block_elements;
         unit = own > unit ? own : unit < 4 ? 4 : unit;
     }
     return unit;

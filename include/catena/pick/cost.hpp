@@ -13,7 +13,7 @@ namespace detail {
 
 inline constexpr double memory_latency_us = 0.7;  ///< a loaded read on an H100
 inline constexpr double l2_latency_us = 0.15;
-inline constexpr double l2_speedup = 2.5;         ///< L2 against memory, bytes per us
+inline constexpr double l2_speedup = 2.5;       ///< L2 against memory, bytes per us
 inline constexpr double bytes_per_issue = 0.1;  ///< weight bytes read while one instruction issues
 inline constexpr double row_value_us = 0.008;   ///< one value of a thread, through all its steps
 inline constexpr double vector_value_us = 0.003;
@@ -63,8 +63,8 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     return memory > blocks ? memory : blocks;
 }
 
-/// Instructions per weight byte (docs/kernels/compiled.md): by dp4a, and more for each column; by mma.
-/// Of numbers, f16's are taken for all.
+/// Instructions per weight byte (docs/kernels/compiled.md): by dp4a, and more for each column; by
+/// mma. Of numbers, f16's are taken for all.
 constexpr double issues_of(inner_product product, double columns) {
     switch (product) {
         case inner_product::dp4a:
@@ -79,8 +79,9 @@ constexpr double issues_of(inner_product product, double columns) {
     return 0;
 }
 
-/// What a block does that makes its activation before it multiplies, or that writes the norm which others
-/// make in passing: it goes over x and the weight of a norm once, or twice, and sums over its warps.
+/// What a block does that makes its activation before it multiplies, or that writes the norm which
+/// others make in passing: it goes over x and the weight of a norm once, or twice, and sums over
+/// its warps.
 constexpr int norm_passes(norm_placement placement) {
     return placement == norm_placement::producer   ? 0
            : placement == norm_placement::deferred ? 1
@@ -138,12 +139,13 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
                           static_cast<double>(p.k);
     const double activation = held_columns * (normed > 0 ? normed : row);
     const bool shared = n.activation == activation_source::shared;
-    const double reads =
-        shared ? static_cast<double>(blocks) : rows / n.rows / 2;  // half of them hit L1
+    // Half of them hit L1.
+    const double reads = shared ? static_cast<double>(blocks) : rows / n.rows / 2;
 
     const double memory = stream + reads * activation / (a.bytes_per_us * l2_speedup);
     const double issue = longest * a.sms * issues * bytes_per_issue / a.bytes_per_us;
-    const bool free = n.product == inner_product::mma && columns > 1;  // it has eight, or repeats one
+    // It has eight, or repeats one.
+    const bool free = n.product == inner_product::mma && columns > 1;
     const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
     const double first = made_first(n.placement) ? norm_us(n, p) : 0;
@@ -153,24 +155,24 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     return all > beside ? all : beside;
 }
 
-/// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, to load 8 columns,
-/// and for each mma with its columns' scales (kernel/matmul.hpp, counted in PTX).
+/// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, to load 8
+/// columns, and for each mma with its columns' scales (kernel/matmul.hpp, counted in PTX).
 struct group_issues {
     double rows, columns, mma;
 };
 inline constexpr group_issues integer_issues = {34, 4, 17};
 
-/// Of numbers, with two mma of f16, four of tf32 or one of fp8 in a group, for each of which an SM's
-/// tensor cores take the time of eight issues; of fp8 f32 takes over every fourth time.
+/// Of numbers, with two mma of f16, four of tf32 or one of fp8 in a group, for each of which an
+/// SM's tensor cores take the time of eight issues; of fp8 f32 takes over every fourth time.
 constexpr group_issues number_issues(format weights) {
     if (weights == format::fp8_e4m3) return {3, 1, 8 + 2};
     const int mma = weights == format::f32 ? 4 : 2;
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
 
-/// By warpgroups tensor cores take half the time, and nothing is loaded for them; of fp8 a quarter, behind
-/// which f32 takes over. While they multiply, a warp decodes 16 rows of a group, where they are
-/// quantized (kernel/matmul/decoded.hpp).
+/// By warpgroups tensor cores take half the time, and nothing is loaded for them; of fp8 a quarter,
+/// behind which f32 takes over. While they multiply, a warp decodes 16 rows of a group, where they
+/// are quantized (kernel/matmul/decoded.hpp).
 constexpr group_issues wgmma_issues(format_set weights) {
     return {0, 0, weights.has(format::fp8_e4m3) ? 4.0 : 8.0};
 }
@@ -222,10 +224,10 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const double multiplied = (on_busiest + handed) * block / (issues_per_us * busy);
 
     // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
-    const double steps = whole(values, step_values(n, p.needs.weights)) *
-                         (p.expert ? tiles : 1);
+    const double steps = whole(values, step_values(n, p.needs.weights)) * (p.expert ? tiles : 1);
     const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
-    const int ahead = n.stages - (by_warpgroups ? 2 : 1);  // what warpgroups read next has come before
+    // What warpgroups read next has come before.
+    const int ahead = n.stages - (by_warpgroups ? 2 : 1);
     const double copied = waits / (ahead > 1 ? ahead : 1);
     const double issue = n.copy == copy_method::plain ? multiplied + waits / at_once
                          : multiplied > copied        ? multiplied
@@ -237,8 +239,8 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
                  static_cast<double>(row_bytes(p.member[i].type, p.k));
     again += static_cast<double>(bands_of(p, band)) * columns *
              static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
-    const double memory = static_cast<double>(bytes_of(p)) / a.bytes_per_us +
-                          again / (a.bytes_per_us * l2_speedup);
+    const double memory =
+        static_cast<double>(bytes_of(p)) / a.bytes_per_us + again / (a.bytes_per_us * l2_speedup);
     return memory_latency_us + (parts > 1 ? cluster_us : 0) + (memory > issue ? memory : issue);
 }
 

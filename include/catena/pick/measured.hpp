@@ -1,6 +1,6 @@
 // Medians that were measured for rows on problems. Where a table brings some for a problem, they
-// decide, and not the cost model. `catena tune` makes them; they come compiled into a table, or from
-// a file of one's own (pick/measured_file.hpp).
+// decide, and not the cost model. `catena tune` makes them; they come compiled into a table, or
+// from a file of one's own (pick/measured_file.hpp).
 #pragma once
 
 #include "catena/pick/problem.hpp"
@@ -10,8 +10,9 @@
 
 namespace catena {
 
-/// The columns, of experts the tokens, at which a problem is measured: its own; but a prompt may have
-/// any number, so of a matmul the power of two that they come to, and 512 for all that are more.
+/// The columns, of experts the tokens, at which a problem is measured: its own; but a prompt may
+/// have any number, so of a matmul the power of two that they come to, and 512 for all that are
+/// more.
 constexpr std::int64_t measured_columns(const problem& p) {
     const std::int64_t columns = p.expert ? p.tokens : p.columns;
     if (p.needs.kind != skeleton::matmul) return columns;
@@ -20,8 +21,9 @@ constexpr std::int64_t measured_columns(const problem& p) {
     return power;
 }
 
-/// 64 bits that stand for a problem, and for every field of it; of a matmul, for its class of columns.
-/// Structs are taken apart whole, so that a new field does not compile until it was thought of here.
+/// 64 bits that stand for a problem, and for every field of it; of a matmul, for its class of
+/// columns. Structs are taken apart whole, so that a new field does not compile until it was
+/// thought of here.
 constexpr std::uint64_t problem_key(const problem& p) {
     std::uint64_t h = 0;
     const auto mix = [&h](auto field) {

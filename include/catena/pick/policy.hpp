@@ -1,5 +1,5 @@
-// The numbers of one instance: a structural aggregate, a template parameter of the kernel and a field of
-// the table row. A field that its skeleton does not use stays zero.
+// The numbers of one instance: a structural aggregate, a template parameter of the kernel and a
+// field of the table row. A field that its skeleton does not use stays zero.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
@@ -52,21 +52,21 @@ struct policy {
     int stages = 0;      ///< matvec: stages of the weight stream of a warp
     int slices = 0;      ///< matmul: warps that share the same rows, with a piece of K each at a
                          ///< step; an accumulation order each. 0: one, with all of K
-    int cluster = 0;     ///< the most blocks that share a band of a matvec (2, 4 or 8), or a tile of
-                         ///< a matmul by warpgroups, each with a part of K; 0: none do
+    int cluster = 0;  ///< the most blocks that share a band of a matvec (2, 4 or 8), or a tile of
+                      ///< a matmul by warpgroups, each with a part of K; 0: none do
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
     norm_placement placement = norm_placement::producer;  ///< matvec
-    bool vector = false; ///< row: 16-byte accesses, so aligned rows; else element by element
+    bool vector = false;  ///< row: 16-byte accesses, so aligned rows; else element by element
 };
 
 constexpr bool operator==(const policy& a, const policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
            a.rows == b.rows && a.columns == b.columns && a.piece == b.piece &&
            a.stages == b.stages && a.slices == b.slices && a.cluster == b.cluster &&
-           a.copy == b.copy && a.activation == b.activation &&
-           a.product == b.product && a.placement == b.placement && a.vector == b.vector;
+           a.copy == b.copy && a.activation == b.activation && a.product == b.product &&
+           a.placement == b.placement && a.vector == b.vector;
 }
 constexpr bool operator!=(const policy& a, const policy& b) { return !(a == b); }
 

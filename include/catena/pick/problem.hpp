@@ -12,8 +12,8 @@ namespace catena {
 
 struct problem_member {
     format type = format::unknown;
-    std::int32_t rows = 0;     ///< weight rows (of one expert, of one matrix)
-    std::int32_t experts = 0;  ///< matrices in the tensor; 0: dense, beside experts too
+    std::int32_t rows = 0;       ///< weight rows (of one expert, of one matrix)
+    std::int32_t experts = 0;    ///< matrices in the tensor; 0: dense, beside experts too
     epilogue_set epilogue = {};  ///< what is done with its result; with glu it is two matrices
     bool written = true;         ///< the result is written as f32
 };
@@ -35,20 +35,21 @@ struct problem {
     std::int64_t k = 0;   ///< elements of a norm row, of a weight row
     std::int64_t rows = 0;     ///< row: norm rows
     std::int64_t quant_k = 0;  ///< row: elements of an activation row; 0: nothing is quantized
-    std::int64_t slots = 0;    ///< row: results that stand for x: of experts, and of one that all share
+    /// Row: results that stand for x: of experts, and of one that all share.
+    std::int64_t slots = 0;
     std::int64_t columns = 0;  ///< matvec: columns; expert: slots * tokens
     std::int64_t tokens = 0;   ///< expert: tokens
     int alignment = 16;        ///< largest power of two, 16 at most, that divides every address and
-                         ///< stride: row: of all operands; matvec: of the weights
-    int member_count = 0;  ///< matvec
+                               ///< stride: row: of all operands; matvec: of the weights
+    int member_count = 0;      ///< matvec
     problem_member member[max_members];
 };
 
 constexpr bool operator==(const problem& a, const problem& b) {
     if (a.needs != b.needs || a.sum != b.sum || a.expert != b.expert || a.k != b.k ||
-        a.rows != b.rows || a.slots != b.slots ||
-        a.quant_k != b.quant_k || a.columns != b.columns ||
-        a.tokens != b.tokens || a.alignment != b.alignment || a.member_count != b.member_count)
+        a.rows != b.rows || a.slots != b.slots || a.quant_k != b.quant_k ||
+        a.columns != b.columns || a.tokens != b.tokens || a.alignment != b.alignment ||
+        a.member_count != b.member_count)
         return false;
     for (int i = 0; i < a.member_count; ++i)
         if (!(a.member[i] == b.member[i])) return false;

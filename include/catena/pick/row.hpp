@@ -39,7 +39,8 @@ struct measurement {
     float spread = 0;           ///< half the distance of the quartiles, relative
 };
 
-/// What the engine's own kernels took for all that some steps do, and those steps, in turns of one run.
+/// What the engine's own kernels took for all that some steps do, and those steps, in turns of one
+/// run.
 struct engine_median {
     std::uint64_t steps = 0;  ///< their problem_keys, added up
     float engine_us = 0, catena_us = 0;

@@ -41,8 +41,8 @@ inline use behind_scale(const graph_index& g, std::int32_t norm) {
     return scale.node < 0 ? use{} : g.only_reader(g.view.nodes[scale.node]);
 }
 
-/// Does no step cover the ADD yet (an epilogue may) and, if its sum, times a number or not, should be
-/// normed again, does a norm read that?
+/// Does no step cover the ADD yet (an epilogue may) and, if its sum, times a number or not, should
+/// be normed again, does a norm read that?
 inline bool summed(const draft& drafted, std::int32_t add, bool again) {
     const graph_index& g = drafted.g;
     if (drafted.covered(add)) return false;

@@ -2,7 +2,8 @@
 //
 // A fallback is something that ran slower than Catena means it to, where more instances, another
 // catalogue or better aligned memory would mend it:
-//   - a quantized matmul that the graph computes was left to the engine, for whatever reason but that
+//   - a quantized matmul that the graph computes was left to the engine, for whatever reason but
+//   that
 //     its own kernels were measured to be faster;
 //   - a step runs on the plain row of its computation, the slow one that takes any shape and any
 //     alignment, though the table has others;

@@ -23,8 +23,8 @@ struct chain_place {
     std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
                                 ///< quantizes it, or its readers', which makes the norm too; -1:
                                 ///< none, numbers are multiplied with the engine's
-    bool f32_written = false;  ///< somebody else reads, or may read, the activation
-    bool sum_written = false;  ///< the same of x + residual
+    bool f32_written = false;   ///< somebody else reads, or may read, the activation
+    bool sum_written = false;   ///< the same of x + residual
 };
 
 struct explained_chain : chain_place {

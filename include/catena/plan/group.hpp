@@ -183,8 +183,7 @@ inline bool grouper::gated_later(const epilogue_matcher& follow, const output& o
     if (follow.before_combination(node)) return true;
     if (!read_by_matmuls(view_.nodes[node])) return false;
     const gated v = gated_at(g_, node);
-    return v.why.fits() && v.unary >= 0 &&
-           g_.root(view_.node(v.unary).src[0]) == o.result;
+    return v.why.fits() && v.unary >= 0 && g_.root(view_.node(v.unary).src[0]) == o.result;
 }
 
 inline bool grouper::read_by_matmuls(std::int32_t value) const {

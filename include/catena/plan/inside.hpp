@@ -17,8 +17,7 @@ namespace catena {
 inline finding grouper::inside_fits(const match& m, const inside_scope& scope) const {
     const auto no = [&m](reason why) { return finding{m.norm, why}; };
     const bool norm = m.kind == value_kind::rms_norm && m.weight != no_tensor && m.add < 0 &&
-                      m.norm_scale < 0 &&
-                      m.bias == no_tensor && m.gate.tensor == no_tensor;
+                      m.norm_scale < 0 && m.bias == no_tensor && m.gate.tensor == no_tensor;
     const bool copied = m.copies() && &rows_of(view_, m) == &view_.at(m.activation);
     if (!norm && !copied && m.kind != value_kind::plain) return no(reason::no_norm_inside);
     if (known_.asked.pick.same_bits) return no(reason::same_bits);
@@ -32,8 +31,7 @@ inline finding grouper::inside_fits(const match& m, const inside_scope& scope) c
         if (r.expert || !one_launch(view_, *first, r)) return no(reason::norm_shared);
         const tensor& x = view_.at(norm ? m.x.tensor : view_.node(r.node).src[1]);
         const tensor& from = copied ? view_.at(m.gate.tensor) : x;
-        const bool aligned = base_alignment(from) == 16 &&
-                             detail::check_columns(x).fits() &&
+        const bool aligned = base_alignment(from) == 16 && detail::check_columns(x).fits() &&
                              (!norm || base_alignment(view_.at(m.weight)) == 16);
         const bool whole_rows = view_.at(view_.node(r.node).src[1]).ne[0] == x.ne[0] &&
                                 (m.quant_k == x.ne[0] || (scope.numbers && m.quant_k == 0));

@@ -31,8 +31,8 @@ inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, std::int32_t
 
 }  // namespace detail
 
-/// May tensors a and b share a byte? Exact for allocated tensors, by buffer and offset or by address.
-/// Before allocation two values whose lifetimes overlap cannot share; all others might.
+/// May tensors a and b share a byte? Exact for allocated tensors, by buffer and offset or by
+/// address. Before allocation two values whose lifetimes overlap cannot share; all others might.
 [[gnu::always_inline]] inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
     const extent& x = g.bytes(a);
     const extent& y = g.bytes(b);

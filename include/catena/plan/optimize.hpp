@@ -26,7 +26,7 @@ struct keep_alive {
 
 struct ordering {
     status state;                     ///< why there is none: a malformed view
-    std::vector<std::int32_t> order;  ///< order[i]: the position in the view of the node to run i-th
+    std::vector<std::int32_t> order;  ///< order[i]: position in the view of the node to run i-th
     std::vector<keep_alive> keep;
     std::int64_t workspace_bound = 0;  ///< bytes that no plan of this topology exceeds, as long as
                                        ///< no size is larger than the view's
@@ -187,7 +187,8 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
         const auto bytes = static_cast<std::int64_t>(g.bytes(t).end - g.bytes(t).begin);
         const std::int32_t last = std::max(g.live_until(t), until[static_cast<std::size_t>(t)]);
         change[static_cast<std::size_t>(i)] += bytes;
-        if (last < g.view.node_count) change[static_cast<std::size_t>(std::max(last, i)) + 1] -= bytes;
+        if (last < g.view.node_count)
+            change[static_cast<std::size_t>(std::max(last, i)) + 1] -= bytes;
     }
     std::int64_t alive = 0, peak = 0;
     for (const std::int64_t c : change) peak = std::max(peak, alive += c);
@@ -195,8 +196,8 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
 }
 
 /// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
-/// function, until the last MUL or ADD of their chain, or the ADD of a residual to a norm; what experts
-/// made, and their ids, until that of the norm.
+/// function, until the last MUL or ADD of their chain, or the ADD of a residual to a norm; what
+/// experts made, and their ids, until that of the norm.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
     slot_sums sums(g);
@@ -210,7 +211,8 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
         if ((!norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
         std::int32_t last = i;
-        for (int ops = norm ? 4 : 1; ops > 0; --ops) {  // weight, SCALE, bias, gate; the gated value
+        // Weight, SCALE, bias and gate; or the gated value.
+        for (int ops = norm ? 4 : 1; ops > 0; --ops) {
             const use u = g.only_reader(g.view.nodes[last]);
             const op next = u.node < 0 ? op::none : g.view.node(u.node).kind;
             const bool adds = next == op::add && u.slot < 2 && norm &&
@@ -231,8 +233,8 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
             keep(read, last);
         const std::int32_t made = c.found() ? g.position(c.results) : -1;
         const op by = made < 0 ? op::none : g.kind(made);
-        if (by == op::mul_mat_id || by == op::add_id)  // they may make the sum, and read the ids till then
-            keep(g.view.node(made).src[2], last);
+        // These may make the sum, and read the ids till then.
+        if (by == op::mul_mat_id || by == op::add_id) keep(g.view.node(made).src[2], last);
     }
     return out;
 }

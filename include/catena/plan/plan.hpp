@@ -32,7 +32,7 @@ constexpr const char* name(role r) {
 struct node_plan {
     std::int32_t step = -1;  ///< the step that covers it
     catena::role role = catena::role::engine;
-    bool elided = false;     ///< its result is never written: only its own step reads it
+    bool elided = false;  ///< its result is never written: only its own step reads it
 };
 
 /// One launch.
@@ -52,7 +52,7 @@ struct step {
 
 /// A chain where it was found, and where its activation lies.
 struct planned_chain : chain_place {
-    format_set layouts;  ///< in which it is quantized
+    format_set layouts;                                ///< in which it is quantized
     std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts, of those
     std::int64_t workspace_bytes = 0;                  ///< of all its layouts; 0: none is quantized
     finding norm_apart;  ///< of a norm: why its readers' launch does not make it; reason::none: it

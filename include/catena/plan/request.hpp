@@ -196,8 +196,8 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     }
     if (m.f32_needed) {
         a.f32 = at.floats(m.activation);
-        a.f32_at = shape.gathered ? packed(rows_of(view, m))
-                                  : place(strides_of(view.at(m.activation)));
+        a.f32_at =
+            shape.gathered ? packed(rows_of(view, m)) : place(strides_of(view.at(m.activation)));
     }
     a.k = static_cast<std::int32_t>(shape.ne[0]);
     a.rows = static_cast<std::int32_t>(shape.ne[1] * shape.ne[2] * shape.ne[3]);
@@ -240,7 +240,8 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
     const tensor& dst = view.at(o.result);
     const tensor& w = view.at(made.src[0]);
     m.weight = at.of(made.src[0]);
-    m.weight_bytes = static_cast<std::int64_t>(g.bytes(made.src[0]).end - g.bytes(made.src[0]).begin);
+    m.weight_bytes =
+        static_cast<std::int64_t>(g.bytes(made.src[0]).end - g.bytes(made.src[0]).begin);
     m.row_bytes = w.nb[1];
     m.expert_bytes = what.experts > 0 ? w.nb[2] : 0;
     if (o.up >= 0) {

@@ -16,8 +16,8 @@ namespace catena {
 struct covered_node {
     std::int32_t node = -1;
     bool elided = false;  ///< its result is not written
-    std::uint32_t internal =
-        0;  ///< bit s: source s comes from the step itself or from the workspace
+    /// Bit s: source s comes from the step itself or from the workspace.
+    std::uint32_t internal = 0;
     std::uint32_t by_element = 0;  ///< bit s: the thread that reads an element of source s is the
                                    ///< one that writes it, later
 };
@@ -26,7 +26,8 @@ struct covered_node {
 struct move {
     std::int32_t launch_at = -1;
     bool row = false;  ///< a row step: all its nodes deal elements to threads alike
-    bool at_once = false;  ///< a row step of one row, which is read whole before any of it is written
+    /// A row step of one row, which is read whole before any of it is written.
+    bool at_once = false;
     std::int32_t also_reads = no_tensor;  ///< an input that belongs to none of its nodes
     std::vector<covered_node> nodes;      ///< in node order within each output
 

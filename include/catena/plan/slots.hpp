@@ -26,14 +26,12 @@ class slot_map {
         std::int32_t stream = 0;
         std::int32_t from = 0, until = 0;  ///< positions, both included
         std::int32_t readers = 0;
-        format_set layouts;  ///< in which they may read it
+        format_set layouts;                 ///< in which they may read it
         std::int64_t small = 0, large = 0;  ///< bytes in one layout; in one of 16-bit numbers
         std::int32_t slot = -1;
         format_set written;  ///< layouts of a plan: several steps may quantize the same value
 
-        std::int64_t bytes(format layout) const {
-            return in_mma_blocks(layout) ? large : small;
-        }
+        std::int64_t bytes(format layout) const { return in_mma_blocks(layout) ? large : small; }
         std::int64_t bytes_written() const {
             std::int64_t sum = 0;
             for (const format layout : written) sum += bytes(layout);
@@ -151,8 +149,8 @@ class slot_map {
         for (use next : g_.readers(root)) {
             for (int ops = 0; ops < 6 && next.node >= 0; ++ops) {
                 const op kind = g_.kind(next.node);
-                if (kind != op::add && kind != op::add_id && kind != op::mul &&
-                    kind != op::scale && kind != op::glu && kind != op::unary && kind != op::sqr)
+                if (kind != op::add && kind != op::add_id && kind != op::mul && kind != op::scale &&
+                    kind != op::glu && kind != op::unary && kind != op::sqr)
                     break;
                 last = std::max(last, next.node);
                 next = g_.only_reader(view_.nodes[next.node]);
@@ -168,8 +166,9 @@ class slot_map {
         if (p < 0 || ops == 0) return p < 0 ? std::numeric_limits<std::int32_t>::max() : p;
         const tensor& t = view_.node(p);
         const auto before = [&](std::int32_t source) {
-            return source == no_tensor ? p
-                                       : std::min(p, earliest(value_behind(view_, source), ops - 1));
+            return source == no_tensor
+                       ? p
+                       : std::min(p, earliest(value_behind(view_, source), ops - 1));
         };
         switch (g_.kind(p)) {
             case op::rms_norm:
@@ -213,7 +212,8 @@ class slot_map {
         return -1;
     }
 
-    /// The SCALE of what an ADD joins with another, the norm of what is weighted for it, or the ADD.
+    /// The SCALE of what an ADD joins with another, the norm of what is weighted for it, or the
+    /// ADD.
     std::int32_t first_addend(std::int32_t add) const {
         std::int32_t first = add;
         for (const int s : {0, 1}) {
@@ -221,7 +221,8 @@ class slot_map {
             if (made < 0) continue;
             if (g_.kind(made) == op::scale) first = std::min(first, made);
             for (const int f : {0, 1}) {
-                const std::int32_t norm = g_.kind(made) == op::mul ? maker(view_.node(made), f) : -1;
+                const std::int32_t norm =
+                    g_.kind(made) == op::mul ? maker(view_.node(made), f) : -1;
                 if (norm >= 0 && g_.kind(norm) == op::rms_norm) first = std::min(first, norm);
             }
         }

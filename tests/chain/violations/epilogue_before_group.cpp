@@ -1,4 +1,5 @@
-// Refused with: catena: epilogue<...> finishes the outputs of matrices: put it behind mul_mat<W> or group<mul_mat<W>...>
+// Refused with: catena: epilogue<...> finishes the outputs of matrices: put it behind mul_mat<W> or
+// group<mul_mat<W>...>
 #include "violation.hpp"
 
 CATENA_USE(rms_norm | epilogue<add(bias)> | emit<f32>)

@@ -1,4 +1,5 @@
-// Refused with: catena: epilogue<...> names each part once, in the order in which they happen: mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), quantize<q8_1>
+// Refused with: catena: epilogue<...> names each part once, in the order in which they happen:
+// mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), quantize<q8_1>
 #include "violation.hpp"
 
 CATENA_USE(quantize<q8_1> | mul_mat<q4_K> | epilogue<glu, add(bias)>)

@@ -1,4 +1,5 @@
-// Refused with: catena: mul_mat<W> and mul_mat_id<W> take a weight format, such as q4_K, or f32, f16 or bf16
+// Refused with: catena: mul_mat<W> and mul_mat_id<W> take a weight format, such as q4_K, or f32,
+// f16 or bf16
 #include "violation.hpp"
 
 CATENA_USE(quantize<q8_1> | mul_mat<i32>)

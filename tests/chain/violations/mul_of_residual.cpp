@@ -1,4 +1,5 @@
-// Refused with: catena: mul takes weight, one_plus_weight or next_weight, or scale or factor in an epilogue: write mul(weight)
+// Refused with: catena: mul takes weight, one_plus_weight or next_weight, or scale or factor in an
+// epilogue: write mul(weight)
 #include "violation.hpp"
 
 CATENA_USE(rms_norm | mul(residual) | emit<f32>)

@@ -1,4 +1,5 @@
-// Refused with: catena: a norm comes once, before mul(weight), add(bias), emit<F> and quantize<F>: move it forward or remove it
+// Refused with: catena: a norm comes once, before mul(weight), add(bias), emit<F> and quantize<F>:
+// move it forward or remove it
 #include "violation.hpp"
 
 CATENA_USE(rms_norm | rms_norm | emit<f32>)

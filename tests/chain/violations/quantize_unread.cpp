@@ -1,4 +1,5 @@
-// Refused with: catena: nobody reads what quantize<F> wrote: end the chain with mul_mat<W> or group<mul_mat<W>...>
+// Refused with: catena: nobody reads what quantize<F> wrote: end the chain with mul_mat<W> or
+// group<mul_mat<W>...>
 #include "violation.hpp"
 
 CATENA_USE(rms_norm | quantize<q8_1>)

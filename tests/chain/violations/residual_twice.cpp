@@ -1,4 +1,5 @@
-// Refused with: catena: add(residual) comes once, first, behind combine or right after the norm and its mul(weight): move it there
+// Refused with: catena: add(residual) comes once, first, behind combine or right after the norm and
+// its mul(weight): move it there
 #include "violation.hpp"
 
 CATENA_USE(add(residual) | emit<f32> | rms_norm | mul(weight) | add(residual) | emit<f32>)

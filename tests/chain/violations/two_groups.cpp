@@ -1,4 +1,5 @@
-// Refused with: catena: a chain ends with one group: put all its readers in one group<mul_mat<W>...>
+// Refused with: catena: a chain ends with one group: put all its readers in one
+// group<mul_mat<W>...>
 #include "violation.hpp"
 
 CATENA_USE(quantize<q8_1> | mul_mat<q4_K> | mul_mat_id<q4_K>)

@@ -1,4 +1,5 @@
-// Refused with: catena: mul(weight) scales the result of a norm: put it right after rms_norm, layer_norm or l2_norm
+// Refused with: catena: mul(weight) scales the result of a norm: put it right after rms_norm,
+// layer_norm or l2_norm
 #include "violation.hpp"
 
 CATENA_USE(mul(weight) | emit<f32>)

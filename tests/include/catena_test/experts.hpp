@@ -1,4 +1,5 @@
-// A layer's experts as engines spell them: three slots of two tokens, and a shared expert with its gate.
+// A layer's experts as engines spell them: three slots of two tokens, and a shared expert with its
+// gate.
 #pragma once
 
 #include "catena_test/graph_builder.hpp"

@@ -117,10 +117,14 @@ constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm,
 }
 
 inline constexpr catena::lowered_chain toy_chains[] = {
-    chain_of("norm.q8", false, true, q8),    chain_of("norm.q4_q6", false, true, q4 | q6),
-    chain_of("residual.q8", true, true, q8), chain_of("residual.q4_q6", true, true, q4 | q6),
-    chain_of("value.q8", false, false, q8),  chain_of("value.q4_q6", false, false, q4 | q6),
-    chain_of("norm.f32_f16", false, true, numbers), chain_of("residual.f32_f16", true, true, numbers),
+    chain_of("norm.q8", false, true, q8),
+    chain_of("norm.q4_q6", false, true, q4 | q6),
+    chain_of("residual.q8", true, true, q8),
+    chain_of("residual.q4_q6", true, true, q4 | q6),
+    chain_of("value.q8", false, false, q8),
+    chain_of("value.q4_q6", false, false, q4 | q6),
+    chain_of("norm.f32_f16", false, true, numbers),
+    chain_of("residual.f32_f16", true, true, numbers),
     chain_of("value.f32_f16", false, false, numbers),
 };
 

@@ -89,11 +89,9 @@ void decode_mmq(format layout, const mmq_block& block, int left, float* out) {
     }
 }
 
-/// Blocks of q8_1 themselves, and of 16-bit numbers, whose 64 values have room for two: so they too are
-/// the same as in every layout.
-bool keeps_q8_1(format layout) {
-    return layout == format::q8_1 || catena::in_mma_blocks(layout);
-}
+/// Blocks of q8_1 themselves, and of 16-bit numbers, whose 64 values have room for two: so they too
+/// are the same as in every layout.
+bool keeps_q8_1(format layout) { return layout == format::q8_1 || catena::in_mma_blocks(layout); }
 
 void quantize_q8_1(const float* x, int values, std::byte* to) {
     auto* block = reinterpret_cast<catena::block_q8_1*>(to);

@@ -31,15 +31,16 @@ void growth::latent() {
 /// The columns in other dimensions than the second.
 void growth::batches() {
     const id x = one_in(2) ? normed(recent()) : recent();
-    const id deep = one_in(2) ? g_.reshape(x, {k_, 1, columns_}) : g_.reshape(x, {k_, 1, 1, columns_});
+    const id deep =
+        one_in(2) ? g_.reshape(x, {k_, 1, columns_}) : g_.reshape(x, {k_, 1, 1, columns_});
     for (int i = below(3); i >= 0; --i) strays_.push_back(product(weight(k_, 32), deep));
     if (one_in(2)) keep(g_.reshape(product(weight(k_, k_), deep), {k_, columns_}));
     if (one_in(2)) keep(matmul(x, k_));
     if (one_in(2)) strays_.push_back(matmul(normed(deep), 32));
 }
 
-/// Products that are no gates: with another value, with one row for all, of a norm of heads with a row
-/// of weights for each head.
+/// Products that are no gates: with another value, with one row for all, of a norm of heads with a
+/// row of weights for each head.
 void growth::multiply(id x) {
     const std::int64_t half = k_ / 2;
     id y = catena::no_tensor;
@@ -52,7 +53,8 @@ void growth::multiply(id x) {
             break;
         case 2: {
             const id norm = g_.rms_norm(g_.reshape(x, {half, 2, columns_}));
-            y = g_.reshape(binary(op::mul, norm, leaf(format::f32, {half, 2}, true)), {k_, columns_});
+            y = g_.reshape(binary(op::mul, norm, leaf(format::f32, {half, 2}, true)),
+                           {k_, columns_});
             break;
         }
         default:

@@ -13,22 +13,22 @@ namespace catena_test {
 /// What was met on the way: the graphs must not be too hard to plan, nor too easy.
 struct tally {
     int graphs = 0;
-    int steps = 0;     ///< launched
-    int members = 0;   ///< matrices in launches of two or more
-    int elided = 0;    ///< nodes whose result was never written
-    int moved = 0;     ///< nodes done at another position than their own
-    int norms = 0;     ///< made by a launch of their readers
-    int combined = 0;  ///< launches that add up what experts made, before a norm
-    int sums = 0;      ///< the same, that also made it
-    int joins = 0;     ///< steps that add a residual to a norm
-    int again = 0;     ///< of those, that norm the sum
-    int scaled = 0;    ///< row steps with a number that what joins a residual is times
+    int steps = 0;         ///< launched
+    int members = 0;       ///< matrices in launches of two or more
+    int elided = 0;        ///< nodes whose result was never written
+    int moved = 0;         ///< nodes done at another position than their own
+    int norms = 0;         ///< made by a launch of their readers
+    int combined = 0;      ///< launches that add up what experts made, before a norm
+    int sums = 0;          ///< the same, that also made it
+    int joins = 0;         ///< steps that add a residual to a norm
+    int again = 0;         ///< of those, that norm the sum
+    int scaled = 0;        ///< row steps with a number that what joins a residual is times
     int scaled_norms = 0;  ///< with one of the norm
     int scaled_joins = 0;  ///< with one of a norm and its residual
-    int copies = 0;    ///< nodes that only copy, done by steps
-    int quantizes = 0; ///< launches that quantize what the engine made
-    int given = 0;     ///< nodes left for the engine's speed
-    int given_up = 0;  ///< plans that lacked an address
+    int copies = 0;        ///< nodes that only copy, done by steps
+    int quantizes = 0;     ///< launches that quantize what the engine made
+    int given = 0;         ///< nodes left for the engine's speed
+    int given_up = 0;      ///< plans that lacked an address
 };
 
 /// Empty, or the first difference and the graph that shows it. `tuned`: by medians invented for the

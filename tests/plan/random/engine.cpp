@@ -153,7 +153,8 @@ struct node_run {
     }
 
     /// So many that fp8 weights are multiplied with fp8, and the activation of f16 and bf16 is
-    /// rounded, be it on its way or by who makes it: as q8_1, since then it is one value in all layouts.
+    /// rounded, be it on its way or by who makes it: as q8_1, since then it is one value in all
+    /// layouts.
     bool many_columns() const {
         return (t.kind == op::mul_mat_id ? t.ne[2] : catena::elements(t) / t.ne[0]) >= 9;
     }
@@ -171,12 +172,11 @@ struct node_run {
         const tensor& s = view.at(scales);
         std::vector<float> scaled(row, row + k);
         for (int i = 0; i < k; ++i)
-            scaled[static_cast<std::size_t>(i)] *=
-                *at(s, s.ne[0] == 1 ? 0 : i / 128,
-                    s.ne[1] == 1         ? 0
-                    : s.ne[1] == w.ne[1] ? r
-                                         : r / 128,
-                    w2, w3);
+            scaled[static_cast<std::size_t>(i)] *= *at(s, s.ne[0] == 1 ? 0 : i / 128,
+                                                       s.ne[1] == 1         ? 0
+                                                       : s.ne[1] == w.ne[1] ? r
+                                                                            : r / 128,
+                                                       w2, w3);
         return scalar::dot(scaled.data(), x.data(), k);
     }
 

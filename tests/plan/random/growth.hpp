@@ -20,7 +20,7 @@ class growth {
     graph_builder& g_;
     std::int64_t k_, columns_;
     std::vector<format> palette_;
-    int scaling_;  // how fp8 weights of the graph are scaled, mostly
+    int scaling_;             // how fp8 weights of the graph are scaled, mostly
     std::vector<id> hidden_;  // values [k, columns] of the main path
     std::vector<id> strays_;  // values of any shape
     std::vector<id> outside_;

@@ -131,8 +131,11 @@ class row_launch {
                      a_.weight_early);
         }
         if (a_.sum_factor != nullptr)
-            ops.read({"the factor of the sum", reinterpret_cast<const std::byte*>(a_.sum_factor), 4,
-                      {1, 1, 1}, {0, 0, 0}});
+            ops.read({"the factor of the sum",
+                      reinterpret_cast<const std::byte*>(a_.sum_factor),
+                      4,
+                      {1, 1, 1},
+                      {0, 0, 0}});
         see("sum", a_.sum, a_.sum_at, true);
         see("f32", a_.f32, a_.f32_at, true);
         for (const target& t : quantized()) {
@@ -144,8 +147,11 @@ class row_launch {
         if (a_.fp8_group.data != nullptr) {
             const std::int64_t values = std::int64_t{a_.rows} * a_.k;
             ops.write({"fp8", static_cast<std::byte*>(a_.fp8_group.data), values, {1, 1, 1}, {}});
-            ops.write({"scales of fp8", static_cast<std::byte*>(a_.fp8_group.scales),
-                       values / 128 * 4, {1, 1, 1}, {}});
+            ops.write({"scales of fp8",
+                       static_cast<std::byte*>(a_.fp8_group.scales),
+                       values / 128 * 4,
+                       {1, 1, 1},
+                       {}});
             demand(a_.k % 128 == 0, "rows in parts of groups");
             demand(reinterpret_cast<std::uintptr_t>(a_.fp8_group.scales) % 4 == 0,
                    "misaligned scales");
@@ -155,8 +161,8 @@ class row_launch {
         ops.check(element_wise, read_at_once());
     }
 
-    /// Is there a barrier between all that the launch reads and the first that it writes? One row, one
-    /// block, and its sum.
+    /// Is there a barrier between all that the launch reads and the first that it writes? One row,
+    /// one block, and its sum.
     bool read_at_once() const {
         const catena::policy& p = row_.numbers;
         return a_.rows == 1 && row_.computes.value == value_kind::rms_norm && p.rows == 0 &&
@@ -167,11 +173,19 @@ class row_launch {
         const auto& e = a_.experts;
         const auto bytes = [](const float* p) { return reinterpret_cast<const std::byte*>(p); };
         for (int s = 0; s < e.slots; ++s)
-            ops.read({"slot", bytes(e.results) + s * e.nb1, std::int64_t{a_.k} * 4, {a_.rows, 1, 1}, {e.nb2, 0, 0}});
-        aligned = aligned && reinterpret_cast<std::uintptr_t>(e.results) % 16 == 0 && e.nb1 % 16 == 0 &&
-                  (a_.rows == 1 || e.nb2 % 16 == 0);
+            ops.read({"slot",
+                      bytes(e.results) + s * e.nb1,
+                      std::int64_t{a_.k} * 4,
+                      {a_.rows, 1, 1},
+                      {e.nb2, 0, 0}});
+        aligned = aligned && reinterpret_cast<std::uintptr_t>(e.results) % 16 == 0 &&
+                  e.nb1 % 16 == 0 && (a_.rows == 1 || e.nb2 % 16 == 0);
         if (e.weights != nullptr)
-            ops.read({"their weights", bytes(e.weights), 4, {e.slots, a_.rows, 1}, {e.weights_nb1, e.weights_nb2, 0}});
+            ops.read({"their weights",
+                      bytes(e.weights),
+                      4,
+                      {e.slots, a_.rows, 1},
+                      {e.weights_nb1, e.weights_nb2, 0}});
         if (e.gate != nullptr)
             ops.read({"the gate of x", bytes(e.gate), 4, {a_.rows, 1, 1}, {e.gate_nb, 0, 0}});
     }
@@ -188,8 +202,9 @@ class row_launch {
         std::vector<float> v;
         for (int s = 0; s < e.slots; ++s) {
             const float* result = offset(e.results, s * e.nb1 + r * e.nb2);
-            const float weight =
-                e.weights == nullptr ? 1 : *offset(e.weights, s * e.weights_nb1 + r * e.weights_nb2);
+            const float weight = e.weights == nullptr
+                                     ? 1
+                                     : *offset(e.weights, s * e.weights_nb1 + r * e.weights_nb2);
             std::vector<float> product(result, result + k);
             for (float& f : product) f *= weight;
             if (s == 0) {
@@ -200,10 +215,9 @@ class row_launch {
         }
         if (a_.x == nullptr) return v;
         const float* x = row_of(a_.x, a_.x_at, r);
-        const float share =
-            e.gate == nullptr
-                ? 1
-                : scalar::gate(catena::gate_function::sigmoid, *offset(e.gate, r * e.gate_nb));
+        const float share = e.gate == nullptr ? 1
+                                              : scalar::gate(catena::gate_function::sigmoid,
+                                                             *offset(e.gate, r * e.gate_nb));
         for (std::size_t i = 0; i < k; ++i) {
             const float product = x[i] * share;
             v[i] += product;

@@ -53,8 +53,8 @@ class operands {
         machine_.writes(r.name, r.first, r.extent());
         written_.push_back(r);
     }
-    /// `element_wise`: inputs whose elements are read by the threads that write their like; `at_once`:
-    /// all are, before any is written.
+    /// `element_wise`: inputs whose elements are read by the threads that write their like;
+    /// `at_once`: all are, before any is written.
     void check(const char* const* element_wise, bool at_once = false) {
         for (std::size_t i = 0; i < written_.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j)

@@ -27,7 +27,8 @@ using catena::matvec_member;
 template <class Args>
 class product_launch {
   public:
-    product_launch(const catena::row& r, const Args& a, const catena::launch_config& config, machine& m)
+    product_launch(const catena::row& r, const Args& a, const catena::launch_config& config,
+                   machine& m)
         : row_(r), a_(a), config_(config), machine_(m) {}
 
     void run() {
@@ -158,7 +159,8 @@ class product_launch {
             demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
             demand(makes_activation() || a_.norm_weight == nullptr, "a norm its row does not make");
-            demand(writes_norm() == 0 || (passes() && a_.columns == 1), "a norm that nobody writes");
+            demand(writes_norm() == 0 || (passes() && a_.columns == 1),
+                   "a norm that nobody writes");
             demand(!passes() || a_.norm_weight != nullptr, "no norm to be made in passing");
             demand(!makes_activation() || !expert(), "an activation made for experts");
             demand(reinterpret_cast<std::uintptr_t>(a_.norm_weight) % 16 == 0,
@@ -176,7 +178,8 @@ class product_launch {
                  {std::tuple{"norm_weight", a_.norm_weight, a_.k},
                   std::tuple{"slot_weights", a_.slot_weights, a_.slots * tokens()}})
                 if (at != nullptr)
-                    ops.read(flat(what, at, std::int64_t{count} * 4), at == a_.norm_weight && early());
+                    ops.read(flat(what, at, std::int64_t{count} * 4),
+                             at == a_.norm_weight && early());
             if (a_.norm_f32 != nullptr)
                 ops.write(flat("norm", a_.norm_f32, std::int64_t{a_.k} * 4));
             if (a_.norm_q8_1 != nullptr)
@@ -204,8 +207,9 @@ class product_launch {
             bands = a_.bands;
         int blocks = repeated * column_blocks() + band - repeated;
         if constexpr (!tiled) blocks += writes_norm();
-        demand(bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
-               "blocks that are not its bands, or a cluster for each");
+        demand(
+            bands == repeated && config_.blocks == static_cast<unsigned>(blocks) * config_.cluster,
+            "blocks that are not its bands, or a cluster for each");
         if constexpr (!tiled)
             demand(p.threads / 32 * p.rows * static_cast<int>(config_.cluster) <= a_.band_rows ||
                        config_.cluster == 1,
@@ -226,7 +230,8 @@ class product_launch {
         const int block = numbers() ? 32 : fp8() ? 128 : info(m.type).block_elements;
         demand(a_.k % block == 0, "rows that are no whole blocks");
         demand(m.up_bias == nullptr || m.bias != nullptr, "a bias of the second matrix alone");
-        demand(m.up_factor == nullptr || m.factor != nullptr, "a factor of the second matrix alone");
+        demand(m.up_factor == nullptr || m.factor != nullptr,
+               "a factor of the second matrix alone");
         int rows = 0;  // of weights, a band
         if constexpr (tiled)
             rows = catena::tile_rows(p);
@@ -250,8 +255,7 @@ class product_launch {
                                   catena::row_bytes(m.type, a_.k);
         demand(last <= m.weight_bytes, "a weight that is larger than its tensor");
         for (const float* factor : {m.factor, m.up_factor})
-            if (factor != nullptr)
-                ops.read(flat("factor", factor, 4));
+            if (factor != nullptr) ops.read(flat("factor", factor, 4));
         for (const float* bias : {m.bias, m.up_bias})
             if (bias != nullptr)
                 ops.read({"bias",
@@ -272,8 +276,10 @@ class product_launch {
             ops.read(result("residual", m, m.residual, m.residual_nb1, m.residual_nb2));
         if (m.dst != nullptr) ops.write(result("result", m, m.dst, m.dst_nb1, m.dst_nb2));
         for (const target& t : targets) {
-            demand(tiled == (t.layout != format::q8_1), "a layout that its skeleton does not write");
-            ops.write(flat("quantized result", t.to, columns(m) * catena::activation_row_bytes(t.layout, m.rows)));
+            demand(tiled == (t.layout != format::q8_1),
+                   "a layout that its skeleton does not write");
+            ops.write(flat("quantized result", t.to,
+                           columns(m) * catena::activation_row_bytes(t.layout, m.rows)));
         }
     }
 
@@ -284,10 +290,10 @@ class product_launch {
             std::memcpy(x.data(), from + row * a_.x_bytes, x.size() * sizeof(float));
             if (makes_activation()) return made(x);
         } else if (fp8())
-            scalar::decode_fp8(from + row * a_.x_bytes,
-                               reinterpret_cast<const float*>(from + x_rows() * a_.x_bytes) +
-                                   row * (a_.k / 128),
-                               a_.k, x.data());
+            scalar::decode_fp8(
+                from + row * a_.x_bytes,
+                reinterpret_cast<const float*>(from + x_rows() * a_.x_bytes) + row * (a_.k / 128),
+                a_.k, x.data());
         else if constexpr (tiled)
             scalar::decode(activation_format(), from + row * block().block_bytes,
                            std::ptrdiff_t{a_.x_rows} * block().block_bytes, a_.k, x.data());
@@ -342,8 +348,8 @@ class product_launch {
         for (const target& t : quantized(m)) quantize(t, out, c);
     }
 
-    /// Of column c, as the matrix that `slot` picks and what follows it make it, before it is added to
-    /// anything.
+    /// Of column c, as the matrix that `slot` picks and what follows it make it, before it is added
+    /// to anything.
     std::vector<float> product(const matvec_member& m, int c, int slot) const {
         std::int64_t row = c;
         int matrix = 0;

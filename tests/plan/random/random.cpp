@@ -66,8 +66,9 @@ TEST_CASE("Plans by the shipped table do, on random graphs, what the engine does
     CHECK(met.scaled_joins > met.graphs / 100);
 }
 
-TEST_CASE("Plans that make norms in their readers' launch do, on random graphs, what the engine does",
-          "[random]") {
+TEST_CASE(
+    "Plans that make norms in their readers' launch do, on random graphs, what the engine does",
+    "[random]") {
     const tally met = check_seeds(norm_inside_table(), 3000);
     if (met.graphs < 1000) return;
     CHECK(met.norms > met.graphs / 4);

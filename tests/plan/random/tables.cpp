@@ -48,9 +48,8 @@ table norm_inside_table() {
     }();
     static const std::vector<row> all = [] {
         std::vector<row> out(std::begin(rows), std::end(rows));
-        std::erase_if(out, [](const row& r) {
-            return r.numbers.placement != norm_placement::producer;
-        });
+        std::erase_if(out,
+                      [](const row& r) { return r.numbers.placement != norm_placement::producer; });
         for (row r : std::vector<row>(out)) {
             const bool numbers = r.numbers.product == inner_product::fma;
             const bool fits = r.computes.kind == skeleton::matvec &&

@@ -15,8 +15,8 @@ step_result checker::run(int step) {
                                         : run_matmul(step, a.matmul);
 }
 
-/// Through the plan where a step starts alone at its node; steps that start together are launched one by one,
-/// since each needs its own data first.
+/// Through the plan where a step starts alone at its node; steps that start together are launched
+/// one by one, since each needs its own data first.
 std::string checker::launch(int step, const std::vector<std::uint32_t>& blocks) {
     const auto steps = plan_.steps();
     const catena::step& s = steps[static_cast<std::size_t>(step)];

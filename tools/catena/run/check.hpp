@@ -15,7 +15,7 @@ namespace catena::tool {
 
 /// One output against one reference. NMSE = sum (found - expected)^2 / sum expected^2.
 struct comparison {
-    std::string of;     ///< "f32", "q8_1", "product, same activation", ...
+    std::string of;  ///< "f32", "q8_1", "product, same activation", ...
     double nmse = 0, limit = 0;
     bool ok() const { return nmse <= limit; }  // false for NaN
 };
@@ -40,13 +40,13 @@ struct check_options {
 class made_activation;
 
 class checker {
-public:
+  public:
     checker(const plan& p, const placement& where, machine& on, const check_options& asked);
 
     /// Steps must come in launch order: a group reads what its row step wrote.
     step_result run(int step);
 
-private:
+  private:
     step_result run_row(int step, const row_args& a);
     /// What is written of the value that a row step makes, or a matvec besides its products.
     void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);
@@ -70,7 +70,8 @@ private:
     machine& on_;
     check_options asked_;
     void* workspace_ = nullptr;
-    std::map<int, std::vector<double>> activations_;  ///< per chain of the plan: its value, not quantised
+    std::map<int, std::vector<double>>
+        activations_;  ///< per chain of the plan: its value, not quantised
 };
 
 }  // namespace catena::tool

@@ -61,9 +61,11 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
 
     const std::vector<std::int32_t> ids =
-        a.ids != nullptr ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0)) : std::vector<std::int32_t>{};
+        a.ids != nullptr ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0))
+                         : std::vector<std::int32_t>{};
     const bool numbers = s.what.needs.activation == format::f32;
-    if (numbers && place.kind == value_kind::plain) seed_activation(a, a.x_rows, random_bits(key, 2));
+    if (numbers && place.kind == value_kind::plain)
+        seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
     for (piece_of_product& p : sampled_pieces(a, picked.numbers, ids, random_bits(key, 1))) {
@@ -86,8 +88,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);
     const std::vector<double> read =
         numbers ? exact : read_activation(a, picked.computes.activation);
-    // The sums of a ds4 are those of the exact values, which the quantized ones do not give again; of
-    // numbers that read f32 the activation is rounded inside, and decoded weights are.
+    // The sums of a ds4 are those of the exact values, which the quantized ones do not give again;
+    // of numbers that read f32 the activation is rounded inside, and decoded weights are.
     const format layout = picked.computes.activation;
     const bool fp8 = layout == format::fp8_group;
     const bool same_sums = fp8 || layout == format::q8_1_mmq_d4 ||
@@ -129,10 +131,12 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     return result;
 }
 
-/// The same block of all rows lies together; of fp8 rows lie one after the other, then their scales.
+/// The same block of all rows lies together; of fp8 rows lie one after the other, then their
+/// scales.
 std::vector<double> checker::read_activation(const matmul_args& a, format layout) const {
     if (layout == format::fp8_group)
-        return read_fp8({const_cast<void*>(a.x), bytes_at(a.x, a.x_rows * a.x_bytes)}, a.x_rows, a.k);
+        return read_fp8({const_cast<void*>(a.x), bytes_at(a.x, a.x_rows * a.x_bytes)}, a.x_rows,
+                        a.k);
     const std::int64_t block = info(layout).block_bytes;
     const std::int64_t blocks = stored_elements(layout, a.k) / info(layout).block_elements;
     std::vector<double> out;

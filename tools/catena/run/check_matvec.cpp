@@ -11,8 +11,8 @@ namespace {
 /// One block of a matvec: a band of a member; of one column where experts are picked.
 struct band {
     int member;
-    int column;      ///< -1: all columns
-    int first, end;  ///< rows of the member
+    int column;           ///< -1: all columns
+    int first, end;       ///< rows of the member
     std::uint32_t block;  ///< or cluster
 };
 
@@ -149,7 +149,8 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
 
     step_result result;
     for (int i = 0; i < a.members; ++i)
-        result.rows += double{1} * a.member[i].rows * static_cast<double>(results_of(a, a.member[i]));
+        result.rows +=
+            double{1} * a.member[i].rows * static_cast<double>(results_of(a, a.member[i]));
     result.fault = launch(step, blocks);
     if (result.fault.empty() && !as_f32 && !norm && activations_.count(s.chain) == 0)
         result.fault = "the step that makes its activation failed";

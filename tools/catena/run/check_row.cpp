@@ -12,8 +12,8 @@ namespace {
 
 constexpr double norm_limit = 1e-7;
 constexpr double fp8_rule_limit = 1e-5;  // a few values round the other way
-constexpr double f16_limit = 1e-6;   // its rounding alone: 2^-24 / 3
-constexpr double bf16_limit = 1e-5;  // its rounding alone: 2^-18 / 3
+constexpr double f16_limit = 1e-6;       // its rounding alone: 2^-24 / 3
+constexpr double bf16_limit = 1e-5;      // its rounding alone: 2^-18 / 3
 
 /// Seeds `rows` rows and returns what then lies there, in double (rows may share memory).
 std::vector<double> seed_rows(machine& on, const row_args& a, const float* base,
@@ -171,8 +171,8 @@ void checker::compare_value(const row_args& a, const std::vector<double>& value,
         for (std::int64_t r = 0; r < rows; ++r) {
             const auto first = value.begin() + r * a.k;
             const std::vector<float> exact(first, first + a.k);
-            const auto rule = decode_scaled(format::fp8_group,
-                                            encode_scaled(format::fp8_group, exact), a.k);
+            const auto rule =
+                decode_scaled(format::fp8_group, encode_scaled(format::fp8_group, exact), a.k);
             for (std::int64_t i = 0; i < a.k; ++i)
                 sum.add(found[static_cast<std::size_t>(r * a.k + i)],
                         rule[static_cast<std::size_t>(i)]);

@@ -1,5 +1,5 @@
-// Where `catena run` executes: the host executor, or a GPU. Both hold the graph's buffers at addresses of
-// their own, which only `write` and `read` may touch.
+// Where `catena run` executes: the host executor, or a GPU. Both hold the graph's buffers at
+// addresses of their own, which only `write` and `read` may touch.
 #pragma once
 
 #include "catena/launch/status.hpp"
@@ -15,7 +15,7 @@
 namespace catena::tool {
 
 class machine {
-public:
+  public:
     virtual ~machine() = default;
 
     virtual std::string name() const = 0;
@@ -26,8 +26,8 @@ public:
     /// The table with kernels that run here.
     virtual table equip(const table& t) const = 0;
 
-    /// Room that takes memory only where it is written; it lives as long as the machine. `constant`: kernels
-    /// only read it.
+    /// Room that takes memory only where it is written; it lives as long as the machine.
+    /// `constant`: kernels only read it.
     virtual void* reserve(const std::string& name, std::size_t bytes, bool constant) = 0;
     virtual void write(void* to, std::span<const std::byte> bytes) = 0;
     virtual void read(const void* from, std::span<std::byte> bytes) = 0;
@@ -38,7 +38,8 @@ public:
     /// The next launch needs these blocks only; empty: all of them. A GPU runs all anyway.
     virtual void only(const std::vector<std::uint32_t>& blocks) = 0;
 
-    /// Waits for a launch, which returned `launched`. Empty, or the whole sentence of what went wrong.
+    /// Waits for a launch, which returned `launched`. Empty, or the whole sentence of what went
+    /// wrong.
     virtual std::string finish(const status& launched) = 0;
 };
 

@@ -15,7 +15,7 @@ void expect(cudaError_t result, const std::string& what) {
 }
 
 class gpu : public machine {
-public:
+  public:
     gpu() { expect(cudaStreamCreate(&stream_), "a CUDA stream cannot be made"); }
     gpu(const gpu&) = delete;
     gpu& operator=(const gpu&) = delete;
@@ -39,25 +39,28 @@ public:
     table equip(const table& t) const override {
         if (t.kernels == nullptr || t.launch == nullptr)
             throw failure(std::string("the kernels of ") + t.target->name +
-                          " are not in this build: configure it with CATENA_CUDA_ARCHS=" + t.target->name +
-                          ", or run with --host");
+                          " are not in this build: configure it with CATENA_CUDA_ARCHS=" +
+                          t.target->name + ", or run with --host");
         return t;
     }
 
     void* reserve(const std::string& name, std::size_t bytes, bool) override {
         void* room = nullptr;
-        expect(cudaMalloc(&room, bytes), name + ": " + std::to_string(bytes) + " bytes of device memory");
+        expect(cudaMalloc(&room, bytes),
+               name + ": " + std::to_string(bytes) + " bytes of device memory");
         rooms_.push_back(room);
         expect(cudaMemset(room, 0, bytes), name);
         return room;
     }
 
     void write(void* to, std::span<const std::byte> bytes) override {
-        expect(cudaMemcpy(to, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "copy to the device");
+        expect(cudaMemcpy(to, bytes.data(), bytes.size(), cudaMemcpyHostToDevice),
+               "copy to the device");
     }
 
     void read(const void* from, std::span<std::byte> bytes) override {
-        expect(cudaMemcpy(bytes.data(), from, bytes.size(), cudaMemcpyDeviceToHost), "copy from the device");
+        expect(cudaMemcpy(bytes.data(), from, bytes.size(), cudaMemcpyDeviceToHost),
+               "copy from the device");
     }
 
     void* stream() override { return stream_; }
@@ -69,7 +72,7 @@ public:
         return result == cudaSuccess ? "" : cudaGetErrorString(result);
     }
 
-private:
+  private:
     cudaStream_t stream_ = nullptr;
     std::vector<void*> rooms_;
 };

@@ -1,5 +1,5 @@
-// The host executor as a machine: buffers are sparse mappings, so that a model of 20 GB costs only the pages
-// that a run touches.
+// The host executor as a machine: buffers are sparse mappings, so that a model of 20 GB costs only
+// the pages that a run touches.
 #include "machine.hpp"
 
 #include "../command.hpp"
@@ -19,12 +19,13 @@ namespace catena::tool {
 namespace {
 
 class mapping {
-public:
+  public:
     mapping(const std::string& name, std::size_t bytes) : bytes_(bytes) {
-        base_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        base_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base_ == MAP_FAILED)
-            throw failure(fmt::format("{}: {} bytes of address space cannot be reserved: {}", name, bytes,
-                                      std::strerror(errno)));
+            throw failure(fmt::format("{}: {} bytes of address space cannot be reserved: {}", name,
+                                      bytes, std::strerror(errno)));
     }
     mapping(const mapping&) = delete;
     mapping& operator=(const mapping&) = delete;
@@ -33,13 +34,13 @@ public:
     std::byte* base() const { return static_cast<std::byte*>(base_); }
     bool holds(const void* at) const { return at >= base() && at < base() + bytes_; }
 
-private:
+  private:
     void* base_;
     std::size_t bytes_;
 };
 
 class host : public machine {
-public:
+  public:
     explicit host(std::uint64_t seed) : device_(seed) {}
 
     std::string name() const override { return "host executor"; }
@@ -72,12 +73,13 @@ public:
     std::string finish(const status& launched) override {
         if (launched.ok()) return "";
         std::string sentence = launched.message;
-        if (!device_.findings().empty()) sentence = device_.findings().back().message;  // not cut short
+        if (!device_.findings().empty())
+            sentence = device_.findings().back().message;  // not cut short
         device_.clear_findings();
         return sentence;
     }
 
-private:
+  private:
     std::vector<std::pair<std::unique_ptr<mapping>, bool>> rooms_;
     exec::host_device device_;
 };

@@ -16,11 +16,12 @@ namespace catena::tool {
 
 inline constexpr double same_activation_limit = 1e-6;
 inline constexpr double exact_limit = 5e-4;
-inline constexpr double fp8_limit = 2e-3;  ///< of an activation in fp8: rounding to e4m3 alone is 7e-4
+/// Of an activation in fp8: rounding to e4m3 alone is 7e-4.
+inline constexpr double fp8_limit = 2e-3;
 
-/// Products with an activation that was quantized. Its errors are small beside what is added up, and
-/// of a few results all may be small beside that: n of them have a share f of the power that they
-/// should with a probability of about f^(n / 2). The limit allows for one in a million.
+/// Products with an activation that was quantized. Its errors are small beside what is added up,
+/// and of a few results all may be small beside that: n of them have a share f of the power that
+/// they should with a probability of about f^(n / 2). The limit allows for one in a million.
 inline comparison of_exact(const nmse_sum& sum, double limit) {
     const double room = sum.count() > 0 ? std::pow(10.0, 12 / sum.count()) : 1;
     return {"product, exact activation", sum.value(), limit * room};
@@ -164,8 +165,9 @@ class piece_data {
     void each_scale(const Visit& visit) const {
         for (int r = 0; r < rows(); ++r)
             for (std::int64_t i = 0; i < k_; i += member.scale_values)
-                visit(r, i, scale_index(member, static_cast<int>(expert()), at.first + r,
-                                        static_cast<int>(i)));
+                visit(r, i,
+                      scale_index(member, static_cast<int>(expert()), at.first + r,
+                                  static_cast<int>(i)));
     }
     std::vector<double> read_matrix(machine& on, const void* base, const float* scales) const {
         std::vector<double> out;
@@ -179,7 +181,8 @@ class piece_data {
         each_scale([&](int r, std::int64_t first, std::int64_t index) {
             const auto by = static_cast<double>(read_values(on, scales + index, 1).front());
             const std::int64_t end = std::min(first + member.scale_values, k_);
-            for (std::int64_t i = first; i < end; ++i) out[static_cast<std::size_t>(r * k_ + i)] *= by;
+            for (std::int64_t i = first; i < end; ++i)
+                out[static_cast<std::size_t>(r * k_ + i)] *= by;
         });
         return out;
     }

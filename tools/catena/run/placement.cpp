@@ -28,12 +28,14 @@ placement::placement(const json::graph& g, machine& on) : graph_(g) {
     for (std::size_t i = 0; i < g.tensors.size(); ++i) {
         const tensor& t = g.tensors[i];
         if (t.buffer == no_buffer)
-            throw failure(fmt::format("{}: tensor {}: field 'buf': expected a buffer, found -1: only a graph "
-                                      "whose memory was allocated can run",
-                                      g.file, i));
+            throw failure(
+                fmt::format("{}: tensor {}: field 'buf': expected a buffer, found -1: only a graph "
+                            "whose memory was allocated can run",
+                            g.file, i));
         const auto b = static_cast<std::size_t>(t.buffer);
         if (b >= needs.size()) needs.resize(b + 1);
-        needs[b].bytes = std::max(needs[b].bytes, t.offset + static_cast<std::uint64_t>(extent_bytes(t)));
+        needs[b].bytes =
+            std::max(needs[b].bytes, t.offset + static_cast<std::uint64_t>(extent_bytes(t)));
         needs[b].weights_only = needs[b].weights_only && names_a_weight(g, t);
     }
     for (std::size_t b = 0; b < needs.size(); ++b) {

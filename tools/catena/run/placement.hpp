@@ -1,5 +1,5 @@
-// A graph's buffers on a machine, at the offsets that the engine's allocator chose: tensors that share memory
-// in the file share it here.
+// A graph's buffers on a machine, at the offsets that the engine's allocator chose: tensors that
+// share memory in the file share it here.
 #pragma once
 
 #include "machine.hpp"
@@ -12,7 +12,7 @@
 namespace catena::tool {
 
 class placement {
-public:
+  public:
     /// Reserves one range per buffer and gives every tensor of the copy its address.
     placement(const json::graph& g, machine& on);
 
@@ -21,7 +21,7 @@ public:
     /// The same number for the same byte of the graph in every process: what seeds its data.
     std::uint64_t key(const void* address) const;
 
-private:
+  private:
     struct range {
         std::byte* base;
         std::uint64_t bytes;

@@ -1,4 +1,5 @@
-// A line about a long run on standard error: rewritten in place on a terminal, else one every few seconds.
+// A line about a long run on standard error: rewritten in place on a terminal, else one every few
+// seconds.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@
 namespace catena::tool {
 
 class progress_line {
-public:
+  public:
     ~progress_line() {
         if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
     }
@@ -21,14 +22,14 @@ public:
         const auto pause = std::chrono::milliseconds(terminal_ ? 200 : 5000);
         if (shown_ ? now - last_ < pause : !terminal_ && now - start_ < pause) return;
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - start_).count();
-        fmt::print(stderr, "{}step {} of {}, {} s: {}{}", terminal_ ? "\r\033[K" : "", done + 1, all, seconds,
-                   what, terminal_ ? "" : "\n");
+        fmt::print(stderr, "{}step {} of {}, {} s: {}{}", terminal_ ? "\r\033[K" : "", done + 1,
+                   all, seconds, what, terminal_ ? "" : "\n");
         std::fflush(stderr);
         last_ = now;
         shown_ = true;
     }
 
-private:
+  private:
     using clock = std::chrono::steady_clock;
     bool terminal_ = isatty(STDERR_FILENO) != 0;
     bool shown_ = false;

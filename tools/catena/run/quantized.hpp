@@ -50,13 +50,12 @@ std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows
     of_matmul(format::q8_1_mmq_ds4, a.q8_1_mmq_ds4);
     of_matmul(format::bf16_mma, a.bf16_mma);
     of_matmul(format::f16_mma, a.f16_mma);
-    if constexpr (requires { a.q8_1_mmq_d2s6; })
-        of_matmul(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
+    if constexpr (requires { a.q8_1_mmq_d2s6; }) of_matmul(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
     return all;
 }
 
-/// As a matvec quantises an activation that it makes itself, where nobody sees it: q8_1 with a d of full
-/// precision, which its place (before or after 1 / rms) does not change.
+/// As a matvec quantises an activation that it makes itself, where nobody sees it: q8_1 with a d of
+/// full precision, which its place (before or after 1 / rms) does not change.
 inline std::vector<double> quantised_inside(std::vector<double> values) {
     for (std::size_t first = 0; first < values.size(); first += 32) {
         const std::span block = std::span(values).subspan(first, 32);

@@ -76,25 +76,30 @@ std::string as_text(const run_report& r) {
     std::size_t widest = 0;
     for (std::size_t i = 0; i < r.results.size(); ++i)
         widest = std::max(widest, row_name(r.planned.rows(), r.planned.steps()[i].row).size());
-    line("\n{:>6}  {:<30} {:<{}} {:>10} {:>8}  {}", "node", "chain", "instance", widest, "bytes", "covered",
-         "NMSE");
+    line("\n{:>6}  {:<30} {:<{}} {:>10} {:>8}  {}", "node", "chain", "instance", widest, "bytes",
+         "covered", "NMSE");
     for (std::size_t i = 0; i < r.results.size(); ++i) {
         const step& s = r.planned.steps()[i];
         const step_result& result = r.results[i];
         std::string nmse;
         for (const comparison& c : result.comparisons)
-            nmse += fmt::format("{}{} {:.1e}{}", nmse.empty() ? "" : "; ", c.of, c.nmse, c.ok() ? "" : " TOO LARGE");
+            nmse += fmt::format("{}{} {:.1e}{}", nmse.empty() ? "" : "; ", c.of, c.nmse,
+                                c.ok() ? "" : " TOO LARGE");
         line("{:>6}  {:<30} {:<{}} {:>10} {:>7.1f}%  {}{}", s.launch_at, chain_name(r, s),
-             row_name(r.planned.rows(), s.row), widest, s.bytes, 100 * share(result.computed, result.rows), nmse,
+             row_name(r.planned.rows(), s.row), widest, s.bytes,
+             100 * share(result.computed, result.rows), nmse,
              result.fault.empty() ? "" : "FAILED: " + result.fault);
     }
     const totals t = totals_of(r);
-    line("\n{} of {} steps ran, {} launches, {} bytes; {:.2f}% of the matrices' results computed and compared",
-         r.results.size(), r.planned.steps().size(), r.results.size(), t.bytes,
-         100 * share(t.computed, t.rows));
+    line(
+        "\n{} of {} steps ran, {} launches, {} bytes; {:.2f}% of the matrices' results computed "
+        "and compared",
+        r.results.size(), r.planned.steps().size(), r.results.size(), t.bytes,
+        100 * share(t.computed, t.rows));
     for (const comparison& c : t.worst)
         line("  worst NMSE of {:<26} {:.2e} (limit {:.0e})", c.of, c.nmse, c.limit);
-    line("{}", t.failed == 0 ? "all within their limits" : fmt::format("{} steps FAILED", t.failed));
+    line("{}",
+         t.failed == 0 ? "all within their limits" : fmt::format("{} steps FAILED", t.failed));
     return fmt::to_string(out);
 }
 
@@ -102,8 +107,10 @@ std::string as_json(const run_report& r) {
     using value = nlohmann::ordered_json;
     const totals t = totals_of(r);
     value root;
-    root["graph"] = {{"model", r.graph.model}, {"case", r.graph.case_name},
-                     {"nodes", r.graph.nodes.size()}, {"file", r.graph.file}};
+    root["graph"] = {{"model", r.graph.model},
+                     {"case", r.graph.case_name},
+                     {"nodes", r.graph.nodes.size()},
+                     {"file", r.graph.file}};
     root["arch"] = r.planned.rows().target->name;
     root["machine"] = r.machine;
     root["seed"] = r.asked.seed;
@@ -123,9 +130,12 @@ std::string as_json(const run_report& r) {
         if (!result.fault.empty()) v["fault"] = result.fault;
         root["steps"].push_back(std::move(v));
     }
-    root["total"] = {{"steps", r.results.size()},      {"steps_planned", r.planned.steps().size()},
-                     {"launches", r.results.size()},   {"failed", t.failed},
-                     {"bytes", t.bytes},               {"covered", share(t.computed, t.rows)},
+    root["total"] = {{"steps", r.results.size()},
+                     {"steps_planned", r.planned.steps().size()},
+                     {"launches", r.results.size()},
+                     {"failed", t.failed},
+                     {"bytes", t.bytes},
+                     {"covered", share(t.computed, t.rows)},
                      {"worst", comparisons_json(t.worst)}};
     return root.dump(1, ' ', false, value::error_handler_t::replace) + "\n";
 }

@@ -19,7 +19,8 @@ struct run_report {
     std::vector<step_result> results;  ///< of the first steps of the plan
 
     bool ok() const {
-        return std::all_of(results.begin(), results.end(), [](const step_result& r) { return r.ok(); });
+        return std::all_of(results.begin(), results.end(),
+                           [](const step_result& r) { return r.ok(); });
     }
 };
 

@@ -1,6 +1,6 @@
-// add(residual): the sum that a norm reads, of which one part is times a number of the launch; or the
-// sum of a weighted norm and what goes past it, times a number in memory. add(bias): after the norm and
-// its weight.
+// add(residual): the sum that a norm reads, of which one part is times a number of the launch; or
+// the sum of a weighted norm and what goes past it, times a number in memory. add(bias): after the
+// norm and its weight.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -41,10 +41,10 @@ struct add_op : add_stage {
     template <flow Before>
     static constexpr flow after() {
         if constexpr (Reads == operand::residual) {
-            static_assert(!Before.residual &&
-                              (Before.at <= place::combined || Before.at == place::scaled),
-                          "catena: add(residual) comes once, first, behind combine or right after "
-                          "the norm and its mul(weight): move it there");
+            static_assert(
+                !Before.residual && (Before.at <= place::combined || Before.at == place::scaled),
+                "catena: add(residual) comes once, first, behind combine or right after "
+                "the norm and its mul(weight): move it there");
             flow next = Before.to(Before.at == place::scaled ? place::joined : place::summed);
             next.residual = true;
             next.joined = Before.at == place::scaled;

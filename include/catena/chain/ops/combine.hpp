@@ -1,5 +1,6 @@
 // combine: what a token's experts made, times their weights, added up slot after slot; x, which a
-// shared expert made, joins them if it is there, times the sigmoid of a number for each row if that is.
+// shared expert made, joins them if it is there, times the sigmoid of a number for each row if that
+// is.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -22,10 +23,10 @@ struct combine_op {
         if (!e.in.shared_gate.empty()) expect_elements("shared_gate", e.in.shared_gate, rows);
         e.value.resize(static_cast<std::size_t>(k * rows));  // without x: zeros
         for (std::int64_t r = 0; r < rows; ++r) {
-            const double gate =
-                e.in.shared_gate.empty()
-                    ? 1
-                    : gated({gate_function::sigmoid}, e.in.shared_gate[static_cast<std::size_t>(r)], 1);
+            const double gate = e.in.shared_gate.empty()
+                                    ? 1
+                                    : gated({gate_function::sigmoid},
+                                            e.in.shared_gate[static_cast<std::size_t>(r)], 1);
             for (std::int64_t i = 0; i < k; ++i) {
                 double sum = e.value[static_cast<std::size_t>(r * k + i)] * gate;
                 for (std::int64_t s = 0; s < slots; ++s) {

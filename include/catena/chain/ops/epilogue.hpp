@@ -106,9 +106,9 @@ struct epilogue_stage {
             double value = product[at] * m.scale * m.factor;
             if (!m.bias.empty()) value += m.bias[bias_at];
             if (!m.up.empty())
-                value = gated(m.gated_by, value,
-                              second[at] * m.up_factor +
-                                  (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
+                value =
+                    gated(m.gated_by, value,
+                          second[at] * m.up_factor + (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
             else
                 value = gated(m.gated_by, value, 1);
             product[at] = value;
@@ -118,7 +118,8 @@ struct epilogue_stage {
     }
 
     static void combine(const evaluation& e, const matrix& m, std::vector<double>& product) {
-        const auto rows = static_cast<std::size_t>(m.rows), slots = static_cast<std::size_t>(e.in.slots);
+        const auto rows = static_cast<std::size_t>(m.rows);
+        const auto slots = static_cast<std::size_t>(e.in.slots);
         const std::size_t columns = product.size() / rows;
         const std::vector<double>& weights = e.in.expert_weights;
         if (!weights.empty())

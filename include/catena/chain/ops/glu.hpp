@@ -18,8 +18,8 @@ struct glu_stage {
         const bool alone = s.reads != operand::gate;
         if (!alone) expect_elements("gate", e.in.gate, e.in.k * e.in.rows);
         for (std::size_t i = 0; i < e.value.size(); ++i)
-            e.value[i] = gated(e.in.gated_by, alone ? e.value[i] : e.in.gate[i],
-                               alone ? 1 : e.value[i]);
+            e.value[i] =
+                gated(e.in.gated_by, alone ? e.value[i] : e.in.gate[i], alone ? 1 : e.value[i]);
     }
 
     static constexpr work count(const stage& s, const sizes& n) {
@@ -35,10 +35,11 @@ struct glu_op : glu_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Before.at == place::start ||
-                          (Before.at >= place::normed && Before.at < place::gated && !Before.again),
-                      "catena: glu makes the value of a chain from x and the gate, or gates a norm: "
-                      "put it first, or right behind the norm, mul(weight) or add(bias)");
+        static_assert(
+            Before.at == place::start ||
+                (Before.at >= place::normed && Before.at < place::gated && !Before.again),
+            "catena: glu makes the value of a chain from x and the gate, or gates a norm: "
+            "put it first, or right behind the norm, mul(weight) or add(bias)");
         return Before.to(place::gated);
     }
 };

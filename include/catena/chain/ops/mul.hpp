@@ -1,6 +1,6 @@
 // mul(weight): the elementwise weight of a norm, shared by all rows. mul(one_plus_weight): the same
-// where the weight is stored less 1. mul(next_weight): that of a second norm. mul(scale), mul(factor): a
-// number for each matrix of a group, given or in memory, a part of its epilogue.
+// where the weight is stored less 1. mul(next_weight): that of a second norm. mul(scale),
+// mul(factor): a number for each matrix of a group, given or in memory, a part of its epilogue.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"

@@ -119,8 +119,9 @@ struct mul_mat_op : mul_mat_stage<Kind> {
         static_assert(info(W).role == format_role::weight || is_number(W),
                       "catena: mul_mat<W> and mul_mat_id<W> take a weight format, such as q4_K, or "
                       "f32, f16 or bf16");
-        static_assert(W != format::fp8_e4m3 || Before.at != place::quantized || Before.engine_reads,
-                      "catena: mul_mat<fp8_e4m3> reads f32 or fp8: put quantize<fp8_group> before it");
+        static_assert(
+            W != format::fp8_e4m3 || Before.at != place::quantized || Before.engine_reads,
+            "catena: mul_mat<fp8_e4m3> reads f32 or fp8: put quantize<fp8_group> before it");
         static_assert(is_number(W) || Before.at >= place::quantized,
                       "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
         static_assert(!reads_f32(W) || Before.at != place::quantized,

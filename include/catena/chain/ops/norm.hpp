@@ -63,8 +63,8 @@ struct norm_op {
         static_assert(Before.at != place::gated,
                       "catena: a norm and glu each make the value of a chain: put glu behind the "
                       "norm to gate it, or write two chains");
-        constexpr bool of_sum = Before.at == place::emitted && Before.joined_f32() &&
-                                kind == stage_kind::rms_norm;
+        constexpr bool of_sum =
+            Before.at == place::emitted && Before.joined_f32() && kind == stage_kind::rms_norm;
         static_assert(Before.at < place::normed || Before.at == place::gated || of_sum,
                       "catena: a norm comes once, before mul(weight), add(bias), emit<F> and "
                       "quantize<F>: move it forward or remove it");

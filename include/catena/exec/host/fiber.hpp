@@ -31,8 +31,8 @@ struct fiber {
     }
 };
 
-/// Stacks that live as long as their thread of the host, so that neither a launch nor a device after
-/// the first allocates any.
+/// Stacks that live as long as their thread of the host, so that neither a launch nor a device
+/// after the first allocates any.
 class fiber_stacks {
   public:
     static constexpr std::size_t stack_bytes = 128 * 1024;

@@ -19,7 +19,7 @@ inline bool same(site a, site b) {
 }
 
 // The default argument of every call that can be at fault: where the body made it.
-#define CATENA_HERE \
+#define CATENA_HERE                                                                                \
     { __builtin_FILE(), __builtin_LINE() }
 
 inline std::string spell(site at) {

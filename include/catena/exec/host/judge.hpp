@@ -239,11 +239,13 @@ inline bool machine::check_end() {
         const auto group = static_cast<std::size_t>(t.id / warpgroup_threads);
         f.thread = t.id;
         if (!t.pending.empty())
-            add(f, "returns while its warpgroup still multiplies: wgmma_commit and wgmma_wait<0> "
-                   "first");
+            add(f,
+                "returns while its warpgroup still multiplies: wgmma_commit and wgmma_wait<0> "
+                "first");
         else if (group < wgmma_calls_.size() && t.wgmma_calls != wgmma_calls_[group].size())
-            add(f, "returns with fewer wgmma than another thread of its warpgroup has made: all "
-                   "make the same calls");
+            add(f,
+                "returns with fewer wgmma than another thread of its warpgroup has made: all "
+                "make the same calls");
         else
             continue;
         return false;

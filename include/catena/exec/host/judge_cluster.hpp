@@ -1,5 +1,5 @@
-// Clusters on the host. Blocks run one after the other, the first of a cluster last: what the others
-// store in its shared memory waits as letters. Part of exec/host/machine.hpp.
+// Clusters on the host. Blocks run one after the other, the first of a cluster last: what the
+// others store in its shared memory waits as letters. Part of exec/host/machine.hpp.
 #pragma once
 
 #include "catena/exec/host/machine.hpp"
@@ -15,7 +15,8 @@ inline void machine::store_first(thread& t, float* p, real v, site at) {
              "first");
     const auto address = reinterpret_cast<std::uintptr_t>(p);
     if (!shared_.holds(address))
-        stop(t, fault::out_of_bounds, at, "stores in a first block what has no place in shared memory");
+        stop(t, fault::out_of_bounds, at,
+             "stores in a first block what has no place in shared memory");
     if (block() % cluster_blocks_ == 0) {
         check<access::write, sizeof(float)>(t, p, at);
         std::memcpy(p, &v.v, sizeof v.v);

@@ -16,16 +16,18 @@ inline wgmma_operand machine::operand_at(thread& t, const void* p, int stride, s
     if (from % swizzle_bytes != 0 || stride % swizzle_bytes != 0)
         stop(t, fault::misaligned, at,
              "names an operand within the pattern of its swizzle: start it, and every eight rows, "
-             "at a multiple of " + std::to_string(swizzle_bytes) + " bytes");
+             "at a multiple of " +
+                 std::to_string(swizzle_bytes) + " bytes");
     return wgmma_operand::at(from, stride);
 }
 
 /// What all warps of the group must agree on.
 inline void machine::check_wgmma(thread& t, const wgmma_call& call, site at) {
     if (thread_count_ % warpgroup_threads != 0)
-        stop(t, fault::body, at,
-             "multiplies by warpgroups in a block that is not whole ones: give it a multiple of 128 "
-             "threads");
+        stop(
+            t, fault::body, at,
+            "multiplies by warpgroups in a block that is not whole ones: give it a multiple of 128 "
+            "threads");
     if (!t.wgmma_fence)
         stop(t, fault::race, at, "multiplies sums that it may still hold: wgmma_fence first");
     auto& calls = wgmma_calls_[static_cast<std::size_t>(t.id / warpgroup_threads)];
@@ -71,8 +73,8 @@ inline void machine::finish_reads(thread& t, int done, site at) {
             const std::uintptr_t chunk = shared_view_.base + read.chunk(i);
             trouble found = judge_writes(shared_view_, chunk, 16, later);
             if (found.what == verdict::fine)
-                found = read_shadow(shared_view_, chunk, 16, t.now | stamps::many_warps,
-                                    shared_now_);
+                found =
+                    read_shadow(shared_view_, chunk, 16, t.now | stamps::many_warps, shared_now_);
             if (found.what != verdict::fine)
                 stop_at(t, fault::race, at, access::read, found.address, 4,
                         "which was written while a wgmma might still read it: wgmma_wait and a "
@@ -95,9 +97,8 @@ void machine::wgmma(thread& t, real* sums, int columns, bool adds, wgmma_operand
     const int first_row = warp % 4 * 16;
     if (scheduler_.meet_warp(t, meeting::wgmma, detail, at)) {
         const std::uint32_t era = stamps::era(t.now);
-        for (const pending_operand& read :
-             {pending_operand{a, first_row, 16, t.wgmma_groups, era},
-              pending_operand{b, 0, columns, t.wgmma_groups, era}}) {
+        for (const pending_operand& read : {pending_operand{a, first_row, 16, t.wgmma_groups, era},
+                                            pending_operand{b, 0, columns, t.wgmma_groups, era}}) {
             read_operand(t, read, at);
             of.reads.push_back(read);
         }

@@ -294,13 +294,13 @@ class machine {
     std::deque<stream_log> streams_;  // of all warps of the block
     std::vector<wgmma_warp> wgmma_warps_;
     std::vector<std::vector<wgmma_call>> wgmma_calls_;  // of each four warps
-    std::vector<letter> letters_;     // of the cluster
+    std::vector<letter> letters_;                       // of the cluster
     present global_now_, shared_now_;
     std::string kernel_;
     std::vector<begin> begins_;  // blocks of this launch, by first era
     std::uint32_t era_ = 0, block_ = 0;
     int thread_count_ = 0, cluster_blocks_ = 1;
-    int cluster_syncs_ = 0;  // that the block has passed
+    int cluster_syncs_ = 0;    // that the block has passed
     int syncs_of_others_ = 0;  // that those of its cluster passed
     bool dependent_ = false;
     bool grid_waited_ = false;         // some thread has, in this block

@@ -61,7 +61,8 @@ struct mma_operands {
             double sum = 0;
             for (int step = 0; step < 2; ++step)
                 add_dot_of<F>(&a[2 * step + upper][4 * row], &b[step][4 * column], sum);
-            d[i] = catena::detail::finished(static_cast<float>(catena::detail::pinned(sum + double{d[i].v})));
+            d[i] = catena::detail::finished(
+                static_cast<float>(catena::detail::pinned(sum + double{d[i].v})));
         }
     }
 

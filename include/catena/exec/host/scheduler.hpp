@@ -42,9 +42,9 @@ struct thread : fiber {
     site at;                      ///< where it waits
     stamp now = 0;                ///< of its accesses, until it next waits
     std::size_t shared_calls = 0, stream_calls = 0;
-    stamp async_fence = 0;       ///< its last
-    bool wgmma_fence = false;    ///< since its last wait for multiplications
-    int wgmma_groups = 0;        ///< committed
+    stamp async_fence = 0;     ///< its last
+    bool wgmma_fence = false;  ///< since its last wait for multiplications
+    int wgmma_groups = 0;      ///< committed
     std::size_t wgmma_calls = 0;
     std::vector<pending_sums> pending;
 };
@@ -61,9 +61,9 @@ inline std::string spell(meeting what, int detail) {
         case meeting::shuffle_from:
             return "shuffle";
         case meeting::mma:
-            return detail < mma_of_numbers
-                       ? "mma of K " + std::to_string(detail)
-                       : std::string("mma of ") + name(static_cast<format>(detail - mma_of_numbers));
+            return detail < mma_of_numbers ? "mma of K " + std::to_string(detail)
+                                           : std::string("mma of ") +
+                                                 name(static_cast<format>(detail - mma_of_numbers));
         case meeting::wgmma:
             return std::string("wgmma of ") + name(static_cast<format>(detail - mma_of_numbers));
         case meeting::wgmma_wait:
@@ -107,9 +107,9 @@ class scheduler {
 
     struct warp {
         int arrived = 0;
-        int first = 0;                ///< thread that arrived first
-        unsigned round = 0;           ///< meetings held
-        std::uint32_t step = 0;       ///< warp barriers since the block barrier
+        int first = 0;           ///< thread that arrived first
+        unsigned round = 0;      ///< meetings held
+        std::uint32_t step = 0;  ///< warp barriers since the block barrier
         // Of a shuffle or mma, in the round's half: the next may begin while slow lanes still read.
         unsigned values[2][warp_lanes] = {};
         mma_operands operands[2] = {};

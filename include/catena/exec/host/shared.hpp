@@ -15,7 +15,7 @@ namespace catena::exec {
 
 class shared_memory {
   public:
-    static constexpr std::size_t gap = 64;  ///< bytes between and after arrays, of no array
+    static constexpr std::size_t gap = 64;      ///< bytes between and after arrays, of no array
     static constexpr std::size_t first = 1024;  ///< and before them: what the driver takes on a GPU
     static constexpr std::size_t max_arrays = 64;
 

@@ -36,8 +36,8 @@ inline constexpr stamp never = 0;
 inline constexpr stamp before_all_launches = 1;  ///< written by the host
 
 // Markers in the place of a write; above every real stamp.
-inline constexpr stamp split =
-    floor(0x7ffffff0u);  ///< the bytes of this word have stamps of their own
+/// The bytes of this word have stamps of their own.
+inline constexpr stamp split = floor(0x7ffffff0u);
 inline constexpr stamp in_flight = floor(0x7ffffff1u);  ///< a stream's copy has not been waited for
 inline constexpr stamp no_array = floor(0x7ffffff2u);   ///< between two shared arrays
 
@@ -45,8 +45,8 @@ inline constexpr stamp no_array = floor(0x7ffffff2u);   ///< between two shared 
 
 /// The present of a block, for one kind of memory.
 struct present {
-    stamp oldest =
-        0;  ///< writes before are no writes: 1 for global, the block's first for shared memory
+    /// Writes before are no writes: 1 for global, the block's first for shared memory.
+    stamp oldest = 0;
     stamp launch = 0;  ///< first stamp of this launch; for shared memory of this block
     stamp block = 0;   ///< first stamp of this block
     stamp era = 0;     ///< first stamp of this era

@@ -25,10 +25,7 @@ struct stream_call {
 class stream_log {
   public:
     stream_log(int warp, std::size_t index, copy_method method, int stages)
-        : warp_(warp),
-          index_(index),
-          method_(method),
-          stages_(static_cast<std::size_t>(stages)) {}
+        : warp_(warp), index_(index), method_(method), stages_(static_cast<std::size_t>(stages)) {}
 
     bool is(int warp, std::size_t index) const { return warp_ == warp && index_ == index; }
     int warp() const { return warp_; }

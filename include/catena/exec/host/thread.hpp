@@ -108,8 +108,7 @@ class host {
         return from_bits(machine_.shuffle(thread_, bits_of(v), from, at));
     }
     int shuffle(int v, int from, site at = CATENA_HERE) {
-        return static_cast<int>(
-            machine_.shuffle(thread_, static_cast<std::uint32_t>(v), from, at));
+        return static_cast<int>(machine_.shuffle(thread_, static_cast<std::uint32_t>(v), from, at));
     }
 
     template <class T>
@@ -161,8 +160,8 @@ class host {
 
     /// It reads nothing, so it may stand before grid_wait.
     void prefetch(const void* p, site at = CATENA_HERE) {
-        machine_.check_declared(thread_, machine::access::read,
-                                reinterpret_cast<std::uintptr_t>(p), 1, at);
+        machine_.check_declared(thread_, machine::access::read, reinterpret_cast<std::uintptr_t>(p),
+                                1, at);
     }
 
     int dp4a(int a, int b, int c) const {

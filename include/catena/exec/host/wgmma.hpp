@@ -1,5 +1,5 @@
-// Warpgroup multiplication on the host: what is on its way in a warp. Operands are read when the call is
-// made and looked at again when it is waited for; sums are NaN in between.
+// Warpgroup multiplication on the host: what is on its way in a warp. Operands are read when the
+// call is made and looked at again when it is waited for; sums are NaN in between.
 #pragma once
 
 #include "catena/exec/host/mma.hpp"

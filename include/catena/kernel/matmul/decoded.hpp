@@ -1,9 +1,9 @@
 // Quantized weights by warpgroups (sm_90a): decoded to bf16 on their way into the operand, and
 // multiplied with an activation that its maker rounded to bf16 (format::bf16_mma).
 //
-// Behind the stages, which hold the activation alone, lie two steps of decoded weights and two pieces
-// as they come from the tensor, several steps long. A warp copies and decodes rows of its own, the next
-// step's while tensor cores multiply this one; pieces are a stream of its own.
+// Behind the stages, which hold the activation alone, lie two steps of decoded weights and two
+// pieces as they come from the tensor, several steps long. A warp copies and decodes rows of its
+// own, the next step's while tensor cores multiply this one; pieces are a stream of its own.
 #pragma once
 
 #include "catena/kernel/matmul/wgmma.hpp"
@@ -29,8 +29,7 @@ CATENA_FN void decode_word(X& x, unsigned q, const group_scales<Scales, Mins>& s
 }
 
 template <policy P, format F, format_set W>
-    requires(!is_number(F))
-struct warpgroup_step<P, F, W> {
+requires(!is_number(F)) struct warpgroup_step<P, F, W> {
     static constexpr int piece_steps = P.piece / warpgroup_values;
     static constexpr int room = weight_room<P, W>;
     static_assert(P.piece % warpgroup_values == 0, "a piece is whole steps");
@@ -58,8 +57,8 @@ struct warpgroup_step<P, F, W> {
         b.stream.commit(b.fill);
     }
 
-    /// Decodes the warp's rows: a lane has a group of one or of several. A piece whose last step that
-    /// is makes room for the next.
+    /// Decodes the warp's rows: a lane has a group of one or of several. A piece whose last step
+    /// that is makes room for the next.
     template <class X, class Block>
     CATENA_FN void prepare(X& x, Block& b, int step) const {
         const int of_piece = step % piece_steps, value = (step - of_piece) * warpgroup_values;
@@ -128,9 +127,9 @@ struct warpgroup_step<P, F, W> {
                             v[word]);
             const auto low = rounded_quad<format::bf16>(v[0]),
                        high = rounded_quad<format::bf16>(v[1]);
-            x.store16(to + exec::swizzled(row, chunk + i / 2),
-                      word4{unsigned(low), unsigned(low >> 32), unsigned(high),
-                            unsigned(high >> 32)});
+            x.store16(
+                to + exec::swizzled(row, chunk + i / 2),
+                word4{unsigned(low), unsigned(low >> 32), unsigned(high), unsigned(high >> 32)});
         }
     }
 };

@@ -26,17 +26,18 @@ struct weight_rows_of_warp {
         const auto* weight = static_cast<const std::byte*>(m.weight);
         const auto* up = static_cast<const std::byte*>(t.pairs ? m.up : m.weight);
         const std::int64_t to_expert = t.expert * m.expert_bytes;
-        return {.matrix = weight + to_expert,
-                .up = up + to_expert,
-                .tensor = {weight, weight + m.weight_bytes},
-                .up_tensor = {up, up + m.weight_bytes},
-                .row_bytes = m.row_bytes,
-                .first = t.first_row,
-                .last = t.first_row + t.rows - 1,
-                .half = t.pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>,
-                .row = slices_of_tile<P> > 1 ? x.warp() * P.rows % rows_of_tile<P> : x.warp() * P.rows,
-                .slice = slices_of_tile<P> > 1 ? x.warp() * P.rows / rows_of_tile<P> : 0,
-                .k = a.k};
+        return {
+            .matrix = weight + to_expert,
+            .up = up + to_expert,
+            .tensor = {weight, weight + m.weight_bytes},
+            .up_tensor = {up, up + m.weight_bytes},
+            .row_bytes = m.row_bytes,
+            .first = t.first_row,
+            .last = t.first_row + t.rows - 1,
+            .half = t.pairs ? rows_of_tile<P> / 2 : rows_of_tile<P>,
+            .row = slices_of_tile<P> > 1 ? x.warp() * P.rows % rows_of_tile<P> : x.warp() * P.rows,
+            .slice = slices_of_tile<P> > 1 ? x.warp() * P.rows / rows_of_tile<P> : 0,
+            .k = a.k};
     }
 
     /// Value `value` of the warp's row r.
@@ -49,8 +50,7 @@ struct weight_rows_of_warp {
     /// The same rows where a part of K begins, and no longer than that.
     CATENA_FN weight_rows_of_warp of_part(part_of_k part) const {
         weight_rows_of_warp out = *this;
-        const std::int64_t before =
-            part.first / block_elements<F> * std::int64_t{block_bytes<F>};
+        const std::int64_t before = part.first / block_elements<F> * std::int64_t{block_bytes<F>};
         out.matrix += before, out.up += before, out.k = part.values;
         return out;
     }
@@ -59,7 +59,7 @@ struct weight_rows_of_warp {
     CATENA_FN kernel::slice piece(int r, int step) const {
         const int value = value_of(step);
         const int values = k - value < P.piece ? k - value : P.piece;
-        if (slices_of_tile<P> > 1 && values <= 0) return {matrix, 0, 0, 0};
+        if (values <= 0 && slices_of_tile<P> != 1) return {matrix, 0, 0, 0};
         return slice_at<F, P.copy>(at(r, value), values / block_elements<F> * block_bytes<F>,
                                    row + r >= half ? up_tensor : tensor);
     }
@@ -76,8 +76,8 @@ CATENA_FN int copied_columns(const matmul_tile& t) {
     return (t.columns + unit - 1) / unit * unit;
 }
 
-/// The activation of layout L: where a block of it lies, and the bytes of the block that begins with
-/// so many values of K left.
+/// The activation of layout L: where a block of it lies, and the bytes of the block that begins
+/// with so many values of K left.
 template <format L>
 CATENA_FN const std::byte* column_block(const matmul_args& a, int value, int row) {
     const auto* x = static_cast<const std::byte*>(a.x);

@@ -103,8 +103,8 @@ CATENA_FN void quantize_tile(X& x, const matmul_args& a, const matmul_tile& t,
 /// Columns whose results a thread finishes at once: so many reads of the residual are on their way.
 inline constexpr int columns_ahead = 4;
 
-/// How threads share a tile whose columns have so many results: `rows` of them a row each, in `step`
-/// columns at once.
+/// How threads share a tile whose columns have so many results: `rows` of them a row each, in
+/// `step` columns at once.
 struct finishing_turn {
     int rows, step;
 
@@ -113,9 +113,9 @@ struct finishing_turn {
     }
 };
 
-/// All threads, after a sync. A thread stays in a row of the tile and goes through its columns. Where
-/// there is no such matrix results are NaN, which is not overlooked. `finished` is read, and written
-/// where results are quantized.
+/// All threads, after a sync. A thread stays in a row of the tile and goes through its columns.
+/// Where there is no such matrix results are NaN, which is not overlooked. `finished` is read, and
+/// written where results are quantized.
 template <policy P, class X>
 CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, bool there,
                            float* finished) {

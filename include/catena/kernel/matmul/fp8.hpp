@@ -3,8 +3,9 @@
 // accumulators may be short, then f32 takes over: sum += part * (scale of the row * scale of the
 // column), group after group in the sequence of K.
 //
-// Scales lie apart from their data, so they do not come with the copies: a lane loads some when a stage
-// begins to be filled, and stores them behind their blocks when the warp has multiplied another.
+// Scales lie apart from their data, so they do not come with the copies: a lane loads some when a
+// stage begins to be filled, and stores them behind their blocks when the warp has multiplied
+// another.
 #pragma once
 
 #include "catena/kernel/matmul/multiply.hpp"
@@ -15,7 +16,7 @@ template <policy P, format F, format_set W>
 struct stage_product<P, format::fp8_group, F, W> {
     static_assert(F == format::fp8_e4m3, "fp8 is multiplied with fp8");
     static constexpr int fragments = P.rows / mma_rows;
-    static constexpr int steps = fp8_values / 32;       ///< mma of a group
+    static constexpr int steps = fp8_values / 32;        ///< mma of a group
     static constexpr int groups = P.piece / fp8_values;  ///< of a stage's weights
     static_assert(weight_room<P, W> >= P.piece + groups * 4, "scales fit behind a row");
 
@@ -58,7 +59,8 @@ struct stage_product<P, format::fp8_group, F, W> {
         each_row(x, [&](int i, int r) {
             CATENA_UNROLL
             for (int g = 0; g < groups; ++g)
-                x.store(scale_behind(own_rows + r * weight_room<P, W> + P.piece) + g, of_rows_[i][g]);
+                x.store(scale_behind(own_rows + r * weight_room<P, W> + P.piece) + g,
+                        of_rows_[i][g]);
         });
     }
 
@@ -122,8 +124,8 @@ struct stage_product<P, format::fp8_group, F, W> {
     }
 
   private:
-    static constexpr int share = P.columns * warp_size / P.threads;      ///< columns of a warp
-    static constexpr int blocks = share * step_of_tile<P, W> / fp8_values;  ///< of it in a stage
+    static constexpr int share = P.columns * warp_size / P.threads;          ///< columns of a warp
+    static constexpr int blocks = share * step_of_tile<P, W> / fp8_values;   ///< of it in a stage
     static constexpr int own_blocks = (blocks + warp_size - 1) / warp_size;  ///< of a lane
     static constexpr int own_rows = (P.rows + warp_size - 1) / warp_size;
     const matmul_args& a_;

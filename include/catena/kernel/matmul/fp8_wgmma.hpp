@@ -1,5 +1,5 @@
-// A tile of fp8 by warpgroups (sm_90a): weights and activation lie in the stage as they come, rows of
-// 128 values in the swizzle of exec/operand.hpp, and behind them the scales of their group.
+// A tile of fp8 by warpgroups (sm_90a): weights and activation lie in the stage as they come, rows
+// of 128 values in the swizzle of exec/operand.hpp, and behind them the scales of their group.
 //
 // Tensor cores add the products of a step, from zero; f32 takes over there, as in fp8.hpp. A
 // warpgroup does so for 64 rows at a time, while tensor cores have those of another.
@@ -42,7 +42,8 @@ struct warpgroup_scales {
                 const int wanted = of_up ? r - half : r;
                 const int row = t.first_row + (wanted < t.rows ? wanted : t.rows - 1);
                 const float* scales = of_up ? t.member->up_scale : t.member->weight_scale;
-                if (scales != nullptr) next[i] = scales + scale_index(*t.member, t.expert, row, part.first);
+                if (scales != nullptr)
+                    next[i] = scales + scale_index(*t.member, t.expert, row, part.first);
                 steps[i] = t.member->scale_values / fp8_values;
                 left[i] = steps[i] - first % steps[i];
                 CATENA_NO_UNROLL
@@ -133,11 +134,9 @@ struct warpgroup_step<P, format::fp8_e4m3, W> {
     /// Starts the products of 64 rows.
     template <class X>
     CATENA_FN void start(X& x, const std::byte* stage, int m) {
-        const exec::wgmma_operand a =
-            x.operand_at(stage + (x.warp() / 4 * fragments + m) * warpgroup_fragment_bytes,
-                         exec::swizzle_bytes);
-        const exec::wgmma_operand b =
-            x.operand_at(stage + weight_bytes<P, W>, exec::swizzle_bytes);
+        const exec::wgmma_operand a = x.operand_at(
+            stage + (x.warp() / 4 * fragments + m) * warpgroup_fragment_bytes, exec::swizzle_bytes);
+        const exec::wgmma_operand b = x.operand_at(stage + weight_bytes<P, W>, exec::swizzle_bytes);
         x.wgmma_fence();
         x.template wgmma<format::fp8_e4m3, false>(part[0], a, b);
         CATENA_UNROLL
@@ -163,8 +162,8 @@ struct warpgroup_step<P, format::fp8_e4m3, W> {
             for (int j = 0; j < 2; ++j) {
                 CATENA_UNROLL
                 for (int i = 0; i < 4; ++i)
-                    sum[n + j][i] = fma(part[0][n + j][i], of_row[i / 2] * of_column[j][i % 2],
-                                        sum[n + j][i]);
+                    sum[n + j][i] =
+                        fma(part[0][n + j][i], of_row[i / 2] * of_column[j][i % 2], sum[n + j][i]);
             }
         }
     }

@@ -1,8 +1,8 @@
-// What a warp does with a stage, by what its weights are: a product for each in this folder, and the
-// skeleton knows nothing else about how values are multiplied. Here those of integers: two groups of
-// a warp's weight rows at a time are unpacked, a lane each, into memory of its own, and multiplied
-// with every column on tensor cores. Each product of a group is an exact integer; f32 takes over
-// there, group after group.
+// What a warp does with a stage, by what its weights are: a product for each in this folder, and
+// the skeleton knows nothing else about how values are multiplied. Here those of integers: two
+// groups of a warp's weight rows at a time are unpacked, a lane each, into memory of its own, and
+// multiplied with every column on tensor cores. Each product of a group is an exact integer; f32
+// takes over there, group after group.
 #pragma once
 
 #include "catena/kernel/matmul/columns.hpp"
@@ -33,12 +33,12 @@ CATENA_FN void clear(tile_sums<P>& sum) {
 ///     template <class X>                // the warp's
 ///     stage_product(X& x, const matmul_args& a, const matmul_tile& t,
 ///                   const weight_rows_of_warp<P, F>& weights);
-///     template <class X>                // asks for what a stage that is being filled, which begins at
-///     void ask(X& x, int value);        // `value`, needs besides its copies,
-///     template <class X>                // and puts it there, once another stage is multiplied
-///     void put(X& x, std::byte* own_rows, std::byte* columns);
-///     template <class X, class Stream>  // what a warp does to its share of a stage's columns once
-///     static void arrived(X& x, Stream& stream, const matmul_tile& t, std::byte* columns,
+///     template <class X>                // asks for what a stage that is being filled, which
+///     begins at void ask(X& x, int value);        // `value`, needs besides its copies, template
+///     <class X>                // and puts it there, once another stage is multiplied void put(X&
+///     x, std::byte* own_rows, std::byte* columns); template <class X, class Stream>  // what a
+///     warp does to its share of a stage's columns once static void arrived(X& x, Stream& stream,
+///     const matmul_tile& t, std::byte* columns,
 ///                         int values);  // its copies have arrived; values of K there are
 ///     template <class X>                // adds the products of a stage that begins at `value`
 ///     void add(X& x, const matmul_tile& t, const weight_rows_of_warp<P, F>& weights,

@@ -1,8 +1,8 @@
 // The product of weights that are numbers, f32, f16 or bf16, on floating-point tensor cores. The
-// activation comes as f32; each warp rounds its share of a stage's columns to the weights' type, where
-// it lies, before the others read it: f32 to tf32, and so its weights. An mma takes 32 bytes of K of 16
-// rows and 8 columns, whatever the type, so fragments are loaded by one code. Sums are f32, in the
-// sequence of K.
+// activation comes as f32; each warp rounds its share of a stage's columns to the weights' type,
+// where it lies, before the others read it: f32 to tf32, and so its weights. An mma takes 32 bytes
+// of K of 16 rows and 8 columns, whatever the type, so fragments are loaded by one code. Sums are
+// f32, in the sequence of K.
 #pragma once
 
 #include "catena/kernel/matmul/multiply.hpp"
@@ -19,7 +19,8 @@ struct stage_product<P, format::f32, F, W> : nothing_apart {
     static constexpr int share = P.columns * warp_size / P.threads;
     static constexpr int own = share * quads / warp_size;  ///< of a lane
     static constexpr int room = column_block_bytes<P, W>;
-    static_assert(share * quads % warp_size == 0, "the quads of a warp's columns go to all its lanes");
+    static_assert(share * quads % warp_size == 0,
+                  "the quads of a warp's columns go to all its lanes");
 
     template <class X, class Stream>
     CATENA_FN static void arrived(X& x, Stream& stream, const matmul_tile& t, std::byte* columns,
@@ -37,7 +38,8 @@ struct stage_product<P, format::f32, F, W> : nothing_apart {
             CATENA_UNROLL
             for (int i = 0; i < own; ++i) {
                 const int n = i * warp_size + x.lane(), column = n / quads, at = n % quads;
-                v[i] = there(column, at) ? x.load16(column_at(column) + at * 16) : word4{0, 0, 0, 0};
+                v[i] =
+                    there(column, at) ? x.load16(column_at(column) + at * 16) : word4{0, 0, 0, 0};
             }
             x.sync_warp();
             CATENA_UNROLL

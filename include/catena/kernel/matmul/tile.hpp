@@ -46,14 +46,16 @@ inline constexpr int ring_bytes = static_cast<int>(tile_ring_bytes(P, W));
 struct part_of_k {
     int first, values;
 
-    /// All of them; where the blocks of a cluster share a tile, one part after the other, whole pieces.
+    /// All of them; where the blocks of a cluster share a tile, one part after the other, whole
+    /// pieces.
     template <policy P, class X>
     CATENA_FN static part_of_k of(X& x, int k) {
         if constexpr (P.cluster > 1) {
             const int pieces = (k + P.piece - 1) / P.piece, blocks = x.cluster_blocks();
             const int share = quotient(pieces + blocks - 1, blocks) * P.piece;
             const int first = x.cluster_rank() * share, left = k - first;
-            // What is shuffled is known to be equal in the warp: wgmma do not wait for each other then.
+            // What is shuffled is known to be equal in the warp: wgmma do not wait for each other
+            // then.
             return {x.shuffle(first, 0), x.shuffle(left < share ? left : share, 0)};
         }
         return {0, k};
@@ -67,9 +69,10 @@ struct matmul_tile {
     bool pairs;            ///< the tile's second half are rows of `up`
     int first_column = 0;  ///< dense
     int columns = 0;       ///< that the tile has
-    const int* column =
-        nullptr;                 ///< expert: which columns, and the activation rows that they read;
-    const int* x_row = nullptr;  ///< dense: null, both are counted from first_column
+    /// Of experts: which columns, and the activation rows that they read. Dense: null, both are
+    /// counted from first_column.
+    const int* column = nullptr;
+    const int* x_row = nullptr;
 };
 
 /// Where column `i` of a tile stands among those of the launch.

@@ -1,10 +1,11 @@
 // A tile of f16 or bf16 by warpgroups (sm_90a): tensor cores read both operands from shared memory,
-// rows of K in the swizzled 128 bytes of exec/operand.hpp. The activation is what its maker rounded, to
-// f16_mma or bf16_mma. Weights that are numbers lie in the stage as they come, like it. Quantized weights
-// are in decoded.hpp, fp8 in fp8_wgmma.hpp.
+// rows of K in the swizzled 128 bytes of exec/operand.hpp. The activation is what its maker
+// rounded, to f16_mma or bf16_mma. Weights that are numbers lie in the stage as they come, like it.
+// Quantized weights are in decoded.hpp, fp8 in fp8_wgmma.hpp.
 //
 // Tensor cores multiply a step while the warps start the copies of the one that follows all others,
-// and prepare the next one: one block barrier a step says that it is complete, and the last one free.
+// and prepare the next one: one block barrier a step says that it is complete, and the last one
+// free.
 #pragma once
 
 #include "catena/exec/operand.hpp"
@@ -17,8 +18,9 @@ inline constexpr int wgmma_rows = 64, wgmma_bytes = 32;  ///< of K
 inline constexpr int swizzled_chunks = exec::swizzled_row_bytes / chunk_bytes;
 static_assert(exec::swizzled_row_bytes == warpgroup_row_bytes, "a step is a row of the swizzle");
 
-/// A warpgroup multiplies 16 rows of each of its warps at once, so that what a warp gets are sums of
-/// its own rows, as from an mma of its own: where those of a warp begin, and where row r of them is.
+/// A warpgroup multiplies 16 rows of each of its warps at once, so that what a warp gets are sums
+/// of its own rows, as from an mma of its own: where those of a warp begin, and where row r of them
+/// is.
 inline constexpr int warpgroup_fragment_bytes = wgmma_rows * exec::swizzled_row_bytes;
 template <policy P, class X>
 CATENA_FN int operand_rows_of_warp(X& x) {
@@ -65,8 +67,8 @@ CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* colum
 template <policy P, format F, format_set W>
 struct warpgroup_step;
 
-/// A lane's share of the activation: the chunks that it copies next, one of a column in every step, of
-/// its warp's share of the columns. Those that do not exist repeat the last.
+/// A lane's share of the activation: the chunks that it copies next, one of a column in every step,
+/// of its warp's share of the columns. Those that do not exist repeat the last.
 template <policy P, format L>
 struct warpgroup_columns {
     static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
@@ -146,8 +148,7 @@ struct warpgroup_rows {
 
 /// Of numbers of 16 bits.
 template <policy P, format F, format_set W>
-    requires(F == format::f16 || F == format::bf16)
-struct warpgroup_step<P, F, W> {
+requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
     static_assert(P.piece == warpgroup_values, "a piece is a row of the swizzle");
 
     int k;
@@ -155,7 +156,8 @@ struct warpgroup_step<P, F, W> {
     warpgroup_columns<P, format::bf16_mma> columns;  // f16_mma lies alike
 
     template <class X, class Block>
-    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part, Block&)
+    CATENA_FN warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part,
+                             Block&)
         : k(part.values), rows(x, a, t, part), columns(x, a, t, part) {}
 
     template <class X, class Block>
@@ -174,7 +176,8 @@ struct warpgroup_step<P, F, W> {
     template <class X, class Block>
     CATENA_FN void multiply(X& x, Block& b, int step, tile_sums<P>& sum) const {
         const std::byte* stage = b.ring + b.read * stage_bytes_of<P, W>;
-        multiply_step<P, F>(x, stage, stage + weight_bytes<P, W>, values_of(step) / group_values, sum);
+        multiply_step<P, F>(x, stage, stage + weight_bytes<P, W>, values_of(step) / group_values,
+                            sum);
     }
 
     template <class X, class Block>

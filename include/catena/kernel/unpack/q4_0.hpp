@@ -1,6 +1,6 @@
-// q4_0: 18 bytes per 32 values: half d, 16 bytes whose low nibbles are values 0 .. 15 and whose high
-// nibbles are values 16 .. 31, each 8 too large. A nibble in the upper half of its byte, with its
-// top bit turned over, is 16 * (nibble - 8) as an int8.
+// q4_0: 18 bytes per 32 values: half d, 16 bytes whose low nibbles are values 0 .. 15 and whose
+// high nibbles are values 16 .. 31, each 8 too large. A nibble in the upper half of its byte, with
+// its top bit turned over, is 16 * (nibble - 8) as an int8.
 #pragma once
 
 #include "catena/kernel/unpack.hpp"

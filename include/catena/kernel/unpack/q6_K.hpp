@@ -18,9 +18,8 @@ struct unpack<format::q6_K> {
         const int half = group / 4, part = group % 4;
         unsigned low[N], high[N];
         load_words<format::q6_K>(x, block, half * 64 + part % 2 * 32 + 4 * first, low,
-                                part / 2 * 4);
-        load_words<format::q6_K>(x, block, 128 + half * 32 + 4 * first, high,
-                                part * 2 - 4);
+                                 part / 2 * 4);
+        load_words<format::q6_K>(x, block, 128 + half * 32 + 4 * first, high, part * 2 - 4);
         CATENA_UNROLL
         for (int i = 0; i < N; ++i) {
             const unsigned value = (low[i] & 0x0f0f0f0fu) | (high[i] & 0x30303030u);
