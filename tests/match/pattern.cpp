@@ -44,6 +44,37 @@ TEST_CASE("a chain of a shape that the matcher does not know is not looked for",
     CHECK_FALSE(pattern_of(lowered_chain{}).known);
 }
 
+TEST_CASE("a stage twice, or one where another took its place, is no pattern", "[pattern]") {
+    const auto known = [](std::initializer_list<stage> stages) {
+        lowered_chain c;
+        for (const stage& s : stages) c.stages[c.count++] = s;
+        return pattern_of(c).known;
+    };
+    const stage experts{stage_kind::combine, operand::none, {}};
+    const stage residual{stage_kind::add, operand::residual, {}};
+    const stage bias{stage_kind::add, operand::bias, {}};
+    const stage norm{stage_kind::rms_norm, operand::none, {}};
+    const stage layer_norm{stage_kind::layer_norm, operand::none, {}};
+    const stage weight{stage_kind::mul, operand::weight, {}};
+    const stage next_weight{stage_kind::mul, operand::next_weight, {}};
+    const stage gate{stage_kind::glu, operand::gate, {}};
+    const stage emit{stage_kind::emit, operand::none, format_set::of(format::f32)};
+
+    CHECK(known({experts, residual, norm, weight, emit}));
+    CHECK_FALSE(known({residual, experts, norm, weight, emit}));
+    CHECK_FALSE(known({residual, residual, norm, weight, emit}));
+    CHECK(known({norm, weight, bias, gate, emit}));
+    CHECK_FALSE(known({norm, weight, bias, bias, emit}));
+    CHECK_FALSE(known({norm, weight, weight, emit}));
+    CHECK_FALSE(known({norm, weight, gate, gate, emit}));
+    CHECK_FALSE(known({gate, gate, emit}));
+    CHECK(known({norm, weight, residual, emit, norm, next_weight, emit}));
+    CHECK_FALSE(known({norm, weight, residual, emit, norm, emit}));
+    CHECK_FALSE(known({norm, weight, residual, emit, next_weight, emit}));
+    CHECK_FALSE(known({norm, weight, residual, emit, layer_norm, next_weight, emit}));
+    CHECK_FALSE(known({residual, norm, weight, residual, emit}));
+}
+
 TEST_CASE("chains that differ only in their matrices are one family", "[pattern]") {
     const pattern a = pattern_of(chain_of("a", false, true, q8));
     CHECK(same_family(a, pattern_of(chain_of("b", false, true, q4))));

@@ -99,8 +99,9 @@ constexpr bool same_family(const pattern& a, const pattern& b) {
 
 namespace detail {
 
-/// Where a stage may stand in a chain: stages come in this order.
+/// Where a stage stands in a chain: stages come in this order.
 enum class section : std::uint8_t {
+    unknown,
     sum,
     value,
     scale,
@@ -114,6 +115,127 @@ enum class section : std::uint8_t {
     epilogue
 };
 
+/// Takes the stages of a chain one after the other.
+class pattern_reader {
+  public:
+    /// False: in this place the matcher does not know the stage.
+    constexpr bool take(const stage& s) {
+        const section here = section_of(s);
+        // What was emitted before a second norm is the sum that it reads.
+        const bool of_sum = here == section::again && is_norm(s.kind);
+        if (of_sum && last_ == section::emit) last_ = here;
+        if (here == section::unknown || here < last_) return false;
+        last_ = here;
+        return add(s, here);
+    }
+
+    constexpr pattern finished() const {
+        pattern out = out_;
+        if (has_numbers(out.dense | out.expert)) out.activations = out.activations | format::f32;
+        const bool around = out.experts || out.residual || out.scale || out.bias;
+        const bool group = !out.dense.empty() || !out.expert.empty();
+        out.known = (normed() || !around) && second_norm_ == out.again &&
+                    group == out.has_group() && (group || out.epilogue.empty()) &&
+                    (group || out.value != value_kind::plain);
+        return out;
+    }
+
+  private:
+    pattern out_;
+    section last_ = section::sum;
+    bool second_norm_ = false;
+
+    static constexpr bool is_norm(stage_kind kind) {
+        return kind == stage_kind::rms_norm || kind == stage_kind::layer_norm;
+    }
+    constexpr bool normed() const { return catena::is_norm(out_.value); }
+
+    constexpr section section_of(const stage& s) const {
+        switch (s.kind) {
+            case stage_kind::combine:
+                return section::sum;
+            case stage_kind::add:
+                if (s.reads == operand::bias) return section::bias;
+                return normed() ? section::join : section::sum;
+            case stage_kind::rms_norm:
+                return out_.join ? section::again : section::value;
+            case stage_kind::layer_norm:
+                return out_.join ? section::unknown : section::value;
+            case stage_kind::l2_norm:
+                return section::unknown;  // no graph quantizes one
+            case stage_kind::glu:
+                return normed() ? section::gate : section::value;
+            case stage_kind::mul:
+                if (s.reads == operand::next_weight) return section::again;
+                return s.reads == operand::weight ? section::scale : section::unknown;
+            case stage_kind::emit:
+                return out_.residual && out_.value == value_kind::plain ? section::sum
+                                                                        : section::emit;
+            case stage_kind::quantize:
+                return section::quantize;
+            case stage_kind::mul_mat:
+            case stage_kind::mul_mat_id:
+                return section::group;
+            case stage_kind::epilogue:
+                return section::epilogue;
+        }
+        return section::unknown;
+    }
+
+    /// False: it stands there already, or not beside what does.
+    constexpr bool add(const stage& s, section here) {
+        switch (here) {
+            case section::unknown:
+                return false;
+            case section::sum:
+                if (s.kind == stage_kind::emit) return add(out_.sum_emits, s.formats);
+                if (out_.residual) return false;
+                return set(s.kind == stage_kind::combine ? out_.experts : out_.residual);
+            case section::value:
+                if (out_.value != value_kind::plain) return false;
+                out_.value = s.kind == stage_kind::rms_norm     ? value_kind::rms_norm
+                             : s.kind == stage_kind::layer_norm ? value_kind::layer_norm
+                                                                : value_kind::glu;
+                out_.alone = s.kind == stage_kind::glu && s.reads == operand::none;
+                return true;
+            case section::scale:
+                return set(out_.scale);
+            case section::bias:
+                return set(out_.bias);
+            case section::gate:
+                return set(out_.gate);
+            case section::join:
+                return !out_.residual && set(out_.join);
+            case section::again:
+                if (s.kind == stage_kind::mul) return second_norm_ && set(out_.again);
+                out_.sum_emits = out_.emits;
+                out_.emits = {};
+                return set(second_norm_);
+            case section::emit:
+                return add(out_.emits, s.formats);
+            case section::quantize:
+                return !out_.has_group() && add(out_.activations, s.formats);
+            case section::group:
+                return add(s.kind == stage_kind::mul_mat ? out_.dense : out_.expert, s.formats);
+            case section::epilogue:
+                if (!out_.epilogue.empty()) return false;
+                out_.epilogue = s.parts;
+                return true;
+        }
+        return false;
+    }
+
+    static constexpr bool set(bool& part) {
+        const bool first = !part;
+        part = true;
+        return first;
+    }
+    static constexpr bool add(format_set& all, format_set more) {
+        all = all | more;
+        return true;
+    }
+};
+
 }  // namespace detail
 
 /// The pattern of `[combine] [add(residual) emit*] [norm | glu | act] [mul(weight)] [add(bias)]
@@ -122,105 +244,10 @@ enum class section : std::uint8_t {
 /// together with what stands around it (a value of the engine's that is quantized, or multiplied as
 /// it is).
 constexpr pattern pattern_of(const lowered_chain& chain) {
-    using detail::section;
-    pattern out;
-    section last = section::sum;
-    bool second = false;  // norm
-    for (int i = 0; i < chain.count; ++i) {
-        const stage& s = chain.stages[i];
-        section here = section::sum;
-        switch (s.kind) {
-            case stage_kind::combine:
-                if (out.experts || out.residual) return {};
-                out.experts = true;
-                break;
-            case stage_kind::add:
-                if (s.reads == operand::bias) {
-                    out.bias = true;
-                    here = section::bias;
-                } else {
-                    if (out.residual || out.join) return {};
-                    const bool behind = is_norm(out.value);
-                    (behind ? out.join : out.residual) = true;
-                    if (behind) here = section::join;
-                }
-                break;
-            case stage_kind::l2_norm:
-                return {};  // no graph quantizes one
-            case stage_kind::rms_norm:
-            case stage_kind::layer_norm:
-                if (out.join) {  // what was emitted is its sum
-                    if (s.kind != stage_kind::rms_norm || second || last > section::emit) return {};
-                    second = true;
-                    out.sum_emits = out.emits;
-                    out.emits = {};
-                    last = here = section::again;
-                    break;
-                }
-                if (out.value != value_kind::plain) return {};
-                out.value =
-                    s.kind == stage_kind::rms_norm ? value_kind::rms_norm : value_kind::layer_norm;
-                here = section::value;
-                break;
-            case stage_kind::glu:
-                if (out.gate || out.value == value_kind::glu) return {};
-                if (is_norm(out.value)) {
-                    out.gate = true;
-                    here = section::gate;
-                    break;
-                }
-                out.value = value_kind::glu;
-                out.alone = s.reads == operand::none;
-                here = section::value;
-                break;
-            case stage_kind::mul:
-                if (s.reads == operand::next_weight && second && !out.again) {
-                    out.again = true;
-                    here = section::again;
-                    break;
-                }
-                if (s.reads != operand::weight || out.scale) return {};
-                out.scale = true;
-                here = section::scale;
-                break;
-            case stage_kind::emit:
-                if (out.residual && out.value == value_kind::plain) {
-                    out.sum_emits = out.sum_emits | s.formats;
-                } else {
-                    out.emits = out.emits | s.formats;
-                    here = section::emit;
-                }
-                break;
-            case stage_kind::quantize:
-                if (out.has_group()) return {};
-                out.activations = s.formats;
-                here = section::quantize;
-                break;
-            case stage_kind::mul_mat:
-                out.dense = out.dense | s.formats;
-                here = section::group;
-                break;
-            case stage_kind::mul_mat_id:
-                out.expert = out.expert | s.formats;
-                here = section::group;
-                break;
-            case stage_kind::epilogue:
-                if (!out.epilogue.empty()) return {};
-                out.epilogue = s.parts;
-                here = section::epilogue;
-                break;
-        }
-        if (here < last) return {};
-        last = here;
-    }
-    if (has_numbers(out.dense | out.expert)) out.activations = out.activations | format::f32;
-    const bool norm = is_norm(out.value);
-    const bool around = out.experts || out.residual || out.scale || out.bias;
-    const bool group = !out.dense.empty() || !out.expert.empty();
-    const bool epilogue = !out.epilogue.empty();
-    out.known = (norm || !around) && second == out.again && group == out.has_group() &&
-                (group || !epilogue) && (out.value != value_kind::plain || group);
-    return out;
+    detail::pattern_reader reader;
+    for (int i = 0; i < chain.count; ++i)
+        if (!reader.take(chain.stages[i])) return {};
+    return reader.finished();
 }
 
 }  // namespace catena
