@@ -100,7 +100,7 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
 /// Are a result's operands asked for before its last piece is there? Where the norm is made, with
 /// their registers one block would fit, not two.
 template <policy P>
-inline constexpr bool asks_first = P.placement != norm_placement::deferred&& one_result<P>;
+inline constexpr bool asks_first = P.placement == norm_placement::deferred ? false : one_result<P>;
 
 /// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has
 /// more formats than this one. `own_columns`: a stream of one stage, which brings the columns.
@@ -213,6 +213,32 @@ inline constexpr format first_format = *W.begin();
 template <policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
+/// Of experts: the token and the slot of a band, and the matrix that its id picks, behind the wait
+/// for the ids. Returns its number among the bands of one slot; of a dense member they stand behind
+/// all.
+template <policy P, class X>
+CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
+    const bool combined = combines<P> && a.combined;
+    const int slots = combined ? 1 : a.slots, bands = slots * a.bands;  // of a token
+    int token = 0, slot = 0;  // few: a division is more code, and takes as long
+    CATENA_NO_UNROLL
+    for (int left = a.columns - slots; left > 0 && band >= bands; left -= slots, ++token)
+        band -= bands;
+    CATENA_NO_UNROLL
+    for (; slot + 1 < slots && band >= a.bands; ++slot) band -= a.bands;
+    if (band >= a.bands) return band;
+    b.token = token;
+    b.slot = slot;
+    x.grid_wait();
+    if (combined) {
+        b.slots = a.slots;
+        slot = x.lane() < a.slots ? x.lane() : 0;
+        b.weight = weight_of(x, a, b, slot);
+    }
+    b.picked = expert_of(x, a, b, slot);
+    return band;
+}
+
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
 /// more where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp
 /// says. `a` follows args.hpp; a.columns <= P.columns when dense, every member's format is in W, k
@@ -240,27 +266,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     const bool expert = P.placement == norm_placement::producer && a.ids != nullptr;
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
                   .finished = reinterpret_cast<float*>(stages)};
-    if (expert) {
-        const bool combined = combines<P> && a.combined;
-        const int slots = combined ? 1 : a.slots, bands = slots * a.bands;  // of a token
-        int token = 0, slot = 0;  // few: a division is more code, and takes as long
-        CATENA_NO_UNROLL
-        for (int left = a.columns - slots; left > 0 && band >= bands; left -= slots, ++token)
-            band -= bands;
-        CATENA_NO_UNROLL
-        for (; slot + 1 < slots && band >= a.bands; ++slot) band -= a.bands;
-        if (band < a.bands) {  // else of a dense member, behind the bands of all columns
-            b.token = token;
-            b.slot = slot;
-            x.grid_wait();
-            if (combined) {
-                b.slots = a.slots;
-                slot = x.lane() < a.slots ? x.lane() : 0;
-                b.weight = weight_of(x, a, b, slot);
-            }
-            b.picked = expert_of(x, a, b, slot);
-        }
-    }
+    if (expert) band = take_slot<P>(x, a, b, band);
     int m = 0;
     CATENA_NO_UNROLL
     while (m + 1 < a.members && band >= a.member[m + 1].first_band) ++m;
