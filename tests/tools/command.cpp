@@ -207,7 +207,10 @@ TEST_CASE("tune leaves a record that it goes on from, and says when nothing was 
     const std::string tune =
         "tune --arch sm_90 --simulate 1 --formats q6_K --graphs '" CATENA_TEST_DATA
         "/graphs/qwen3-8b-q4km.tg1.json.gz' --out t.json";
-    const outcome unknown = w.run("tune --arch sm_90 --check-model --out t.json");
+    const outcome missing = w.run("tune --arch sm_90 --check-model --out t.json");
+    CHECK(missing.code == 2);
+    CHECK_THAT(missing.err, Catch::Contains("t.json is not there"));
+    const outcome unknown = w.run("tune --arch sm_90 --check-model");
     CHECK(unknown.code == 0);
     CHECK_THAT(unknown.out, Catch::Contains("nothing was measured"));
     const outcome part = w.run(tune + " --time 90s");

@@ -153,6 +153,8 @@ int tune_now(const tune_options& o) {
     if (o.check_model) {
         const std::string file = o.out.empty() ? recorded : o.out;
         const std::string text = generator::read_text(file);
+        if (text.empty() && !o.out.empty())
+            throw failure(file + " is not there, or empty: name a record that catena tune wrote");
         const auto errors =
             text.empty() ? std::vector<tune::model_error>{}
                          : tune::errors_of_model(generator::parse_tuning(text, file), target);
