@@ -1,9 +1,9 @@
 // The row skeleton. Makes a value of a row of x (x or what experts made, plus a residual; its norm;
 // or x gated by another row), scales it by a weight, adds a bias, gates it, and writes it in any
 // set of formats in one pass. Or it joins a weighted norm with a residual, and norms and scales
-// that again. A row has a block to itself, or a warp of one. x is read once, into registers; a
-// policy with values
-// == 0 reads it again for everything that wants to know the whole row first, and so takes any k.
+// that again. A row has a block to itself, or a warp of one. x is read once, into registers; with a
+// policy that holds none it is read again for everything that wants to know the whole row first, so
+// any k will do.
 //
 // Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: 32 quantized values belong
 // to 8 neighbouring threads, and the order of additions depends on the number of threads alone.
