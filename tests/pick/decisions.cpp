@@ -8,6 +8,7 @@
 #include "catena_test/problems.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace catena;
@@ -270,6 +271,20 @@ TEST_CASE("bytes are those of every operand once, experts one matrix for each co
     p.tokens = 3;
     p.member[0].experts = 2;
     CHECK(bytes_of(p) == 3 * 576 + 2 * 10 * 288 + 3 * 10 * 4);
+}
+
+TEST_CASE("code that does not wait for the kernel before it is not launched to overlap it",
+          "[decisions]") {
+    const std::vector<row> rows = {row_of(norm_row, {.threads = 256, .values = 8, .vector = true})};
+    table t = table_of(rows);
+    REQUIRE(pick(norm_problem(256), t).config.dependent);
+    arch older = toy_arch;
+    older.dependent_launch = false;
+    t.target = &older;
+    t.device = &toy_arch;
+    CHECK_FALSE(pick(norm_problem(256), t).config.dependent);
+    std::swap(t.target, t.device);
+    CHECK_FALSE(pick(norm_problem(256), t).config.dependent);
 }
 
 TEST_CASE("code of an older set keeps to the limits of the GPU it runs on", "[decisions]") {

@@ -118,6 +118,7 @@ picked walk(const problem& p, const row_index& index, bool measured_only, std::i
     });
     if (best.row >= 0) {
         best.config = config_of(t.rows[best.row], p, a, best.band_rows);
+        if (!t.target->dependent_launch) best.config.dependent = false;  // its code does not wait
         best.bytes = bytes_of(p);
         if (t.engine_count > 0) best.key = problem_key(p);
         best.nearest = {};
