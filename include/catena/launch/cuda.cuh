@@ -55,11 +55,9 @@ class opted_in_kernels {
 };
 
 /// More than 48 KB of dynamic shared memory must be asked for, once per kernel and device.
-inline cudaError_t allow_shared_bytes(const void* kernel) {
-    static opted_in_kernels opted_in;
-    int device = 0;
-    if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) return e;
-    if (opted_in.has(kernel, device)) return cudaSuccess;
+inline constexpr std::uint32_t unasked_shared_bytes = 48 * 1024;
+
+inline cudaError_t ask_for_shared_bytes(const void* kernel, int device) {
     int most = 0;
     if (const cudaError_t e =
             cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
@@ -68,13 +66,25 @@ inline cudaError_t allow_shared_bytes(const void* kernel) {
     cudaFuncAttributes kernel_uses{};
     if (const cudaError_t e = cudaFuncGetAttributes(&kernel_uses, kernel); e != cudaSuccess)
         return e;
-    if (const cudaError_t e =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 most - static_cast<int>(kernel_uses.sharedSizeBytes));
-        e != cudaSuccess)
-        return e;
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                most - static_cast<int>(kernel_uses.sharedSizeBytes));
+}
+
+/// Launches a kernel that needs so much. Devices forget at cudaDeviceReset, of which nobody hears
+/// but by the launch that is refused then.
+inline cudaError_t launch_with_shared_bytes(const cudaLaunchConfig_t& launch, const void* kernel,
+                                            void** parameters) {
+    static opted_in_kernels opted_in;
+    int device = 0;
+    if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) return e;
+    if (opted_in.has(kernel, device)) {
+        const cudaError_t e = cudaLaunchKernelExC(&launch, kernel, parameters);
+        if (e != cudaErrorInvalidValue) return e;
+        (void)cudaGetLastError();
+    }
+    if (const cudaError_t e = ask_for_shared_bytes(kernel, device); e != cudaSuccess) return e;
     opted_in.add(kernel, device);
-    return cudaSuccess;
+    return cudaLaunchKernelExC(&launch, kernel, parameters);
 }
 
 }  // namespace detail
@@ -86,10 +96,6 @@ inline status launch_cuda(const void* kernel, const launch_config& config, const
     if (kernel == nullptr)
         return failure(status_code::no_kernel,
                        "launch_cuda: the row has no kernel; link the instances with CUDA enabled");
-    if (config.shared_bytes > 48 * 1024)
-        if (const cudaError_t e = detail::allow_shared_bytes(kernel); e != cudaSuccess)
-            return detail::cuda_failed("asking for more than 48 KB of shared memory", e);
-
     cudaLaunchAttribute attributes[2] = {};
     unsigned count = 0;
     if (config.dependent) {
@@ -110,9 +116,10 @@ inline status launch_cuda(const void* kernel, const launch_config& config, const
     launch.numAttrs = count;
 
     void* parameters[] = {const_cast<void*>(args)};
-    if (const cudaError_t e = cudaLaunchKernelExC(&launch, kernel, parameters); e != cudaSuccess)
-        return detail::cuda_failed("the launch", e);
-    return {};
+    const cudaError_t e = config.shared_bytes > detail::unasked_shared_bytes
+                              ? detail::launch_with_shared_bytes(launch, kernel, parameters)
+                              : cudaLaunchKernelExC(&launch, kernel, parameters);
+    return e == cudaSuccess ? status{} : detail::cuda_failed("the launch", e);
 }
 
 }  // namespace catena
