@@ -4,6 +4,8 @@
 #include "catena/instances/all.hpp"
 #include "catena/launch/message.hpp"
 
+#include <string_view>  // rbegin, rend
+
 // A set that is linked with its kernels defines CATENA_HAS_KERNELS and brings the CUDA runtime.
 #if defined(CATENA_HAS_KERNELS)
 #include <cuda_runtime_api.h>
@@ -64,12 +66,12 @@ static inline table for_device(int device) noexcept {
     }
 
     const int wanted = major * 10 + minor;
-    table best;
-    for (const arch& a : arch_registry) {
-        if (a.compute_capability == 0 || a.compute_capability > wanted) continue;
-        if (best.target != nullptr && best.target->compute_capability > a.compute_capability)
-            continue;
-        if (const table t = table_named(a.name); detail::runs_here(t)) best = t;
+    table best;  // the newest that loads: whether PTX does is known once it has been compiled
+    for (auto a = std::rbegin(arch_registry); a != std::rend(arch_registry); ++a) {
+        if (a->compute_capability == 0 || a->compute_capability > wanted) continue;
+        best = table_named(a->name);
+        if (detail::runs_here(best)) break;
+        best = {};
     }
     if (best.target == nullptr)
         return none(failure(status_code::no_instances,
