@@ -1,7 +1,7 @@
 // ptxas_check NVCC ARCH KEPT LOG FAMILY... : checks what ptxas reports of families of an arch's set
-// (all: every one): every row is there, none spills or waits for each wgmma, registers fit the
-// launch bounds and are those on record. What the build has compiled, it has kept in the folder
-// KEPT; the rest is compiled. The words go to LOG.
+// (all: every one): every row is there, none spills, waits for each wgmma or takes their groups
+// apart, registers fit the launch bounds and are those on record. What the build has compiled, it
+// has kept in the folder KEPT; the rest is compiled. The words go to LOG.
 #include "files.hpp"
 #include "nvcc.hpp"
 #include "policies.hpp"
@@ -88,6 +88,10 @@ int main(int argc, char** argv) try {
     if (log.find("are serialized") != std::string::npos)
         complaints +=
             "a warpgroup's multiplications are serialized: " + std::string(argv[4]) + "\n";
+    if (log.find("warpgroup.arrive is injected") != std::string::npos)
+        complaints +=
+            "a group of a warpgroup's multiplications is taken apart: " + std::string(argv[4]) +
+            "\n";
     write_text(argv[4], log);
     std::printf("%s", complaints.c_str());
     if (off_record) std::printf("to put them on record: generate --registers %s\n", argv[4]);

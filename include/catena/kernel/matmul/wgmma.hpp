@@ -29,6 +29,21 @@ CATENA_FN int operand_rows_of_warp(X& x) {
 }
 CATENA_FN int operand_row(int r) { return r / mma_rows * wgmma_rows + r % mma_rows; }
 
+/// Starts products of 16 values of K, `Times` one behind the other, as a group.
+template <int Times, policy P, format F, class X>
+CATENA_FN void start_products(X& x, exec::wgmma_operand a, exec::wgmma_operand b,
+                              tile_sums<P>& sum) {
+    x.wgmma_fence();
+    CATENA_UNROLL
+    for (int i = 0; i < Times; ++i) {
+        const int at = i * wgmma_bytes;
+        CATENA_UNROLL
+        for (int m = 0; m < P.rows / mma_rows; ++m)
+            x.template wgmma<F>(sum[m], a + (m * warpgroup_fragment_bytes + at), b + at);
+    }
+    x.wgmma_commit();
+}
+
 /// Starts the products of a step, `groups` of 32 values. `rows`, `columns`: the block's operands.
 template <policy P, format F, class X>
 CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* columns, int groups,
@@ -37,19 +52,11 @@ CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* colum
     const exec::wgmma_operand a = x.operand_at(
         rows + x.warp() / 4 * fragments * warpgroup_fragment_bytes, exec::swizzle_bytes);
     const exec::wgmma_operand b = x.operand_at(columns, exec::swizzle_bytes);
-    x.wgmma_fence();
-    CATENA_UNROLL
-    for (int group = 0; group < 2; ++group) {
-        if (group >= groups) continue;
-        CATENA_UNROLL
-        for (int half = 0; half < 2; ++half) {
-            const int at = (2 * group + half) * wgmma_bytes;
-            CATENA_UNROLL
-            for (int m = 0; m < fragments; ++m)
-                x.template wgmma<F>(sum[m], a + (m * warpgroup_fragment_bytes + at), b + at);
-        }
-    }
-    x.wgmma_commit();
+    // A branch for each: of one group with a branch in it ptxas makes two, and an empty one.
+    if (groups == 2)
+        start_products<4, P, F>(x, a, b, sum);
+    else
+        start_products<2, P, F>(x, a, b, sum);
 }
 
 /// Minimal complete definition of how warpgroups multiply rows of format F, one object for a tile:
