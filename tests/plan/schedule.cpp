@@ -74,3 +74,30 @@ TEST_CASE("what is elided is in nobody's way", "[schedule]") {
     up.nodes[0].elided = true;
     CHECK(s.blocker(up) == -1);
 }
+
+TEST_CASE("a step whose result lies over what another of its nodes reads can stand nowhere",
+          "[schedule]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    const id a = g.other({x});
+    const id b = g.other({a});
+    g.share(b, x);
+    graph_index index;
+    REQUIRE(index.build(g.view()).ok());
+    schedule s(index);
+    move both;
+    both.nodes = {{0, true, 0}, {1, false, 1u}};
+    CHECK(s.meets_itself(both));
+    for (const std::int32_t at : {0, 1}) {
+        both.launch_at = at;
+        CHECK(s.blocker(both) >= 0);
+    }
+    SECTION("but if that comes from the step itself") {
+        both.nodes[0].internal = 1u;
+        CHECK_FALSE(s.meets_itself(both));
+    }
+    SECTION("or all of it is read before any is written") {
+        both.at_once = true;
+        CHECK_FALSE(s.meets_itself(both));
+    }
+}

@@ -14,17 +14,39 @@
 
 namespace catena {
 
+/// A few positions. Copies are made often, and of those that are there alone.
+class node_list {
+  public:
+    static constexpr int max_nodes = 42;
+
+    node_list() {}
+    node_list(const node_list& o) { *this = o; }
+    node_list& operator=(const node_list& o) {
+        count_ = o.count_;
+        for (int i = 0; i < count_; ++i) nodes_[i] = o.nodes_[i];
+        return *this;
+    }
+    void push_back(std::int32_t position) { nodes_[count_++] = position; }
+
+    int size() const { return count_; }
+    const std::int32_t* begin() const { return nodes_; }
+    const std::int32_t* end() const { return nodes_ + count_; }
+    std::int32_t back() const { return nodes_[count_ - 1]; }
+
+  private:
+    std::int32_t nodes_[max_nodes];
+    int count_ = 0;
+};
+
 /// One result of a group's launch: a matmul, or two with a GLU, and what follows.
 struct output {
-    static constexpr int max_slots = 32;  ///< whose results are added up
-    static constexpr int max_nodes = 10 + max_slots;
+    static constexpr int max_slots = node_list::max_nodes - 10;  ///< whose results are added up
 
     epilogue_set parts;
     std::int32_t matmul = -1;  ///< position
     std::int32_t up = -1;  ///< position of the second matmul of a GLU; -1: none, or the halves of
                            ///< one matrix
-    std::int32_t nodes[max_nodes] = {};  ///< every position covered, the matmuls included
-    int node_count = 0;
+    node_list nodes;       ///< every position covered, the matmuls included
     std::int32_t result = no_tensor;  ///< what is written
     float scale = 1, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
@@ -36,7 +58,7 @@ struct output {
     std::int32_t latest = -1;  ///< combined: the last position of its nodes but the sum's ADDs
 
     bool halves() const { return parts.has(epilogue_part::glu) && up < 0; }
-    void take(std::int32_t position) { nodes[node_count++] = position; }
+    void take(std::int32_t position) { nodes.push_back(position); }
 };
 
 /// The matmul alone.
@@ -56,7 +78,7 @@ class epilogue_matcher {
     /// The matmul with its scale or factor, and its bias.
     output biased(std::int32_t matmul) const {
         output out = plain_output(view_, matmul);
-        while (out.node_count < 3) {
+        while (out.nodes.size() < 3) {
             const use next = g_.only_reader(out.result);
             if (next.node < 0 || !take(out, next)) break;
         }
@@ -103,7 +125,7 @@ class epilogue_matcher {
             gate.up = up.matmul;
             gate.up_factor = up.factor;
             gate.up_bias = up.bias;
-            for (int i = 0; i < up.node_count; ++i) gate.take(up.nodes[i]);
+            for (const std::int32_t n : up.nodes) gate.take(n);
         }
         if (v.unary >= 0) gate.take(v.unary);
         gate.take(node);
@@ -145,7 +167,7 @@ class epilogue_matcher {
             (weighted && !contiguous(view_.at(c.weights))))
             return false;
         output all = o;
-        all.latest = weighted ? times.node : o.nodes[o.node_count - 1];
+        all.latest = weighted ? times.node : o.nodes.back();
         all.slot_weights = c.weights;
         for (const std::int32_t n : c.nodes) all.take(n);
         all.parts = all.parts | epilogue_part::combine;

@@ -29,6 +29,8 @@ struct place {
 struct drafted_output {
     output what;
     std::int32_t makes = -1;  ///< the place whose value it is, quantized by the epilogue
+
+    explicit drafted_output(const output& o) : what(o) {}
 };
 
 inline void run_by(step& s, const picked& p) {
@@ -48,6 +50,7 @@ struct draft {
     std::vector<drafted_output> outputs;     ///< one step's stand together, in launch order
     std::vector<place> places;
     std::vector<left_over> left;
+    const step blank;  // copied: that takes half as long as making one
 
     explicit draft(const graph_index& index) : g(index), accepted(index) {
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
@@ -77,7 +80,7 @@ struct draft {
         trial.at_once = false;
         trial.also_reads = no_tensor;
         trial.nodes.clear();
-        return steps.emplace_back();
+        return steps.emplace_back(blank);
     }
 
     /// The first node that forbids the step that is tried, as schedule::blocker.
@@ -104,7 +107,7 @@ struct draft {
         accepted.retract(m.steps);
         steps.resize(m.steps);
         first_output.resize(m.steps);
-        outputs.resize(m.outputs);
+        outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(m.outputs), outputs.end());
         places.erase(places.begin() + static_cast<std::ptrdiff_t>(m.places), places.end());
         left.resize(m.left);
     }

@@ -88,9 +88,18 @@ class grouper {
     inline void open_step(const family& f, std::int32_t place, std::size_t first);
     inline bool fill_step(const family& f, step& s, std::size_t first,
                           std::vector<made_value>& values);
+    inline bool open_with(const family& f, step& s, const output& o, bool alone,
+                          std::vector<made_value>& values);
+    inline bool join_with(const family& f, step& s, const output& o,
+                          std::vector<made_value>& values);
+    inline void take_value(std::optional<match>& value, std::vector<made_value>& values);
     inline void close_step(const family& f, std::vector<made_value>& values);
+    inline std::int32_t cover(const step& s, const output& o);
     inline std::int32_t join(step& s, const output& o, const match* value);
-    inline bool open(step& s, const output& o, std::optional<match>& value);
+    inline std::int32_t join_covered(step& s, const output& o, const match* value,
+                                     std::size_t first);
+    inline bool open(step& s, const output& o, std::optional<match>& value,
+                     const output* apart = nullptr);
 
     // Activations made in the launch of their readers: plan/inside.hpp.
     inline finding inside_fits(const match& m, const inside_scope& scope) const;
@@ -223,68 +232,93 @@ inline std::optional<match> grouper::quantized(const family& f, skeleton maker, 
     return m;
 }
 
-/// Adds an output to the step that is tried; `value`: its readers, if it is quantized too.
-/// `joined`, the node that forbids it, or `unserved`: no row serves them together.
-inline std::int32_t grouper::join(step& s, const output& o, const match* value) {
-    const bool written = value == nullptr || value->f32_needed;
-    const bool alone = o.parts.has(epilogue_part::combine) || combined(s.what);
-    if (alone && s.what.member_count > 0) return unserved;
-    const std::size_t before = draft_.trial.nodes.size();
-    for (int i = 0; i < o.node_count; ++i)  // an ADD of two matmuls follows both
-        if (draft_.covered(o.nodes[i]) || draft_.trial.has(o.nodes[i])) return o.nodes[i];
-    if (value != nullptr)  // from the workspace: no conflict in memory tells who reads too early
-        for (const reader& r : value->readers)
-            if (r.servable() && r.node < draft_.trial.launch_at) return r.node;
-    for (int i = 0; i < o.node_count; ++i) {
-        const std::int32_t n = o.nodes[i];
+/// Lets the step that is tried cover an output. -1, or the node that another has: then it does not.
+inline std::int32_t grouper::cover(const step& s, const output& o) {
+    for (const std::int32_t n : o.nodes)  // an ADD of two matmuls follows both
+        if (draft_.covered(n) || draft_.trial.has(n)) return n;
+    for (const std::int32_t n : o.nodes) {
         const tensor& t = view_.node(n);
-        const bool result = view_.nodes[n] == o.result;
-        covered_node c{n, !result || !written, 0, 0};
+        covered_node c{n, view_.nodes[n] != o.result, 0, 0};
         if (is_matmul(t.kind)) {
             const bool lies = s.what.needs.activation == format::f32 && !makes_norm(s.what) &&
                               !copies_inside(draft_.places[at(s.chain)].found);
             c.internal = lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside
         } else {
-            for (int j = 0; j < o.node_count; ++j) c.internal |= fed_by(g_, n, o.nodes[j]);
+            c.internal = fed_by(g_, n, {o.nodes.begin(), o.nodes.end()});
             for (int slot = 0; slot < 2; ++slot)
                 if (o.residual != no_tensor && t.src[slot] == o.residual)
                     c.by_element |= 1u << slot;
         }
         draft_.trial.nodes.push_back(c);
     }
-    const std::size_t unproved = s.what.member_count == 0 ? 0 : before;
-    if (const std::int32_t v = draft_.blocker(unproved); v >= 0) {
-        draft_.trial.nodes.resize(before);
-        return v;
+    return -1;
+}
+
+/// Adds an output to the step that is tried; `value`: its readers, if it is quantized too.
+/// `joined`, the node that forbids it, or `unserved`: no row serves them together.
+inline std::int32_t grouper::join(step& s, const output& o, const match* value) {
+    const bool alone = o.parts.has(epilogue_part::combine) || combined(s.what);
+    if (alone && s.what.member_count > 0) return unserved;
+    const std::size_t before = draft_.trial.nodes.size();
+    std::int32_t result = cover(s, o);
+    if (result >= 0) return result;
+    result = join_covered(s, o, value, before);
+    if (result != joined) draft_.trial.nodes.resize(before);
+    return result;
+}
+
+/// The same of an output that the step covers already, by its nodes from `first` on.
+inline std::int32_t grouper::join_covered(step& s, const output& o, const match* value,
+                                          std::size_t first) {
+    if (value != nullptr)  // from the workspace: no conflict in memory tells who reads too early
+        for (const reader& r : value->readers)
+            if (r.servable() && r.node < draft_.trial.launch_at) return r.node;
+    const bool written = value == nullptr || value->f32_needed;
+    for (std::size_t i = first; i < draft_.trial.nodes.size(); ++i) {
+        covered_node& c = draft_.trial.nodes[i];
+        if (view_.nodes[c.node] == o.result) c.elided = !written;
     }
+    const std::size_t unproved = s.what.member_count == 0 ? 0 : first;
+    if (const std::int32_t v = draft_.blocker(unproved); v >= 0) return v;
     problem& what = s.what;
     const computation needs = what.needs;
     const int alignment = what.alignment;
     add_member(view_, what, o, value != nullptr, written);
     const picked& found = choices_.pick(what);
     if (found.row < 0) {
-        draft_.trial.nodes.resize(before);
         what.needs = needs;
         what.alignment = alignment;
         what.member[--what.member_count] = {};
         return unserved;
     }
     run_by(s, found);
-    draft_.outputs.push_back({o, -1});
+    draft_.outputs.emplace_back(o);
     return joined;
 }
 
 /// Opens the step that is tried with an output, at its first node or at its last (of a sum of
-/// slots, before its ADDs), quantized too if that can be. False: it can be nowhere.
-inline bool grouper::open(step& s, const output& o, std::optional<match>& value) {
-    const auto [first, last] = std::minmax_element(o.nodes, o.nodes + o.node_count);
-    for (const std::int32_t position : {*first, o.latest >= 0 ? o.latest : *last}) {
-        draft_.trial.launch_at = position;
-        if (value && join(s, o, &*value) == joined) return true;
-        if (join(s, o, nullptr) != joined) continue;
-        value.reset();
-        return true;
-    }
+/// slots, before its ADDs), quantized too if that can be. `apart`: what it would be without that
+/// sum, which must take longer. False: it can be nowhere.
+inline bool grouper::open(step& s, const output& o, std::optional<match>& value,
+                          const output* apart) {
+    const std::size_t before = draft_.trial.nodes.size();
+    if (cover(s, o) >= 0) return false;
+    const auto opened = [&] {
+        if (apart != nullptr && (draft_.accepted.meets_itself(draft_.trial) ||
+                                 !weigh_.combining_pays(s.what, *apart, o)))
+            return false;
+        const auto [first, last] = std::minmax_element(o.nodes.begin(), o.nodes.end());
+        for (const std::int32_t position : {*first, o.latest >= 0 ? o.latest : *last}) {
+            draft_.trial.launch_at = position;
+            if (value && join_covered(s, o, &*value, before) == joined) return true;
+            if (join_covered(s, o, nullptr, before) != joined) continue;
+            value.reset();
+            return true;
+        }
+        return false;
+    };
+    if (opened()) return true;
+    draft_.trial.nodes.resize(before);
     return false;
 }
 
@@ -311,57 +345,69 @@ inline void grouper::open_step(const family& f, std::int32_t place, std::size_t 
         draft_.abandon();
 }
 
-/// Gives the step that is tried its outputs; `values`: those that it quantizes. False: the first
-/// can be nowhere.
+/// Opens the step that is tried with an output: with the sum over its slots, if it is `alone`, or
+/// as it is. False: it can be nowhere.
+inline bool grouper::open_with(const family& f, step& s, const output& o, bool alone,
+                               std::vector<made_value>& values) {
+    std::optional<match> value;
+    if (alone) {
+        const epilogue_matcher follow(sums_, f.common.epilogue);
+        if (output sum = o; follow.combine(sum) && open(s, sum, value, &o)) return true;
+    }
+    value = quantized(f, s.what.needs.kind, o);
+    if (!open(s, o, value)) return false;
+    take_value(value, values);
+    return true;
+}
+
+/// Joins an output to the step that is tried if it can be there, without what follows its matmul if
+/// that is what forbids it.
+inline bool grouper::join_with(const family& f, step& s, const output& o,
+                               std::vector<made_value>& values) {
+    std::optional<match> value = quantized(f, s.what.needs.kind, o);
+    std::int32_t blocked = join(s, o, value ? &*value : nullptr);
+    if (blocked != joined && value) {
+        value.reset();
+        blocked = join(s, o, nullptr);
+    }
+    if (blocked != joined && o.nodes.size() > 1 && o.up < 0 && !o.halves()) {
+        const std::int32_t by = blocked;
+        blocked = join(s, plain_output(view_, o.matmul), nullptr);
+        if (blocked == joined) draft_.leave({o.matmul, reason::epilogue_apart, by});
+    }
+    if (blocked == joined)
+        take_value(value, values);
+    else if (blocked != unserved)
+        draft_.leave({o.matmul, reason::group_split, blocked});
+    return blocked == joined;
+}
+
+/// Keeps the readers of the step's last output, if it is quantized for any.
+inline void grouper::take_value(std::optional<match>& value, std::vector<made_value>& values) {
+    if (value)
+        values.push_back({static_cast<std::int32_t>(draft_.outputs.size()) - 1, std::move(*value)});
+}
+
+/// Gives the step that is tried the output that waits at `first` and those behind it that may join;
+/// `values`: those that it quantizes. Others wait on. False: the first can be nowhere.
 inline bool grouper::fill_step(const family& f, step& s, std::size_t first,
                                std::vector<made_value>& values) {
-    const epilogue_matcher follow(sums_, f.common.epilogue);
-    const auto place_in_line = waiting_.begin() + static_cast<std::ptrdiff_t>(first);
-    const output lead = *place_in_line;
-    waiting_.erase(place_in_line);
-    const skeleton kind = s.what.needs.kind;
-    const auto joined_with = [&](std::optional<match>& value) {
-        if (value)
-            values.push_back(
-                {static_cast<std::int32_t>(draft_.outputs.size()) - 1, std::move(*value)});
-    };
-    std::optional<match> value;
-    if (output sum = lead; waiting_.size() == first && follow.combine(sum) &&
-                           weigh_.combining_pays(s.what, lead, sum) && open(s, sum, value))
-        return true;
-    value = quantized(f, kind, lead);
-    if (!open(s, lead, value)) {
+    const output& lead = waiting_[first];
+    bool opened = open_with(f, s, lead, waiting_.size() == first + 1, values);
+    std::size_t kept = first, next = first + 1;
+    if (!opened) {
         draft_.leave({lead.matmul, reason::epilogue_apart, lead.matmul});
-        if (lead.up >= 0)
-            waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
-                            plain_output(view_, lead.up));
-        const output bare = plain_output(view_, lead.matmul);
-        value = quantized(f, kind, bare);
-        if (!open(s, bare, value)) return false;
+        opened = open_with(f, s, plain_output(view_, lead.matmul), false, values);
+        if (lead.up >= 0) waiting_[--next] = plain_output(view_, lead.up);
     }
-    joined_with(value);
-    for (std::size_t i = first; i < waiting_.size() && s.what.member_count < max_members;) {
-        const output& o = waiting_[i];
-        value = quantized(f, kind, o);
-        std::int32_t blocked = join(s, o, value ? &*value : nullptr);
-        if (blocked != joined && value) {
-            value.reset();
-            blocked = join(s, o, nullptr);
-        }
-        if (blocked != joined && o.node_count > 1 && o.up < 0 && !o.halves()) {
-            const std::int32_t by = blocked;
-            blocked = join(s, plain_output(view_, o.matmul), nullptr);
-            if (blocked == joined) draft_.leave({o.matmul, reason::epilogue_apart, by});
-        }
-        if (blocked != joined) {
-            if (blocked != unserved) draft_.leave({o.matmul, reason::group_split, blocked});
-            ++i;
-            continue;
-        }
-        joined_with(value);
-        waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    for (; next < waiting_.size(); ++next) {
+        const bool room = opened && s.what.member_count < max_members;
+        if (room && join_with(f, s, waiting_[next], values)) continue;
+        if (kept != next) waiting_[kept] = waiting_[next];
+        ++kept;
     }
-    return true;
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(kept), waiting_.end());
+    return opened;
 }
 
 /// Accepts the step that is tried, and groups the readers of what it quantizes.

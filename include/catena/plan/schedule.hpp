@@ -69,6 +69,15 @@ class schedule {
         return found;
     }
 
+    /// Do nodes of step `m` meet each other, wherever it stands?
+    bool meets_itself(const move& m) {
+        look_at(m);
+        for (const covered_node& c : m.nodes)
+            if (const footprint* f = touching(c); f != nullptr && met_within(m, *f) >= 0)
+                return true;
+        return false;
+    }
+
     /// Takes a legal step into the schedule; steps at one position run in the order of acceptance.
     std::int32_t accept(const move& m) {
         const auto step = static_cast<std::int32_t>(accepted_.size());
@@ -115,6 +124,15 @@ class schedule {
     /// What there is at a position: a node that acts, one of the step that is looked at, steps.
     enum mark : std::uint8_t { acts = 1, tried = 2, launches = 4 };
 
+    /// What an action reads and writes outside its step.
+    struct footprint {
+        covered_node of;
+        std::int32_t written = no_tensor;
+        std::int32_t reads = 0;
+        read_edge read[max_src];
+        bool nothing() const { return written == no_tensor && reads == 0; }
+    };
+
     const graph_index& g_;
     std::vector<std::int32_t> action_;    // per position: index into nodes_; -1: the engine's
     std::vector<std::int32_t> runs_at_;   // the same: where it runs, as the engine's or in its step
@@ -122,6 +140,8 @@ class schedule {
     std::vector<std::uint8_t> marks_;     // the same: marks
     std::vector<scheduled_step> accepted_;
     std::vector<covered_node> nodes_;  // of all accepted steps
+    std::vector<footprint> touched_;   // scratch: of the nodes of a step that touch something
+    std::size_t touching_ = 0;         // how many these are
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -132,46 +152,57 @@ class schedule {
         return covered(position) ? nodes_[at(action_[at(position)])] : by_engine;
     }
 
-    /// The tensors that an action reads and writes outside its step.
-    struct footprint {
-        std::int32_t written = no_tensor;
-        std::int32_t reads = 0;
-        std::int32_t read[max_src];
-        bool nothing() const { return written == no_tensor && reads == 0; }
-    };
-    footprint touched_by(const covered_node& c) const {
-        footprint out;
-        if (!c.elided) out.written = g_.view.nodes[c.node];
+    /// What `c` touches outside its step.
+    void touched_by(const covered_node& c, footprint& out) const {
+        out.of = c;
+        out.written = c.elided ? no_tensor : g_.view.nodes[c.node];
+        out.reads = 0;
         for (const read_edge& r : g_.reads(c.node))
-            if ((c.internal >> r.slot & 1u) == 0) out.read[out.reads++] = r.tensor;
-        return out;
+            if ((c.internal >> r.slot & 1u) == 0) out.read[out.reads++] = r;
     }
 
     bool placed(std::int32_t tensor) const {
         return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
     }
 
-    std::int32_t blocker_from(const move& m, std::size_t first) const {
-        for (std::size_t i = first; i < m.nodes.size(); ++i) {
-            const footprint touched = touched_by(m.nodes[i]);
-            if (const std::int32_t v = blocker(m, m.nodes[i], touched); v >= 0) return v;
-            if (touched.nothing()) continue;
-            for (std::size_t j = 0; j <= i; ++j)
-                if (meet_within(m, m.nodes[i], m.nodes[j])) return m.nodes[j].node;
+    std::int32_t blocker_from(const move& m, std::size_t first) {
+        look_at(m);
+        for (std::size_t i = 0; i < m.nodes.size(); ++i) {
+            const covered_node& c = m.nodes[i];
+            const bool moves = i >= first && c.node != m.launch_at && g_.acts(c.node);
+            const footprint* touched = touching(c);
+            if (moves && g_.many_streams())
+                if (const std::int32_t v = other_stream(m, c, touched); v >= 0) return v;
+            if (touched == nullptr || i < first) continue;
+            if (moves)
+                if (const std::int32_t v = passed(m, *touched); v >= 0) return v;
+            if (const std::int32_t v = met_within(m, *touched); v >= 0) return v;
         }
         return -1;
+    }
+
+    void look_at(const move& m) {
+        if (touched_.size() < m.nodes.size()) touched_.resize(m.nodes.size());
+        touching_ = 0;
+    }
+
+    /// What a node of the step that is looked at touches, put behind those of the nodes before it;
+    /// null: nothing.
+    const footprint* touching(const covered_node& c) {
+        footprint& f = touched_[touching_];
+        touched_by(c, f);
+        if (f.nothing()) return nullptr;
+        ++touching_;
+        return &f;
     }
 
     /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
     /// position; -1 when nothing does. Looked at: every node that it passes, and every step
     /// launched on the way.
-    std::int32_t blocker(const move& m, const covered_node& node, const footprint& touched) const {
-        if (m.launch_at == node.node || !g_.acts(node.node)) return -1;
-        if (g_.many_streams())
-            if (const std::int32_t v = other_stream(m, node, touched); v >= 0) return v;
-        if (touched.nothing()) return -1;
-        const std::int32_t low = std::min(m.launch_at, node.node);
-        const std::int32_t high = std::max(m.launch_at, node.node);
+    std::int32_t passed(const move& m, const footprint& touched) const {
+        const std::int32_t node = touched.of.node;
+        const std::int32_t low = std::min(m.launch_at, node);
+        const std::int32_t high = std::max(m.launch_at, node);
         for (std::int32_t v = low; v <= high; ++v) {
             const int here = marks_[at(v)];
             if ((here & (acts | tried)) == acts && changes_order(m, node, v, runs_at_[at(v)]) &&
@@ -179,7 +210,7 @@ class schedule {
                 return v;
             if ((here & launches) == 0) continue;
             for (std::int32_t s = first_at_[at(v)]; s >= 0; s = accepted_[at(s)].next)
-                if (const std::int32_t n = meets_step(m, node, touched, accepted_[at(s)]); n >= 0)
+                if (const std::int32_t n = meets_step(m, touched, accepted_[at(s)]); n >= 0)
                     return n;
         }
         return -1;
@@ -187,13 +218,14 @@ class schedule {
 
     /// Does `node` pass the action that the engine ran at `v` and that runs at `runs_at` now? At
     /// one position the step that is being tried runs last.
-    static bool changes_order(const move& m, const covered_node& node, std::int32_t v,
+    static bool changes_order(const move& m, std::int32_t node, std::int32_t v,
                               std::int32_t runs_at) {
-        return (v < node.node) != (runs_at <= m.launch_at);
+        return (v < node) != (runs_at <= m.launch_at);
     }
 
-    std::int32_t meets_step(const move& m, const covered_node& node, const footprint& touched,
+    std::int32_t meets_step(const move& m, const footprint& touched,
                             const scheduled_step& other) const {
+        const std::int32_t node = touched.of.node;
         for (const covered_node& c : nodes(other))
             if (changes_order(m, node, c.node, other.launch_at) && conflict(touched, c))
                 return c.node;
@@ -205,11 +237,11 @@ class schedule {
     /// Streams are ordered by events that a node which moves leaves behind: it must not touch what
     /// any node of another stream touches.
     std::int32_t other_stream(const move& m, const covered_node& node,
-                              const footprint& touched) const {
+                              const footprint* touched) const {
         const std::int32_t stream = g_.view.node(m.launch_at).stream;
         if (g_.view.node(node.node).stream != stream) return m.launch_at;
-        for (std::int32_t v = 0; v < g_.view.node_count; ++v)
-            if (g_.view.node(v).stream != stream && conflict(touched, action(v))) return v;
+        for (std::int32_t v = 0; touched != nullptr && v < g_.view.node_count; ++v)
+            if (g_.view.node(v).stream != stream && conflict(*touched, action(v))) return v;
         return -1;
     }
 
@@ -220,7 +252,7 @@ class schedule {
             const std::int32_t written = g_.view.nodes[b.node];
             if (a.written != no_tensor && may_meet(g_, a.written, written)) return true;
             for (std::int32_t i = 0; i < a.reads; ++i)
-                if (may_meet(g_, written, a.read[i])) return true;
+                if (may_meet(g_, written, a.read[i].tensor)) return true;
         }
         if (a.written == no_tensor) return false;
         for (const read_edge& r : g_.reads(b.node))
@@ -228,27 +260,33 @@ class schedule {
         return false;
     }
 
+    /// The first of the nodes in touched_ that the last of them meets, or -1.
+    std::int32_t met_within(const move& m, const footprint& last) const {
+        for (std::size_t i = 0; i < touching_; ++i)
+            if (meet_within(m, last, touched_[i])) return touched_[i].of.node;
+        return -1;
+    }
+
     /// Nodes of one step happen at once: what one writes meets nothing of another's, nor its own
     /// operands, but element upon element.
-    bool meet_within(const move& m, const covered_node& a, const covered_node& b) const {
-        if (a.elided && b.elided) return false;
-        const auto overwrites = [&](const covered_node& writer, const covered_node& reader) {
-            if (writer.elided) return false;
-            const std::int32_t dst = g_.view.nodes[writer.node];
-            const bool itself = writer.node == reader.node;
-            if (itself && !placed(dst)) return false;  // the engine will see to its own op
-            for (const read_edge& r : g_.reads(reader.node)) {
-                if ((reader.internal >> r.slot & 1u) != 0 || !may_meet(g_, dst, r.tensor)) continue;
-                const bool alone = (reader.by_element >> r.slot & 1u) != 0 && (m.row || itself) &&
-                                   same_place(g_.view.at(dst), g_.view.at(r.tensor));
-                if (!alone && !m.at_once) return true;
-            }
-            return false;
-        };
-        if (overwrites(a, b)) return true;
-        if (a.node == b.node) return false;
-        return overwrites(b, a) || (!a.elided && !b.elided &&
-                                    may_meet(g_, g_.view.nodes[a.node], g_.view.nodes[b.node]));
+    bool meet_within(const move& m, const footprint& a, const footprint& b) const {
+        if (overwrites(m, a, b)) return true;
+        if (&a == &b) return false;
+        return overwrites(m, b, a) || (a.written != no_tensor && b.written != no_tensor &&
+                                       may_meet(g_, a.written, b.written));
+    }
+    bool overwrites(const move& m, const footprint& writer, const footprint& reader) const {
+        if (writer.written == no_tensor || reader.reads == 0) return false;
+        const bool itself = &writer == &reader;
+        if (itself && !placed(writer.written)) return false;  // the engine will see to its own op
+        for (std::int32_t i = 0; i < reader.reads; ++i) {
+            const read_edge& r = reader.read[i];
+            if (!may_meet(g_, writer.written, r.tensor)) continue;
+            const bool alone = (reader.of.by_element >> r.slot & 1u) != 0 && (m.row || itself) &&
+                               same_place(g_.view.at(writer.written), g_.view.at(r.tensor));
+            if (!alone && !m.at_once) return true;
+        }
+        return false;
     }
 };
 

@@ -10,24 +10,26 @@
 
 namespace catena {
 
-/// The sources of `node` that are the result of `maker`, as bits.
-inline unsigned fed_by(const graph_index& g, std::int32_t node, std::int32_t maker) {
+/// The sources of `node` that are results of nodes in a range, as bits.
+inline unsigned fed_by(const graph_index& g, std::int32_t node, range<std::int32_t> makers) {
     unsigned bits = 0;
-    for (const read_edge& r : g.reads(node))
-        if (g.root(r.tensor) == g.view.nodes[maker]) bits |= 1u << r.slot;
-    return bits;
-}
-
-/// The same of all that make the sum of experts.
-inline unsigned fed_by_experts(const graph_index& g, std::int32_t node, const match& m) {
-    const std::vector<std::int32_t>& makers = m.experts.nodes;
-    unsigned bits = 0;
-    if (makers.empty()) return bits;  // there need be no such node
+    if (makers.size() == 0) return bits;  // there need be no such node
     for (const read_edge& r : g.reads(node)) {
         const std::int32_t maker = g.position(g.root(r.tensor));
         if (std::find(makers.begin(), makers.end(), maker) != makers.end()) bits |= 1u << r.slot;
     }
     return bits;
+}
+
+/// The same of one node.
+inline unsigned fed_by(const graph_index& g, std::int32_t node, std::int32_t maker) {
+    return fed_by(g, node, {&maker, &maker + 1});
+}
+
+/// The same of all that make the sum of experts.
+inline unsigned fed_by_experts(const graph_index& g, std::int32_t node, const match& m) {
+    const std::vector<std::int32_t>& makers = m.experts.nodes;
+    return fed_by(g, node, {makers.data(), makers.data() + makers.size()});
 }
 
 /// Lets a step cover what the row step of a match does.
