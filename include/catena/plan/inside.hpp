@@ -107,7 +107,7 @@ inline finding grouper::fuse_inside(const family& f, match& m, bool f32_by_other
             start_group(view_, bare, skeleton::matvec, r.layout, r.node), scope.make(bare);
         add_member(view_, bare, plain_output(view_, r.node), false, true);
     }
-    finding why = weigh_.bare_inside(m, bare);
+    finding why = weigh_.inside(m, bare);  // most that do not pay are seen by that
     if (!why.fits()) return why;
 
     const std::size_t first = waiting_.size();

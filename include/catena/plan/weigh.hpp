@@ -4,8 +4,6 @@
 
 #include "catena/plan/choices.hpp"
 
-#include <algorithm>
-
 namespace catena {
 
 class weigher {
@@ -14,31 +12,8 @@ class weigher {
 
     /// Why a group that makes its activation is not the better choice than the same group behind a
     /// row step, or reason::none.
-    finding inside(const match& m, const problem& inside) {
-        const picked in = rows_.pick(inside);
-        if (in.row < 0) return {m.norm, reason::no_norm_inside};
-        const bool numbers = has_numbers(inside.needs.weights);
-        problem group = inside;
-        group.needs.value = value_kind::plain;
-        group.needs.scale = false;
-        group.needs.emits = {};
-        group.needs.activation = numbers ? format::f32 : format::q8_1;
-        const picked behind = rows_.pick(group);
-        problem made = row_problem(view_, m, m.layouts());
-        if (numbers) made.needs.emits = made.needs.emits | format::f32;
-        const picked row = rows_.pick(made);
-        if (behind.row < 0 || row.row < 0) return {};
-        if (!in.measured && behind.measured && row.measured)
-            return {m.norm, reason::norm_unmeasured};
-        const double apart_us = behind.predicted_us + row.predicted_us;
-        if (in.predicted_us < apart_us) return {};
-        return {m.norm, reason::norm_slower, static_cast<std::int64_t>(in.predicted_us * 1000),
-                static_cast<std::int64_t>(apart_us * 1000)};
-    }
-
-    /// The same of a group without what follows its matmuls: most that do not pay are seen by that.
-    finding bare_inside(const match& m, const problem& bare) {
-        finding why = inside_.of(bare, [&] { return inside(m, bare); });
+    finding inside(const match& m, const problem& group) {
+        finding why = inside_.of({group, m.kind}, [&] { return weighed_inside(m, group); });
         why.node = m.norm;
         return why;
     }
@@ -60,9 +35,7 @@ class weigher {
             ++joins;
         }
         if (!g_.read_by(value, op::rms_norm)) return rows_.pick(with).row >= 0;
-        problem key = with;
-        key.slots = joins;
-        return combining_.of(key, [&] {
+        return combining_.of({with, joins}, [&] {
             problem reads;
             reads.needs.kind = skeleton::row;
             reads.needs.value = value_kind::rms_norm;
@@ -88,11 +61,50 @@ class weigher {
     }
 
   private:
+    /// A group that makes its activation, and what that is: the row step in its stead follows.
+    struct inside_key {
+        problem group;
+        value_kind makes;
+        bool operator==(const inside_key& o) const { return makes == o.makes && group == o.group; }
+        friend std::uint64_t hash(const inside_key& k) { return hash(k.group); }
+    };
+    /// Experts that would be added up, and how many ADDs follow before a norm.
+    struct combining_key {
+        problem group;
+        int joins;
+        bool operator==(const combining_key& o) const {
+            return joins == o.joins && group == o.group;
+        }
+        friend std::uint64_t hash(const combining_key& k) { return hash(k.group); }
+    };
+
     const graph_index& g_;
     const graph_view& view_;
     choices& rows_;
-    memo<problem, finding> inside_;  // of bare groups
-    memo<problem, bool> combining_;  // of experts that would be added up: does it pay?
+    memo<inside_key, finding> inside_;
+    memo<combining_key, bool> combining_;  // does it pay?
+
+    finding weighed_inside(const match& m, const problem& inside) {
+        const picked in = rows_.pick(inside);
+        if (in.row < 0) return {m.norm, reason::no_norm_inside};
+        const bool numbers = has_numbers(inside.needs.weights);
+        problem group = inside;
+        group.needs.value = value_kind::plain;
+        group.needs.scale = false;
+        group.needs.emits = {};
+        group.needs.activation = numbers ? format::f32 : format::q8_1;
+        const picked behind = rows_.pick(group);
+        problem made = row_problem(view_, m, m.layouts());
+        if (numbers) made.needs.emits = made.needs.emits | format::f32;
+        const picked row = rows_.pick(made);
+        if (behind.row < 0 || row.row < 0) return {};
+        if (!in.measured && behind.measured && row.measured)
+            return {m.norm, reason::norm_unmeasured};
+        const double apart_us = behind.predicted_us + row.predicted_us;
+        if (in.predicted_us < apart_us) return {};
+        return {m.norm, reason::norm_slower, static_cast<std::int64_t>(in.predicted_us * 1000),
+                static_cast<std::int64_t>(apart_us * 1000)};
+    }
 };
 
 }  // namespace catena
