@@ -17,7 +17,7 @@ combination found_at(graph_builder& g, id sum) {
     INFO(s.message);
     REQUIRE(s.ok());
     slot_sums sums(index);
-    return combination_at(sums, sum);
+    return sums.whole(sum);
 }
 
 bool takes(graph_builder& g, const combination& c, id tensor) {

@@ -175,7 +175,7 @@ class epilogue_matcher {
         o = all;
         if (!add_residual(all)) return true;
         const use next = reader_past_scale(g_, all.result);
-        if (next.node < 0 || !combination_at(sums_, view_.nodes[next.node]).found()) o = all;
+        if (next.node < 0 || !sums_.whole(view_.nodes[next.node]).found()) o = all;
         return true;
     }
 

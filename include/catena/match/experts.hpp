@@ -169,13 +169,16 @@ inline bool may_combine(const graph_view& view, std::int32_t value, int depth = 
             (may_combine(view, t.src[0], depth - 1) || may_combine(view, t.src[1], depth - 1)));
 }
 
-/// Sums over slots. The matmuls beside one and the norm behind it ask for it one after the other:
-/// the last that was asked for is kept.
+/// Sums over slots, and with what joins them. The matmuls beside one and the norm behind it ask for
+/// it one after the other: the last that was asked for is kept.
 class slot_sums {
   public:
     explicit slot_sums(const graph_index& g) : index(g) {}
 
     const graph_index& index;
+
+    /// The combination that `value` is.
+    inline const combination& whole(std::int32_t value);
 
     /// `value` as such a sum alone.
     const combination& at(std::int32_t value) {
@@ -185,8 +188,8 @@ class slot_sums {
     }
 
   private:
-    std::int32_t last_ = no_tensor;
-    combination found_;
+    std::int32_t last_ = no_tensor, last_whole_ = no_tensor;
+    combination found_, whole_;
     const combination none_;
 };
 
@@ -211,20 +214,17 @@ inline combination shared_at(slot_sums& sums, std::int32_t value) {
     return {};
 }
 
-}  // namespace detail
-
-/// The combination that `value` is.
+/// `value` as such a sum, or as one with all that may join it.
 inline combination combination_at(slot_sums& sums, std::int32_t value) {
     const graph_index& g = sums.index;
-    if (!may_combine(g.view, value)) return {};
     if (const combination& whole = sums.at(value); whole.found()) return whole;
-    const std::int32_t sum = detail::sum_of_rows(g, value);
+    const std::int32_t sum = sum_of_rows(g, value);
     if (sum < 0) return {};
     const tensor& t = g.view.at(value);
     for (const int s : {0, 1}) {
         const scaled_value part = unscaled(g, t.src[s], sum);
         if (g.only_reader(part.value).node != (part.scale >= 0 ? part.scale : sum)) continue;
-        combination out = detail::shared_at(sums, part.value);
+        combination out = shared_at(sums, part.value);
         if (!out.found()) continue;
         if (part.scale >= 0) out.nodes.push_back(part.scale);
         out.scale = part.by;
@@ -233,6 +233,14 @@ inline combination combination_at(slot_sums& sums, std::int32_t value) {
         return out;
     }
     return {};
+}
+
+}  // namespace detail
+
+inline const combination& slot_sums::whole(std::int32_t value) {
+    if (!may_combine(index.view, value)) return none_;
+    if (value != last_whole_) whole_ = detail::combination_at(*this, value), last_whole_ = value;
+    return whole_;
 }
 
 /// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or,

@@ -170,7 +170,7 @@ class norm_matcher {
     /// x is what experts made, with all that joins it: the chain takes the whole sum over.
     finding experts_fit(match& m, slot_sums& sums) const {
         const std::int32_t sum = m.x.tensor;
-        m.experts = combination_at(sums, sum);
+        m.experts = sums.whole(sum);
         if (!m.experts.found()) return {m.norm, reason::no_experts};
         m.add = index_.position(sum);
         m.x = rows(m.experts.shared);

@@ -228,7 +228,7 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         }
         if (last != i) keep(t.src[0], last);
         if (!norm) continue;
-        const combination c = combination_at(sums, t.src[0]);
+        const combination& c = sums.whole(t.src[0]);
         for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
             keep(read, last);
         const std::int32_t made = c.found() ? g.position(c.results) : -1;
