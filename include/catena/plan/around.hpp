@@ -63,8 +63,8 @@ inline bool mere_product(const graph_index& g, std::int32_t node) {
     return t.kind == op::mul && !by_unary(t.src[0]) && !by_unary(t.src[1]);
 }
 
-/// Does a matmul read the value, by any name?
-inline bool multiplied(const graph_index& g, std::int32_t value) {
+/// Does a matmul read the value, by any name and as any operand?
+inline bool read_by_matmul(const graph_index& g, std::int32_t value) {
     const std::int32_t root = g.root(value);
     return g.read_by(root, op::mul_mat) || g.read_by(root, op::mul_mat_id);
 }

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace catena {
 
@@ -115,7 +114,7 @@ class plan_builder {
         const op kind = g_.kind(node);
         const bool alone = kind == op::unary || kind == op::sqr || kind == op::cont;
         if (engine_fuses(g_, node)) return draft_.leave({node, reason::engine_fuses});
-        if (!multiplied(g_, view_.nodes[node]) && (alone || mere_product(g_, node))) return;
+        if (!read_by_matmul(g_, view_.nodes[node]) && (alone || mere_product(g_, node))) return;
         for (const family& f : known_.families) {
             if (f.common.value != value_kind::glu || f.common.alone != alone) continue;
             if (given(node)) break;
@@ -163,7 +162,7 @@ class plan_builder {
     /// several launches for it. Returns why not, or reason::none.
     left_over run(const matcher& look, const family& f, match&& m) {
         if (m.unary >= 0 && draft_.covered(m.unary)) return {{m.node(), reason::no_gate}, {}};
-        if (!multiplied(g_, m.activation) && engine_needs_one(view_, m))
+        if (!read_by_matmul(g_, m.activation) && engine_needs_one(view_, m))
             return {{m.node(), reason::not_read}, {}};
         look.read(m);
         return settle(f, std::move(m));

@@ -82,7 +82,7 @@ class grouper {
     inline format_set largest_set() const;
     inline void wait(const pattern& chain, reader* first, reader* end);
     inline bool gated_later(const epilogue_matcher& follow, const output& o) const;
-    inline bool read_by_matmuls(std::int32_t value) const;
+    inline bool read_as_copy(std::int32_t value) const;
     inline std::optional<match> quantized(const family& f, skeleton maker, const output& o);
     inline step& begin_group(std::int32_t place, std::int32_t matmul);
     inline void open_step(const family& f, std::int32_t place, std::size_t first);
@@ -190,12 +190,13 @@ inline bool grouper::gated_later(const epilogue_matcher& follow, const output& o
     const std::int32_t node = follow.gate_of(o);
     if (node < 0 || g_.kind(node) != op::mul) return false;
     if (follow.before_combination(node)) return true;
-    if (!read_by_matmuls(view_.nodes[node])) return false;
+    if (!read_as_copy(view_.nodes[node])) return false;
     const gated v = gated_at(g_, node);
     return v.why.fits() && v.unary >= 0 && g_.root(view_.node(v.unary).src[0]) == o.result;
 }
 
-inline bool grouper::read_by_matmuls(std::int32_t value) const {
+/// Is the value the activation of a matmul that may read a copy of it, quantized or rounded?
+inline bool grouper::read_as_copy(std::int32_t value) const {
     const range<use> readers = g_.readers(g_.root(value));
     return std::any_of(readers.begin(), readers.end(), [this](const use& u) {
         return is_matmul(view_.node(u.node).kind) && u.slot == 1 &&
@@ -209,7 +210,7 @@ inline bool grouper::read_by_matmuls(std::int32_t value) const {
 inline std::optional<match> grouper::quantized(const family& f, skeleton maker, const output& o) {
     const tensor& result = view_.at(o.result);
     if (!f.common.epilogue.has(epilogue_part::quantize) || o.renamed || result.ne[0] % 32 != 0 ||
-        !read_by_matmuls(o.result))
+        !read_as_copy(o.result))
         return std::nullopt;
     match m = matcher(g_, f.common).at_value(o.result);
     if (!m.found()) return std::nullopt;
