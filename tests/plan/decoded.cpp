@@ -221,6 +221,23 @@ TEST_CASE("matmuls that differ in what is quicker agree where one launch is quic
           (format_set::of(format::bf16_mma) | format::q8_1_mmq_d4));
 }
 
+TEST_CASE("matmuls that memory keeps from one launch do not agree on what one would read",
+          "[plan][decoded]") {
+    for (const bool apart : {false, true}) {
+        graph_builder g;
+        const id mul = g.scaled_norm(g.input(format::f32, {512, 64}));
+        const id read = g.input(format::f32, {512, 64});
+        g.matmul(format::q4_K, 64, mul);
+        g.other({read});
+        const id late = g.matmul(format::q4_K, 256, mul);
+        if (apart) g.share(late, read);
+        const plan p = plan_of_both(g);
+        CHECK(steps_of(p) == (apart ? "1: 0 1, 2: 2, 4: 4" : "1: 0 1, 2: 2 4"));
+        CHECK(p.steps()[0].what.needs.emits ==
+              format_set::of(apart ? format::q8_1_mmq_ds4 : format::bf16_mma));
+    }
+}
+
 TEST_CASE("one layout for all is written if that takes less than the quickest of each",
           "[plan][decoded]") {
     graph_builder g;

@@ -27,7 +27,7 @@ class plan_builder {
           draft_(g),
           sums_(g),
           choices_(view_, known),
-          judge_(g, draft_.accepted, known, choices_),
+          judge_(g, draft_.accepted, known, choices_, sums_),
           groups_(draft_, known, choices_, judge_, sums_) {}
 
     /// All steps, and what stays with the engine.

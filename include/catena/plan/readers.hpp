@@ -3,10 +3,12 @@
 // value where one would do.
 #pragma once
 
+#include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
 #include "catena/plan/choices.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/schedule.hpp"
+#include "catena/plan/trial.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -30,9 +32,9 @@ inline bool one_launch(const graph_view& view, const reader& a, const reader& b)
 
 class reader_judge {
   public:
-    reader_judge(const graph_index& g, const schedule& accepted, const premises& known,
-                 choices& rows)
-        : g_(g), view_(g.view), accepted_(accepted), known_(known), choices_(rows) {}
+    reader_judge(const graph_index& g, schedule& accepted, const premises& known, choices& rows,
+                 slot_sums& sums)
+        : g_(g), view_(g.view), accepted_(accepted), known_(known), choices_(rows), sums_(sums) {}
 
     /// All readers of a match, each and together. `last`: of those left to the engine.
     void judge_all(const pattern& chain, match& m, left_over& last) {
@@ -98,7 +100,7 @@ class reader_judge {
             for (std::size_t i = 0; i < by.size(); ++i) matmuls_[i]->layout = by[i];
         };
         const std::vector<format> apart = best;
-        double least = time_of(m);
+        double least = time_of(chain, m);
         for (const bool bf16 : {true, false}) {
             std::vector<format> by = apart;
             for (std::size_t i = 0; i < by.size(); ++i) {
@@ -109,7 +111,7 @@ class reader_judge {
                     by[i] = asked;
             }
             read(by);
-            const double us = time_of(m);
+            const double us = time_of(chain, m);
             if (us < least) least = us, best = by;
         }
         read(best);
@@ -118,10 +120,13 @@ class reader_judge {
   private:
     const graph_index& g_;
     const graph_view& view_;
-    const schedule& accepted_;
+    schedule& accepted_;
     const premises& known_;
     choices& choices_;
+    slot_sums& sums_;
     std::vector<reader*> matmuls_;  // scratch: of quantized weights, whose layouts are to agree
+    std::vector<bool> launched_;    // the same: these are in a launch already
+    move together_;                 // the same: those that one launch would have
 
     /// How a reader of f32 may read it: rounded to its weights' type too, unless others want other
     /// rows.
@@ -191,9 +196,23 @@ class reader_judge {
         return false;
     }
 
+    /// May a matmul, with its bias, run in the launch of those in together_? Then it is there too.
+    bool runs_with_them(const pattern& chain, std::int32_t matmul) {
+        const std::size_t before = together_.nodes.size();
+        const output o = epilogue_matcher(sums_, chain.epilogue).biased(matmul);
+        for (const std::int32_t n : o.nodes) {
+            const unsigned fed = fed_by(g_, n, {o.nodes.begin(), o.nodes.end()});
+            const unsigned internal = n == matmul ? 2u : fed;  // it reads the workspace
+            together_.nodes.push_back({n, view_.nodes[n] != o.result, internal, 0});
+        }
+        if (before == 0 || accepted_.blocker(together_, before) < 0) return true;
+        together_.nodes.resize(before);
+        return false;
+    }
+
     /// What the launches of matmuls_ take in the layouts that they have now, and the step that
     /// writes those.
-    double time_of(const match& m) {
+    double time_of(const pattern& chain, const match& m) {
         double us = 0;
         const auto add = [&](const problem& p) {
             const picked& found = choices_.pick(p);
@@ -202,18 +221,22 @@ class reader_judge {
         problem writing = row_problem(view_, m, m.layouts());
         if (m.kind == value_kind::plain) writing.needs.emits = m.layouts();  // f32 is there
         add(writing);
+        launched_.assign(matmuls_.size(), false);
         for (std::size_t i = 0; i < matmuls_.size(); ++i) {
+            if (launched_[i]) continue;
             const reader& first = *matmuls_[i];
-            const auto joins = [&](const reader* r) {
-                return r->weight == first.weight && one_launch(view_, first, *r);
-            };
-            const auto known = matmuls_.begin() + static_cast<std::ptrdiff_t>(i);
-            if (std::any_of(matmuls_.begin(), known, joins)) continue;
             problem p;
             start_group(view_, p, first.served_by, first.layout, first.node);
-            for (std::size_t j = i; j < matmuls_.size() && p.member_count < max_members; ++j)
-                if (joins(matmuls_[j]))
-                    add_member(view_, p, plain_output(view_, matmuls_[j]->node), false, true);
+            together_.launch_at = first.node;
+            together_.nodes.clear();
+            for (std::size_t j = i; j < matmuls_.size() && p.member_count < max_members; ++j) {
+                const reader& r = *matmuls_[j];
+                if (launched_[j] || r.weight != first.weight || !one_launch(view_, first, r) ||
+                    !runs_with_them(chain, r.node))
+                    continue;
+                add_member(view_, p, plain_output(view_, r.node), false, true);
+                launched_[j] = true;
+            }
             add(p);
         }
         return us;
