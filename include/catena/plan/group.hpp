@@ -178,9 +178,12 @@ inline void grouper::wait(const pattern& chain, reader* first, reader* end) {
         waiting_.erase(up);
     }
     for (auto o = waiting_.begin() + static_cast<std::ptrdiff_t>(mine); o != waiting_.end(); ++o) {
-        if (!gated_later(follow, *o)) follow.activate(*o);
-        const use next = g_.only_reader(o->result);  // an ADD that another matmul may have taken
-        if (next.node >= 0 && !draft_.covered(next.node)) follow.add_residual(*o);
+        use next = g_.only_reader(o->result);
+        const bool function = next.node >= 0 && g_.kind(next.node) == op::unary;
+        if (function && !gated_later(follow, *o) && follow.activate(*o))
+            next = g_.only_reader(o->result);
+        const bool left = next.node >= 0 && !draft_.covered(next.node);  // by another matmul
+        if (left) follow.add_residual(*o);
     }
 }
 
