@@ -12,13 +12,17 @@ class hasher {
   public:
     template <class Integer>
     hasher& operator<<(Integer word) {
-        h_ = (h_ ^ static_cast<std::uint64_t>(word)) * 0x9fb21c651e98df25u;
-        h_ ^= h_ >> 32;
+        h_ = (h_ ^ static_cast<std::uint64_t>(word)) * odd;
         return *this;
     }
-    std::uint64_t value() const { return h_; }
+    /// Every bit of a word moves the lowest ones.
+    std::uint64_t value() const {
+        const std::uint64_t folded = (h_ ^ h_ >> 32) * odd;
+        return folded ^ folded >> 32;
+    }
 
   private:
+    static constexpr std::uint64_t odd = 0x9fb21c651e98df25u;
     std::uint64_t h_ = 0xcbf29ce484222325u;
 };
 
