@@ -18,10 +18,11 @@ stand_in bin/ctest
 stand_in bin/compute-sanitizer 'echo "All tests passed (1 assertion in 1 test case)"
 [[ "$*" != *"$SANITIZER_FINDS" ]] || exit 1'
 stand_in build/gpu/bin/catena '[ -z "$TUNE_LEAVES" ] || echo "time is up: not everything is decided" >&2'
-stand_in build/gpu/bin/bench_kernels 'echo "{}" >"$2"'
+stand_in build/gpu/bin/bench_kernels 'echo "{}" >"$2"
+[ -z "$BENCH_STAYS" ] || { echo $$ >running.new; mv running.new running; exec sleep 600; }'
 stand_in bench/engine.py
 stand_in bench/page.py
-export PATH=$root/bin:$PATH FAILS= SANITIZER_FINDS=none TUNE_LEAVES=
+export PATH=$root/bin:$PATH FAILS= SANITIZER_FINDS=none TUNE_LEAVES= BENCH_STAYS=
 
 # expect CODE "TEXT..." STAGE...: the exit code of a call, and what its summary says.
 expect() {
@@ -46,6 +47,16 @@ FAILS=ctest=8 expect 1 $'build: passed\ntest: FAILED\nbench: passed' build test 
 FAILS=catena=2 expect 1 $'test: FAILED\ntune: FAILED' test tune
 FAILS=ctest=124 expect 2 "test: unfinished, the same call goes on" test
 FAILS=bench_kernels=2 expect 2 "branches: unfinished" branches
+FAILS=page.py=2 expect 1 "plots: FAILED" plots
+
+# An interrupt ends what runs, too.
+code=0
+BENCH_STAYS=1 "$root/scripts/gpu-check" stopped bench >said &
+until [ -e running ]; do sleep 0.1; done
+kill $!
+wait $! || code=$?
+[ $code = 130 ] && grep -q "interrupted: the same call goes on" said || { echo "interrupted: exit code $code"; cat said; exit 1; }
+! kill -0 "$(cat running)" 2>/dev/null || { echo "an interrupt leaves bench_kernels running"; exit 1; }
 
 SANITIZER_FINDS=two expect 1 $'did not pass: '"$PWD"$'/a caller/out/sanitize/memcheck.sample.two.log\n4 of 8 runs' sanitize
 SANITIZER_FINDS="[sample] -c two" expect 1 "5 of 8 runs" sanitize
@@ -56,5 +67,7 @@ TUNE_LEAVES=1 expect 2 "tune: unfinished" tune
 expect 0 $'build: passed before with these sources\ntest: passed,\nplots: passed'
 called cmake 0
 expect 0 $'tune: passed before with these sources\nplots: passed,'
+[ ! -e "a caller/out/bench.before.json" ] || { echo "a record was put aside though nothing had changed"; exit 1; }
 echo changed >CMakeLists.txt
-expect 0 "build: passed," build
+expect 0 $'build: passed,\nbench: passed,' build bench
+[ -e "a caller/out/bench.before.json" ] || { echo "a record of other sources was gone on with"; exit 1; }
