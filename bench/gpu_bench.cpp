@@ -3,6 +3,7 @@
 #include "cases.hpp"
 #include "gpu_state.hpp"
 #include "planned.hpp"
+#include "replay.hpp"
 #include "results.hpp"
 #include "sums.hpp"
 #include "unfused.hpp"
@@ -18,7 +19,6 @@
 #endif
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 
 namespace catena::bench {
@@ -39,64 +39,6 @@ void require(const status& s, const std::string& of) {
     if (!s.ok()) throw std::runtime_error(of + ": " + s.message);
 }
 
-/// A captured graph; its time is that of `parts` equal things.
-class replay {
-  public:
-    replay(const std::function<void(cudaStream_t)>& launches, double parts, cudaStream_t stream)
-        : parts_(parts), stream_(stream) {
-        check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
-        launches(stream);
-        cudaGraph_t graph = nullptr;
-        check(cudaStreamEndCapture(stream, &graph), "end capture");
-        check(cudaGraphInstantiate(&exec_, graph, 0), "instantiate the graph");
-        check(cudaGraphDestroy(graph), "destroy the graph");
-        check(cudaEventCreate(&from_), "create an event");
-        check(cudaEventCreate(&to_), "create an event");
-    }
-    replay(const replay&) = delete;
-    replay& operator=(const replay&) = delete;
-    ~replay() {
-        cudaGraphExecDestroy(exec_);
-        cudaEventDestroy(from_);
-        cudaEventDestroy(to_);
-    }
-
-    double by_events() const { return replay_us(exec_, stream_, from_, to_) / parts_; }
-    void queue() const { check(cudaGraphLaunch(exec_, stream_), "replay"); }
-    void wait() const { check(cudaStreamSynchronize(stream_), "synchronize"); }
-    double parts() const { return parts_; }
-
-  private:
-    double parts_;
-    cudaStream_t stream_;
-    cudaGraphExec_t exec_ = nullptr;
-    cudaEvent_t from_ = nullptr, to_ = nullptr;
-};
-
-constexpr int most_more = 12;  ///< what 16 replays are more than 4
-
-/// As many more replays of `us` as take 10 ms.
-int more_replays(double us) {
-    return static_cast<int>(std::clamp(1e4 / std::max(us, 1.0), 1.0, double{most_more}));
-}
-
-/// Microseconds of one `queue` by the host's clock: what so many more of them take, so that
-/// beginning and waiting cancel.
-template <class Queue, class Wait>
-double by_host_clock(int more, Queue&& queue, Wait&& wait) {
-    const int few = std::max(1, more / 3);
-    const auto run = [&](int times) {
-        wait();
-        const auto begin = std::chrono::steady_clock::now();
-        for (int i = 0; i < times; ++i) queue();
-        wait();
-        return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
-            .count();
-    };
-    const double few_us = run(few);
-    return (run(few + more) - few_us) / more;
-}
-
 }  // namespace
 
 struct gpu_bench::state {
@@ -113,6 +55,7 @@ struct gpu_bench::state {
     double read_bytes = 0, copy_bytes = 0;
     std::map<std::string, std::string> missing;
     std::string peer = "ggml-cuda";
+    bool broken = false;
 #if defined(CATENA_BENCH_GGML)
     std::unique_ptr<ggml_device> ggml;
 #endif
@@ -122,6 +65,14 @@ struct gpu_bench::state {
         return {{"empty node", [this] { return empty->by_events(); }},
                 {"read", [this] { return read->by_events(); }},
                 {"copy", [this] { return copy->by_events(); }}};
+    }
+    /// Notes what went wrong in a case, and whether more can be launched behind it.
+    void fail(measured_case& c, const std::exception& e) {
+        c.times.clear();
+        c.missing["catena"] = e.what();
+        c.wrong = true;
+        cudaGetLastError();  // a launch that was refused is forgotten
+        broken = cudaStreamQuery(stream) != cudaSuccess;
     }
     floor_of_machine floor_of(const std::vector<tune::summary>& times) const {
         return {times[0].median, read_bytes / times[1].median, copy_bytes / times[2].median};
@@ -208,6 +159,8 @@ measured_on gpu_bench::where() const {
 }
 
 std::map<std::string, std::string> gpu_bench::missing_peers() const { return s_->missing; }
+
+bool gpu_bench::broken() const { return s_->broken; }
 
 /// What is timed beside each other in one case, and what they need as long as it takes.
 class gpu_bench::lineup {
@@ -303,8 +256,7 @@ class gpu_bench::lineup {
         };
         const replay& ours = captured(launch(fused));
         poison_results(copies_[0], s_.arena);
-        ours.queue();
-        ours.wait();
+        ours.try_out();
         if (!expected_.empty()) {
             out_.nmse = worst_nmse(expected_, read_results(copies_[0], s_.arena));
             out_.wrong = !(out_.nmse <= allowed_nmse * case_.values);
@@ -329,8 +281,7 @@ class gpu_bench::lineup {
             seed_results(copies_[0], s_.arena);
         } else if (!expected_.empty()) {
             poison_results(copies_[0], s_.arena);
-            r.queue();
-            r.wait();
+            r.try_out();
             const double off = worst_nmse(expected_, read_results(copies_[0], s_.arena));
             if (!(off <= allowed_nmse * case_.values)) {
                 out_.missing[unfused] =
@@ -381,13 +332,31 @@ measured_case gpu_bench::time(const std::string& kind, const model& m, const cha
                                 " bytes of memory; give it more with --memory";
         return out;
     }
-    lineup all(s, c, g, out);
-    all.add_all();
-    all.run();
+    auto all = std::make_unique<lineup>(s, c, g, out);
+    try {
+        all->add_all();
+        all->run();
+    } catch (const std::exception& e) {
+        s.fail(out, e);
+        if (s.broken) all.release();  // to free memory would wait for a kernel that may never end
+    }
     return out;
 }
 
 std::vector<measured_case> gpu_bench::time_instance(int row) {
+    try {
+        return cases_of(row);
+    } catch (const std::exception& e) {
+        measured_case c;
+        c.kind = "instance";
+        c.name = row_name(s_->rows, row);
+        c.instances = {c.name};
+        s_->fail(c, e);
+        return {c};
+    }
+}
+
+std::vector<measured_case> gpu_bench::cases_of(int row) {
     state& s = *s_;
     if (!s.numbers) {
         s.numbers = std::make_unique<buffer>(arena_of_instances);
@@ -404,23 +373,31 @@ std::vector<measured_case> gpu_bench::time_instance(int row) {
                 for (int i = 0; i < launches; ++i) c.what.launch(on, i % c.what.sets);
             },
             launches, s.stream));
+        replays.back()->try_out();
         contenders.push_back({c.what.name, [r = replays.back().get()] { return r->by_events(); }});
     }
     std::vector<std::string> library(cases.size());  // the peer's name, of those that have one
+    std::map<std::string, std::string> refused;
 #if defined(CATENA_BENCH_CUBLASLT)
     std::vector<std::unique_ptr<cublaslt_products>> libraries;
     const format weights = *s.rows.rows[row].computes.weights.begin();
     for (std::size_t i = 0; i < cases.size(); ++i) {
         if (cases[i].plain.all.empty()) continue;
         const cublaslt_format& f = cublaslt_formats[weights == format::f16 ? 0 : 1];
-        libraries.push_back(std::make_unique<cublaslt_products>(cases[i].plain, f, *s.ring));
+        const std::string name = std::string("cuBLASLt ") + f.name;
+        try {
+            libraries.push_back(std::make_unique<cublaslt_products>(cases[i].plain, f, *s.ring));
+        } catch (const std::runtime_error& e) {
+            refused[name] = e.what();
+            continue;
+        }
         const int launches = std::max(64, cases[i].what.sets);
         replays.push_back(std::make_unique<replay>(
             [&, of = libraries.back().get()](cudaStream_t on) {
                 for (int n = 0; n < launches; ++n) of->launch(on);
             },
             launches, s.stream));
-        library[i] = std::string("cuBLASLt ") + f.name;
+        library[i] = name;
         contenders.push_back({cases[i].what.name + ", " + library[i],
                               [r = replays.back().get()] { return r->by_events(); }});
     }
@@ -438,6 +415,7 @@ std::vector<measured_case> gpu_bench::time_instance(int row) {
         c.instances = {row_name(s.rows, cases[i].row)};
         c.predicted_us = cases[i].predicted_us;
         c.floor = s.floor_of(times);
+        c.missing = refused;
         c.times["catena"] = times[i + yardstick_count];
         if (!library[i].empty()) c.times[library[i]] = times[next++];
         out.push_back(std::move(c));

@@ -28,16 +28,21 @@ class gpu_bench {
     /// Peers that are not there in the whole run, and what would bring them.
     std::map<std::string, std::string> missing_peers() const;
 
-    /// A chain or a layer for so many columns.
+    /// A case broke the device: this process can run nothing more on it, nor free its memory.
+    bool broken() const;
+
+    /// A chain or a layer for so many columns. What fails there is in the case.
     measured_case time(const std::string& kind, const model& m, const chain_case& c, int columns);
 
-    /// A row of the table on its shapes.
+    /// A row of the table on its shapes; likewise.
     std::vector<measured_case> time_instance(int row);
 
   private:
     struct state;
     class lineup;
     std::unique_ptr<state> s_;
+
+    std::vector<measured_case> cases_of(int row);
 };
 
 }  // namespace catena::bench

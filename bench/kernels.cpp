@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 
 namespace {
@@ -63,6 +64,11 @@ class run {
         record_.add(c);
         std::printf("%s\n", line_of(c).c_str());
         std::fflush(stdout);
+        if (!gpu_.broken()) return;
+        std::fprintf(stderr,
+                     "bench_kernels: this process can use the GPU no more; the same command "
+                     "goes on behind that case\n");
+        std::quick_exit(1);
     }
 
     bool instances() {
@@ -128,7 +134,8 @@ int main(int argc, char** argv) {
         const bool finished = now.all();
         if (now.wrong() > 0)
             throw std::runtime_error(std::to_string(now.wrong()) +
-                                     " cases computed something else than ggml");
+                                     " cases failed or computed something else than ggml: the "
+                                     "record says how");
         if (!finished) std::printf("the time is up: the same command goes on\n");
         return finished ? 0 : 2;
     } catch (const std::exception& e) {

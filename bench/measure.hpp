@@ -5,26 +5,25 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace catena::bench {
 
-inline void check(cudaError_t error, const char* what) {
-    if (error == cudaSuccess) return;
-    std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-    std::exit(1);
+inline void check(cudaError_t error, const std::string& what) {
+    if (error != cudaSuccess) throw std::runtime_error(what + ": " + cudaGetErrorString(error));
 }
 
 /// Device memory that lives as long as the value.
 class buffer {
   public:
     explicit buffer(std::size_t bytes) : bytes_(bytes) {
-        check(cudaMalloc(&data_, bytes), "cudaMalloc");
+        check(cudaMalloc(&data_, bytes), "cudaMalloc of " + std::to_string(bytes) + " bytes");
     }
     ~buffer() { cudaFree(data_); }
     buffer(const buffer&) = delete;
@@ -49,6 +48,17 @@ struct timed {
 /// Input sets of `bytes` each that together are well beyond an L2 cache of `l2_bytes`.
 inline int rotation(double bytes, double l2_bytes) {
     return static_cast<int>(std::clamp(4 * l2_bytes / std::max(bytes, 1.0), 2.0, 4096.0));
+}
+
+/// What went wrong with what a stream was given; empty if nothing did. What hangs is given up.
+inline std::string wait_for(cudaStream_t stream) {
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);;) {
+        const cudaError_t state = cudaStreamQuery(stream);
+        if (state == cudaSuccess) return "";
+        if (state != cudaErrorNotReady) return cudaGetErrorString(state);
+        if (std::chrono::steady_clock::now() > end) return "it did not end in 20 s";
+        std::this_thread::yield();
+    }
 }
 
 /// A graph of so many launches of one thing, its input sets in turn.

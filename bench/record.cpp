@@ -125,14 +125,14 @@ std::string header_of_lines() {
 
 std::string line_of(const measured_case& c) {
     const auto ours = c.times.find("catena");
-    if (ours == c.times.end()) return "        -       -              -  " + c.model + " " + c.name;
-    char text[128];
-    std::snprintf(text, sizeof text, "%9.2f  %5.1f%%  %12.0f%%  ", ours->second.median,
-                  100 * ours->second.spread, 100 * c.attainable_us() / ours->second.median);
+    char text[128] = "        -       -              -  ";
+    if (ours != c.times.end())
+        std::snprintf(text, sizeof text, "%9.2f  %5.1f%%  %12.0f%%  ", ours->second.median,
+                      100 * ours->second.spread, 100 * c.attainable_us() / ours->second.median);
     std::string out = text + (c.model.empty() ? "" : c.model + " ") + c.name;
     if (c.columns > 0) out += " columns " + std::to_string(c.columns);
     for (const auto& [who, t] : c.times) {
-        if (who == "catena" || who == "catena, host clock") continue;
+        if (who == "catena" || who == "catena, host clock" || ours == c.times.end()) continue;
         // A peer that has no events of ours is timed by the host, and so is Catena beside it.
         const auto by_host = c.times.find("catena, host clock");
         const bool host = who.rfind("ggml", 0) == 0 && by_host != c.times.end();

@@ -48,7 +48,7 @@ struct measured_case {
     double nmse = -1;         ///< against ggml on the same bytes; -1: not compared
     std::map<std::string, tune::summary> times;  ///< microseconds of one copy, by contender
     std::map<std::string, std::string> missing;  ///< contenders that could not run, and why
-    bool wrong = false;  ///< Catena's results are not ggml's: it has no time then
+    bool wrong = false;  ///< Catena failed, or its results are not ggml's: it has no time then
 
     double attainable_us() const { return floor.attainable_us(floor_launches, bytes); }
 };
@@ -64,7 +64,7 @@ class record {
 
     bool has_instance(const std::string& row) const;  ///< on any shape
 
-    /// Cases whose results are not ggml's.
+    /// Cases that failed, or whose results are not ggml's.
     int wrong() const;
 
     /// Adds it and writes the file, whole or not at all.

@@ -100,6 +100,15 @@ TEST_CASE("A record that is gone on with remembers that results were wrong") {
     CHECK(record(s.file(), here).wrong() == 1);
 }
 
+TEST_CASE("A line says what Catena takes, or why it has no time") {
+    measured_case c = some_case();
+    CHECK_THAT(line_of(c), Catch::Contains("a model ffn input columns 1  ggml-cuda 2.00x"));
+    c.times.clear();
+    c.missing["catena"] = "it did not end";
+    CHECK_THAT(line_of(c),
+               Catch::Contains("-  a model ffn input columns 1  catena: it did not end"));
+}
+
 TEST_CASE("All models come for one number of columns before the next, and instances last") {
     const std::vector<agenda_item> all = {
         {"layers", 1}, {"chains", 1}, {"layers", 8}, {"chains", 8}, {"instances", 0}};
