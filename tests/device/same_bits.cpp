@@ -26,9 +26,11 @@ bool device_is_there() {
     if (!cuda_machine::broken().empty())
         FAIL("not run, for a kernel above broke the GPU's context: " << cuda_machine::broken());
     cudaDeviceProp gpu{};
-    if (cudaGetDeviceProperties(&gpu, 0) == cudaSuccess && gpu.major == 9) return true;
+    const cudaError_t asked = cudaGetDeviceProperties(&gpu, 0);
+    if (asked == cudaSuccess && gpu.major == 9) return true;
     if (std::getenv("CATENA_NEEDS_DEVICE") != nullptr)
-        FAIL("device 0 is not of compute capability 9.0");
+        FAIL("device 0 is not of compute capability 9.0: "
+             << (asked == cudaSuccess ? gpu.name : cudaGetErrorString(asked)));
     WARN("skipped: no GPU of compute capability 9.0 as device 0");
     return false;
 }

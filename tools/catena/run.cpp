@@ -65,6 +65,7 @@ int run(const run_options& o) {
         for (int i = 0; i < count; ++i) {
             progress.show(i, count, row_name(p.rows(), p.steps()[static_cast<std::size_t>(i)].row));
             report.results.push_back(check.run(i));
+            if (on->broken()) break;
         }
     }
     write_whole(o.output.file, o.output.json ? as_json(report) : as_text(report));

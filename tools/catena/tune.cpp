@@ -166,7 +166,7 @@ int tune_now(const tune_options& o) {
         throw failure("--resume wants the --out that an earlier run wrote");
     for (const std::string& file : {out, o.rows}) refuse_unwritable(file);
 
-    const auto on = device_of(o, target);
+    auto on = device_of(o, target);
     const tune::described_set set(target);
     const auto shapes =
         tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
@@ -182,6 +182,7 @@ int tune_now(const tune_options& o) {
         progress_line line;
         all = tune::tune(t, *on, o.within, watcher_of(line, out));
     } catch (const tune::device_broken& e) {
+        (void)on.release();  // to free its memory would wait for a kernel that may never end
         throw failure(fmt::format(
             "{}: this process can use the GPU no more{}", e.what(),
             out.empty() ? "" : "; the same command with --resume goes on without that candidate"));

@@ -123,9 +123,10 @@ class gpu : public timing_device {
                 filled = true;
             }
             const std::string name = row_name(p.computes, p.candidates[i].numbers, target_.name);
-            launch(entrants_[i], k);
-            if (const std::string why = wait(); !why.empty())
+            out[i].fault = launch(entrants_[i], k);
+            if (const std::string why = bench::wait_for(stream_); !why.empty())
                 throw device_broken(static_cast<int>(i), name + " on " + text(p.what) + ": " + why);
+            if (!out[i].fault.empty()) continue;
             const auto results = results_of(entrants_[i]);
             const std::uint32_t order = order_of(p.computes, p.candidates[i].numbers);
             if (!of_order.empty()) {
@@ -149,7 +150,12 @@ class gpu : public timing_device {
         const entrant& e = entrants_[static_cast<std::size_t>(candidate)];
         if (now() + 4 * slowest_s_ > deadline) return std::nullopt;
         const double start = now();
-        const double us = bench::replay_us(e.graph, stream_, from_, to_) / e.launches;
+        double us = 0;
+        try {
+            us = bench::replay_us(e.graph, stream_, from_, to_) / e.launches;
+        } catch (const std::runtime_error& broken) {
+            throw device_broken(candidate, broken.what());
+        }
         slowest_s_ = std::max(slowest_s_, now() - start);
         return us;
     }
@@ -199,28 +205,16 @@ class gpu : public timing_device {
                " GiB of memory";
     }
 
-    void launch(const entrant& e, const kernel& k, int set, cudaStream_t stream) const {
+    status launch(const entrant& e, const kernel& k, int set, cudaStream_t stream) const {
         const bench::operands& o = e.sets[static_cast<std::size_t>(set)];
-        const status done = launch_cuda(k.handle, e.config, o.args(), o.args_bytes(), stream);
-        if (!done.ok()) throw std::runtime_error(done.message);
+        return launch_cuda(k.handle, e.config, o.args(), o.args_bytes(), stream);
     }
 
-    /// Once, over poison.
-    void launch(const entrant& e, const kernel& k) const {
+    /// Once, over poison. What the GPU says when it refuses the launch.
+    std::string launch(const entrant& e, const kernel& k) const {
         for (const bench::stretch& s : e.sets.front().outputs)
             expect(cudaMemset(s.at, 0xff, static_cast<std::size_t>(s.bytes)), "poison an output");
-        launch(e, k, 0, stream_);
-    }
-
-    /// What went wrong with what was launched; empty if nothing did.
-    std::string wait() const {
-        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);;) {
-            const cudaError_t state = cudaStreamQuery(stream_);
-            if (state == cudaSuccess) return "";
-            if (state != cudaErrorNotReady) return cudaGetErrorString(state);
-            if (std::chrono::steady_clock::now() > end) return "it did not end in 20 s";
-            std::this_thread::yield();
-        }
+        return launch(e, k, 0, stream_).message;
     }
 
     static std::vector<std::vector<std::byte>> results_of(const entrant& e) {
@@ -234,10 +228,12 @@ class gpu : public timing_device {
     }
 
     void capture(entrant& e, const kernel& k) {
-        const bench::timed what = {
-            .name = "",
-            .sets = static_cast<int>(e.sets.size()),
-            .launch = [&](cudaStream_t s, int set) { launch(e, k, set, s); }};
+        const bench::timed what = {.name = "",
+                                   .sets = static_cast<int>(e.sets.size()),
+                                   .launch = [&](cudaStream_t s, int set) {
+                                       if (const status done = launch(e, k, set, s); !done.ok())
+                                           throw std::runtime_error(done.message);
+                                   }};
         e.graph = bench::capture(what, e.launches, stream_);
     }
 };

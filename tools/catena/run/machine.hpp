@@ -41,6 +41,9 @@ class machine {
     /// Waits for a launch, which returned `launched`. Empty, or the whole sentence of what went
     /// wrong.
     virtual std::string finish(const status& launched) = 0;
+
+    /// A launch broke the device: nothing more can be launched here.
+    virtual bool broken() const { return false; }
 };
 
 /// Threads of a block run in an order drawn from `seed`.

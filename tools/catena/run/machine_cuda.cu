@@ -7,6 +7,9 @@
 
 #include <cuda_runtime.h>
 
+#include <chrono>
+#include <thread>
+
 namespace catena::tool {
 namespace {
 
@@ -20,6 +23,7 @@ class gpu : public machine {
     gpu(const gpu&) = delete;
     gpu& operator=(const gpu&) = delete;
     ~gpu() override {
+        if (broken_) return;  // to free would wait for a kernel that may never end
         for (void* room : rooms_) cudaFree(room);
         cudaStreamDestroy(stream_);
     }
@@ -68,11 +72,21 @@ class gpu : public machine {
 
     std::string finish(const status& launched) override {
         if (!launched.ok()) return launched.message;
-        const cudaError_t result = cudaStreamSynchronize(stream_);
-        return result == cudaSuccess ? "" : cudaGetErrorString(result);
+        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);;) {
+            const cudaError_t state = cudaStreamQuery(stream_);
+            if (state == cudaSuccess) return "";
+            broken_ = state != cudaErrorNotReady || std::chrono::steady_clock::now() > end;
+            if (broken_)
+                return state == cudaErrorNotReady ? "it did not end in 20 s"
+                                                  : cudaGetErrorString(state);
+            std::this_thread::yield();
+        }
     }
 
+    bool broken() const override { return broken_; }
+
   private:
+    bool broken_ = false;
     cudaStream_t stream_ = nullptr;
     std::vector<void*> rooms_;
 };
