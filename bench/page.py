@@ -132,6 +132,9 @@ def main(paths, out):
              f"<title>Catena, {not_measured or 'measured'}</title><style>{STYLE}</style><h1>Catena beside the floor and its peers</h1>"]
     if not_measured:
         parts.append(f"<p class=warning>{not_measured.capitalize()}: no GPU ever took these times.</p>")
+    if failed := sum(case.get("wrong", False) for case in cases):
+        parts.append(f"<p class=warning>Failed, or computed something else than ggml, and in no mean and target: {failed} of "
+                     f"{len(cases)} cases. Their rows say how.</p>")
     parts += [provenance(record) for record in records]
     of_turns = "" if not_measured else ", both measured in the same turns"
     parts.append("<p>Attainable is an empty graph node for each launch that the case is allowed, and its bytes at the read "

@@ -155,6 +155,15 @@ class Records(unittest.TestCase):
         self.assertIn("no GPU ever took these times", page)
         self.assertNotIn("measured in the same turns", page)
 
+    def test_the_page_says_that_cases_failed(self):
+        def change(record):
+            case = self.first_chain(record)
+            case.update(times={}, wrong=True, missing={"catena": "it did not end in 20 s"})
+        page = self.page(self.changed(change))
+        self.assertRegex(page, r"in no mean and target: 1 of \d+ cases")
+        self.assertIn("it did not end in 20 s", page)
+        self.assertNotIn("in no mean and target", self.page(SAMPLE))
+
     def test_the_page_needs_nothing_else(self):
         page = self.page(SAMPLE)
         self.assertEqual(re.findall(r"(?:<script|<link|<img|src=|url\(http)[^>]*", page), [])
