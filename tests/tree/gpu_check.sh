@@ -38,6 +38,8 @@ called() { [ "$(grep -c "^$1" calls)" = "$2" ] || { echo "$1 was not called $2 t
 
 expect 1 "no stage nonsense" build nonsense
 called "" 0
+CATENA_MINUTES=1.5 expect 1 "CATENA_MINUTES is a whole number, not 1.5"
+called "" 0
 CATENA_MINUTES=0 expect 2 "build: no time was left"
 called "" 0
 
