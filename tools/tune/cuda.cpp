@@ -242,8 +242,11 @@ class gpu : public timing_device {
 
 std::string native_arch() {
     cudaDeviceProp device{};
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return "";
+    int count = 0, driver = 0;
+    const cudaError_t counted = cudaGetDeviceCount(&count);
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0 && counted != cudaErrorNoDevice)
+        expect(counted, "there is a driver, but CUDA is not available");
+    if (counted != cudaSuccess || count == 0) return "";
     if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return "";
     const std::string name = "sm_" + std::to_string(device.major * 10 + device.minor);
     return arch_named(name.c_str()) != nullptr ? name : "";

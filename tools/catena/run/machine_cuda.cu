@@ -94,9 +94,13 @@ class gpu : public machine {
 }  // namespace
 
 std::unique_ptr<machine> cuda_machine() {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return nullptr;
-    return std::make_unique<gpu>();
+    int count = 0, driver = 0;
+    const cudaError_t counted = cudaGetDeviceCount(&count);
+    if (counted == cudaSuccess && count > 0) return std::make_unique<gpu>();
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0 && counted != cudaErrorNoDevice)
+        expect(counted,
+               "there is a driver, but CUDA is not available (with --host it is not needed)");
+    return nullptr;
 }
 
 }  // namespace catena::tool
