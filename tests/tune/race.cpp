@@ -364,6 +364,26 @@ TEST_CASE(
           }) > 2);
 }
 
+TEST_CASE("What the cost model likes best is raced without its cluster, too", "[tune]") {
+    const problem p = number_prompt(128, format::f16_mma);
+    const std::vector<row> space = space_of(sm_90, computation_of(p));
+    for (const std::size_t most : {1, 4}) {
+        const std::vector<candidate> few = candidates_of(space, {}, p, sm_90, most);
+        REQUIRE(few.size() > most);
+        policy alone = few.front().what.numbers;
+        REQUIRE(alone.cluster > 0);
+        alone.cluster = 0;
+        CHECK(std::count_if(few.begin(), few.end(), [&](const candidate& c) {
+                  policy numbers = c.what.numbers;
+                  numbers.min_blocks = alone.min_blocks;
+                  return numbers == alone;
+              }) == 1);
+        CHECK(std::is_sorted(few.begin(), few.end(), [](const candidate& a, const candidate& b) {
+            return a.predicted_us < b.predicted_us;
+        }));
+    }
+}
+
 TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a step", "[tune]") {
     problem p = matvec_problem(4096, {{format::fp8_e4m3, 4096}}, 512);
     p.needs.kind = skeleton::matmul;

@@ -180,6 +180,24 @@ bool too_wide(const row& r, const problem& p) {
            r.numbers.columns / 2 >= std::max(detail::columns_of_matrix(p), 16.0);
 }
 
+/// What clusters gain or cost was never measured, and those that the cost model likes leave no room
+/// for others: the best candidate is raced without its cluster, too.
+void add_without_cluster(std::vector<candidate>& kept, const std::vector<candidate>& able) {
+    if (kept.empty() || kept.front().what.numbers.cluster == 0) return;
+    policy alone = kept.front().what.numbers;
+    alone.cluster = 0;
+    const auto is_twin = [&](const candidate& c) {
+        policy numbers = c.what.numbers;
+        numbers.min_blocks = alone.min_blocks;
+        return numbers == alone;
+    };
+    if (std::any_of(kept.begin(), kept.end(), is_twin)) return;
+    const auto twin = std::find_if(able.begin(), able.end(), is_twin);
+    if (twin == able.end()) return;
+    const auto slower = [&](const candidate& c) { return c.predicted_us > twin->predicted_us; };
+    kept.insert(std::find_if(kept.begin(), kept.end(), slower), *twin);
+}
+
 }  // namespace
 
 std::vector<row> space_of(const arch& target, const computation& c) {
@@ -228,6 +246,7 @@ std::vector<candidate> candidates_of(const std::vector<row>& space,
         free -= wanted ? 1 : 0;
         kept.push_back(c);
     }
+    add_without_cluster(kept, able);
     return kept;
 }
 

@@ -19,8 +19,8 @@ struct candidate {
 };
 
 /// Rows of a space that may run the problem: the `most` that the cost model likes best, not too
-/// many of one kind, for it cannot tell those apart; and of `incumbents` all. Ordered by
-/// prediction, of equals the simplest first.
+/// many of one kind, for it cannot tell those apart; the best also without its cluster; and of
+/// `incumbents` all. Ordered by prediction, of equals the simplest first.
 std::vector<candidate> candidates_of(const std::vector<row>& space,
                                      const std::vector<row>& incumbents, const problem& p,
                                      const arch& a, std::size_t most);
