@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9f2c776fe22a90c3.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9c3be0584097ff07.
 // sm_90: matmul_f16.
 #include "catena/instances/device_instance.cuh"
 
@@ -38,7 +38,7 @@ catena_mul_mat_tiles_f16_t256_r32_c128_p64_s4_async_wgmma_sm_90(const __grid_con
 
 constexpr policy p5 = {.threads = 256, .rows = 16, .columns = 128, .piece = 64, .stages = 4, .cluster = 4, .copy = copy_method::async, .product = inner_product::wgmma};
 extern "C" __global__ __launch_bounds__(p5.threads, p5.min_blocks) void
-catena_mul_mat_tiles_f16_t256_r16_c128_p64_s4_async_wgmma_sm_90(const __grid_constant__ matmul_args args) {
+catena_mul_mat_tiles_f16_t256_r16_c128_p64_s4_async_cluster4_wgmma_sm_90(const __grid_constant__ matmul_args args) {
     run_on_device<format::f16_mma, weights, p5>(args);
 }
 
@@ -49,7 +49,7 @@ const void* const kernels[6] = {
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_f16_t128_m2_r16_c32_p64_s2_bulk_k4_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_f16_t128_r16_c32_p64_s2_plain_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_f16_t256_r32_c128_p64_s4_async_wgmma_sm_90),
-    reinterpret_cast<const void*>(&catena_mul_mat_tiles_f16_t256_r16_c128_p64_s4_async_wgmma_sm_90),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_f16_t256_r16_c128_p64_s4_async_cluster4_wgmma_sm_90),
 };
 
 }  // namespace catena::instances::sm_90_matmul_f16

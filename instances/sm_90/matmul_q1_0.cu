@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 673b1a0b42281846.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 86ebd004f3116d2e.
 // sm_90: matmul_q1_0.
 #include "catena/instances/device_instance.cuh"
 
@@ -44,7 +44,7 @@ catena_mul_mat_tiles_q1_0_t256_r32_c128_p128_s4_bulk_wgmma_sm_90(const __grid_co
 
 constexpr policy p6 = {.threads = 256, .rows = 16, .columns = 128, .piece = 128, .stages = 4, .cluster = 4, .copy = copy_method::bulk, .product = inner_product::wgmma};
 extern "C" __global__ __launch_bounds__(p6.threads, p6.min_blocks) void
-catena_mul_mat_tiles_q1_0_t256_r16_c128_p128_s4_bulk_wgmma_sm_90(const __grid_constant__ matmul_args args) {
+catena_mul_mat_tiles_q1_0_t256_r16_c128_p128_s4_bulk_cluster4_wgmma_sm_90(const __grid_constant__ matmul_args args) {
     run_on_device<format::bf16_mma, weights, p6>(args);
 }
 
@@ -56,7 +56,7 @@ const void* const kernels[7] = {
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q1_0_t128_m2_r16_c32_p128_s4_bulk_k4_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q1_0_t128_r16_c32_p128_s2_plain_sm_90),
     reinterpret_cast<const void*>(&catena_mul_mat_tiles_q1_0_t256_r32_c128_p128_s4_bulk_wgmma_sm_90),
-    reinterpret_cast<const void*>(&catena_mul_mat_tiles_q1_0_t256_r16_c128_p128_s4_bulk_wgmma_sm_90),
+    reinterpret_cast<const void*>(&catena_mul_mat_tiles_q1_0_t256_r16_c128_p128_s4_bulk_cluster4_wgmma_sm_90),
 };
 
 }  // namespace catena::instances::sm_90_matmul_q1_0

@@ -3,6 +3,9 @@
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"
 
+#include <set>
+#include <string>
+
 using namespace catena;
 using namespace catena_test;
 
@@ -46,6 +49,18 @@ TEST_CASE("policies that differ have names that differ", "[name]") {
     CHECK(differs(p));
     p = base, p.activation = activation_source::shared;
     CHECK(differs(p));
+    p = base, p.cluster = 2;
+    CHECK(differs(p));
+    const auto tile = [](int slices, int cluster, inner_product product) {
+        policy t = narrow_matvec;
+        t.slices = slices, t.cluster = cluster, t.product = product;
+        return policy_part(skeleton::matmul, t);
+    };
+    const std::set<std::string> tiles = {
+        tile(0, 0, inner_product::dp4a), tile(2, 0, inner_product::dp4a),
+        tile(0, 0, inner_product::wgmma), tile(0, 2, inner_product::wgmma),
+        tile(0, 4, inner_product::wgmma)};
+    CHECK(tiles.size() == 5);
     policy row = kept_row;
     row.vector = false;
     CHECK(policy_part(skeleton::row, row) != policy_part(skeleton::row, kept_row));

@@ -364,6 +364,15 @@ TEST_CASE(
           }) > 2);
 }
 
+TEST_CASE("Policies of a space have names of their own: kernels are known by them", "[tune]") {
+    std::vector<computation> all = {computation_of(number_prompt(512, format::f16_mma))};
+    for (const shape& s : four_shapes()) all.push_back(s.computes);
+    for (const computation& c : all) {
+        std::set<std::string> names;
+        for (const row& r : space_of(sm_90, c)) CHECK(names.insert(row_name(r, "sm_90")).second);
+    }
+}
+
 TEST_CASE("What the cost model likes best is raced without its cluster, too", "[tune]") {
     const problem p = number_prompt(128, format::f16_mma);
     const std::vector<row> space = space_of(sm_90, computation_of(p));

@@ -81,6 +81,7 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     out.append("_").append(name(p.copy));
     if (kind == skeleton::matmul) {
         if (p.slices != 0) number("_k", p.slices);
+        if (p.cluster != 0) number("_cluster", p.cluster);
         if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
         return out;
     }
