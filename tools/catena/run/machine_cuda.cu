@@ -2,13 +2,11 @@
 #include "machine.hpp"
 
 #include "../command.hpp"
+#include "measure.hpp"
 
 #include "catena/instances/for_device.hpp"
 
 #include <cuda_runtime.h>
-
-#include <chrono>
-#include <thread>
 
 namespace catena::tool {
 namespace {
@@ -72,15 +70,9 @@ class gpu : public machine {
 
     std::string finish(const status& launched) override {
         if (!launched.ok()) return launched.message;
-        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);;) {
-            const cudaError_t state = cudaStreamQuery(stream_);
-            if (state == cudaSuccess) return "";
-            broken_ = state != cudaErrorNotReady || std::chrono::steady_clock::now() > end;
-            if (broken_)
-                return state == cudaErrorNotReady ? "it did not end in 20 s"
-                                                  : cudaGetErrorString(state);
-            std::this_thread::yield();
-        }
+        const std::string why = bench::wait_for(stream_);
+        broken_ = !why.empty();
+        return why;
     }
 
     bool broken() const override { return broken_; }
