@@ -64,7 +64,7 @@ TEST_CASE("more than kernels can number is left", "[reader]") {
         CHECK(c.left(c.g.mul_mat_id(w, wide, ids)) == reason::too_large);
     }
     SECTION("rows of a weight") {
-        CHECK(c.left(c.g.matmul(format::q4_K, std::int64_t{1} << 31, c.mul)) == reason::too_large);
+        CHECK(c.left(c.g.matmul(format::q4_K, max_rows + 1, c.mul)) == reason::too_large);
     }
     SECTION("values of the activation") {
         graph_builder g;

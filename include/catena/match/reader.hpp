@@ -12,8 +12,10 @@
 
 namespace catena {
 
-/// Kernels number rows, columns and blocks of 32 values in 32 bits.
+/// Kernels number rows, columns and blocks of 32 values in 32 bits; of a matrix's rows and the
+/// slots of a token that it adds up, a matvec numbers both in as many.
 inline constexpr std::int64_t max_values = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int64_t max_rows = 1 << 25;
 
 /// One edge that reads an activation.
 struct reader {
@@ -54,8 +56,9 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     if (!formats.has(w.type)) return {-1, reason::format_not_in_chain};
     if (w.ne[3] != 1 || (!expert && w.ne[2] != 1)) return {-1, reason::weight_batched};
     if (!contiguous(w)) return {-1, reason::weight_strided};
-    for (const std::int64_t n : {w.ne[0], w.ne[1], w.ne[2]})
+    for (const std::int64_t n : {w.ne[0], w.ne[2]})
         if (n > max_values) return {-1, reason::too_large, n, max_values};
+    if (w.ne[1] > max_rows) return {-1, reason::too_large, w.ne[1], max_rows};
     return {};
 }
 
