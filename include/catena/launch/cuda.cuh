@@ -17,8 +17,8 @@ namespace catena {
 namespace detail {
 
 inline status cuda_failed(const char* what, cudaError_t error) {
-    (void)
-        cudaGetLastError();  // the status carries it: the engine's next check must not trip over it
+    // The status carries it: the engine's next check must not trip over it.
+    (void)cudaGetLastError();
     return failure(status_code::device_error, "%s failed: %s (%s)", what, cudaGetErrorString(error),
                    cudaGetErrorName(error));
 }
