@@ -223,6 +223,7 @@ class plan_builder {
         draft_.trial.at_once = row.what.rows == 1 && is_norm(m.kind) &&
                                reads_before_it_writes(known_.rows.rows().rows[found.row].numbers);
         cover_row(g_, m, draft_.trial);
+        if (!m.layouts().empty()) draft_.writes(m);
         if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
             draft_.abandon();
             return {{m.node(), reason::overlap, v}, {}};

@@ -6,7 +6,9 @@
 #include "catena/match/match.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/schedule.hpp"
+#include "catena/plan/slots.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,7 @@ inline void run_by(step& s, const picked& p) {
 
 struct draft {
     const graph_index& g;
+    slot_map slots;  ///< of the workspace
     schedule accepted;
     move trial;                              ///< of the step that is tried: the last of `steps`
     std::vector<step> steps;                 ///< parallel to accepted.steps()
@@ -52,7 +55,7 @@ struct draft {
     std::vector<left_over> left;
     const step blank;  // copied: that takes half as long as making one
 
-    explicit draft(const graph_index& index) : g(index), accepted(index) {
+    explicit draft(const graph_index& index) : g(index), slots(index), accepted(index) {
         const auto expected = static_cast<std::size_t>(g.view.node_count) / 8 + 8;
         steps.reserve(expected);
         first_output.reserve(expected);
@@ -79,8 +82,18 @@ struct draft {
         trial.row = row;
         trial.at_once = false;
         trial.also_reads = no_tensor;
+        trial.from = 0;
+        trial.until = graph_index::forever;
         trial.nodes.clear();
         return steps.emplace_back(blank);
+    }
+
+    /// Lets the step that is tried write, or read, the quantized activation of a match: it launches
+    /// while that has its slot.
+    void writes(const match& m) { trial.from = std::max(trial.from, slot_of(m).from); }
+    void reads(const match& m) { trial.until = std::min(trial.until, slot_of(m).until); }
+    const slot_map::candidate& slot_of(const match& m) const {
+        return slots.of(m.activation, m.quant_k, m.stream);
     }
 
     /// The first node that forbids the step that is tried, as schedule::blocker.

@@ -274,9 +274,11 @@ inline std::int32_t grouper::join(step& s, const output& o, const match* value) 
 /// The same of an output that the step covers already, by its nodes from `first` on.
 inline std::int32_t grouper::join_covered(step& s, const output& o, const match* value,
                                           std::size_t first) {
-    if (value != nullptr)  // from the workspace: no conflict in memory tells who reads too early
+    if (value != nullptr) {  // from the workspace: no conflict in memory tells who reads too early
         for (const reader& r : value->readers)
             if (r.servable() && r.node < draft_.trial.launch_at) return r.node;
+        if (draft_.trial.launch_at < draft_.slot_of(*value).from) return draft_.trial.launch_at;
+    }
     const bool written = value == nullptr || value->f32_needed;
     for (std::size_t i = first; i < draft_.trial.nodes.size(); ++i) {
         covered_node& c = draft_.trial.nodes[i];
@@ -335,6 +337,7 @@ inline step& grouper::begin_group(std::int32_t place, std::int32_t matmul) {
     step& s = draft_.begin(false);
     s.chain = place;
     start_group(view_, s.what, r.served_by, r.layout, r.node);
+    if (r.quantized()) draft_.reads(draft_.places[at(place)].found);
     return s;
 }
 

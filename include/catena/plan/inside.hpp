@@ -71,6 +71,7 @@ inline bool grouper::try_inside(const family& f, std::int32_t place, const insid
     wait(f.common, std::find_if(readers.data(), end, held), end);
     step& s = begin_group(place, waiting_[first].matmul);
     scope.make(s.what);
+    if (scope.numbers && !found.layouts().empty()) draft_.writes(found);
     if (found.kind != value_kind::plain) cover_row(g_, found, draft_.trial);
     if (!fill_step(f, s, first, values)) return false;
     const bool whole = waiting_.size() == first && draft_.left.size() == left &&

@@ -29,7 +29,10 @@ struct move {
     /// A row step of one row, which is read whole before any of it is written.
     bool at_once = false;
     std::int32_t also_reads = no_tensor;  ///< an input that belongs to none of its nodes
-    std::vector<covered_node> nodes;      ///< in node order within each output
+    /// Positions between which it may launch, both included: there the slots of the workspace that
+    /// it touches are its activations' alone.
+    std::int32_t from = 0, until = graph_index::forever;
+    std::vector<covered_node> nodes;  ///< in node order within each output
 
     bool has(std::int32_t node) const {
         return std::any_of(nodes.begin(), nodes.end(),
@@ -166,6 +169,7 @@ class schedule {
     }
 
     std::int32_t blocker_from(const move& m, std::size_t first) {
+        if (m.launch_at < m.from || m.launch_at > m.until) return m.launch_at;
         look_at(m);
         for (std::size_t i = 0; i < m.nodes.size(); ++i) {
             const covered_node& c = m.nodes[i];

@@ -41,12 +41,13 @@ class slot_map {
 
     explicit slot_map(const graph_index& g) : g_(g), view_(g.view) {
         first_.assign(static_cast<std::size_t>(view_.tensor_count), -1);
+        met_.assign(static_cast<std::size_t>(view_.node_count), 0);
         all_.reserve(g_.matmuls().size());
         next_.reserve(g_.matmuls().size());
         for (const matmul_read& m : g_.matmuls())
             if (const format_set layouts = layouts_of(m); !layouts.empty()) add(m, layouts);
         for (candidate& c : all_) {
-            c.from = std::min(c.from, earliest(c.value, 6));
+            c.from = std::min(c.from, earliest(c.value));
             c.until = last_read(c);
         }
         deal();
@@ -88,6 +89,11 @@ class slot_map {
     std::vector<std::int32_t> first_;  // per tensor: its first candidate
     std::vector<std::int32_t> next_;   // per candidate: the next of the same value
     std::vector<slot_end> ends_;       // per slot: who was the last to use it
+
+    // Scratch of first_covered: nodes that were met and are to be looked at, the last on top; how
+    // often each was met; the matmuls at which the way back ended.
+    static constexpr std::int32_t certain = 1 << 20;
+    std::vector<std::int32_t> ahead_, met_, products_;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -146,87 +152,84 @@ class slot_map {
         const std::int32_t root = g_.root(view_.nodes[matmul]);
         std::int32_t last = matmul;
         if (g_.reader_count(root) > 2) return last;
-        for (use next : g_.readers(root)) {
-            for (int ops = 0; ops < 6 && next.node >= 0; ++ops) {
-                const op kind = g_.kind(next.node);
-                if (kind != op::add && kind != op::add_id && kind != op::mul && kind != op::scale &&
-                    kind != op::glu && kind != op::unary && kind != op::sqr)
-                    break;
+        for (use next : g_.readers(root))
+            for (; next.node >= 0 && joins_steps(g_.kind(next.node));
+                 next = g_.only_reader(view_.nodes[next.node]))
                 last = std::max(last, next.node);
-                next = g_.only_reader(view_.nodes[next.node]);
-            }
-        }
         return last;
     }
 
-    /// The first position at which a step could write `value`: a step that makes it may stand where
-    /// its first op does; behind a matmul, where the first matmul of that group does.
-    std::int32_t earliest(std::int32_t value, int ops) const {
-        const std::int32_t p = g_.position(value);
-        if (p < 0 || ops == 0) return p < 0 ? std::numeric_limits<std::int32_t>::max() : p;
-        const tensor& t = view_.node(p);
-        const auto before = [&](std::int32_t source) {
-            return source == no_tensor
-                       ? p
-                       : std::min(p, earliest(value_behind(view_, source), ops - 1));
-        };
-        switch (g_.kind(p)) {
-            case op::rms_norm:
-            case op::norm:
-                if (const std::int32_t a = sum_before(t); a >= 0) return first_addend(a);
-                return p;
-            case op::mul_mat:
-            case op::mul_mat_id: {
-                if (t.src[1] == no_tensor) return p;
-                const std::int32_t root = g_.root(t.src[1]);
-                return g_.reader_count(root) > 0 ? std::min(p, g_.readers(root)[0].node) : p;
-            }
+    /// The first position at which a step could write `value`: a row step launches at one of the
+    /// nodes that it covers, a group at one of what any of its members covers behind its matmul.
+    std::int32_t earliest(std::int32_t value) {
+        const std::int32_t made = g_.position(value);
+        if (made < 0) return g_.forever;
+        std::int32_t first = first_covered(made);
+        for (const std::int32_t matmul : products_) {
+            const range<use> group = g_.readers(g_.root(view_.node(matmul).src[1]));
+            first = std::min(first, group.size() > 0 ? group[0].node : matmul);
+        }
+        return first;
+    }
+
+    /// Ops that steps take over beside norms and matmuls.
+    static bool joins_steps(op kind) {
+        switch (kind) {
             case op::add:
             case op::add_id:
             case op::mul:
-            case op::glu:
-                return std::min(before(t.src[0]), before(t.src[1]));
             case op::scale:
+            case op::glu:
             case op::unary:
             case op::sqr:
-                return before(t.src[0]);
+            case op::cont:
+                return true;
             default:
-                return p;
+                return false;
         }
     }
 
-    /// The node that makes source `slot` of a node; -1: there is none.
-    std::int32_t maker(const tensor& t, int slot) const {
-        const std::int32_t source = t.src[slot];
-        return source == no_tensor ? -1 : g_.position(value_behind(view_, source));
-    }
-
-    /// The ADD that makes what a norm reads, or what is multiplied for it; -1: there is none.
-    std::int32_t sum_before(const tensor& norm) const {
-        const std::int32_t made = maker(norm, 0);
-        if (made < 0 || g_.kind(made) == op::add) return made;
-        for (const int s : {0, 1}) {
-            const std::int32_t sum = g_.kind(made) == op::mul ? maker(view_.node(made), s) : -1;
-            if (sum >= 0 && g_.kind(sum) == op::add) return sum;
+    /// The first node that a step could cover which makes the result of node `made`. A step covers
+    /// a node if it covers all that read its result; what a norm reads may be written for others
+    /// too. The way back ends at matmuls, which are put into products_ if a step may cover them.
+    std::int32_t first_covered(std::int32_t made) {
+        products_.clear();
+        std::int32_t first = made;
+        bool normed = false;
+        visit(made, true);
+        while (!ahead_.empty()) {
+            std::pop_heap(ahead_.begin(), ahead_.end());
+            const std::int32_t n = ahead_.back();
+            ahead_.pop_back();
+            const std::int32_t root = g_.root(view_.nodes[n]);
+            const bool whole =
+                met_[at(n)] >= g_.reader_count(root) && !g_.output(root) && !g_.read_outside(root);
+            const bool covered = whole || met_[at(n)] >= certain;
+            met_[at(n)] = 0;
+            if (!covered) continue;
+            const op kind = g_.kind(n);
+            if (is_matmul(kind)) products_.push_back(n);
+            const bool norm = kind == op::rms_norm || kind == op::norm;
+            normed = normed || norm;
+            if (!norm && !joins_steps(kind)) continue;
+            first = std::min(first, n);
+            for (const read_edge& r : g_.reads(n))
+                if (const std::int32_t maker = g_.position(g_.root(r.tensor)); maker >= 0)
+                    visit(maker, norm);
         }
-        return -1;
-    }
-
-    /// The SCALE of what an ADD joins with another, the norm of what is weighted for it, or the
-    /// ADD.
-    std::int32_t first_addend(std::int32_t add) const {
-        std::int32_t first = add;
-        for (const int s : {0, 1}) {
-            const std::int32_t made = maker(view_.node(add), s);
-            if (made < 0) continue;
-            if (g_.kind(made) == op::scale) first = std::min(first, made);
-            for (const int f : {0, 1}) {
-                const std::int32_t norm =
-                    g_.kind(made) == op::mul ? maker(view_.node(made), f) : -1;
-                if (norm >= 0 && g_.kind(norm) == op::rms_norm) first = std::min(first, norm);
-            }
-        }
+        if (normed) products_.clear();  // no step has both
         return first;
+    }
+
+    /// Meets a node on the way back from a reader of its result; `sure`: it may be covered with
+    /// that reader, whoever else reads it.
+    void visit(std::int32_t node, bool sure) {
+        std::int32_t& met = met_[at(node)];
+        if (met == 0) {
+            ahead_.push_back(node);
+            std::push_heap(ahead_.begin(), ahead_.end());
+        }
+        met = sure ? certain : met + 1;
     }
 
     /// Candidates in order of birth take the first slot whose last user is dead. Streams do not

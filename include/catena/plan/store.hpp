@@ -90,7 +90,7 @@ class plan_writer {
     /// Every place gets its slot's part of the workspace: a copy for each layout of its activation,
     /// whichever of its places writes it.
     void store_places(const std::vector<std::int32_t>& stored) const {
-        slot_map slots(g_);
+        slot_map& slots = draft_.slots;
         std::vector<std::int64_t> bytes(at(slots.slots()), 0);
         std::vector<const slot_map::candidate*> where;
         where.reserve(draft_.places.size());
