@@ -35,6 +35,8 @@ struct plan_counters {
     std::int32_t steps = 0;
     std::int32_t plain_rows = 0;  ///< steps on a plain row though the table has others
     bool stand_in = false;        ///< another architecture's instances serve
+    bool proved = false;          ///< options::verify: the plan was proved right
+    bool dropped = false;  ///< a plan was wrong, so all is left to the engine; state() says why
 
     std::int32_t groups() const { return groups_whole + groups_partial + groups_split; }
     std::int32_t fallbacks() const {

@@ -84,6 +84,7 @@ inline options options::from_environment(options base) {
     detail::read_switch("CATENA_MEASURED_ONLY", base.pick.measured_only, base.state);
     detail::read_switch("CATENA_SAME_BITS", base.pick.same_bits, base.state);
     detail::read_switch("CATENA_ERROR_ON_FALLBACK", base.error_on_fallback, base.state);
+    detail::read_switch("CATENA_VERIFY", base.verify, base.state);
     detail::read_log_level("CATENA_LOG", base.log, base.state);
     if (const char* names = detail::variable("CATENA_CHAINS_OFF")) {
         if (!base.chains_off.empty()) base.chains_off += ',';

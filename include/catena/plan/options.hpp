@@ -9,6 +9,10 @@
 #include <cstdint>
 #include <string>
 
+#ifndef CATENA_VERIFY_PLANS
+#define CATENA_VERIFY_PLANS 0
+#endif
+
 namespace catena {
 
 /// What a planner writes down of each plan that it makes.
@@ -32,6 +36,11 @@ struct options {
     /// plan::state() names the first with its remedy.
     bool error_on_fallback = false;
 
+    /// Proves every new plan right, by plan/verify.hpp; one that is not leaves every node to the
+    /// engine, and plan::state() names step, node and byte. It takes about as long as planning. The
+    /// default follows the build: on where CATENA_VERIFY_PLANS is 1, as in debug builds.
+    bool verify = CATENA_VERIFY_PLANS != 0;
+
     log_level log = log_level::off;
     sink log_to;  ///< where it goes: stderr when no function is given
 
@@ -46,6 +55,7 @@ struct options {
     ///     CATENA_MEASURED_ONLY      0 | 1
     ///     CATENA_SAME_BITS          0 | 1
     ///     CATENA_ERROR_ON_FALLBACK  0 | 1
+    ///     CATENA_VERIFY             0 | 1
     ///     CATENA_LOG                off | summary | steps
     /// Another value makes `state` an error that names variable and remedy. Nothing else in Catena
     /// reads the environment; as getenv does, this must not run beside a thread that changes it.

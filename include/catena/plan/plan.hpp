@@ -130,6 +130,9 @@ class plan {
         return members_[static_cast<std::size_t>(first + member)].makes;
     }
 
+    /// The first node of step i that has an operand without an address, or -1: it can be launched.
+    std::int32_t missing(int i) const { return args_[static_cast<std::size_t>(i)].missing; }
+
     /// The arguments that step i launches with; addresses of the quantized activation are in
     /// `workspace`.
     inline step_args args(int i, void* workspace) const;
@@ -139,6 +142,7 @@ class plan {
 
   private:
     friend class plan_writer;
+    friend struct plan_faults;  // tests put faults into finished plans
     friend class planner;
 
     /// One output of a group's step, and the chain that its epilogue makes the value of.

@@ -11,6 +11,10 @@
 #include "catena/plan/plan.hpp"
 #include "catena/plan/report.hpp"
 #include "catena/plan/store.hpp"
+#include "catena/plan/verify.hpp"
+
+#include <utility>
+#include <vector>
 
 namespace catena {
 
@@ -54,14 +58,48 @@ class planner {
         if (!out.state_.ok()) return out;
         out.state_ = rows().state;  // it may say which set stands in
         if (!known_.asked.enabled) return out;
-        plan_builder builder(index, known_);
-        plan_writer(builder.build(), out).write();
-        out.counters_ = count(index, out);
+        status wrong = build(index, out);
+        if (wrong.ok() && known_.asked.verify) {
+            const verification found = verified(view, out);
+            wrong = found.state;
+            out.counters_.proved = found.proved;
+        }
+        if (!wrong.ok()) return dropped(view, wrong);
         if (!known_.asked.error_on_fallback || out.counters_.fallbacks() == 0) return out;
         catena::plan none = all_to_engine(view);
         none.counters_ = out.counters_;
         none.state_ = first_fallback(view, out);
         return none;
+    }
+
+    status build(const graph_index& index, catena::plan& out) const {
+        plan_builder builder(index, known_);
+        const status written = plan_writer(builder.build(), out).write();
+        if (written.ok()) out.counters_ = count(index, out);
+        return written;
+    }
+
+    /// All is left to the engine in place of a plan that turned out to be wrong.
+    catena::plan dropped(const graph_view& view, const status& why) const {
+        catena::plan out = all_to_engine(view);
+        out.state_ = why;
+        out.counters_.dropped = true;
+        return out;
+    }
+
+    /// The proof of a plan. Tensors that only say where they lie get addresses for it, and the plan
+    /// that these get, which is the same.
+    verification verified(const graph_view& view, const catena::plan& made) const {
+        verification found = verify(view, made);
+        if (found.proved || !found.state.ok()) return found;
+        const std::vector<tensor> addressed = with_addresses(view);
+        graph_view copy = view;
+        copy.tensors = addressed.data();
+        graph_index index;
+        if (!index.build(copy).ok()) return found;
+        catena::plan same = all_to_engine(copy);
+        found.state = build(index, same);
+        return found.state.ok() ? verify(copy, same) : found;
     }
 
     catena::plan all_to_engine(const graph_view& view) const {

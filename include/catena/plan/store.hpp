@@ -2,6 +2,7 @@
 // roles, what is left.
 #pragma once
 
+#include "catena/launch/message.hpp"
 #include "catena/plan/draft.hpp"
 #include "catena/plan/request.hpp"
 #include "catena/plan/slots.hpp"
@@ -19,8 +20,10 @@ class plan_writer {
     /// Takes over what is in the draft.
     plan_writer(draft& from, plan& out) : g_(from.g), view_(g_.view), draft_(from), out_(out) {}
 
-    /// Fills in everything but table, options, state and counters.
-    void write() {
+    /// Fills in everything but table, options, state and counters. Not ok: a step launches while
+    /// its activation does not have its slot of the workspace, and the plan must not be used.
+    status write() {
+        if (status s = check_slots(); !s.ok()) return s;
         const std::vector<std::int32_t> stored = store_steps();
         store_places(stored);
         out_.args_.reserve(stored.size());
@@ -47,6 +50,7 @@ class plan_writer {
         draft_.left.erase(std::unique(draft_.left.begin(), draft_.left.end(), same),
                           draft_.left.end());
         out_.left_ = std::move(draft_.left);
+        return {};
     }
 
   private:
@@ -56,6 +60,34 @@ class plan_writer {
     plan& out_;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    /// Whoever writes or reads an activation launches between the positions for which its slot was
+    /// dealt.
+    status check_slots() const {
+        for (std::size_t s = 0; s < draft_.steps.size(); ++s) {
+            const step& one = draft_.steps[s];
+            const skeleton kind = one.what.needs.kind;
+            const bool inside = makes_norm(one.what) || one.what.needs.activation == format::f32;
+            const place& p = draft_.places[at(one.chain)];
+            if (p.layouts.empty() || (kind != skeleton::row && inside)) continue;
+            const slot_map::candidate& slot = draft_.slot_of(p.found);
+            if (slot.from <= one.launch_at && one.launch_at <= slot.until) continue;
+            return misplaced(one.launch_at, slot);
+        }
+        for (const place& p : draft_.places) {
+            if (p.layouts.empty() || p.made_by < 0) continue;
+            const std::int32_t made_at = draft_.steps[at(p.made_by)].launch_at;
+            if (made_at < draft_.slot_of(p.found).from)
+                return misplaced(made_at, draft_.slot_of(p.found));
+        }
+        return {};
+    }
+    static status misplaced(std::int32_t node, const slot_map::candidate& slot) {
+        return failure(status_code::wrong_plan,
+                       "the plan was dropped: a step launches at node %d, but its activation has "
+                       "its slot of the workspace from node %d to node %d: please report the graph",
+                       node, slot.from, slot.until);
+    }
 
     /// The steps in launch order, those of one position in the order of acceptance. Returns where
     /// each accepted step went: most stand where they stood.

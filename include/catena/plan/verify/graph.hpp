@@ -1,0 +1,350 @@
+// The engine's order, replayed: what every node that stays with the engine reads, and the value
+// that every node which a step covers must have. Written from the meaning of ggml's ops alone.
+#pragma once
+
+#include "catena/plan/verify/memory.hpp"
+
+#include <array>
+#include <cstdint>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace catena::proof {
+
+/// How the elements of an operand are repeated over those of a result: dimensions in which it has
+/// one element for many. Neighbouring dimensions alike are one.
+class spreading {
+  public:
+    void add(std::int64_t count, bool repeated) {
+        if (count == 1) return;
+        if (dimensions_ > 0 && repeated_[dimensions_ - 1] == repeated) {
+            counts_[dimensions_ - 1] *= count;
+            return;
+        }
+        counts_[dimensions_] = count;
+        repeated_[dimensions_++] = repeated;
+    }
+    value of(const value& v) const {
+        bool any = false;
+        std::uint64_t h = hash_of(term::spread, v.hash);
+        for (int d = 0; d < dimensions_; ++d) {
+            any = any || repeated_[d];
+            h = mixed(mixed(h, static_cast<std::uint64_t>(counts_[d])), repeated_[d] ? 1 : 0);
+        }
+        return any ? single(h) : v;
+    }
+
+  private:
+    std::int64_t counts_[4] = {};
+    bool repeated_[4] = {};
+    int dimensions_ = 0;
+};
+
+/// One number for `n` elements; a vector of `k` for each of `n` rows.
+inline value of_all(const value& number, std::int64_t n) {
+    spreading s;
+    s.add(n, true);
+    return s.of(number);
+}
+inline value of_rows(const value& vector, std::int64_t k, std::int64_t n) {
+    spreading s;
+    s.add(k, false);
+    s.add(n, true);
+    return s.of(vector);
+}
+
+/// Part `slot` of a value of [k, slots, tokens] elements.
+inline value slot_of(const value& all, std::int64_t k, std::int64_t slots, std::int64_t tokens,
+                     std::int64_t slot) {
+    const region whole = rows_at(nullptr, k, slots * tokens, 4 * k);
+    region one = rows_at(nullptr, k, tokens, 4 * k * slots);
+    if (one.same_elements(whole)) return all;
+    return single(hash_of(term::part, all.hash, whole.shape(), 4 * k * slot, one.end - one.begin,
+                          one.shape()));
+}
+
+/// The rows of a weight times an activation; of experts, of the matrix that each id picks.
+struct multiplied {
+    std::uint64_t weight = 0;  ///< address
+    std::int64_t row_bytes = 0, k = 0, rows = 0, experts = 0, expert_bytes = 0;
+    std::int64_t scale_rows = 0, scale_values = 0, scale_stride = 0, scales_of_matrix = 0;
+    std::uint64_t scales = 0;  ///< the value of fp8's scales; 0: there are none
+    std::uint64_t x = 0;       ///< the activation's value
+    std::int64_t x_slots = 0;
+    std::uint64_t ids = 0;  ///< the ids' value; 0: there are none
+    format type = format::unknown;
+
+    std::uint64_t hash() const {
+        std::uint64_t h = hash_of(term::matmul, weight, row_bytes, k, rows, type, x);
+        if (ids != 0) h = mixed(h, hash_of(term::picked, experts, expert_bytes, x_slots, ids));
+        if (scales != 0)
+            h = mixed(h, hash_of(term::product, scales, scale_rows, scale_values, scale_stride,
+                                 scales_of_matrix));
+        return h;
+    }
+
+    /// Where the scales at an address lie.
+    region scales_at(const float* p) const {
+        const std::int64_t groups = (rows + scale_rows - 1) / scale_rows;
+        const std::int64_t across = (k + scale_values - 1) / scale_values;
+        return rows_at(p, (groups - 1) * scale_stride + across, experts > 0 ? experts : 1,
+                       4 * scales_of_matrix);
+    }
+};
+
+class engine_order {
+  public:
+    /// `covered(i)`: does a step do what node i does?
+    template <class Covered>
+    engine_order(const graph_view& view, const std::vector<region>& regions,
+                 const std::unordered_set<std::uint64_t>& bounds, Covered&& covered)
+        : left(bounds), view_(view), regions_(regions) {
+        const auto n = at(view.node_count);
+        writes.resize(n + 1);
+        first_seen.assign(n + 1, 0);
+        seen.reserve(2 * n);
+        for (std::int32_t i = 0; i < view.node_count; ++i) {
+            if (acts(i)) {
+                const bool by_step = covered(i);
+                writes[result(i)] = {by_step ? value_of(i) : single(hash_of(term::made, i)),
+                                     regions_[at(view_.nodes[i])]};
+                if (!by_step) each_read(i, [&](std::int32_t t) { seen.push_back(found(left, t)); });
+                store(left, i);
+            }
+            first_seen[at(i) + 1] = static_cast<std::int32_t>(seen.size());
+        }
+    }
+
+    /// Writes: 0 is memory as it was; then a result for each node.
+    std::vector<written> writes;
+    std::vector<std::uint64_t> seen;       ///< what each source of an engine's node found
+    std::vector<std::int32_t> first_seen;  ///< per node, and one past
+
+    bool acts(std::int32_t i) const {
+        const tensor& t = view_.node(i);
+        return !launches_nothing(t.kind) && elements(t) != 0;
+    }
+    static std::size_t result(std::int32_t node) { return at(node) + 1; }
+    const value& made(std::int32_t node) const { return writes[result(node)].what; }
+
+    /// f(tensor) for what a node of the engine reads. What it writes a part of counts too.
+    template <class F>
+    void each_read(std::int32_t i, F&& f) const {
+        const tensor& t = view_.node(i);
+        for (int s = 0, slots = source_slots(t); s < slots; ++s)
+            if (t.src[s] != no_tensor && !is_own_destination(t, view_.nodes[i], t.src[s]) &&
+                !constant(t.src[s]))
+                f(t.src[s]);
+        if (t.view_src != no_tensor && t.kind != op::cpy) f(view_.nodes[i]);
+    }
+
+    /// A number that says what a tensor's bytes are: equal numbers, equal bytes.
+    std::uint64_t found(const memory& m, std::int32_t t) const {
+        const region& r = regions_[at(t)];
+        if (r.empty()) return 0;
+        int runs = 0;
+        std::uint64_t all = hash_of(term::pieces), only = 0;
+        m.each_run(r, [&](std::uint64_t begin, std::uint64_t end, memory::write by) {
+            only = static_cast<std::uint64_t>(by);
+            all = mixed(mixed(mixed(all, only), begin), end);
+            ++runs;
+        });
+        return runs == 1 ? only : all | std::uint64_t{1} << 63;
+    }
+
+    /// What a node leaves behind.
+    void store(memory& m, std::int32_t i) const {
+        m.store(regions_[at(view_.nodes[i])], static_cast<memory::write>(result(i)));
+    }
+
+    /// Is it a leaf of weights?
+    bool constant(std::int32_t t) const {
+        return view_.at(t).weight && view_.at(t).kind == op::none;
+    }
+
+    memory left;  ///< as the engine's order leaves it
+
+  private:
+    const graph_view& view_;
+    const std::vector<region>& regions_;
+    std::vector<std::array<std::uint64_t, 2>> halves_;  // of matmuls, the first and the second
+
+    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    value source(std::int32_t i, int slot) const { return of_tensor(view_.node(i).src[slot]); }
+    value of_tensor(std::int32_t t) const { return read(left, writes, regions_[at(t)]); }
+
+    static value opaque(std::int32_t i) { return single(hash_of(term::made, i)); }
+
+    bool floats(std::int32_t t) const { return t != no_tensor && view_.at(t).type == format::f32; }
+    bool same(std::int32_t t, const tensor& o) const {
+        if (!floats(t)) return false;
+        const tensor& s = view_.at(t);
+        return s.ne[0] == o.ne[0] && s.ne[1] == o.ne[1] && s.ne[2] == o.ne[2] && s.ne[3] == o.ne[3];
+    }
+
+    /// The value of a node that a step covers.
+    value value_of(std::int32_t i) {
+        const tensor& t = view_.node(i);
+        if (t.type != format::f32 || t.src[0] == no_tensor) return opaque(i);
+        switch (t.kind) {
+            case op::add:
+            case op::mul:
+                return elementwise(i, t);
+            case op::scale:
+                if (!same(t.src[0], t) || (t.params[1] << 1) != 0) return opaque(i);
+                return times(source(i, 0), float_of(t.params[0]));
+            case op::rms_norm:
+            case op::norm:
+                if (!same(t.src[0], t)) return opaque(i);
+                return normed(t.kind == op::norm ? term::layer_norm : term::rms_norm, source(i, 0),
+                              float_of(t.params[0]), t.ne[0]);
+            case op::sqr:
+                return same(t.src[0], t) ? times(source(i, 0), source(i, 0)) : opaque(i);
+            case op::unary:
+                if (!same(t.src[0], t) || gate_of(t.sub) == gate_function::none) return opaque(i);
+                return function_of(gate_of(t.sub), source(i, 0));
+            case op::cont:
+                return floats(t.src[0]) ? source(i, 0) : opaque(i);
+            case op::glu:
+                return glu(i, t);
+            case op::add_id:
+                return add_id(i, t);
+            case op::mul_mat:
+            case op::mul_mat_id:
+                return matmul(i, t);
+            default:
+                return opaque(i);
+        }
+    }
+
+    static float float_of(std::int32_t word) {
+        float f = 0;
+        std::memcpy(&f, &word, sizeof f);
+        return f;
+    }
+
+    static gate_function gate_of(sub_op s) {
+        switch (s) {
+            case sub_op::silu:
+            case sub_op::swiglu:
+                return gate_function::silu;
+            case sub_op::sigmoid:
+                return gate_function::sigmoid;
+            case sub_op::gelu:
+            case sub_op::geglu:
+                return gate_function::gelu;
+            case sub_op::gelu_erf:
+            case sub_op::geglu_erf:
+                return gate_function::gelu_erf;
+            case sub_op::gelu_quick:
+            case sub_op::geglu_quick:
+                return gate_function::gelu_quick;
+            case sub_op::relu:
+            case sub_op::reglu:
+                return gate_function::relu;
+            case sub_op::swiglu_oai:
+                return gate_function::swiglu_oai;
+            default:
+                return gate_function::none;
+        }
+    }
+
+    value elementwise(std::int32_t i, const tensor& t) const {
+        if (!same(t.src[0], t) || !floats(t.src[1])) return opaque(i);
+        const tensor& b = view_.at(t.src[1]);
+        spreading over;
+        for (int d = 0; d < 4; ++d) {
+            if (b.ne[d] != t.ne[d] && b.ne[d] != 1) return opaque(i);
+            over.add(t.ne[d], b.ne[d] != t.ne[d]);
+        }
+        const value first = source(i, 0), second = over.of(source(i, 1));
+        return t.kind == op::add ? plus(first, second) : times(first, second);
+    }
+
+    value glu(std::int32_t i, const tensor& t) {
+        const gate_function f = gate_of(t.sub);
+        if (f == gate_function::none || !floats(t.src[0])) return opaque(i);
+        value gate, x;
+        if (t.src[1] != no_tensor) {
+            if (!same(t.src[0], t) || !same(t.src[1], t)) return opaque(i);
+            gate = source(i, 0), x = source(i, 1);
+        } else {
+            const tensor& both = view_.at(t.src[0]);
+            if (both.ne[0] != 2 * t.ne[0]) return opaque(i);
+            const value whole = source(i, 0);
+            const auto half = [&](bool second) {
+                if (whole.halves >= 0) return single(halves_[at(whole.halves)][second ? 1 : 0]);
+                const auto* first = static_cast<const std::byte*>(both.data);
+                return read(left, writes,
+                            rows_at(first + (second ? t.ne[0] * 4 : 0), t.ne[0], both.ne[1],
+                                    both.nb[1], both.ne[2], both.nb[2], both.ne[3], both.nb[3]));
+            };
+            const bool swapped = t.params[1] != 0;
+            gate = half(swapped), x = half(!swapped);
+        }
+        return gated(f, gate, x, float_of(t.params[2]), float_of(t.params[3]));
+    }
+
+    value add_id(std::int32_t i, const tensor& t) const {
+        if (!same(t.src[0], t) || !floats(t.src[1]) || t.src[2] == no_tensor) return opaque(i);
+        const tensor& b = view_.at(t.src[1]);
+        const value bias = source(i, 1);
+        if (b.ne[1] == 1) return plus(source(i, 0), of_rows(bias, t.ne[0], t.ne[1] * t.ne[2]));
+        return plus(source(i, 0), single(hash_of(term::picked, bias.hash, source(i, 2).hash)));
+    }
+
+    value matmul(std::int32_t i, const tensor& t) {
+        const bool picked = t.kind == op::mul_mat_id;
+        const tensor& w = view_.at(t.src[0]);
+        if (!floats(t.src[1]) || !constant(t.src[0]) || w.ne[3] != 1 || (!picked && w.ne[2] != 1) ||
+            (picked && t.src[2] == no_tensor))
+            return opaque(i);
+        multiplied m;
+        m.type = w.type;
+        m.weight = address_of(w.data);
+        m.row_bytes = static_cast<std::int64_t>(w.nb[1]);
+        m.k = w.ne[0];
+        m.rows = w.ne[1];
+        m.x = source(i, 1).hash;
+        if (picked) {
+            m.experts = w.ne[2];
+            m.expert_bytes = static_cast<std::int64_t>(w.nb[2]);
+            m.x_slots = view_.at(t.src[1]).ne[1];
+            m.ids = source(i, 2).hash;
+        }
+        const std::int32_t scales = w.type == format::fp8_e4m3 ? t.src[picked ? 3 : 2] : no_tensor;
+        if (scales != no_tensor) {
+            const tensor& s = view_.at(scales);
+            if (!floats(scales)) return opaque(i);
+            m.scales_of_matrix = s.ne[0] * s.ne[1];
+            const bool one = s.ne[0] == 1 && s.ne[1] == 1, by_row = !one && s.ne[0] == 1;
+            m.scale_rows = one ? m.rows : by_row ? 1 : 128;
+            m.scale_values = one || by_row ? m.k : 128;
+            m.scale_stride = one ? 0 : s.ne[0];
+        }
+        const auto* const first =
+            scales == no_tensor ? nullptr : static_cast<const float*>(view_.at(scales).data);
+        const auto scaled = [&](multiplied part, std::int64_t row) {
+            if (first != nullptr)
+                part.scales =
+                    read(left, writes,
+                         part.scales_at(first + row / part.scale_rows * part.scale_stride))
+                        .hash;
+            return part;
+        };
+        value out = single(scaled(m, 0).hash());
+        if (!picked && m.rows % 2 == 0) {  // a GLU may take the halves
+            multiplied half = m;
+            half.rows /= 2;
+            multiplied second = scaled(half, half.rows);
+            second.weight += static_cast<std::uint64_t>(half.rows * half.row_bytes);
+            out.halves = static_cast<std::int32_t>(halves_.size());
+            halves_.push_back({scaled(half, 0).hash(), second.hash()});
+        }
+        return out;
+    }
+};
+
+}  // namespace catena::proof

@@ -1,0 +1,105 @@
+// Symbolic values of a proof. Two values are equal here exactly if real arithmetic makes them equal
+// by the rules of sums and products: their terms and factors may stand in any order. Rounding is
+// not looked at. A value is 64 bits of hash, so that a proof takes time linear in the graph.
+#pragma once
+
+#include "catena/chain/lowered.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+namespace catena::proof {
+
+/// What a hash is of.
+enum class term : std::uint64_t {
+    initial = 1,  ///< memory before the graph runs
+    made,         ///< by a node of the engine
+    scratch,      ///< what such a node leaves behind its result
+    part,         ///< of another value, by offset and shape
+    pieces,       ///< memory that several nodes wrote
+    number,
+    spread,  ///< repeated over some dimensions
+    sum,
+    product,
+    rms_norm,
+    layer_norm,
+    function,
+    clamped_gate,  ///< swiglu_oai, whose sides do not commute
+    matmul,
+    picked,  ///< a row for each expert id
+    shape
+};
+
+inline std::uint64_t mixed(std::uint64_t h, std::uint64_t word) {
+    h = (h ^ word) * 0x9fb21c651e98df25u;
+    return h ^ h >> 32;
+}
+
+template <class... Words>
+std::uint64_t hash_of(term t, Words... words) {
+    std::uint64_t h = mixed(0x9e3779b97f4a7c15u, static_cast<std::uint64_t>(t));
+    ((h = mixed(h, static_cast<std::uint64_t>(words))), ...);
+    return h;
+}
+
+inline std::uint64_t bits_of(float f) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+struct value {
+    enum class form : std::uint8_t { single, sum, product };
+    std::uint64_t hash = 0;
+    std::uint64_t parts = 0;  ///< hashes of terms or factors, added up: their order is lost
+    form kind = form::single;
+    std::int32_t halves = -1;  ///< of a matmul's product: number of the values of its halves
+};
+
+inline bool operator==(const value& a, const value& b) { return a.hash == b.hash; }
+inline bool operator!=(const value& a, const value& b) { return a.hash != b.hash; }
+
+inline value single(std::uint64_t hash) { return {hash, hash, value::form::single, -1}; }
+
+inline value plus(const value& a, const value& b) {
+    const auto terms = [](const value& v) { return v.kind == value::form::sum ? v.parts : v.hash; };
+    const std::uint64_t parts = terms(a) + terms(b);
+    return {hash_of(term::sum, parts), parts, value::form::sum, -1};
+}
+
+inline value times(const value& a, const value& b) {
+    const auto factors = [](const value& v) {
+        return v.kind == value::form::product ? v.parts : v.hash;
+    };
+    const std::uint64_t parts = factors(a) + factors(b);
+    return {hash_of(term::product, parts), parts, value::form::product, -1};
+}
+
+inline value times(const value& v, float number) {
+    return number == 1 ? v : times(v, single(hash_of(term::number, bits_of(number))));
+}
+
+/// 1 / rms of rows of k, or the same of what is left of a row's mean, times the row.
+inline value normed(term kind, const value& v, float eps, std::int64_t k) {
+    return single(hash_of(kind, v.hash, bits_of(eps), k));
+}
+
+/// f(gate), or nothing at all for a plain product.
+inline value function_of(gate_function f, const value& gate) {
+    if (f == gate_function::none) return gate;
+    if (f == gate_function::relu_squared) {
+        const value once = function_of(gate_function::relu, gate);
+        return times(once, once);
+    }
+    return single(hash_of(term::function, f, gate.hash));
+}
+
+/// f(gate) * v.
+inline value gated(gate_function f, const value& gate, const value& v, float alpha, float limit) {
+    if (f == gate_function::swiglu_oai)
+        return single(
+            hash_of(term::clamped_gate, gate.hash, v.hash, bits_of(alpha), bits_of(limit)));
+    return times(function_of(f, gate), v);
+}
+
+}  // namespace catena::proof

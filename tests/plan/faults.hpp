@@ -1,0 +1,77 @@
+// Faults that are put into finished plans, one at a time: plan/verify.hpp must find each.
+#pragma once
+
+#include "catena/plan/planner.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace catena {
+
+/// The inside of a plan, for tests that break it.
+struct plan_faults {
+    plan& p;
+
+    std::size_t steps() const { return p.steps_.size(); }
+    step& at(std::size_t s) const { return p.steps_[s]; }
+    bool is_row(std::size_t s) const { return at(s).what.needs.kind == skeleton::row; }
+    /// The arguments of a row step; of a group's, those of its matrices.
+    row_args& row(std::size_t s) const { return p.row_args_[index(s)]; }
+    plan::group_head& head(std::size_t s) const { return p.heads_[index(s)]; }
+    matvec_member& member(std::size_t s, int m) const {
+        return p.members_[static_cast<std::size_t>(head(s).first_member + m)].args;
+    }
+    int members(std::size_t s) const { return is_row(s) ? 0 : head(s).members; }
+    /// The chain whose value member m quantizes, or -1.
+    std::int32_t makes(std::size_t s, int m) const {
+        return p.members_[static_cast<std::size_t>(head(s).first_member + m)].makes;
+    }
+    std::vector<planned_chain>& chains() const { return p.chains_; }
+    node_plan& node(std::int32_t n) const { return p.nodes_[static_cast<std::size_t>(n)]; }
+    std::vector<std::int32_t>& covered() const { return p.covered_; }
+    std::int64_t& workspace_bytes() const { return p.workspace_bytes_; }
+
+    /// Exchanges two steps, and when they launch.
+    void exchange(std::size_t a, std::size_t b) const {
+        std::swap(p.steps_[a], p.steps_[b]);
+        std::swap(p.args_[a], p.args_[b]);
+        std::swap(p.steps_[a].launch_at, p.steps_[b].launch_at);
+        for (node_plan& n : p.nodes_)
+            n.step = n.step == static_cast<std::int32_t>(a)   ? static_cast<std::int32_t>(b)
+                     : n.step == static_cast<std::int32_t>(b) ? static_cast<std::int32_t>(a)
+                                                              : n.step;
+        for (planned_chain& c : p.chains_)
+            c.made_by = c.made_by == static_cast<std::int32_t>(a)   ? static_cast<std::int32_t>(b)
+                        : c.made_by == static_cast<std::int32_t>(b) ? static_cast<std::int32_t>(a)
+                                                                    : c.made_by;
+    }
+
+    /// Lets step s launch where another one does, before or behind it.
+    void launch_beside(std::size_t s, std::size_t other) const {
+        const std::int32_t node = at(other).launch_at;
+        for (; s < other; ++s) exchange(s, s + 1);
+        for (; s > other; --s) exchange(s, s - 1);
+        at(other).launch_at = node;
+    }
+
+  private:
+    std::size_t index(std::size_t s) const { return static_cast<std::size_t>(p.args_[s].index); }
+};
+
+}  // namespace catena
+
+namespace catena_test {
+
+struct fault {
+    std::string name;
+    /// Puts the fault into step s, if it can have it.
+    std::function<bool(catena::plan_faults&, std::size_t s)> put;
+};
+
+/// Every kind of fault that the proof is tried on.
+std::vector<fault> faults();
+
+}  // namespace catena_test

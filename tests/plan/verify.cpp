@@ -1,0 +1,131 @@
+// The proof of finished plans: right plans of real graphs are proved, each kind of fault is found.
+#include "cases.hpp"
+#include "faults.hpp"
+
+#include "catena/engine/json.hpp"
+#include "catena/instances/sm_90.hpp"
+#include "catena/plan/optimize.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+/// A given graph that can be proved, and its plan, which is not verified on its own.
+struct proved_graph {
+    json::graph file;
+    std::vector<tensor> tensors;
+    graph_view view;
+    plan made;
+
+    explicit proved_graph(const std::string& path) : file(json::read(path)) {
+        tensors = with_addresses(file.view());
+        view = file.view();
+        view.tensors = tensors.data();
+        options asked;
+        asked.verify = false;
+        made = planner(instances::sm_90(), asked).plan(view);
+    }
+};
+
+std::vector<std::string> graph_files() {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(CATENA_TEST_DATA "/graphs"))
+        if (entry.path().extension() == ".gz") out.push_back(entry.path().string());
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("Plans of the given graphs are proved right") {
+    for (const std::string& path : graph_files()) {
+        CAPTURE(path);
+        const proved_graph g(path);
+        const verification v = verify(g.view, g.made);
+        CHECK(v.state.message == std::string());
+        CHECK(v.proved);
+        CHECK(v.steps == static_cast<int>(g.made.steps().size()));
+        CHECK(v.results > v.steps / 3);
+        CHECK(v.slots > 0);
+    }
+}
+
+TEST_CASE("Every kind of fault that is put into a finished plan is found") {
+    constexpr std::size_t places = 5;  // of a plan, for each kind
+    std::map<std::string, int> put;
+    for (const std::string& path : graph_files()) {
+        if (path.find("llama") != std::string::npos) continue;  // nothing that others have not
+        const proved_graph g(path);
+        for (const fault& f : faults()) {
+            const std::size_t steps = g.made.steps().size();
+            std::size_t here = 0;
+            for (std::size_t i = 0; i < steps && here < places; ++i) {
+                plan broken = g.made;
+                plan_faults inside{broken};
+                // From all over the graph: the step is a prime further on each time.
+                if (!f.put(inside, i * 97 % steps)) continue;
+                ++here;
+                ++put[f.name];
+                CAPTURE(path, f.name, i * 97 % steps);
+                CHECK_FALSE(verify(g.view, broken).state.ok());
+            }
+        }
+    }
+    for (const fault& f : faults()) {
+        CAPTURE(f.name);
+        CHECK(put[f.name] > 0);
+    }
+    CHECK(put.size() >= 25);
+}
+
+TEST_CASE("A proof names step, node and byte") {
+    const proved_graph g(CATENA_TEST_DATA "/graphs/qwen3-8b-q4km.tg1.json.gz");
+    plan broken = g.made;
+    plan_faults inside{broken};
+    std::size_t s = 0;
+    while (inside.is_row(s) || inside.member(s, 0).dst == nullptr) ++s;
+    inside.member(s, 0).dst += 1;
+    const verification v = verify(g.view, broken);
+    CHECK(v.state.code == status_code::wrong_plan);
+    CHECK(v.step == static_cast<int>(s));
+    CHECK(v.node == g.made.steps()[s].launch_at);
+    CHECK(v.byte == reinterpret_cast<std::uintptr_t>(inside.member(s, 0).dst));
+    const std::string message = v.state.message;
+    CHECK(message.find("step " + std::to_string(s)) != std::string::npos);
+    CHECK(message.find("byte " + std::to_string(v.byte)) != std::string::npos);
+}
+
+TEST_CASE("A plan is verified when options or the environment ask for it") {
+    norm_case c;
+    c.g.mul_mat(c.g.weight(format::q4_K, {512, 32}), c.mul);
+    options asked;
+    asked.verify = false;
+    CHECK_FALSE(planner(toy_table(), asked).plan(c.g.view()).counters().proved);
+    setenv("CATENA_VERIFY", "1", 1);
+    const options heard = options::from_environment(asked);
+    unsetenv("CATENA_VERIFY");
+    CHECK(heard.verify);
+    const plan p = planner(toy_table(), heard).plan(c.g.view());
+    CHECK(p.state().ok());
+    CHECK(p.counters().proved);
+    CHECK_FALSE(p.counters().dropped);
+}
+
+TEST_CASE("A plan of tensors without an address or a buffer is not proved, and says so") {
+    norm_case c;
+    c.g.mul_mat(c.g.weight(format::q4_K, {512, 32}), c.mul);
+    for (tensor& t : c.g.tensors) t.data = nullptr, t.buffer = no_buffer;
+    options asked;
+    asked.verify = true;
+    const plan p = planner(toy_table(), asked).plan(c.g.view());
+    CHECK(p.state().ok());
+    CHECK_FALSE(p.counters().proved);
+}
