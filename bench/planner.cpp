@@ -1,6 +1,6 @@
 // What planning costs, on one core, no GPU: planner GRAPH.json.gz...
 // index: reading the view; plan: from the indexed view; replan: recognizing an unchanged graph by
-// its fingerprint; known: by the engine's id of it.
+// its fingerprint; known: by the engine's id of it; verify: proving the plan right.
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
 #include "catena/runtime.hpp"
@@ -16,6 +16,13 @@ namespace {
 
 using namespace catena;
 
+/// A planner as in a release build, whatever this build is.
+planner unverified() {
+    options asked;
+    asked.verify = false;
+    return planner{instances::sm_90(), asked};
+}
+
 void index_view(benchmark::State& state, const json::graph& graph) {
     for (auto _ : state) {
         graph_index index;
@@ -24,7 +31,7 @@ void index_view(benchmark::State& state, const json::graph& graph) {
 }
 
 void plan_indexed(benchmark::State& state, const json::graph& graph) {
-    const planner plans{instances::sm_90()};
+    const planner plans = unverified();
     graph_index index;
     if (!index.build(graph.view()).ok()) state.SkipWithError("the view is malformed");
     for (auto _ : state) benchmark::DoNotOptimize(plans.plan_indexed(index).size());
@@ -35,13 +42,22 @@ void order(benchmark::State& state, const json::graph& graph) {
 }
 
 void replan(benchmark::State& state, const json::graph& graph) {
-    plan_cache cache{planner{instances::sm_90()}};
+    plan_cache cache{unverified()};
     for (auto _ : state) benchmark::DoNotOptimize(cache.plan_for(graph.view()).size());
 }
 
 void known(benchmark::State& state, const json::graph& graph) {
-    plan_cache cache{planner{instances::sm_90()}};
+    plan_cache cache{unverified()};
     for (auto _ : state) benchmark::DoNotOptimize(cache.plan_for(graph.view(), 1).size());
+}
+
+void prove(benchmark::State& state, const json::graph& graph) {
+    const std::vector<tensor> tensors = with_addresses(graph.view());
+    graph_view view = graph.view();
+    view.tensors = tensors.data();
+    const plan made = unverified().plan(view);
+    for (auto _ : state)
+        if (!verify(view, made).proved) state.SkipWithError("the plan is not proved");
 }
 
 }  // namespace
@@ -68,6 +84,7 @@ int main(int argc, char** argv) try {
         add("optimize", order);
         add("replan", replan);
         add("known", known);
+        add("verify", prove);
     }
     benchmark::RunSpecifiedBenchmarks();
     return 0;

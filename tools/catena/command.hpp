@@ -33,6 +33,7 @@ void add_explain(CLI::App& app, int& code);
 void add_instances(CLI::App& app, int& code);
 void add_run(CLI::App& app, int& code);
 void add_tune(CLI::App& app, int& code);
+void add_verify(CLI::App& app, int& code);
 
 /// An option that names a file to write, which an empty name would silently leave out.
 CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to,

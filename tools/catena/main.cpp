@@ -1,5 +1,5 @@
-// catena: explains plans for graph files, runs their steps against the reference, lists instances
-// and what they cover, tunes them.
+// catena: explains plans for graph files, proves them, runs their steps against the reference,
+// lists instances and what they cover, tunes them.
 #include "command.hpp"
 
 #include "catena/engine/json.hpp"
@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
     add_run(app, code);
     add_instances(app, code);
     add_tune(app, code);
+    add_verify(app, code);
     try {
         app.parse(argc, argv);
         if (app.get_subcommands().empty()) throw CLI::RequiredError::Subcommand(1);
