@@ -58,6 +58,16 @@ TEST_CASE("a malformed tensor is named with its field", "[check]") {
         c.g[c.x].offset = std::numeric_limits<std::uint64_t>::max();
         CHECK_THAT(c.message(), Contains(c.at(c.x, "offset")));
     }
+    SECTION("less memory than its elements take, or more than can be addressed") {
+        c.g[c.x].allocated = 2047;
+        CHECK_THAT(c.message(), Contains(c.at(c.x, "allocated is 2047; expected 0, or as many")));
+        c.g[c.x].allocated = -1;
+        CHECK_THAT(c.message(), Contains(c.at(c.x, "allocated is -1; expected 0, or as many")));
+        c.g[c.x].allocated = std::numeric_limits<std::int64_t>::max();
+        CHECK_THAT(c.message(), Contains(c.at(c.x, "allocated is 9223372036854775807; expected")));
+        c.g[c.x].allocated = 2048;
+        CHECK(c.message().empty());
+    }
     SECTION("K that is not a multiple of the block") {
         c.g[c.w].ne[0] = 500;
         CHECK_THAT(c.message(),

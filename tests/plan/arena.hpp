@@ -16,7 +16,8 @@ struct arena {
 };
 
 /// Gives every node's result a place where no value lies that is still read; sometimes exactly over
-/// an input that dies here, as engines do. A matmul's result lies over none of its operands.
+/// an input that dies here, as engines do. A matmul's result lies over none of its operands. What
+/// is set aside behind a result is free again when its node is done.
 inline void deal_arena(graph_builder& g, std::mt19937& random, const arena& room) {
     const auto at = [](id t) { return static_cast<std::size_t>(t); };
     const auto below = [&random](int n) {
@@ -38,13 +39,14 @@ inline void deal_arena(graph_builder& g, std::mt19937& random, const arena& room
             continue;
         }
         const std::int64_t bytes = catena::extent_bytes(g[t]);
+        const std::int64_t all = catena::allocated_bytes(g[t]);
         const auto free_at = [&](std::int64_t first) {
             for (int j = 0; j < i; ++j) {
                 const id o = g.nodes[at(j)];
                 if (root(o) != o) continue;
                 const auto there = static_cast<std::int64_t>(g[o].offset);
                 const std::int64_t size = catena::extent_bytes(g[o]);
-                if (there >= first + bytes || there + size <= first) continue;
+                if (there >= first + all || there + size <= first) continue;
                 const bool takes_over =
                     last[at(o)] == i && there == first && size == bytes && g[t].kind != op::mul_mat;
                 if (last[at(o)] >= i && !takes_over) return false;

@@ -38,15 +38,16 @@ TEST_CASE("everything that planning reads is in the fingerprint", "[cache]") {
     const fingerprint before = fingerprint_of(c.g.view());
     CHECK(before == fingerprint_of(c.g.view()));
     const std::function<void(tensor&)> changes[] = {
-        [](tensor& t) { t.kind = op::add; },     [](tensor& t) { t.sub = sub_op::silu; },
-        [](tensor& t) { t.type = format::f16; }, [](tensor& t) { t.flags ^= flag_output; },
-        [](tensor& t) { t.weight = !t.weight; }, [](tensor& t) { t.reachable = false; },
-        [](tensor& t) { t.ne[3] += 1; },         [](tensor& t) { t.nb[2] += 4; },
-        [](tensor& t) { t.src[2] = 0; },         [](tensor& t) { t.src[9] = 0; },
-        [](tensor& t) { t.view_src = 0; },       [](tensor& t) { t.params[0] ^= 1; },
-        [](tensor& t) { t.params[3] ^= 1; },     [](tensor& t) { t.buffer += 1; },
-        [](tensor& t) { t.offset += 256; },      [](tensor& t) { t.data = nullptr; },
-        [](tensor& t) { t.stream = 3; },         [](tensor& t) { t.uses += 1; },
+        [](tensor& t) { t.kind = op::add; },      [](tensor& t) { t.sub = sub_op::silu; },
+        [](tensor& t) { t.type = format::f16; },  [](tensor& t) { t.flags ^= flag_output; },
+        [](tensor& t) { t.weight = !t.weight; },  [](tensor& t) { t.reachable = false; },
+        [](tensor& t) { t.ne[3] += 1; },          [](tensor& t) { t.nb[2] += 4; },
+        [](tensor& t) { t.src[2] = 0; },          [](tensor& t) { t.src[9] = 0; },
+        [](tensor& t) { t.view_src = 0; },        [](tensor& t) { t.params[0] ^= 1; },
+        [](tensor& t) { t.params[3] ^= 1; },      [](tensor& t) { t.buffer += 1; },
+        [](tensor& t) { t.offset += 256; },       [](tensor& t) { t.data = nullptr; },
+        [](tensor& t) { t.allocated = 1 << 20; }, [](tensor& t) { t.stream = 3; },
+        [](tensor& t) { t.uses += 1; },
     };
     for (std::size_t i = 0; i < std::size(changes); ++i) {
         for (const id t : {out, c.norm}) {

@@ -100,3 +100,50 @@ TEST_CASE("a step does not move over what another step moved", "[plan][memory]")
     g.share(late, x);
     CHECK(steps_of(checked_plan(g)) == "1: 0 1, 3: 3 5, 4: 4 7, 6: 6");
 }
+
+namespace {
+
+/// x -> norm -> q -> attention -> out; the norm -> up. `up` takes memory behind attention's result,
+/// which nobody needs any more.
+struct scratch_case : norm_case {
+    id q = g.matmul(format::q4_K, 512, mul);
+    id attention = g.same_shape(op::flash_attn_ext, q, {q});
+    id out = g.other({attention});
+    id up = g.matmul(format::q4_K, 512, mul);
+
+    scratch_case() { g.share(up, attention, 4096); }
+};
+
+}  // namespace
+
+TEST_CASE("what an engine's node uses as scratch is not written before that node",
+          "[plan][memory]") {
+    scratch_case c;
+    CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 5");
+    SECTION("by buffer and offset") {
+        c.g[c.attention].allocated = 8192;
+        const plan p = checked_plan(c.g);
+        CHECK(steps_of(p) == "1: 0 1, 2: 2, 5: 5");
+        CHECK(left_why(p, 5) == reason::group_split);
+    }
+    SECTION("by address") {
+        c.g[c.attention].allocated = 8192;
+        for (const id t : {c.up, c.attention}) c.g[t].buffer = no_buffer;
+        const plan p = planner(toy_table()).plan(c.g.view());
+        CHECK(steps_of(p) == "1: 0 1, 2: 2, 5: 5");
+    }
+    SECTION("scratch that ends where the result begins is no obstacle") {
+        c.g[c.attention].allocated = 4096;
+        CHECK(steps_of(checked_plan(c.g)) == "1: 0 1, 2: 2 5");
+    }
+}
+
+TEST_CASE("an input is read before an engine's node uses its memory as scratch", "[plan][memory]") {
+    norm_case c;
+    const id thief = c.g.other({c.g.input(format::f32, {512})});
+    std::swap(c.g.nodes[1], c.g.nodes[2]);
+    c.g.share(c.x, thief, 2048);
+    c.g[thief].allocated = 2048 + 256;
+    c.g.matmul(format::q4_K, 64, c.mul);
+    CHECK(steps_of(checked_plan(c.g)) == "0: 0 2, 3: 3");
+}

@@ -21,6 +21,8 @@ struct random_graph {
         values.push_back(g.input(format::f32, {512, 2}));
         values.push_back(g.input(format::f32, {512, 2}));
         while (g.nodes.size() < 40) grow();
+        for (const id n : g.nodes)
+            if (g[n].kind == op::other && below(2) == 0) g[n].allocated = (3 + below(2)) * 2048;
         deal_arena(g, random, {.places = 10, .apart = 2048});
     }
 

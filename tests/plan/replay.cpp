@@ -8,21 +8,31 @@ namespace catena_test {
 using namespace catena;
 
 void symbolic_memory::write(const tensor& t, std::int32_t writer, std::uint64_t version) {
-    const std::uint64_t first = t.offset;
-    const std::uint64_t last = first + static_cast<std::uint64_t>(extent_bytes(t));
+    write(t.buffer, t.offset,
+          {t.offset + static_cast<std::uint64_t>(extent_bytes(t)), writer, version});
+}
+
+void symbolic_memory::write_scratch(const tensor& t, std::int32_t writer, std::uint64_t version) {
+    const std::uint64_t first = t.offset + static_cast<std::uint64_t>(extent_bytes(t));
+    const std::uint64_t last = t.offset + static_cast<std::uint64_t>(t.allocated);
+    if (first < last) write(t.buffer, first, {last, writer, version});
+}
+
+void symbolic_memory::write(std::int32_t buffer, std::uint64_t first, const written& w) {
+    const std::uint64_t last = w.last;
     if (first == last) return;
     // Cut what lies across either end, then replace what lies between.
     for (const std::uint64_t cut : {first, last}) {
-        auto after = runs_.lower_bound({t.buffer, cut});
+        auto after = runs_.lower_bound({buffer, cut});
         if (after == runs_.begin()) continue;
         auto before = std::prev(after);
-        if (before->first.first != t.buffer || before->second.last <= cut) continue;
+        if (before->first.first != buffer || before->second.last <= cut) continue;
         const written tail = before->second;
         before->second.last = cut;
-        runs_[{t.buffer, cut}] = tail;
+        runs_[{buffer, cut}] = tail;
     }
-    runs_.erase(runs_.lower_bound({t.buffer, first}), runs_.lower_bound({t.buffer, last}));
-    runs_[{t.buffer, first}] = {last, writer, version};
+    runs_.erase(runs_.lower_bound({buffer, first}), runs_.lower_bound({buffer, last}));
+    runs_[{buffer, first}] = w;
 }
 
 std::vector<symbolic_memory::run> symbolic_memory::read(const tensor& t) const {
@@ -86,6 +96,11 @@ struct replay {
         }
     }
     void write(int i) { memory.write(view.node(i), i, version[static_cast<std::size_t>(i)]); }
+    /// As the engine's own kernel, which uses what was set aside behind the result, too.
+    void write_by_engine(int i) {
+        write(i);
+        memory.write_scratch(view.node(i), i, ~version[static_cast<std::size_t>(i)]);
+    }
 };
 
 bool overlap(const tensor& a, const tensor& b) {
@@ -245,7 +260,7 @@ std::string difference(const graph_view& view, const plan& plan) {
         for (const auto& source : engine.seen[static_cast<std::size_t>(i)])
             for (const run& r : source) h = mixed(mixed(h, r.first - r.last), r.version);
         engine.version[static_cast<std::size_t>(i)] = h;
-        engine.write(i);
+        engine.write_by_engine(i);
     }
 
     replay planned(view);
@@ -296,7 +311,7 @@ std::string difference(const graph_view& view, const plan& plan) {
         if (plan.at(i).role != role::engine || !planned.runs(i)) continue;
         planned.read(i);
         if (std::string d = compare(i); !d.empty()) return d;
-        planned.write(i);
+        planned.write_by_engine(i);
     }
 
     std::vector<int> edges(static_cast<std::size_t>(view.tensor_count), 0);

@@ -30,6 +30,8 @@ class symbolic_memory {
     };
 
     void write(const catena::tensor& t, std::int32_t writer, std::uint64_t version);
+    /// The bytes that were set aside behind a tensor's.
+    void write_scratch(const catena::tensor& t, std::int32_t writer, std::uint64_t version);
     /// The runs of a tensor's bytes.
     std::vector<run> read(const catena::tensor& t) const;
 
@@ -40,6 +42,8 @@ class symbolic_memory {
         std::uint64_t version;
     };
     std::map<std::pair<std::int32_t, std::uint64_t>, written> runs_;  // by buffer and first byte
+
+    void write(std::int32_t buffer, std::uint64_t first, const written& w);
 };
 
 /// Empty when the plan reads, everywhere, what the engine's order reads, and leaves behind every

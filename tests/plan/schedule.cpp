@@ -75,6 +75,28 @@ TEST_CASE("what is elided is in nobody's way", "[schedule]") {
     CHECK(s.blocker(up) == -1);
 }
 
+TEST_CASE("a node uses memory behind its result as the engine's, in a step it does not",
+          "[schedule]") {
+    graph_builder g;
+    g.other({g.input(format::f32, {512})});
+    const id big = g.other({g.input(format::f32, {512})});
+    const id late = g.other({g.input(format::f32, {512})});
+    g[big].allocated = 3 * 2048;
+    g.share(late, big, 2 * 2048);
+    graph_index index;
+    REQUIRE(index.build(g.view()).ok());
+    move up;
+    up.launch_at = 0;
+    up.nodes = {{2, false, 0}};
+    schedule s(index);
+    CHECK(s.blocker(up) == 1);
+    move step;
+    step.launch_at = 1;
+    step.nodes = {{1, false, 0}};
+    s.accept(step);
+    CHECK(s.blocker(up) == -1);
+}
+
 TEST_CASE("a step whose result lies over what another of its nodes reads can stand nowhere",
           "[schedule]") {
     graph_builder g;

@@ -45,6 +45,10 @@ inline tensor_fault fault_of(const graph_view& view, std::int32_t index) {
         return {"ne[0]", t.ne[0], "a multiple of its format's block"};
     if (static_cast<double>(t.offset) > max_extent)
         return {"offset", static_cast<std::int64_t>(t.offset), "2^60 bytes at most"};
+    if (t.allocated != 0 && t.allocated < extent_bytes(t))
+        return {"allocated", t.allocated, "0, or as many bytes as it has at least"};
+    if (static_cast<double>(t.allocated) > max_extent)
+        return {"allocated", t.allocated, "2^60 bytes at most"};
     if (t.uses < unknown_uses) return {"uses", t.uses, "a count, or -1 for unknown"};
     for (int i = 0, slots = source_slots(t); i < slots; ++i)
         if (const std::int32_t s = t.src[i]; s < no_tensor || s >= view.tensor_count)

@@ -98,8 +98,11 @@ struct tensor {
     std::int32_t params[16] = {};       ///< op_params words as ggml lays them out
     std::int32_t buffer = no_buffer;    ///< a number per allocation; no_buffer: not allocated yet
     std::uint64_t offset = 0;           ///< byte offset in that buffer (views: of their first byte)
-    void* data = nullptr;     ///< address on the device that executes; null in a bare graph file
-    std::int32_t stream = 0;  ///< nodes: the engine's stream that runs it; no step spans two
+    std::int64_t allocated = 0;  ///< bytes that the backend set aside from its first byte on; 0: no
+                                 ///< more than its extent. The engine's node may write in all of
+                                 ///< them while it runs; nobody reads those behind the extent
+    void* data = nullptr;        ///< address on the device that executes; null in a bare graph file
+    std::int32_t stream = 0;     ///< nodes: the engine's stream that runs it; no step spans two
     std::int32_t uses = unknown_uses;  ///< edges that read it anywhere, outside the view too;
                                        ///< unknown_uses counts as infinitely many
     const char* name = "";             ///< for reports only: names repeat
@@ -187,6 +190,12 @@ constexpr std::int64_t extent_bytes(const tensor& t) {
     bytes = blocks_in(t.ne[0] * t.nb[0], f.block_elements);
     for (int d = 1; d < 4; ++d) bytes += (t.ne[d] - 1) * t.nb[d];
     return bytes;
+}
+
+/// Bytes from a tensor's first to the last that its backend set aside for it.
+constexpr std::int64_t allocated_bytes(const tensor& t) {
+    const std::int64_t bytes = extent_bytes(t);
+    return t.allocated > bytes ? t.allocated : bytes;
 }
 
 /// True when the elements lie one after the other without gaps.

@@ -77,6 +77,16 @@ class graph_index {
     std::int32_t root(std::int32_t tensor) const { return root_[at(tensor)]; }
     const extent& bytes(std::int32_t tensor) const { return extents_[at(tensor)]; }
 
+    /// The bytes that the engine's own node may write while it makes this tensor: kernels of an
+    /// engine use what the backend allocated behind a result as scratch. A step writes bytes()
+    /// only.
+    extent bytes_of_engine(std::int32_t tensor) const {
+        extent out = bytes(tensor);
+        const auto all = static_cast<std::uint64_t>(view.at(tensor).allocated);
+        if (all > out.end - out.begin) out.end = out.begin + all;
+        return out;
+    }
+
     op kind(std::int32_t position) const { return kinds_[at(position)]; }
 
     /// Does the node at this position launch something that touches elements?

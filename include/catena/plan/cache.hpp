@@ -50,6 +50,7 @@ inline fingerprint fingerprint_of(const graph_view& view) {
         mix(lane[2], pair(t.params[2], t.params[3]));
         mix(lane[3], pair(t.view_src, t.buffer));
         mix(lane[0], t.offset);
+        mix(lane[3], static_cast<std::uint64_t>(t.allocated));
         mix(lane[1], reinterpret_cast<std::uintptr_t>(t.data));
         mix(lane[2], pair(t.stream, t.uses));
     }

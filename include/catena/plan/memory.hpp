@@ -10,10 +10,10 @@ namespace catena {
 
 namespace detail {
 
-/// The same of tensors of which one has no buffer: by address, or by lifetime.
-inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, std::int32_t b) {
-    const extent& x = g.bytes(a);
-    const extent& y = g.bytes(b);
+/// May a, in bytes `x`, and b, in bytes `y`, share one, where one of them has no buffer? By
+/// address, or by lifetime.
+inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, const extent& x, std::int32_t b,
+                              const extent& y) {
     if (x.begin == x.end || y.begin == y.end) return false;
     const auto address = [&g](std::int32_t t) {
         return reinterpret_cast<std::uintptr_t>(g.view.at(t).data);
@@ -29,15 +29,25 @@ inline bool may_meet_unplaced(const graph_index& g, std::int32_t a, std::int32_t
              g.live_from(second) < g.live_until(first));
 }
 
+/// May bytes `x` of tensor a and bytes `y` of tensor b meet?
+[[gnu::always_inline]] inline bool may_meet(const graph_index& g, std::int32_t a, const extent& x,
+                                            std::int32_t b, const extent& y) {
+    if (x.buffer == y.buffer && x.buffer != no_buffer) return x.begin < y.end && y.begin < x.end;
+    return (x.buffer == no_buffer || y.buffer == no_buffer) && may_meet_unplaced(g, a, x, b, y);
+}
+
 }  // namespace detail
 
 /// May tensors a and b share a byte? Exact for allocated tensors, by buffer and offset or by
 /// address. Before allocation two values whose lifetimes overlap cannot share; all others might.
 [[gnu::always_inline]] inline bool may_meet(const graph_index& g, std::int32_t a, std::int32_t b) {
-    const extent& x = g.bytes(a);
-    const extent& y = g.bytes(b);
-    if (x.buffer == y.buffer && x.buffer != no_buffer) return x.begin < y.end && y.begin < x.end;
-    return (x.buffer == no_buffer || y.buffer == no_buffer) && detail::may_meet_unplaced(g, a, b);
+    return detail::may_meet(g, a, g.bytes(a), b, g.bytes(b));
+}
+
+/// May the engine's own node that makes tensor a write a byte of tensor b, as its result or as
+/// scratch behind it?
+inline bool engine_may_write(const graph_index& g, std::int32_t a, std::int32_t b) {
+    return detail::may_meet(g, a, g.bytes_of_engine(a), b, g.bytes(b));
 }
 
 /// Do a and b put every element at the same address? Then a thread that reads it before it writes

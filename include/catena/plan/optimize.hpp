@@ -184,7 +184,7 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
     for (std::int32_t i = 0; i < g.view.node_count; ++i) {
         const std::int32_t t = g.view.nodes[i];
         if (!g.acts(i) || g.root(t) != t) continue;
-        const auto bytes = static_cast<std::int64_t>(g.bytes(t).end - g.bytes(t).begin);
+        const std::int64_t bytes = allocated_bytes(g.view.at(t));
         const std::int32_t last = std::max(g.live_until(t), until[static_cast<std::size_t>(t)]);
         change[static_cast<std::size_t>(i)] += bytes;
         if (last < g.view.node_count)

@@ -249,14 +249,19 @@ class schedule {
         return -1;
     }
 
-    /// Does one of the two write what the other reads or writes?
+    /// Does one of the two write what the other reads or writes? `a` is of the step that is tried.
     bool conflict(const footprint& a, const covered_node& b) const {
         if (!g_.acts(b.node)) return false;
         if (!b.elided) {
             const std::int32_t written = g_.view.nodes[b.node];
-            if (a.written != no_tensor && may_meet(g_, a.written, written)) return true;
+            const bool by_step = covered(b.node);
+            const auto may_write = [&](std::int32_t tensor) {
+                return by_step ? may_meet(g_, written, tensor)
+                               : engine_may_write(g_, written, tensor);
+            };
+            if (a.written != no_tensor && may_write(a.written)) return true;
             for (std::int32_t i = 0; i < a.reads; ++i)
-                if (may_meet(g_, written, a.read[i].tensor)) return true;
+                if (may_write(a.read[i].tensor)) return true;
         }
         if (a.written == no_tensor) return false;
         for (const read_edge& r : g_.reads(b.node))
