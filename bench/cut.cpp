@@ -53,6 +53,7 @@ class cutter {
     std::int32_t take(std::int32_t id) {
         if (const auto known = taken_.find(id); known != taken_.end()) return known->second;
         tensor t = sized(one(id), four(id), tokens_);
+        t.allocated = 0;  // of another number of tokens
         const std::int32_t renamed = t.kind == op::none ? no_tensor : named_by(t);
         const bool renames = renamed != no_tensor && launches_nothing(t.kind);
         const bool node = wanted_.count(id) != 0 || renames;

@@ -136,6 +136,39 @@ TEST_CASE("impossible sizes are refused", "[json]") {
                Catch::Contains("tensor 0: field 'ne'"));
 }
 
+TEST_CASE("less memory than the elements take, or too much, is refused", "[json]") {
+    CHECK(said("/tensors/3/alloc", 0) == "nothing");
+    CHECK(said("/tensors/3/alloc", 4096) == "nothing");
+    CHECK(said("/tensors/3/alloc", std::int64_t{1} << 62) == "nothing");
+    CHECK(said("/tensors/3/alloc", 4095) ==
+          "g.json: tensor 3: field 'alloc': expected 0 or the 4096 bytes of its elements at least, "
+          "found 4095");
+    CHECK(said("/tensors/3/alloc", -1) ==
+          "g.json: tensor 3: field 'alloc': expected an integer from 0 to 4611686018427387904, "
+          "found -1");
+    CHECK(said("/tensors/3/alloc", (std::int64_t{1} << 62) + 1) ==
+          "g.json: tensor 3: field 'alloc': expected an integer from 0 to 4611686018427387904, "
+          "found 4611686018427387905");
+    CHECK(said("/tensors/3/alloc", "many") ==
+          "g.json: tensor 3: field 'alloc': expected an integer, found \"many\"");
+    CHECK(said("/tensors/7/alloc", 4096) ==
+          "g.json: tensor 7: field 'alloc': expected 0 for a view, whose memory is that of tensor "
+          "6, found 4096");
+    auto far = small_graph();
+    far["tensors"][3]["alloc"] = std::int64_t{1} << 62;
+    far["tensors"][3]["off"] = std::int64_t{1} << 62;
+    CHECK_THAT(said_of(far.dump()),
+               Catch::Contains("tensor 3: field 'off': expected an offset whose last byte fits"));
+}
+
+TEST_CASE("a file of a later version is refused, with what to do", "[json]") {
+    CHECK(said("/version", 1) == "nothing");
+    CHECK(said("/version", 2) == "nothing");
+    CHECK(said("/version", 3) ==
+          "g.json: field 'version': expected 2 at most, found 3: read it with a newer Catena");
+    CHECK_THAT(said("/version", 0), Catch::Contains("field 'version': expected an integer from 1"));
+}
+
 TEST_CASE("a row that is not whole blocks is refused with the block's size", "[json]") {
     CHECK(
         said("/tensors/2/ne/0", 500) ==

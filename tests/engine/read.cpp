@@ -32,6 +32,17 @@ TEST_CASE("a graph file becomes tensors, names and an execution order", "[json]"
     CHECK(eps == 1e-6f);
 }
 
+TEST_CASE("what was set aside for a tensor is read; in files of the first version it is nothing",
+          "[json]") {
+    auto text = small_graph();
+    CHECK(json::parse(text.dump(), "old.json").tensors[6].allocated == 0);
+    text["version"] = 2;
+    text["tensors"][6]["alloc"] = 8192;
+    const json::graph g = json::parse(text.dump(), "new.json");
+    CHECK(g.tensors[6].allocated == 8192);
+    CHECK(g.tensors[4].allocated == 0);
+}
+
 TEST_CASE("the same text is read plain and from gzip", "[json]") {
     const std::string text = small_graph().dump();
     for (const bool gzip : {false, true}) {

@@ -52,6 +52,15 @@ struct checker {
                                        "with nb {}",
                                        shape(t), t.nb));
         }
+        if (t.allocated != 0 && t.allocated < extent_bytes(t))
+            fail("alloc",
+                 fmt::format("expected 0 or the {} bytes of its elements at least, found {}",
+                             extent_bytes(t), t.allocated));
+        if (t.allocated != 0 && t.view_src != no_tensor)
+            fail("alloc", fmt::format("expected 0 for a view, whose memory is that of tensor {}, "
+                                      "found {}",
+                                      t.view_src, t.allocated));
+        end = std::max(end, t.allocated);
         if (__builtin_add_overflow(end, static_cast<std::int64_t>(t.offset), &end))
             fail("off", fmt::format("expected an offset whose last byte fits 63 bits, found {}",
                                     t.offset));

@@ -104,6 +104,8 @@ class reader {
             static_cast<std::int32_t>(whole(at, "buf", field(at, "buf"), no_buffer, 1 << 20));
         constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
         t.offset = static_cast<std::uint64_t>(whole(at, "off", field(at, "off"), 0, most));
+        if (at.object.contains("alloc"))  // since version 2
+            t.allocated = whole(at, "alloc", field(at, "alloc"), 0, std::int64_t{1} << 62);
         for (std::size_t d = 0; d < 4; ++d) {
             t.ne[d] = whole(at, "ne", array(at, "ne", 4, 4)[d], 0, most);
             t.nb[d] = whole(at, "nb", array(at, "nb", 4, 4)[d], 0, most);
@@ -152,6 +154,15 @@ value parsed(std::string_view text, const std::string& name) {
     }
 }
 
+/// A file without a version is of the first.
+void check_version(const place& at) {
+    if (!at.object.contains("version")) return;
+    const std::int64_t found = whole(at, "version", field(at, "version"), 1);
+    if (found > graph_file_version)
+        at.fail("version", fmt::format("expected {} at most, found {}: read it with a newer Catena",
+                                       graph_file_version, found));
+}
+
 std::string optional_text(const place& at, const char* name) {
     return at.object.contains(name) ? text(at, name) : "";
 }
@@ -178,6 +189,7 @@ graph parse(std::string_view json_text, const std::string& name) {
     graph g;
     g.file = name;
     const place at{root, g.file};
+    check_version(at);
     g.model = text(at, "model");
     g.case_name = text(at, "case");
     g.arch = optional_text(at, "arch");

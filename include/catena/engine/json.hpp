@@ -2,10 +2,11 @@
 // tools and tests; link catena::json. Whatever is wrong with a file is an `error` that says where
 // and what was expected.
 //
-//   {"model", "arch", "source", "case", "quant", "flash_attn",
+//   {"version", "model", "arch", "source", "case", "quant", "flash_attn",
 //    "tensors": [{"id", "name", "op", "sub", "type", "ne": [4], "nb": [4], "src": [ids or null],
 //                 "view_src": id or null, "view_offs", "params": [signed 32-bit words], "flags",
-//                 "weight": bool, "buf": buffer number or -1, "off": byte offset in it}],
+//                 "weight": bool, "buf": buffer number or -1, "off": byte offset in it,
+//                 "alloc": bytes set aside from there on}],
 //    "nodes": [ids in execution order]}
 #pragma once
 

@@ -8,6 +8,9 @@
 
 namespace catena {
 
+/// The version of graph files that is written, and the newest that is read (docs/graph-format.md).
+inline constexpr int graph_file_version = 2;
+
 struct op_spelling {
     std::string_view name;
     op kind;
