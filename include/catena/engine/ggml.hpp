@@ -178,6 +178,10 @@ class view_builder {
                 found, {handle, static_cast<char*>(ggml_backend_buffer_get_base(handle))});
         t.buffer = static_cast<std::int32_t>(found - buffers_.begin());
         t.offset = static_cast<std::uint64_t>(static_cast<char*>(t.data) - found->base);
+        if (s.view_src != nullptr) return;
+        const auto all = static_cast<std::int64_t>(
+            ggml_backend_buft_get_alloc_size(ggml_backend_buffer_get_type(handle), &s));
+        if (all > extent_bytes(t)) t.allocated = all;
     }
 
     static ggml_backend_buffer_t buffer_of(const ggml_tensor& s) {

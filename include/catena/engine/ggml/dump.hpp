@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/engine/ggml.hpp"
+#include "catena/match/op_name.hpp"
 
 #include <string>
 #include <string_view>
@@ -115,6 +116,7 @@ inline void write_tensor(json_writer& out, std::int32_t id, const catena::tensor
     out.key("weight"), out.truth(t.weight);
     out.key("buf"), out.number(t.buffer);
     out.key("off"), out.number(static_cast<std::int64_t>(t.offset));
+    if (t.allocated != 0) out.key("alloc"), out.number(t.allocated);
     out.close('}');
 }
 
@@ -131,6 +133,7 @@ inline std::string dump(const view_builder& built, const origin& from) {
 
     detail::json_writer out;
     out.open('{');
+    out.key("version"), out.number(graph_file_version);
     out.key("model"), out.string(from.model);
     out.key("arch"), out.string(from.arch);
     out.key("case"), out.string(from.case_name);
