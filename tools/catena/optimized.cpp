@@ -80,7 +80,7 @@ class allocator {
     void place(std::int32_t i, std::int32_t t) {
         std::erase_if(taken_, [i](const auto& r) { return r.second.until < i; });
         tensor& mine = g_.tensors[at(t)];
-        const auto bytes = static_cast<std::uint64_t>(extent_bytes(mine));
+        const auto bytes = static_cast<std::uint64_t>(allocated_bytes(mine));
         std::uint64_t offset = in_place(i, t);
         if (offset == none) {
             offset = 0;
@@ -104,7 +104,8 @@ class allocator {
             if (s == no_tensor || index_.root(s) != s || until_[at(s)] != i) continue;
             const tensor& source = g_.tensors[at(s)];
             if (source.buffer == buffer_ && index_.position(s) >= 0 && source.type == mine.type &&
-                std::equal(source.ne, source.ne + 4, mine.ne) && contiguous(source))
+                std::equal(source.ne, source.ne + 4, mine.ne) && contiguous(source) &&
+                allocated_bytes(mine) <= allocated_bytes(source))
                 return source.offset;
         }
         return none;
