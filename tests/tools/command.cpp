@@ -159,6 +159,13 @@ TEST_CASE("run verifies the steps and reports them", "[command]") {
     CHECK(j["steps"].size() == 2);
 }
 
+TEST_CASE("run verifies a prompt", "[command]") {
+    workplace w;
+    const outcome o = w.run("run --host '" CATENA_TEST_DATA "/run/prompt.json'");
+    INFO(o.out);
+    CHECK(o.code == 0);
+}
+
 TEST_CASE("run takes the first layers of a real graph only", "[command][graphs]") {
     workplace w;
     const outcome o = w.run("run --host --layers 1 --rows 4 --json '" CATENA_TEST_DATA

@@ -69,7 +69,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
     for (piece_of_product& p : sampled_pieces(a, picked.numbers, ids, random_bits(key, 1))) {
-        blocks.push_back(p.block);
+        blocks.push_back(p.block * s.config.cluster);  // the first; it brings the others along
         const int member = p.member;
         pieces.emplace_back(a.member[member], a.k, std::move(p));
         pieces.back().seed(on_, asked_.seed, where_);

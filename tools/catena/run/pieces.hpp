@@ -33,12 +33,12 @@ struct column_place {
     std::int64_t made_row;  ///< of the result, where it is quantised
 };
 
-/// The work of one block, or a part of it.
+/// The work of one block or cluster, or a part of it.
 struct piece_of_product {
     int member;
     int first, end;            ///< rows of the member
     std::int64_t expert = -1;  ///< its matrix; -1: dense
-    std::uint32_t block = 0;
+    std::uint32_t block = 0;   ///< or cluster
     std::vector<column_place> columns = {};
     bool summand = false;  ///< one of a token's slots that are added up, before the residual
 };

@@ -1,0 +1,49 @@
+// The small graph files of tests/data/run: each is a case that a run once got wrong.
+#include "run/check.hpp"
+
+#include "catena_test/catch.hpp"
+#include "tables.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace catena;
+using namespace catena::tool;
+
+namespace {
+
+struct run_of_file {
+    json::graph graph;
+    std::unique_ptr<machine> on = host_machine(1);
+    tool::placement where;
+    plan planned;
+    std::vector<step_result> results;
+
+    explicit run_of_file(const std::string& name)
+        : graph(json::read(CATENA_TEST_DATA "/run/" + name)),
+          where(graph, *on),
+          planned(planner{on->equip(table_for("sm_90"))}.plan(where.view())) {
+        REQUIRE(planned.state().ok());
+        checker check{planned, where, *on, {}};
+        for (std::size_t i = 0; i < planned.steps().size(); ++i)
+            results.push_back(check.run(static_cast<int>(i)));
+    }
+
+    void agrees() const {
+        for (const step_result& r : results) {
+            INFO(r.fault);
+            CHECK(r.ok());
+            CHECK(r.computed > 0);
+            CHECK_FALSE(r.comparisons.empty());
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the sampled tiles of a prompt are those that its clusters compute", "[run]") {
+    const run_of_file r("prompt.json");
+    REQUIRE(r.results.size() == 2);
+    CHECK(r.planned.steps()[1].config.cluster > 1);
+    r.agrees();
+}
