@@ -15,6 +15,18 @@ step_result checker::run(int step) {
                                         : run_matmul(step, a.matmul);
 }
 
+int checker::maker_of(int step) const {
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    const int maker = plan_.chains()[static_cast<std::size_t>(s.chain)].made_by;
+    return maker < step ? maker : -1;
+}
+
+bool checker::reads_engine(int step) const {
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    return plan_.chains()[static_cast<std::size_t>(s.chain)].kind == value_kind::plain ||
+           maker_of(step) < 0;  // what a CONT would copy, which the step reads where it lies
+}
+
 /// Through the plan where a step starts alone at its node; steps that start together are launched
 /// one by one, since each needs its own data first.
 std::string checker::launch(int step, const std::vector<std::uint32_t>& blocks) {

@@ -52,6 +52,10 @@ class checker {
     void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);
     step_result run_matvec(int step, const matvec_args& a);
     step_result run_matmul(int step, const matmul_args& a);
+    /// The earlier step that makes the activation which a group's step reads; -1: there is none.
+    int maker_of(int step) const;
+    /// Does a group's step read f32 that the engine, or all of an epilogue, would have made?
+    bool reads_engine(int step) const;
     template <class Args>
     void seed_activation(const Args& a, std::int64_t rows, std::uint64_t key);
     template <class Args>

@@ -64,8 +64,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         a.ids != nullptr ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0))
                          : std::vector<std::int32_t>{};
     const bool numbers = s.what.needs.activation == format::f32;
-    if (numbers && place.kind == value_kind::plain)
-        seed_activation(a, a.x_rows, random_bits(key, 2));
+    if (numbers && reads_engine(step)) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
     for (piece_of_product& p : sampled_pieces(a, picked.numbers, ids, random_bits(key, 1))) {

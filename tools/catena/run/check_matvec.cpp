@@ -118,8 +118,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const bool numbers = has_numbers(s.what.needs.weights);
     const bool quantizes = (norm && !numbers) || quantizes_inside(s.what.needs);
     const std::int64_t rows = a.ids == nullptr ? a.columns : tokens * a.x_slots;
-    if (norm || (as_f32 && place.kind == value_kind::plain))
-        seed_activation(a, rows, random_bits(key, 2));
+    if (norm || (as_f32 && reads_engine(step))) seed_activation(a, rows, random_bits(key, 2));
     if (norm)
         write_values(on_, const_cast<float*>(a.norm_weight),
                      seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
