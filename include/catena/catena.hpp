@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/arch/arch.hpp"
+#include "catena/chain/catalogue.hpp"
 #include "catena/chain/cost.hpp"
 #include "catena/chain/lower.hpp"
 #include "catena/chain/parts.hpp"

@@ -1,6 +1,6 @@
 # cmake -DCOMPILER=... -DINCLUDE=... -DSOURCE=... -P violation.cmake
-# Compiles a snippet, which must be refused with the sentence that its first line quotes, or accepted if it
-# quotes none.
+# Compiles a snippet, which must be refused with the sentence that its first line quotes, as the only error, or
+# accepted if it quotes none.
 file(STRINGS ${SOURCE} first LIMIT_COUNT 1)
 execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I${INCLUDE} ${SOURCE}
                 RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
@@ -16,4 +16,11 @@ if(code EQUAL 0)
   message(FATAL_ERROR "compiled, though it should be refused with: ${sentence}")
 elseif(at EQUAL -1)
   message(FATAL_ERROR "expected: ${sentence}\nfound:\n${said}")
+endif()
+string(REGEX MATCHALL "[^\n]error: " errors "${said}")
+string(REGEX MATCHALL "\n" lines "${said}")
+list(LENGTH errors error_count)
+list(LENGTH lines line_count)
+if(NOT error_count EQUAL 1 OR line_count GREATER 40)
+  message(FATAL_ERROR "expected one error in at most 40 lines, found ${error_count} in ${line_count}:\n${said}")
 endif()

@@ -21,7 +21,7 @@ struct catalogue_entry {
 /// entry<"norm_input">(chain): one line of a catalogue.
 template <literal Name, class... Ops>
 constexpr auto entry(const sequence<Ops...>& chain) {
-    static_assert(check(sequence<Ops...>{}));
+    static_assert(complete<flow_after<flow{}, Ops...>>());
     static_cast<void>(chain);
     return catalogue_entry<Name, sequence<Ops...>>{};
 }

@@ -4,7 +4,7 @@
 //       rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K>, mul_mat<q6_K>>;
 #pragma once
 
-#include "catena/chain/ops.hpp"
+#include "catena/chain/check.hpp"
 
 #include <boost/hana/concat.hpp>
 #include <boost/hana/tuple.hpp>
@@ -44,7 +44,8 @@ constexpr sequence<Left..., Right...> join(const sequence<Left...>& left,
     return {hana::concat(left.ops, right.ops)};
 }
 
-/// Whether the parts fit is checked where the chain is used, so that pieces of chains can be named.
+/// Joins what may follow, and refuses what may not: a piece of a chain that has a name of its own
+/// begins as a chain may begin. What a chain needs at its end is checked where it is used.
 template <chain_part Left, class Right>
 constexpr auto operator|(Left left, Right right) {
     static_assert(
@@ -53,7 +54,13 @@ constexpr auto operator|(Left left, Right right) {
         "l2_norm, mul(weight), add(bias), glu, act, emit<F>, quantize<F>, mul_mat<W>, "
         "mul_mat_id<W>, "
         "group<mul_mat<W>...> or epilogue<...>");
-    if constexpr (chain_part<Right>) return join(as_sequence(left), as_sequence(right));
+    if constexpr (!chain_part<Right>) {
+        return join(as_sequence(left), as_sequence(refused_op{}));
+    } else {
+        constexpr flow end = flow_after<flow_after<flow{}, Left>, Right>;
+        static_cast<void>(end);  // instantiated for the rules that it looks at
+        return join(as_sequence(left), as_sequence(right));
+    }
 }
 
 }  // namespace catena::chain

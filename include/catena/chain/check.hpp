@@ -1,39 +1,49 @@
-// The type check of a whole chain: every op's rule in turn, then what a chain must have at its end.
-// A violation stops the compiler with a sentence that names the op and the remedy.
+// The type check of a chain: the rule of every op in turn, where ops are joined, and what a chain
+// must have at its end, where it is used. Each refuses with a sentence that names the op and the
+// remedy.
 #pragma once
 
-#include "catena/chain/chain.hpp"
-
-#include <boost/hana/fold_left.hpp>
+#include "catena/chain/ops.hpp"
 
 namespace catena::chain {
 
-template <flow F>
-struct flow_of {
-    static constexpr flow value = F;
-};
-
-struct follow {
-    template <flow Before, chain_op Op>
-    constexpr auto operator()(flow_of<Before>, Op) const {
-        return flow_of<Op::template after<Before>()>{};
+/// The rule of a second norm, whose result only a weight reads, and then the op's own.
+template <flow Before, class Op>
+constexpr flow flow_after_op() {
+    if constexpr (requires { Op::kind; }) {
+        constexpr bool weighted =
+            !Before.again || Before.at != place::normed || Op::kind == stage_kind::mul;
+        static_assert(weighted,
+                      "catena: a second norm has a weight: put mul(next_weight) right behind it");
+        if constexpr (!weighted) return refused;
     }
-};
+    return Op::template after<Before>();
+}
 
-/// True, or a static_assert's sentence.
 template <class... Ops>
-constexpr bool check(const sequence<Ops...>&) {
-    using end = decltype(hana::fold_left(hana::tuple<Ops...>{}, flow_of<flow{}>{}, follow{}));
-    constexpr place at = end::value.at;
-    static_assert(at != place::quantized || end::value.engine_reads,
+struct sequence;
+
+/// What flows out of these ops, or a sequence of them, behind `Before`, up to the first that is
+/// refused.
+template <flow Before, class... Ops>
+inline constexpr flow flow_after = Before;
+template <flow Before, class First, class... Rest>
+requires(!Before.refused) inline constexpr flow flow_after<Before, First, Rest...> =
+    flow_after<flow_after_op<Before, First>(), Rest...>;
+template <flow Before, class... Ops>
+inline constexpr flow flow_after<Before, sequence<Ops...>> = flow_after<Before, Ops...>;
+
+/// True if a chain that ends so is complete, or was refused before; else a static_assert's
+/// sentence.
+template <flow End>
+constexpr bool complete() {
+    static_assert(End.refused || End.at != place::quantized || End.engine_reads,
                   "catena: nobody reads what quantize<F> wrote: end the chain with mul_mat<W> or "
                   "group<mul_mat<W>...>");
     static_assert(
-        at == place::summed_out || at >= place::emitted,
+        End.refused || End.at == place::summed_out || End.at >= place::emitted,
         "catena: the chain writes nothing: end it with emit<F>, or with quantize<F> and a "
         "group");
-    static_assert(end::value.again == end::value.weighted_again,
-                  "catena: a second norm has a weight: put mul(next_weight) right behind it");
     return true;
 }
 

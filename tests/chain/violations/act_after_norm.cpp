@@ -1,4 +1,4 @@
 // Refused with: catena: act makes the value of a chain from x: put it first
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | act | emit<f32>)
+CATENA_WRITE(rms_norm | act | emit<f32>)

@@ -1,4 +1,4 @@
 // Refused with: catena: add(bias) shifts a normed value: put it right after the norm or mul(weight)
 #include "violation.hpp"
 
-CATENA_USE(add(bias) | rms_norm | emit<f32>)
+CATENA_WRITE(add(bias) | rms_norm | emit<f32>)

@@ -1,4 +1,4 @@
 // Refused with: catena: emit<F> stands twice with the same format: remove one
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | emit<f32> | emit<f32>)
+CATENA_WRITE(rms_norm | emit<f32> | emit<f32>)

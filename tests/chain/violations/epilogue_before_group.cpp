@@ -2,4 +2,4 @@
 // group<mul_mat<W>...>
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | epilogue<add(bias)> | emit<f32>)
+CATENA_WRITE(rms_norm | epilogue<add(bias)> | emit<f32>)

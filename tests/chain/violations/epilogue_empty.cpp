@@ -1,4 +1,4 @@
 // Refused with: catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>
 #include "violation.hpp"
 
-CATENA_USE(quantize<q8_1> | mul_mat<q4_K> | epilogue<>)
+CATENA_WRITE(quantize<q8_1> | mul_mat<q4_K> | epilogue<>)

@@ -2,4 +2,4 @@
 // add(residual) and quantize<q8_1> only
 #include "violation.hpp"
 
-CATENA_USE(quantize<q8_1> | mul_mat<q4_K> | epilogue<rms_norm>)
+CATENA_WRITE(quantize<q8_1> | mul_mat<q4_K> | epilogue<rms_norm>)

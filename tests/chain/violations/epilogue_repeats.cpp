@@ -2,4 +2,4 @@
 // mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), quantize<q8_1>
 #include "violation.hpp"
 
-CATENA_USE(quantize<q8_1> | mul_mat<q4_K> | epilogue<glu, glu>)
+CATENA_WRITE(quantize<q8_1> | mul_mat<q4_K> | epilogue<glu, glu>)

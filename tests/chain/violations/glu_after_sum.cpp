@@ -2,4 +2,4 @@
 // first, or right behind the norm, mul(weight) or add(bias)
 #include "violation.hpp"
 
-CATENA_USE(add(residual) | glu | emit<f32>)
+CATENA_WRITE(add(residual) | glu | emit<f32>)

@@ -2,4 +2,4 @@
 // format
 #include "violation.hpp"
 
-CATENA_USE(quantize<q8_1> | (group<mul_mat<q4_K>, mul_mat<q4_K>>))
+CATENA_WRITE(quantize<q8_1> | (group<mul_mat<q4_K>, mul_mat<q4_K>>))

@@ -2,4 +2,4 @@
 // f16 or bf16
 #include "violation.hpp"
 
-CATENA_USE(quantize<q8_1> | mul_mat<i32>)
+CATENA_WRITE(quantize<q8_1> | mul_mat<i32>)

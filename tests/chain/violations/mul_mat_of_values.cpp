@@ -1,4 +1,4 @@
 // Refused with: catena: mul_mat<W> reads an activation: put quantize<q8_1> before it
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | mul_mat<q4_K>)
+CATENA_WRITE(rms_norm | mul_mat<q4_K>)

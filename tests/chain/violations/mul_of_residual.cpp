@@ -2,4 +2,4 @@
 // epilogue: write mul(weight)
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | mul(residual) | emit<f32>)
+CATENA_WRITE(rms_norm | mul(residual) | emit<f32>)

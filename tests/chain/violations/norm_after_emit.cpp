@@ -2,4 +2,4 @@
 // move it forward or remove it
 #include "violation.hpp"
 
-CATENA_USE(emit<f32> | rms_norm | emit<f16>)
+CATENA_WRITE(emit<f32> | rms_norm | emit<f16>)

@@ -2,4 +2,4 @@
 // gate it, or write two chains
 #include "violation.hpp"
 
-CATENA_USE(glu | rms_norm | emit<f32>)
+CATENA_WRITE(glu | rms_norm | emit<f32>)

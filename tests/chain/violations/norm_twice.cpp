@@ -2,4 +2,4 @@
 // move it forward or remove it
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | rms_norm | emit<f32>)
+CATENA_WRITE(rms_norm | rms_norm | emit<f32>)

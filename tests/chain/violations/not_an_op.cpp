@@ -3,4 +3,4 @@
 // group<mul_mat<W>...> or epilogue<...>
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | 3)
+CATENA_WRITE(rms_norm | 3)

@@ -2,4 +2,4 @@
 // group
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | mul(weight))
+CATENA_LIST(rms_norm | mul(weight))

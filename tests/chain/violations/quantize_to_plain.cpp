@@ -2,4 +2,4 @@
 // write emit<F>
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | quantize<f16> | mul_mat<q4_K>)
+CATENA_WRITE(rms_norm | quantize<f16> | mul_mat<q4_K>)

@@ -1,4 +1,4 @@
 // Refused with: catena: a chain has one quantize<F...>: name all its formats in it
 #include "violation.hpp"
 
-CATENA_USE(quantize<q8_1> | quantize<q8_1> | mul_mat<q4_K>)
+CATENA_WRITE(quantize<q8_1> | quantize<q8_1> | mul_mat<q4_K>)

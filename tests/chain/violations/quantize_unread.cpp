@@ -2,4 +2,4 @@
 // group<mul_mat<W>...>
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | quantize<q8_1>)
+CATENA_LIST(rms_norm | quantize<q8_1>)

@@ -2,4 +2,4 @@
 // its mul(weight): move it there
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | add(residual) | emit<f32>)
+CATENA_WRITE(rms_norm | add(residual) | emit<f32>)

@@ -2,4 +2,4 @@
 // its mul(weight): move it there
 #include "violation.hpp"
 
-CATENA_USE(add(residual) | emit<f32> | rms_norm | mul(weight) | add(residual) | emit<f32>)
+CATENA_WRITE(add(residual) | emit<f32> | rms_norm | mul(weight) | add(residual) | emit<f32>)

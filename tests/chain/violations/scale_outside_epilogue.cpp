@@ -2,4 +2,4 @@
 // epilogue<mul(scale)> behind the group
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | mul(scale) | emit<f32>)
+CATENA_WRITE(rms_norm | mul(scale) | emit<f32>)

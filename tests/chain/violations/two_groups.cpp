@@ -2,4 +2,4 @@
 // group<mul_mat<W>...>
 #include "violation.hpp"
 
-CATENA_USE(quantize<q8_1> | mul_mat<q4_K> | mul_mat_id<q4_K>)
+CATENA_WRITE(quantize<q8_1> | mul_mat<q4_K> | mul_mat_id<q4_K>)

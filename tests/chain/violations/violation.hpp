@@ -1,12 +1,16 @@
-// What every violation is tried with: the catalogue's own entry point. A macro, since template
-// arguments in a chain hold commas.
+// What a violation is tried with. A wrong chain is refused where it is written, an incomplete one
+// where a catalogue takes it. Macros, since template arguments in a chain hold commas.
 #pragma once
 
-#include "catena/chain/catalogue.hpp"
+#include "catena/catena.hpp"
 
-#define CATENA_USE(...)                                                                            \
+#define CATENA_WRITE(...)                                                                          \
     namespace tried {                                                                              \
     using namespace catena::chain;                                                                 \
     constexpr auto chain = __VA_ARGS__;                                                            \
-    constexpr catena::lowered_chain plain = lower("", chain);                                      \
     }
+
+#define CATENA_LIST(...)                                                                           \
+    CATENA_WRITE(__VA_ARGS__)                                                                      \
+    constexpr auto plain = catena::chain::lower_all(                                               \
+        boost::hana::make_tuple(catena::chain::entry<"tried">(tried::chain)));

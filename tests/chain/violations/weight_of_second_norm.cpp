@@ -2,4 +2,5 @@
 // exchange them
 #include "violation.hpp"
 
-CATENA_USE(rms_norm | mul(weight) | add(residual) | emit<f32> | rms_norm | mul(weight) | emit<f32>)
+CATENA_WRITE(rms_norm | mul(weight) | add(residual) | emit<f32> | rms_norm | mul(weight) |
+             emit<f32>)

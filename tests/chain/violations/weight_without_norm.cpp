@@ -2,4 +2,4 @@
 // layer_norm or l2_norm
 #include "violation.hpp"
 
-CATENA_USE(mul(weight) | emit<f32>)
+CATENA_WRITE(mul(weight) | emit<f32>)

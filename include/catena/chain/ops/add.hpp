@@ -41,29 +41,36 @@ struct add_op : add_stage {
     template <flow Before>
     static constexpr flow after() {
         if constexpr (Reads == operand::residual) {
-            static_assert(
-                !Before.residual && (Before.at <= place::combined || Before.at == place::scaled),
-                "catena: add(residual) comes once, first, behind combine or right after "
-                "the norm and its mul(weight): move it there");
+            constexpr bool fits =
+                !Before.residual && (Before.at <= place::combined || Before.at == place::scaled);
+            static_assert(fits,
+                          "catena: add(residual) comes once, first, behind combine or right after "
+                          "the norm and its mul(weight): move it there");
+            if (!fits) return refused;
             flow next = Before.to(Before.at == place::scaled ? place::joined : place::summed);
             next.residual = true;
             next.joined = Before.at == place::scaled;
             return next;
         } else {
-            static_assert(Before.at == place::normed || Before.at == place::scaled,
+            constexpr bool normed = Before.at == place::normed || Before.at == place::scaled;
+            static_assert(normed,
                           "catena: add(bias) shifts a normed value: put it right after the norm or "
                           "mul(weight)");
             static_assert(!Before.again, "catena: no row adds a bias to a second norm: remove it");
-            return Before.to(place::biased);
+            return normed && !Before.again ? Before.to(place::biased) : refused;
         }
     }
 };
 
 template <class Operand>
 constexpr auto add(Operand) {
-    static_assert(is_operand<Operand, operand::residual> || is_operand<Operand, operand::bias>,
-                  "catena: add takes residual or bias: write add(residual) or add(bias)");
-    return add_op<Operand::which>{};
+    constexpr bool known =
+        is_operand<Operand, operand::residual> || is_operand<Operand, operand::bias>;
+    static_assert(known, "catena: add takes residual or bias: write add(residual) or add(bias)");
+    if constexpr (known)
+        return add_op<Operand::which>{};
+    else
+        return refused_op{};
 }
 
 }  // namespace catena::chain

@@ -49,9 +49,9 @@ struct combine_op {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Before.at == place::start,
-                      "catena: combine makes the value of a chain: put it first");
-        return Before.to(place::combined);
+        constexpr bool first = Before.at == place::start;
+        static_assert(first, "catena: combine makes the value of a chain: put it first");
+        return first ? Before.to(place::combined) : refused;
     }
 };
 

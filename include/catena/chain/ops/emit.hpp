@@ -37,23 +37,25 @@ struct emit_op : emit_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(F == format::f32 || F == format::f16 || F == format::bf16,
+        constexpr bool plain = F == format::f32 || F == format::f16 || F == format::bf16;
+        constexpr bool of_values = Before.at < place::quantized;
+        constexpr bool of_sum = Before.at == place::summed;
+        constexpr bool once = of_sum || !Before.emitted.has(F);
+        static_assert(plain,
                       "catena: emit<F> writes f32, f16 or bf16: for an activation format write "
                       "quantize<F>");
-        static_assert(Before.at < place::quantized,
+        static_assert(!plain || of_values,
                       "catena: emit<F> writes values: put it before quantize<F>");
-        if constexpr (Before.at == place::summed) {
-            static_assert(F == format::f32,
-                          "catena: the sum x + residual is emitted in f32: write add(residual) | "
-                          "emit<f32>");
-            return Before.to(place::summed_out);
-        } else {
-            static_assert(!Before.emitted.has(F),
-                          "catena: emit<F> stands twice with the same format: remove one");
-            flow next = Before.to(place::emitted);
-            next.emitted = next.emitted | F;
-            return next;
-        }
+        static_assert(!plain || !of_sum || F == format::f32,
+                      "catena: the sum x + residual is emitted in f32: write add(residual) | "
+                      "emit<f32>");
+        static_assert(!plain || !of_values || once,
+                      "catena: emit<F> stands twice with the same format: remove one");
+        if (!plain || !of_values || !once || (of_sum && F != format::f32)) return refused;
+        if (of_sum) return Before.to(place::summed_out);
+        flow next = Before.to(place::emitted);
+        next.emitted = next.emitted | F;
+        return next;
     }
 };
 

@@ -147,12 +147,13 @@ struct epilogue_op : epilogue_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Before.at != place::finished,
-                      "catena: a chain has one epilogue<...>: name all its parts in it");
-        static_assert(Before.at >= place::multiplied,
+        constexpr bool once = Before.at != place::finished;
+        constexpr bool of_group = Before.at >= place::multiplied;
+        static_assert(once, "catena: a chain has one epilogue<...>: name all its parts in it");
+        static_assert(of_group,
                       "catena: epilogue<...> finishes the outputs of matrices: put it behind "
                       "mul_mat<W> or group<mul_mat<W>...>");
-        return Before.to(place::finished);
+        return once && of_group ? Before.to(place::finished) : refused;
     }
 };
 
@@ -168,16 +169,21 @@ constexpr bool in_order() {
 
 template <auto... Parts>
 constexpr auto make_epilogue() {
-    static_assert(sizeof...(Parts) > 0,
-                  "catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>");
-    static_assert((!epilogue_part_of<std::remove_const_t<decltype(Parts)>>.empty() && ...),
+    constexpr bool named = sizeof...(Parts) > 0;
+    constexpr bool known = (!epilogue_part_of<std::remove_const_t<decltype(Parts)>>.empty() && ...);
+    constexpr bool ordered = !known || in_order<std::remove_const_t<decltype(Parts)>...>();
+    static_assert(named, "catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>");
+    static_assert(known,
                   "catena: epilogue<...> takes mul(scale), mul(factor), add(bias), glu, act, "
                   "combine, add(residual) and quantize<q8_1> only");
-    static_assert(in_order<std::remove_const_t<decltype(Parts)>...>(),
+    static_assert(ordered,
                   "catena: epilogue<...> names each part once, in the order in which they happen: "
                   "mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), "
                   "quantize<q8_1>");
-    return epilogue_op<std::remove_const_t<decltype(Parts)>...>{};
+    if constexpr (named && known && ordered)
+        return epilogue_op<std::remove_const_t<decltype(Parts)>...>{};
+    else
+        return refused_op{};
 }
 
 template <auto... Parts>

@@ -35,12 +35,14 @@ struct glu_op : glu_stage {
 
     template <flow Before>
     static constexpr flow after() {
+        constexpr bool of_norm =
+            Before.at >= place::normed && Before.at < place::gated && !Before.again;
+        constexpr bool fits = Before.at == place::start || of_norm;
         static_assert(
-            Before.at == place::start ||
-                (Before.at >= place::normed && Before.at < place::gated && !Before.again),
+            fits,
             "catena: glu makes the value of a chain from x and the gate, or gates a norm: "
             "put it first, or right behind the norm, mul(weight) or add(bias)");
-        return Before.to(place::gated);
+        return fits ? Before.to(place::gated) : refused;
     }
 };
 
@@ -51,9 +53,9 @@ struct act_op : glu_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Before.at == place::start,
-                      "catena: act makes the value of a chain from x: put it first");
-        return Before.to(place::gated);
+        constexpr bool first = Before.at == place::start;
+        static_assert(first, "catena: act makes the value of a chain from x: put it first");
+        return first ? Before.to(place::gated) : refused;
     }
 };
 

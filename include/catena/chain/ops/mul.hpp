@@ -38,32 +38,35 @@ struct mul_op : mul_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool of_matrix = Reads == operand::scale || Reads == operand::factor;
-        static_assert(!of_matrix,
+        constexpr bool of_norm = Reads != operand::scale && Reads != operand::factor;
+        constexpr bool of_its_norm = Before.again == (Reads == operand::next_weight);
+        constexpr bool fits = Before.at == place::normed;
+        static_assert(of_norm,
                       "catena: mul(scale) and mul(factor) scale the outputs of a matrix: put them "
                       "into epilogue<mul(scale)> behind the group");
-        static_assert(
-            Before.at == place::normed || of_matrix,
-            "catena: mul(weight) scales the result of a norm: put it right after rms_norm, "
-            "layer_norm or l2_norm");
-        static_assert(Before.again == (Reads == operand::next_weight) || of_matrix,
+        static_assert(!of_norm || fits,
+                      "catena: mul(weight) scales the result of a norm: put it right after "
+                      "rms_norm, layer_norm or l2_norm");
+        static_assert(!of_norm || !fits || of_its_norm,
                       "catena: mul(next_weight) scales the second norm of a chain, mul(weight) the "
                       "first: exchange them");
-        flow next = Before.to(place::scaled);
-        next.weighted_again = Before.again;
-        return next;
+        return of_norm && fits && of_its_norm ? Before.to(place::scaled) : refused;
     }
 };
 
 template <class Operand>
 constexpr auto mul(Operand) {
-    static_assert(is_operand<Operand, operand::weight> ||
-                      is_operand<Operand, operand::one_plus_weight> ||
-                      is_operand<Operand, operand::next_weight> ||
-                      is_operand<Operand, operand::scale> || is_operand<Operand, operand::factor>,
+    constexpr bool known =
+        is_operand<Operand, operand::weight> || is_operand<Operand, operand::one_plus_weight> ||
+        is_operand<Operand, operand::next_weight> || is_operand<Operand, operand::scale> ||
+        is_operand<Operand, operand::factor>;
+    static_assert(known,
                   "catena: mul takes weight, one_plus_weight or next_weight, or scale or factor in "
                   "an epilogue: write mul(weight)");
-    return mul_op<Operand::which>{};
+    if constexpr (known)
+        return mul_op<Operand::which>{};
+    else
+        return refused_op{};
 }
 
 }  // namespace catena::chain

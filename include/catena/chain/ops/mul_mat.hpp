@@ -95,15 +95,6 @@ struct mul_mat_stage {
     }
 };
 
-/// The rule that every reader of an activation obeys.
-template <flow Before>
-constexpr flow multiplied() {
-    static_assert(Before.at < place::multiplied,
-                  "catena: a chain ends with one group: put all its readers in one "
-                  "group<mul_mat<W>...>");
-    return Before.to(place::multiplied);
-}
-
 template <stage_kind Kind, format W>
 struct mul_mat_op : mul_mat_stage<Kind> {
     static constexpr bool is_reader = true;
@@ -116,21 +107,32 @@ struct mul_mat_op : mul_mat_stage<Kind> {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(info(W).role == format_role::weight || is_number(W),
+        constexpr bool once = Before.at < place::multiplied;
+        constexpr bool of_weights = info(W).role == format_role::weight || is_number(W);
+        constexpr bool quantized = Before.at == place::quantized;
+        constexpr bool as_fp8 = W != format::fp8_e4m3 || !quantized || Before.engine_reads;
+        constexpr bool activated = is_number(W) || quantized;
+        constexpr bool as_it_is = !reads_f32(W) || !quantized;
+        constexpr bool in_f32 = !is_number(W) || Before.at == place::start || quantized ||
+                                Before.emitted.has(format::f32);
+        static_assert(once,
+                      "catena: a chain ends with one group: put all its readers in one "
+                      "group<mul_mat<W>...>");
+        static_assert(!once || of_weights,
                       "catena: mul_mat<W> and mul_mat_id<W> take a weight format, such as q4_K, or "
                       "f32, f16 or bf16");
-        static_assert(
-            W != format::fp8_e4m3 || Before.at != place::quantized || Before.engine_reads,
-            "catena: mul_mat<fp8_e4m3> reads f32 or fp8: put quantize<fp8_group> before it");
-        static_assert(is_number(W) || Before.at >= place::quantized,
+        static_assert(!once || as_fp8,
+                      "catena: mul_mat<fp8_e4m3> reads f32 or fp8: put quantize<fp8_group> before "
+                      "it");
+        static_assert(!once || !of_weights || activated,
                       "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
-        static_assert(!reads_f32(W) || Before.at != place::quantized,
+        static_assert(!once || as_it_is,
                       "catena: mul_mat<W> of numbers reads f32: write it in a chain without "
                       "quantize<F>");
-        static_assert(!is_number(W) || Before.at == place::start || Before.at == place::quantized ||
-                          Before.emitted.has(format::f32),
+        static_assert(!once || in_f32,
                       "catena: mul_mat<W> of numbers reads f32: put emit<f32> before it");
-        return multiplied<Before>();
+        constexpr bool fits = once && of_weights && as_fp8 && activated && as_it_is && in_f32;
+        return fits ? Before.to(place::multiplied) : refused;
     }
 };
 
@@ -173,22 +175,38 @@ struct group_op {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(
-            dense.formats.size() + expert.formats.size() == sizeof...(Readers),
-            "catena: group<...> names each mul_mat<W> once: any number of matrices may have "
-            "that format");
-        (Readers::template after<Before>(), ...);
-        return multiplied<Before>();
+        constexpr bool once = dense.formats.size() + expert.formats.size() == sizeof...(Readers);
+        static_assert(once,
+                      "catena: group<...> names each mul_mat<W> once: any number of matrices may "
+                      "have that format");
+        if constexpr (once)
+            return after_all<Before, Readers...>();
+        else
+            return refused;
+    }
+
+  private:
+    /// The rules of each reader, up to the first that is broken.
+    template <flow Before, class First, class... Rest>
+    static constexpr flow after_all() {
+        constexpr flow next = First::template after<Before>();
+        if constexpr (next.refused || sizeof...(Rest) == 0)
+            return next;
+        else
+            return after_all<Before, Rest...>();
     }
 };
 
 template <auto... Readers>
 constexpr auto make_group() {
-    static_assert(sizeof...(Readers) > 0,
-                  "catena: group<> is empty: name its readers, as in group<mul_mat<q4_K>>");
-    static_assert((reader<decltype(Readers)> && ...),
-                  "catena: group<...> takes mul_mat<W> and mul_mat_id<W> only");
-    return group_op<std::remove_const_t<decltype(Readers)>...>{};
+    constexpr bool named = sizeof...(Readers) > 0;
+    constexpr bool all_read = (reader<decltype(Readers)> && ...);
+    static_assert(named, "catena: group<> is empty: name its readers, as in group<mul_mat<q4_K>>");
+    static_assert(all_read, "catena: group<...> takes mul_mat<W> and mul_mat_id<W> only");
+    if constexpr (named && all_read)
+        return group_op<std::remove_const_t<decltype(Readers)>...>{};
+    else
+        return refused_op{};
 }
 
 template <auto... Readers>

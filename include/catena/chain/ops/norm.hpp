@@ -60,14 +60,17 @@ struct norm_op {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(Before.at != place::gated,
-                      "catena: a norm and glu each make the value of a chain: put glu behind the "
-                      "norm to gate it, or write two chains");
+        constexpr bool of_x = Before.at != place::gated;
         constexpr bool of_sum =
             Before.at == place::emitted && Before.joined_f32() && kind == stage_kind::rms_norm;
-        static_assert(Before.at < place::normed || Before.at == place::gated || of_sum,
+        constexpr bool fits = Before.at < place::normed || of_sum;
+        static_assert(of_x,
+                      "catena: a norm and glu each make the value of a chain: put glu behind the "
+                      "norm to gate it, or write two chains");
+        static_assert(!of_x || fits,
                       "catena: a norm comes once, before mul(weight), add(bias), emit<F> and "
                       "quantize<F>: move it forward or remove it");
+        if (!fits) return refused;
         flow next = Before.to(place::normed);
         next.emitted = {};
         next.again = of_sum;

@@ -43,15 +43,19 @@ struct quantize_op : quantize_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        static_assert(sizeof...(Fs) > 0,
-                      "catena: quantize<> names no format: write quantize<q8_1>");
-        static_assert(((info(Fs).role == format_role::activation) && ...),
+        constexpr bool named = sizeof...(Fs) > 0;
+        constexpr bool of_activations = ((info(Fs).role == format_role::activation) && ...);
+        constexpr bool distinct = lowered.formats.size() == sizeof...(Fs);
+        constexpr bool once = Before.at < place::quantized;
+        static_assert(named, "catena: quantize<> names no format: write quantize<q8_1>");
+        static_assert(of_activations,
                       "catena: quantize<F> takes an activation format, such as q8_1: for a plain "
                       "format write emit<F>");
-        static_assert(lowered.formats.size() == sizeof...(Fs),
+        static_assert(!of_activations || distinct,
                       "catena: quantize<F...> names a format twice: remove one");
-        static_assert(Before.at < place::quantized,
+        static_assert(!named || !of_activations || !distinct || once,
                       "catena: a chain has one quantize<F...>: name all its formats in it");
+        if (!named || !of_activations || !distinct || !once) return refused;
         flow next = Before.to(place::quantized);
         next.engine_reads = (scales_apart(Fs) && ...);
         return next;
