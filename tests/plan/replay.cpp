@@ -1,5 +1,7 @@
 #include "replay.hpp"
 
+#include "replay_workspace.hpp"
+
 #include <algorithm>
 #include <set>
 
@@ -114,7 +116,7 @@ bool overlap(const tensor& a, const tensor& b) {
 bool same_elements(const tensor& a, const tensor& b) {
     if (a.offset != b.offset) return false;
     for (int d = 0; d < 4; ++d)
-        if (a.ne[d] != b.ne[d] || a.nb[d] != b.nb[d]) return false;
+        if (a.ne[d] != b.ne[d] || (a.ne[d] > 1 && a.nb[d] != b.nb[d])) return false;
     return true;
 }
 
@@ -135,8 +137,7 @@ std::string at_node(int i, const std::string& what) {
 std::uint32_t internal_sources(const graph_view& view, const step& s,
                                const range<std::int32_t>& covered, std::int32_t n) {
     const tensor& t = view.node(n);
-    const bool matmul = t.kind == op::mul_mat || t.kind == op::mul_mat_id;
-    std::uint32_t bits = matmul && s.what.needs.activation != format::f32 ? 2u : 0u;
+    std::uint32_t bits = is_matmul(t.kind) && s.what.needs.activation != format::f32 ? 2u : 0u;
     for (int slot = 0; slot < max_src; ++slot) {
         std::int32_t source = t.src[slot];
         while (source != no_tensor && named_by(view.at(source)) != no_tensor)
@@ -147,105 +148,98 @@ std::uint32_t internal_sources(const graph_view& view, const step& s,
     return bits;
 }
 
-/// What every byte of the workspace holds: one layout of one activation.
-class activation_room {
-  public:
-    /// Lets step `index` read and write. Empty, or what is wrong.
-    std::string run(const plan& plan, int index) {
-        const step& s = plan.steps()[static_cast<std::size_t>(index)];
-        for (const format f : activation_layouts)  // a group's own norm, too
-            if (s.what.needs.emits.has(f))
-                if (std::string d = write(plan, s.chain, f); !d.empty()) return d;
-        if (s.what.needs.kind == skeleton::row) return "";
-        if (s.what.needs.activation != format::f32 && !makes_norm(s.what))
-            if (std::string d = there_for(plan, s); !d.empty()) return d;
-        for (int m = 0; m < s.what.member_count; ++m)
-            if (const std::int32_t c = plan.makes(index, m); c >= 0)
-                for (const format f : plan.chains()[static_cast<std::size_t>(c)].layouts)
-                    if (std::string d = write(plan, c, f); !d.empty()) return d;
-        return "";
-    }
+/// What a chain quantizes: the value that its steps make or, where the engine makes it, what lies
+/// in memory now.
+std::vector<run> value_of(const replay& engine, const replay& now, const plan& plan,
+                          std::int32_t chain) {
+    const graph_view& view = engine.view;
+    const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
+    const tensor& value = view.at(c.activation);
+    const bool by_step =
+        c.kind != value_kind::plain || c.made_by < 0 ||
+        plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind != skeleton::row;
+    if (!by_step) return now.memory.read(value);
+    for (int i = 0; i < view.size(); ++i)
+        if (view.nodes[i] == c.activation)
+            return {{value.offset, value.offset + static_cast<std::uint64_t>(extent_bytes(value)),
+                     i, engine.version[static_cast<std::size_t>(i)]}};
+    return {};
+}
 
-  private:
-    struct part {
-        std::int64_t first, last;
-        std::int32_t activation;
-        format layout;
-        bool operator==(const part& o) const {
-            return first == o.first && last == o.last && activation == o.activation &&
-                   layout == o.layout;
-        }
-    };
-    std::map<std::int64_t, part> parts_;
-
-    std::string there_for(const plan& plan, const step& s) const {
-        const part wanted = part_of(plan, s.chain, s.what.needs.activation);
-        const auto there = parts_.find(wanted.first);
-        if (there == parts_.end() || !(there->second == wanted))
-            return "its activation is not, or no longer, in the workspace";
-        return "";
+/// Lets step `index` use the workspace: its matmuls must multiply what they read in the engine's
+/// order.
+std::string use_workspace(workspace_memory& memory, const replay& engine, const replay& now,
+                          const plan& plan, int index) {
+    const graph_view& view = engine.view;
+    const step& s = plan.steps()[static_cast<std::size_t>(index)];
+    std::string fault;
+    workspace_use use = workspace_use_of(plan, index, fault);
+    if (!fault.empty()) return at_node(s.launch_at, fault);
+    use.stream = view.node(s.launch_at).stream;
+    for (workspace_part& w : use.writes) {
+        if (w.chain < 0) return at_node(s.launch_at, "it quantizes a value of no chain");
+        w.value = value_of(engine, now, plan, w.chain);
     }
-
-    static part part_of(const plan& plan, std::int32_t chain, format layout) {
-        const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
-        const std::int64_t first = c.workspace_offset[layout_number(layout)];
-        // Stored are so many times 512 values, of which 16-bit numbers take 1024 bytes and all
-        // others 576, rounded up to 256.
-        std::int64_t wide = 0;
-        for (const format f : c.layouts) wide += in_mma_blocks(f) ? 1 : 0;
-        const std::int64_t others = c.layouts.size() - wide;
-        const std::int64_t times = c.workspace_bytes / (576 * others + 1024 * wide);
-        const std::int64_t small = wide > 0      ? (576 * times + 255) / 256 * 256
-                                   : others == 0 ? 0
-                                                 : c.workspace_bytes / others;
-        const std::int64_t own =
-            in_mma_blocks(layout) ? (c.workspace_bytes - others * small) / wide : small;
-        return {first, first + own, c.activation, layout};
+    std::vector<workspace_part> reads = std::move(use.reads);
+    use.reads.clear();
+    for (const std::int32_t n : plan.covered(s)) {
+        if (reads.empty() || !is_matmul(view.node(n).kind)) continue;
+        use.reads.push_back(reads[0]);
+        use.reads.back().value = engine.seen[static_cast<std::size_t>(n)][1];
     }
+    const std::string d = memory.launch(use);
+    return d.empty() ? "" : at_node(s.launch_at, "its step: " + d);
+}
 
-    std::string write(const plan& plan, std::int32_t chain, format layout) {
-        const part fresh = part_of(plan, chain, layout);
-        if (fresh.first % 256 != 0 || fresh.last > plan.workspace_bytes())
-            return "an activation is not inside the workspace";
-        for (auto it = parts_.begin(); it != parts_.end();)
-            it = it->second.first < fresh.last && fresh.first < it->second.last ? parts_.erase(it)
-                                                                                : std::next(it);
-        parts_[fresh.first] = fresh;
-        return "";
-    }
+/// The footprint of an action: the tensors that it really reads and writes.
+struct footprint {
+    std::int32_t node = -1;
+    std::vector<std::int32_t> reads;
+    std::int32_t written = no_tensor;
 };
 
-/// Does step `s` multiply, or quantize, the value that the engine's matmuls read?
-std::string activation_of(const replay& engine, const replay& now, const plan& plan,
-                          const step& s) {
+bool conflict(const graph_view& view, const footprint& a, const footprint& b) {
+    const auto meets = [&view](std::int32_t w, std::int32_t t) {
+        return w != no_tensor && t != no_tensor && overlap(view.at(w), view.at(t));
+    };
+    bool met = meets(a.written, b.written);
+    for (const std::int32_t r : b.reads) met = met || meets(a.written, r);
+    for (const std::int32_t r : a.reads) met = met || meets(b.written, r);
+    return met;
+}
+
+/// The engine orders its streams by the nodes of its own order. So a node that a step moves must
+/// touch nothing that a node of another stream touches.
+std::string crossed_stream(const replay& engine, const plan& plan) {
     const graph_view& view = engine.view;
-    const planned_chain& c = plan.chains()[static_cast<std::size_t>(s.chain)];
-    const auto seen = [&engine](std::int32_t n) -> const std::vector<run>& {
-        return engine.seen[static_cast<std::size_t>(n)][1];
-    };
-    const auto matmuls = [&](const step& group, auto&& wrong) -> std::string {
-        for (const std::int32_t n : plan.covered(group))
-            if (const op kind = view.node(n).kind; kind == op::mul_mat || kind == op::mul_mat_id)
-                if (wrong(n)) return at_node(n, "its activation was made from other bytes");
-        return "";
-    };
-    if (s.what.needs.activation == format::f32) return "";  // it is seen where it lies
-    const bool engines =
-        c.kind == value_kind::plain &&
-        plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind == skeleton::row;
-    if (s.what.needs.kind != skeleton::row && !engines)
-        return matmuls(s, [&](std::int32_t n) {
-            return seen(n).size() != 1 || seen(n)[0].writer == symbolic_memory::nobody ||
-                   view.nodes[seen(n)[0].writer] != c.activation;
-        });
-    if (s.what.needs.kind != skeleton::row || !engines) return "";
-    const auto read = now.memory.read(view.at(c.activation));
-    for (const step& reader : plan.steps())
-        if (reader.chain == s.chain && reader.what.needs.kind != skeleton::row &&
-            reader.what.needs.activation != format::f32)
-            if (std::string d = matmuls(reader, [&](std::int32_t n) { return seen(n) != read; });
-                !d.empty())
-                return d;
+    std::vector<footprint> actions;
+    for (int i = 0; i < view.size(); ++i) {
+        if (!engine.runs(i)) continue;
+        footprint f;
+        f.node = i;
+        const std::int32_t by = plan.at(i).step;
+        std::uint32_t skip = 0;
+        if (by >= 0) {
+            const step& s = plan.steps()[static_cast<std::size_t>(by)];
+            if (view.node(i).stream != view.node(s.launch_at).stream)
+                return at_node(i, "its step is launched on another stream");
+            skip = internal_sources(view, s, plan.covered(s), i);
+        }
+        for (int s = 0; s < max_src; ++s)
+            if (view.node(i).src[s] != no_tensor && (skip >> s & 1u) == 0)
+                f.reads.push_back(view.node(i).src[s]);
+        if (!plan.at(i).elided) f.written = view.nodes[i];
+        actions.push_back(std::move(f));
+    }
+    for (const footprint& moved : actions) {
+        const std::int32_t by = plan.at(moved.node).step;
+        if (by < 0 || plan.steps()[static_cast<std::size_t>(by)].launch_at == moved.node) continue;
+        for (const footprint& other : actions)
+            if (view.node(other.node).stream != view.node(moved.node).stream &&
+                conflict(view, moved, other))
+                return at_node(moved.node, "it moves, and meets node " +
+                                               std::to_string(other.node) + " of another stream");
+    }
     return "";
 }
 
@@ -265,7 +259,7 @@ std::string difference(const graph_view& view, const plan& plan) {
 
     replay planned(view);
     planned.version = engine.version;  // a node that reads the same makes the same
-    activation_room workspace;
+    workspace_memory workspace(plan.workspace_bytes());
     const auto compare = [&](int i) -> std::string {
         const auto node = static_cast<std::size_t>(i);
         for (std::size_t s = 0; s < planned.seen[node].size(); ++s)
@@ -296,9 +290,10 @@ std::string difference(const graph_view& view, const plan& plan) {
                 }
                 if (std::string d = compare(n); !d.empty()) return d;
             }
-            if (std::string d = activation_of(engine, planned, plan, s); !d.empty()) return d;
-            if (std::string d = workspace.run(plan, static_cast<int>(next)); !d.empty())
-                return at_node(i, d);
+            if (std::string d =
+                    use_workspace(workspace, engine, planned, plan, static_cast<int>(next));
+                !d.empty())
+                return d;
             for (const std::int32_t n : covered)
                 if (!plan.at(n).elided) planned.write(n);
             for (const std::int32_t n :
@@ -313,6 +308,12 @@ std::string difference(const graph_view& view, const plan& plan) {
         if (std::string d = compare(i); !d.empty()) return d;
         planned.write_by_engine(i);
     }
+
+    for (int i = 0; i < view.size(); ++i)
+        if (view.node(i).stream != view.node(0).stream) {
+            if (std::string d = crossed_stream(engine, plan); !d.empty()) return d;
+            break;
+        }
 
     std::vector<int> edges(static_cast<std::size_t>(view.tensor_count), 0);
     for (int i = 0; i < view.size(); ++i)
