@@ -165,17 +165,7 @@ class planned_run {
 
     static std::string described(const catena::graph_view& view, const catena::plan& plan,
                                  int first) {
-        std::string out = "\nnodes from " + std::to_string(first) + ":\n" + describe(view);
-        for (const catena::step& s : plan.steps()) {
-            out += std::string(catena::name(s.what.needs.kind)) + " step at " +
-                   std::to_string(s.launch_at) + " for";
-            for (const std::int32_t n : plan.covered(s))
-                out.append(" ")
-                    .append(std::to_string(n))
-                    .append(plan.at(n).elided ? " (elided)" : "");
-            out += '\n';
-        }
-        return out;
+        return "\nnodes from " + std::to_string(first) + ":\n" + describe(view) + describe(plan);
     }
 };
 

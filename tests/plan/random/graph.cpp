@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <iterator>
-#include <sstream>
 
 namespace catena_test {
 
@@ -75,8 +74,9 @@ void random_graph::place(graph_builder& g, std::vector<bool> wanted_roots) {
         at[n(t)] = state;
         state += (catena::extent_bytes(g[t]) + 63) / 64 * 64;
     }
-    const placement placed =
-        allocate(g, in_arena, wanted_roots, ordered.keep, one_in(10) ? 4 : 32, random);
+    const fit by = static_cast<fit>(below(one_in(4) ? fit_count : 2));
+    const allocator_manner manner{by, one_in(10) ? 4 : 32, 8};
+    const placement placed = allocate(g, in_arena, wanted_roots, ordered.keep, manner, random);
     arena_.resize(static_cast<std::size_t>(placed.bytes) + 64);
     state_.resize(static_cast<std::size_t>(state) + 64);
     const auto aligned = [](std::vector<std::byte>& v) {
@@ -173,48 +173,6 @@ machine random_graph::permissions() const {
 std::vector<std::byte> random_graph::bytes_of(id t) const {
     const auto* first = static_cast<const std::byte*>(truth[n(t)].data);
     return {first, first + catena::extent_bytes(truth[n(t)])};
-}
-
-std::string describe(const catena::graph_view& view) {
-    std::ostringstream out;
-    std::vector<int> position(n(view.tensor_count), -1);
-    for (int i = 0; i < view.size(); ++i) position[n(view.nodes[i])] = i;
-    const auto write = [&](id t) {
-        const catena::tensor& x = view.at(t);
-        out << catena::name(x.type) << '[';
-        for (int d = 0; d < 4; ++d) out << (d > 0 ? " " : "") << x.ne[d];
-        out << "] at " << x.buffer << '+' << x.offset;
-        if (!catena::contiguous(x)) out << " nb1 " << x.nb[1];
-        if (x.uses == catena::unknown_uses) out << " uses ?";
-        if ((x.flags & catena::flag_output) != 0) out << " OUTPUT";
-        if (!x.reachable) out << " unreachable";
-    };
-    for (int i = 0; i < view.size(); ++i) {
-        const catena::tensor& t = view.node(i);
-        out << i << ": ";
-        for (const catena::op_spelling& s : catena::op_spellings)
-            if (s.kind == t.kind) out << s.name << ' ';
-        for (const catena::sub_op_spelling& s : catena::sub_op_spellings)
-            if (s.kind == t.sub) out << s.name << (t.sub == catena::sub_op::none ? "" : " ");
-        if (t.kind == op::other) out << "OTHER ";
-        write(view.nodes[i]);
-        if (!runs(t)) out << " (not run)";
-        if (t.stream != 0) out << " stream " << t.stream;
-        if (t.view_src != catena::no_tensor) out << " names " << position[n(t.view_src)];
-        out << " <-";
-        for (const id s : t.src) {
-            if (s == catena::no_tensor) continue;
-            out << ' ';
-            if (position[n(s)] >= 0) {
-                out << '#' << position[n(s)];
-                continue;
-            }
-            out << (view.at(s).weight ? "weight " : "leaf ");
-            write(s);
-        }
-        out << '\n';
-    }
-    return out.str();
 }
 
 }  // namespace catena_test

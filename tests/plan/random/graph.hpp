@@ -1,6 +1,8 @@
 // A random graph in real memory: what the engine computes with, and what the planner is told of it.
 #pragma once
 
+#include "allocate.hpp"
+#include "describe.hpp"
 #include "memory.hpp"
 
 #include "catena/match/op_name.hpp"
@@ -16,18 +18,6 @@
 #include <vector>
 
 namespace catena_test {
-
-/// How an engine gives out memory: a value is freed after its last use, a result may take over an
-/// input that dies, names keep alive what they name, what is wanted in the end is never freed, and
-/// `keep` is not freed before its time. Returns the bytes of the arena; offsets are in `at`, -1 for
-/// what lies elsewhere.
-struct placement {
-    std::vector<std::int64_t> at;
-    std::int64_t bytes = 0;
-};
-placement allocate(graph_builder& g, const std::vector<bool>& in_arena,
-                   const std::vector<bool>& wanted, const std::vector<catena::keep_alive>& keep,
-                   std::int64_t alignment, std::mt19937& random);
 
 class random_graph {
   public:
@@ -82,8 +72,5 @@ class random_graph {
     void place(graph_builder& g, std::vector<bool> wanted_roots);
     void tell();
 };
-
-/// One line per node: what it is, what it reads, where it lies.
-std::string describe(const catena::graph_view& view);
 
 }  // namespace catena_test

@@ -1,5 +1,6 @@
 // Plans of random graphs, run in plain loops. One seed alone: CATENA_RANDOM_SEED=17; another number
 // of graphs: CATENA_RANDOM_GRAPHS=1000000.
+#include "asked.hpp"
 #include "check.hpp"
 #include "launch.hpp"
 #include "tables.hpp"
@@ -7,18 +8,11 @@
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"
 
-#include <cstdlib>
 #include <string>
 
 namespace {
 
 using namespace catena_test;
-
-/// A number from the environment, or `otherwise`.
-unsigned asked(const char* variable, unsigned otherwise) {
-    const char* text = std::getenv(variable);
-    return text == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
-}
 
 constexpr unsigned all_seeds = ~0u;
 
