@@ -57,7 +57,7 @@ struct workplace {
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
     for (const char* arguments :
-         {"--help", "explain --help", "run --help", "instances --help", "tune --help"}) {
+         {"--help", "explain --help", "run --help", "verify --help", "instances --help", "tune --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));
@@ -236,4 +236,33 @@ TEST_CASE("tune without a GPU says what to do", "[command]") {
     const outcome o = w.run("tune --arch sm_99 --simulate 1");
     CHECK(o.code == 2);
     CHECK_THAT(o.err, Catch::Contains("no arch is called 'sm_99'"));
+}
+
+TEST_CASE("verify proves the plans of graph files and says what it looked at", "[command]") {
+    workplace w;
+    const std::string graph = CATENA_TEST_DATA "/graphs/qwen3-8b-q4km.tg1.json.gz";
+    const outcome text = w.run("verify " + graph);
+    CHECK(text.code == 0);
+    CHECK(text.err.empty());
+    CHECK(text.out.find(", sm_90: proved\n") != std::string::npos);
+    const outcome both = w.run("verify " + graph + " small.json --json --optimized");
+    CHECK(both.code == 0);
+    const auto all = nlohmann::json::parse(both.out);
+    REQUIRE(all.size() == 2);
+    for (const auto& one : all) {
+        CHECK(one["proved"] == true);
+        CHECK(one["results"] > 0);
+    }
+}
+
+TEST_CASE("verify refuses a graph without memory, and one that is not there", "[command]") {
+    workplace w;
+    auto bare = catena_test::small_graph();
+    for (auto& t : bare["tensors"]) t["buf"] = -1;
+    catena_test::write_file(w.path + "/bare.json", bare.dump());
+    const outcome o = w.run("verify bare.json");
+    CHECK(o.code == 2);
+    CHECK(o.out.empty());
+    CHECK(o.err.find("have no memory") != std::string::npos);
+    CHECK(w.run("verify none.json").code == 2);
 }

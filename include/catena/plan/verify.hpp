@@ -152,6 +152,7 @@ class verifier {
             if (r.empty() || (view_.at(t).weight && view_.at(t).kind == op::none)) continue;
             bounds_.insert(r.begin);
             bounds_.insert(r.end);
+            bounds_.insert(engine_order::scratch_behind(r, view_.at(t)).end);
         }
         return bounds_;
     }

@@ -101,7 +101,7 @@ class engine_order {
                  const std::unordered_set<std::uint64_t>& bounds, Covered&& covered)
         : left(bounds), view_(view), regions_(regions) {
         const auto n = at(view.node_count);
-        writes.resize(n + 1);
+        writes.resize(2 * n + 1);
         first_seen.assign(n + 1, 0);
         seen.reserve(2 * n);
         for (std::int32_t i = 0; i < view.node_count; ++i) {
@@ -109,6 +109,7 @@ class engine_order {
                 const bool by_step = covered(i);
                 writes[result(i)] = {by_step ? value_of(i) : single(hash_of(term::made, i)),
                                      regions_[at(view_.nodes[i])]};
+                writes[scratch(i)] = {single(hash_of(term::scratch, i)), {}};
                 if (!by_step) each_read(i, [&](std::int32_t t) { seen.push_back(found(left, t)); });
                 store(left, i);
             }
@@ -116,7 +117,7 @@ class engine_order {
         }
     }
 
-    /// Writes: 0 is memory as it was; then a result for each node.
+    /// Writes: 0 is memory as it was; then a result for each node, then scratch for each.
     std::vector<written> writes;
     std::vector<std::uint64_t> seen;       ///< what each source of an engine's node found
     std::vector<std::int32_t> first_seen;  ///< per node, and one past
@@ -126,6 +127,7 @@ class engine_order {
         return !launches_nothing(t.kind) && elements(t) != 0;
     }
     static std::size_t result(std::int32_t node) { return at(node) + 1; }
+    std::size_t scratch(std::int32_t node) const { return at(view_.node_count) + at(node) + 1; }
     const value& made(std::int32_t node) const { return writes[result(node)].what; }
 
     /// f(tensor) for what a node of the engine reads. What it writes a part of counts too.
@@ -153,9 +155,17 @@ class engine_order {
         return runs == 1 ? only : all | std::uint64_t{1} << 63;
     }
 
-    /// What a node leaves behind.
+    /// What the engine leaves behind where it runs a node: the result, and scratch in what was set
+    /// aside behind that.
     void store(memory& m, std::int32_t i) const {
-        m.store(regions_[at(view_.nodes[i])], static_cast<memory::write>(result(i)));
+        const region& own = regions_[at(view_.nodes[i])];
+        m.store(scratch_behind(own, view_.node(i)), static_cast<memory::write>(scratch(i)));
+        m.store(own, static_cast<memory::write>(result(i)));
+    }
+    static region scratch_behind(const region& own, const tensor& t) {
+        region out = own;
+        out.end = std::max(own.end, own.begin + static_cast<std::uint64_t>(t.allocated));
+        return out;
     }
 
     /// Is it a leaf of weights?

@@ -118,9 +118,12 @@ class step_replay {
         const std::uint64_t at = address_of(x) - workspace_at_;
         for (const slot_content& c : workspace_) {
             if (c.begin != at) continue;
-            // Rows of q8_1 that need no padding lie as one row does.
-            const auto whole = [](std::int64_t n) { return stored_elements(format::q8_1, n) == n; };
-            const bool cut = c.k == k || (layout == format::q8_1 && whole(c.k) && whole(k));
+            // Row after row: rows that need no padding lie as one long row does.
+            const bool in_rows = layout == format::q8_1 || layout == format::fp8_group;
+            const auto whole = [layout](std::int64_t n) {
+                return stored_elements(layout, n) == n && n % info(layout).block_elements == 0;
+            };
+            const bool cut = c.k == k || (in_rows && whole(c.k) && whole(k));
             if (c.layout != layout || !cut || c.rows * c.k != rows * k)
                 fail("lies in the workspace otherwise than it is read", at, name);
             activations.push_back(c);
