@@ -56,6 +56,22 @@ TEST_CASE("members of a group stand together behind the first", "[optimize]") {
     CHECK(c.at(o, c.rope_k) == first + 4);
 }
 
+TEST_CASE("as many readers of one value move to the first as a plan looks at together",
+          "[optimize]") {
+    graph_builder g;
+    const id value = g.scaled_norm(g.input(format::f32, {512}));
+    const id first = g.matmul(format::q4_K, 64, value);
+    g.other({first});
+    for (int i = 1; i < 2 * readers_together; ++i) g.other({g.matmul(format::q4_K, 64, value)});
+    const ordering o = optimize(g.view());
+    REQUIRE(o.state.ok());
+    const auto multiplies = [&](std::int32_t p) {
+        return g[g.nodes[static_cast<std::size_t>(p)]].kind == op::mul_mat;
+    };
+    const auto begin = std::find_if(o.order.begin(), o.order.end(), multiplies);
+    CHECK(std::find_if_not(begin, o.order.end(), multiplies) - begin == readers_together);
+}
+
 TEST_CASE("nodes outside groups keep their order, and sources run before their readers",
           "[optimize]") {
     layer_case c;

@@ -23,9 +23,12 @@ TEST_CASE("a report tells chains, steps, rejected rows and what stayed", "[repor
     REQUIRE(e.steps.size() == 2);
     CHECK(e.steps[0].instance == "add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
     CHECK(e.steps[1].instance == "mul_mat.q4_K.t64_r2_c1_p1024_s2_plain_global.toy");
-    for (const explained_step& s : e.steps) {
-        CHECK(s.pick.rejected.size() == toy_row_count - 1);
-        CHECK(s.rejected.size() == toy_row_count - 1);
+    for (std::size_t i = 0; i < e.steps.size(); ++i) {
+        const explained_step& s = e.steps[i];
+        const choice c = p.choice_of(static_cast<int>(i));
+        CHECK(c.best.row == p.steps()[i].row);
+        CHECK(c.rejected.size() == toy_row_count - 1);
+        CHECK(rejected_rows(c, p.rows()).size() == toy_row_count - 1);
         CHECK(s.predicted_us >= s.attainable_us);
         CHECK(s.bytes == bytes_of(s.what));
     }

@@ -48,7 +48,11 @@ report make_report(const json::graph& g, const table& t) {
     const json::graph ordered = optimized(g);
     const plan_counters after = now.counters(), before = p.plan(ordered.view()).counters();
     done.groups = {after.groups(), before.groups_whole, after.groups_whole, after.groups_partial};
-    return {g, *t.target, std::move(e), std::move(w), std::move(done), count_peer(view)};
+    return {g, *t.target, now, std::move(e), std::move(w), std::move(done), count_peer(view)};
+}
+
+std::vector<std::string> rejected(const report& r, std::size_t i) {
+    return rejected_rows(r.planned.choice_of(static_cast<int>(i)), r.planned.rows());
 }
 
 void add_explain(CLI::App& app, int& code) {

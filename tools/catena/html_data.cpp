@@ -134,25 +134,28 @@ value matmuls_json(const graph_view& g, const explained_step& s) {
 struct steps_json {
     texts rows, sentences;
     std::map<std::string, std::size_t> known;
+    memo<problem, std::size_t> of_problem;
     value choices = value::array(), steps = value::array();
 
-    void add(const graph_view& g, const explained_step& s) {
+    std::size_t choice_of(const report& r, std::size_t i) {
         value rejected = value::array();
-        for (std::size_t i = 0; i < s.rejected.size(); ++i) {
-            const std::string& text = s.rejected[i];  // "row: sentence"
-            const std::size_t end = std::min(text.find(": "), text.size());
-            const limit why = i < s.pick.rejected.size() ? s.pick.rejected[i].why : limit::none;
-            rejected.push_back({rows.of(text.substr(0, end)), name(why),
-                                sentences.of(text.substr(std::min(end + 2, text.size())))});
-        }
+        for (const rejection& other : r.planned.choice_of(static_cast<int>(i)).rejected)
+            rejected.push_back({rows.of(row_name(r.planned.rows(), other.row)), name(other.why),
+                                sentences.of(sentence(other))});
         const auto [at, is_new] = known.emplace(rejected.dump(), choices.size());
         if (is_new) choices.push_back(std::move(rejected));
-        const launch_config& c = s.pick.best.config;
+        return at->second;
+    }
+
+    void add(const graph_view& g, const report& r, std::size_t i) {
+        const explained_step& s = r.plan.steps[i];
+        const std::size_t chosen = of_problem.of(s.what, [&] { return choice_of(r, i); });
+        const launch_config& c = s.config;
         steps.push_back({{"problem", problem_json(s.what)},
                          {"matmuls", matmuls_json(g, s)},
                          {"makes", s.makes},
                          {"config", {c.blocks, c.threads, c.shared_bytes, c.dependent, c.cluster}},
-                         {"choice", at->second}});
+                         {"choice", chosen}});
     }
 };
 
@@ -199,7 +202,7 @@ std::string page_data(const report& r) {
     for (const layer& l : find_layers(g, r.plan, r.done.not_fused))
         layers.push_back({l.first, l.last, l.kind, l.variant, l.like, l.repeats});
     steps_json all;
-    for (const explained_step& s : r.plan.steps) all.add(g, s);
+    for (std::size_t i = 0; i < r.plan.steps.size(); ++i) all.add(g, r, i);
 
     value root;
     root["gpu"] = r.target.gpu;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace catena::tool {
@@ -73,25 +75,60 @@ class allocator {
     };
     json::graph& g_;
     graph_index index_;
-    std::vector<std::int32_t> until_;      // per root
-    std::map<std::uint64_t, room> taken_;  // by offset
+    std::vector<std::int32_t> until_;                            // per root
+    std::map<std::uint64_t, room> taken_;                        // by offset
+    std::map<std::uint64_t, std::uint64_t> gaps_ = {{0, none}};  // between these: begin, end
+    std::multimap<std::int32_t, std::uint64_t> dies_;            // what is taken: until, offset
     std::int32_t buffer_ = 0;
 
     void place(std::int32_t i, std::int32_t t) {
-        std::erase_if(taken_, [i](const auto& r) { return r.second.until < i; });
+        free_before(i);
         tensor& mine = g_.tensors[at(t)];
         const auto bytes = static_cast<std::uint64_t>(allocated_bytes(mine));
         std::uint64_t offset = in_place(i, t);
-        if (offset == none) {
-            offset = 0;
-            for (const auto& [begin, r] : taken_) {
-                if (offset + bytes <= begin) break;
-                offset = (r.end + alignment - 1) / alignment * alignment;
-            }
+        if (offset == none) offset = bytes > 0 ? take_gap(bytes) : 0;
+        if (bytes > 0) {
+            const std::int32_t until = std::max(until_[at(t)], i);
+            taken_[offset] = {offset + round_up(bytes), until};
+            dies_.emplace(until, offset);
         }
-        if (bytes > 0) taken_[offset] = {offset + bytes, std::max(until_[at(t)], i)};
         mine.buffer = buffer_;
         mine.offset = offset;
+    }
+
+    static std::uint64_t round_up(std::uint64_t bytes) {
+        return (bytes + alignment - 1) / alignment * alignment;
+    }
+
+    /// The begin of the first gap that is large enough, which shrinks.
+    std::uint64_t take_gap(std::uint64_t bytes) {
+        const auto gap = std::find_if(gaps_.begin(), gaps_.end(), [bytes](const auto& g) {
+            return g.second - g.first >= bytes;
+        });
+        const auto [begin, end] = *gap;
+        gaps_.erase(gap);
+        if (end - begin > round_up(bytes)) gaps_[begin + round_up(bytes)] = end;
+        return begin;
+    }
+
+    /// Frees what nobody needs from node i on.
+    void free_before(std::int32_t i) {
+        while (!dies_.empty() && dies_.begin()->first < i) {
+            const auto room = taken_.find(dies_.begin()->second);
+            dies_.erase(dies_.begin());
+            if (room == taken_.end() || room->second.until >= i) continue;  // it lives on, in place
+            auto [begin, end] = std::pair{room->first, room->second.end};
+            taken_.erase(room);
+            auto next = gaps_.lower_bound(begin);
+            if (next != gaps_.end() && next->first == end) {
+                end = next->second;
+                next = gaps_.erase(next);
+            }
+            if (next != gaps_.begin() && std::prev(next)->second == begin)
+                std::prev(next)->second = end;
+            else
+                gaps_[begin] = end;
+        }
     }
 
     static constexpr std::uint64_t none = ~std::uint64_t{0};

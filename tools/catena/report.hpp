@@ -6,15 +6,19 @@
 
 #include "catena/engine/json.hpp"
 #include "catena/pick/row.hpp"
+#include "catena/runtime.hpp"
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace catena::tool {
 
 struct report {
     const json::graph& graph;
     const arch& target;
-    explanation plan;
+    catena::plan planned;
+    explanation plan;  ///< of `planned`
     wishes wanted;
     progress done;
     peer_launches peer;
@@ -25,6 +29,9 @@ report make_report(const json::graph& g, const table& t);
 
 /// What a launch has to do: "2048 q4_K + 512 q6_K rows of 2048, 1 column".
 std::string work(const problem& p);
+
+/// The rows that were rejected for step i, "name: sentence" each.
+std::vector<std::string> rejected(const report& r, std::size_t i);
 
 /// `verbose` adds every rejected row of every step.
 std::string as_json(const report& r, bool verbose);

@@ -22,7 +22,8 @@ value activations_json(const progress& done) {
     return all;
 }
 
-value step_json(const report& r, const explained_step& s, bool verbose) {
+value step_json(const report& r, std::size_t i, bool verbose) {
+    const explained_step& s = r.plan.steps[i];
     const explained_chain& c = r.plan.chains[static_cast<std::size_t>(s.chain)];
     value v{{"chain", c.name},
             {"place", s.chain},
@@ -33,7 +34,7 @@ value step_json(const report& r, const explained_step& s, bool verbose) {
             {"predicted_us", s.predicted_us},
             {"attainable_us", s.attainable_us}};
     if (!s.makes.empty()) v["makes"] = s.makes;  // places whose activation its epilogue quantises
-    if (verbose) v["rejected"] = s.rejected;
+    if (verbose) v["rejected"] = rejected(r, i);
     return v;
 }
 
@@ -66,7 +67,8 @@ std::string as_json(const report& r, bool verbose) {
     root["attainable_us"] = r.plan.attainable_us;
     root["workspace_bytes"] = r.plan.workspace_bytes;
     root["steps"] = value::array();
-    for (const explained_step& s : r.plan.steps) root["steps"].push_back(step_json(r, s, verbose));
+    for (std::size_t i = 0; i < r.plan.steps.size(); ++i)
+        root["steps"].push_back(step_json(r, i, verbose));
     root["norms"] = value::array();
     for (const explained_chain& c : r.plan.chains) {
         if (!is_norm(c.kind)) continue;

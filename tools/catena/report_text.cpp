@@ -101,8 +101,12 @@ void print_launches(buffer& out, const report& r) {
 
 void print_rejected(buffer& out, const report& r) {
     std::map<std::string, std::vector<std::string>> by_step;
-    for (const explained_step& s : r.plan.steps)
-        by_step.emplace(fmt::format("{}, {}", s.instance, work(s.what)), s.rejected);
+    for (std::size_t i = 0; i < r.plan.steps.size(); ++i) {
+        const explained_step& s = r.plan.steps[i];
+        const auto [at, is_new] =
+            by_step.try_emplace(fmt::format("{}, {}", s.instance, work(s.what)));
+        if (is_new) at->second = rejected(r, i);
+    }
     line(out, "\nrejected rows");
     for (const auto& [step, rejected] : by_step) {
         line(out, "  {}", step);

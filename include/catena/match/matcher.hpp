@@ -7,11 +7,16 @@
 #include "catena/match/reader.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 
 namespace catena {
 
 class matcher {
   public:
+    static constexpr std::int32_t all_readers = std::numeric_limits<std::int32_t>::max();
+
     matcher(const graph_index& index, const pattern& chain)
         : index_(index), view_(index.view), chain_(chain) {}
 
@@ -60,8 +65,10 @@ class matcher {
         return m;
     }
 
-    /// A chain without ops before the value, at a tensor that somebody else writes.
-    match at_value(std::int32_t value) const {
+    /// A chain without ops before the value, at a tensor that somebody else writes: its readers
+    /// from node `from` on, `most` of them.
+    match at_value(std::int32_t value, std::int32_t from = 0,
+                   std::int32_t most = all_readers) const {
         match m;
         const tensor& t = view_.at(value);
         m.x = {value, 0, strides_of(t)};
@@ -72,7 +79,7 @@ class matcher {
         if (m.found() && elements(t) > max_values)
             m.why = {m.why.node, reason::too_large, elements(t), max_values};
         if (!m.found()) return m;
-        read(m);
+        read(m, from, most);
         const auto elsewhere = [&](const reader& r) {
             return !names_whole(view_, view_.node(r.node).src[r.slot], value);
         };
@@ -81,13 +88,18 @@ class matcher {
         return m;
     }
 
-    /// Lists and judges all that read the value of a match.
-    void read(match& m) const {
+    /// Lists and judges all that read the value of a match, or `most` of them from node `from` on.
+    void read(match& m, std::int32_t from = 0, std::int32_t most = all_readers) const {
         const std::int32_t value = m.activation;
         const std::int32_t root = index_.root(value);
         m.f32_needed = index_.read_outside(root) || index_.output(root);
-        m.readers.reserve(static_cast<std::size_t>(index_.reader_count(root)));
-        for (const use& u : index_.readers(root)) {
+        const range<use> all = index_.readers(root);  // in node order
+        const use* const first =
+            std::lower_bound(all.begin(), all.end(), from,
+                             [](const use& u, std::int32_t node) { return u.node < node; });
+        const auto count = std::min<std::ptrdiff_t>(all.end() - first, most);
+        m.readers.reserve(static_cast<std::size_t>(count));
+        for (const use& u : range<use>{first, first + count}) {
             const tensor& node = view_.node(u.node);
             reader r = read_of(view_, chain_, value, u);
             if (r.servable() && !index_.constant(node.src[0])) r.left.why = reason::weight_not_leaf;

@@ -2,6 +2,7 @@
 // numbers, or as somebody else who needs f32, with the reason.
 #pragma once
 
+#include "catena/kernel/args.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/match/reason.hpp"
@@ -16,6 +17,10 @@ namespace catena {
 /// slots of a token that it adds up, a matvec numbers both in as many.
 inline constexpr std::int64_t max_values = std::numeric_limits<std::int32_t>::max();
 inline constexpr std::int64_t max_rows = 1 << 25;
+
+/// Readers of one value that are weighed together for the launches that hold max_members of them.
+/// The limit keeps the time of planning in proportion to the number of readers.
+inline constexpr std::int32_t readers_together = 4 * max_members;
 
 /// One edge that reads an activation.
 struct reader {

@@ -71,6 +71,15 @@ class plan_builder {
     grouper groups_;
     std::unordered_map<std::int32_t, finding> given_;  // nodes that the engine does faster
 
+    /// Readers of a value that no step took. Behind many of them only the next are looked at, not
+    /// all: else time would grow with the square of their number.
+    std::unordered_map<std::int32_t, std::int32_t> left_readers_;
+
+    std::int32_t left_at(std::int32_t value) const {
+        const auto found = left_readers_.find(value);
+        return found == left_readers_.end() ? 0 : found->second;
+    }
+
     bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }
 
     void plan_norm(std::int32_t node) {
@@ -139,13 +148,16 @@ class plan_builder {
         if (!numbers && info(weight).role != format_role::weight) return;
         left_over why{{node, reason::no_chain}, {}};
         const std::int32_t value = value_behind(view_, t.src[1]);
+        const bool few = left_at(value) < readers_together;
+        const std::int32_t from = few ? 0 : node;
+        const std::int32_t most = few ? matcher::all_readers : readers_together;
         for (const family& f : known_.families) {
             if (f.common.length() > 0) continue;
             if (const reader r = read_of(view_, f.common, value, {node, 1}); !r.servable()) {
                 why = {r.left, {}};
                 continue;
             }
-            match m = matcher(g_, f.common).at_value(value);
+            match m = matcher(g_, f.common).at_value(value, from, most);
             m.readers.erase(m.readers.begin(),
                             std::find_if(m.readers.begin(), m.readers.end(),
                                          [node](const reader& o) { return o.node >= node; }));
@@ -154,6 +166,7 @@ class plan_builder {
             if (given(node)) break;
             if (why.what.fits()) why = left_over{{node, reason::row_length}, {}};
         }
+        ++left_readers_[value];
         why.what.node = node;
         draft_.leave(why.what, why.nearest);
     }

@@ -1,5 +1,6 @@
-// A plan in plain structs, for a report: what was found, what runs, which rows were rejected and
-// what stayed with the engine. It is self-contained; nothing in it points into a graph or a plan.
+// A plan in plain structs, for a report: what was found, what runs and what stayed with the engine.
+// It is self-contained; nothing in it points into a graph or a plan. The rows that were rejected
+// for a step are many times as large: plan::choice_of makes them for one step.
 #pragma once
 
 #include "catena/launch/status.hpp"
@@ -48,8 +49,7 @@ struct explained_step {
     std::int32_t launch_at = -1;
     std::vector<std::int32_t> nodes;  ///< positions that it covers
     problem what;
-    choice pick;
-    std::vector<std::string> rejected;  ///< "name: sentence" of every other row
+    launch_config config;
     std::int64_t bytes = 0;
     double predicted_us = 0;
     double attainable_us = 0;  ///< one launch and the bytes at full bandwidth

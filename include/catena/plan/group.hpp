@@ -140,14 +140,15 @@ inline format_set grouper::largest_set() const {
     return best;
 }
 
-/// Takes the readers that run with the first, each with what follows it; two that one GLU gates are
-/// one output.
+/// Takes the readers near the first that run with it, each with what follows it; two that one GLU
+/// gates are one output.
 inline void grouper::wait(const pattern& chain, reader* first, reader* end) {
     const epilogue_matcher follow(sums_, chain.epilogue);
     mates_.clear();
     mates_.push_back(first);
     const reader* picked = first->expert ? first : nullptr;  // whose ids the launch has
-    for (reader* r = first + 1; r != end; ++r) {
+    reader* const until = end - first > readers_together ? first + readers_together : end;
+    for (reader* r = first + 1; r != until; ++r) {
         if (r->dealt || !r->servable() || !one_launch(view_, *first, *r)) continue;
         if (picked != nullptr && !one_launch(view_, *picked, *r)) continue;
         if (picked == nullptr && r->expert) picked = r;
@@ -332,8 +333,9 @@ inline bool grouper::open(step& s, const output& o, std::optional<match>& value,
 /// it.
 inline step& grouper::begin_group(std::int32_t place, std::int32_t matmul) {
     const std::vector<reader>& all = draft_.places[at(place)].found.readers;
-    const reader& r = *std::find_if(all.begin(), all.end(),
-                                    [matmul](const reader& o) { return o.node == matmul; });
+    const reader& r =  // readers stand in node order
+        *std::lower_bound(all.begin(), all.end(), matmul,
+                          [](const reader& o, std::int32_t node) { return o.node < node; });
     step& s = draft_.begin(false);
     s.chain = place;
     start_group(view_, s.what, r.served_by, r.layout, r.node);

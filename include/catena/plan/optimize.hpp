@@ -101,7 +101,7 @@ class order_builder {
                (a.kind != b.kind || same_ids(a, b));
     }
 
-    /// The matmuls of one activation that a launch could hold.
+    /// The matmuls of one activation that a launch could hold, as many as a plan looks at together.
     void find_groups() {
         group_of_.assign(at(view_.node_count), -1);
         std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
@@ -110,11 +110,17 @@ class order_builder {
             const tensor& t = view_.node(m.node);
             if (!groups(t, m.numbers)) continue;
             std::int32_t& known = last[at(m.value)];
-            std::int32_t g = known;
+            std::int32_t g = known, tried = 0;
             const auto joins = [&](std::int32_t n) { return together(view_.node(n), t); };
-            while (g >= 0 && !std::all_of(groups_[at(g)].begin(), groups_[at(g)].end(), joins))
+            const auto open = [&](const std::vector<std::int32_t>& members) {
+                return members.size() < static_cast<std::size_t>(readers_together) &&
+                       std::all_of(members.begin(), members.end(), joins);
+            };
+            while (g >= 0 && tried < readers_together && !open(groups_[at(g)])) {
                 g = before[at(g)];
-            if (g < 0) {
+                ++tried;
+            }
+            if (g < 0 || tried == readers_together) {
                 g = static_cast<std::int32_t>(groups_.size());
                 groups_.emplace_back();
                 before.push_back(std::exchange(known, g));

@@ -137,8 +137,12 @@ class plan {
     /// `workspace`.
     inline step_args args(int i, void* workspace) const;
 
-    /// The report. Rejections are computed again here, by the same `pick` that planned.
+    /// The report.
     inline explanation explain() const;
+
+    /// The pick of step i and every row that was rejected for it, computed again by the function
+    /// that planned: what is explained is what runs.
+    inline choice choice_of(int i) const;
 
   private:
     friend class plan_writer;

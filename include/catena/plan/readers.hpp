@@ -229,7 +229,8 @@ class reader_judge {
             start_group(view_, p, first.served_by, first.layout, first.node);
             together_.launch_at = first.node;
             together_.nodes.clear();
-            for (std::size_t j = i; j < matmuls_.size() && p.member_count < max_members; ++j) {
+            const std::size_t until = std::min(matmuls_.size(), i + readers_together);
+            for (std::size_t j = i; j < until && p.member_count < max_members; ++j) {
                 const reader& r = *matmuls_[j];
                 if (launched_[j] || r.weight != first.weight || !one_launch(view_, first, r) ||
                     !runs_with_them(chain, r.node))

@@ -1,5 +1,5 @@
-// plan::explain: the report of a plan. Rejections are computed again by the function that picked,
-// so that what is explained is what runs.
+// plan::explain and plan::choice_of: the report of a plan, and of a step the rows that were
+// rejected for it.
 #pragma once
 
 #include "catena/pick/name.hpp"
@@ -7,6 +7,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace catena {
 
@@ -31,7 +32,7 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     return e;
 }
 
-inline explained_step explained(const plan& p, std::int32_t i, const row_index& rows) {
+inline explained_step explained(const plan& p, std::int32_t i) {
     const step& s = p.steps()[static_cast<std::size_t>(i)];
     const table& t = p.rows();
     explained_step e;
@@ -42,9 +43,7 @@ inline explained_step explained(const plan& p, std::int32_t i, const row_index& 
     e.launch_at = s.launch_at;
     e.nodes.assign(p.covered(s).begin(), p.covered(s).end());
     e.what = s.what;
-    e.pick = choose(s.what, rows, p.asked().pick);
-    for (const rejection& r : e.pick.rejected)
-        e.rejected.push_back(row_name(t, r.row) + ": " + sentence(r));
+    e.config = s.config;
     e.bytes = s.bytes;
     e.predicted_us = s.predicted_us;
     e.attainable_us = attainable_us(s.what, t.limits());
@@ -63,9 +62,8 @@ inline explanation plan::explain() const {
     if (table_.target == nullptr) return out;
     out.arch = table_.target->name;
     for (const planned_chain& c : chains_) out.chains.push_back(detail::explained(*this, c));
-    const row_index index(table_);
     for (std::int32_t i = 0; i < out.launches; ++i) {
-        explained_step e = detail::explained(*this, i, index);
+        explained_step e = detail::explained(*this, i);
         out.bytes += e.bytes;
         out.attainable_us += e.attainable_us;
         explained_chain& chain = out.chains[static_cast<std::size_t>(e.chain)];
@@ -76,6 +74,17 @@ inline explanation plan::explain() const {
     }
     for (const left_over& l : left_)
         out.not_fused.push_back({l.what.node, l.what.why, sentence(l)});
+    return out;
+}
+
+inline choice plan::choice_of(int i) const {
+    return choose(steps_[static_cast<std::size_t>(i)].what, table_, options_.pick);
+}
+
+/// "name: sentence" of every row of `t` that a choice rejected.
+inline std::vector<std::string> rejected_rows(const choice& c, const table& t) {
+    std::vector<std::string> out;
+    for (const rejection& r : c.rejected) out.push_back(row_name(t, r.row) + ": " + sentence(r));
     return out;
 }
 
