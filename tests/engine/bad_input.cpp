@@ -83,6 +83,42 @@ TEST_CASE("a gzip file with a damaged byte is refused in zlib's words", "[json]"
     std::remove(path.c_str());
 }
 
+TEST_CASE("a file of more text than the limit is refused, plain or packed", "[json]") {
+    const std::string path = catena_test::scratch("bomb.json.gz");
+    const std::string text((std::size_t{64} << 20) + 1, ' ');
+    const std::string too_long = path +
+                                 ": has more than 64 MB of text, the most that is read: write a "
+                                 "file of fewer layers";
+    for (const std::string& bytes : {catena_test::gzipped(text), text}) {
+        catena_test::write_file(path, bytes);
+        CHECK(said_of_file(path) == too_long);
+    }
+    // As many bytes as the limit are read, and looked at.
+    catena_test::write_file(path, catena_test::gzipped(text.substr(1)));
+    CHECK_THAT(said_of_file(path), Catch::Contains("expected JSON, found a parse error"));
+    // Members count together.
+    const std::string half = catena_test::gzipped(text.substr(text.size() / 2));
+    catena_test::write_file(path, half + half);
+    CHECK(said_of_file(path) == too_long);
+    std::remove(path.c_str());
+}
+
+TEST_CASE("what stands behind gzip data must be another member", "[json]") {
+    const std::string path = catena_test::scratch("behind.json.gz");
+    const std::string text = small_graph().dump(), packed = catena_test::gzipped(text);
+    const std::string behind = path + ": expected the end of the file behind " +
+                               std::to_string(text.size()) +
+                               " bytes of gzip text, found other bytes: remove them";
+    for (const std::string& junk : {std::string("\n"), std::string("\0", 1), std::string("\x1f"),
+                                    std::string("{}"), std::string("\x1f\x8c garbage")}) {
+        catena_test::write_file(path, packed + junk);
+        CHECK(said_of_file(path) == behind);
+    }
+    catena_test::write_file(path, packed + packed.substr(0, 12));
+    CHECK_THAT(said_of_file(path), Catch::Contains("expected a whole gzip file"));
+    std::remove(path.c_str());
+}
+
 TEST_CASE("text that is no JSON object is refused with line and column", "[json]") {
     CHECK(said_of("") == "g.json: expected a JSON object, found nothing");
     CHECK(said_of("[1, 2]") == "g.json: expected a JSON object, found [1,2]");

@@ -43,6 +43,18 @@ TEST_CASE("what was set aside for a tensor is read; in files of the first versio
     CHECK(g.tensors[4].allocated == 0);
 }
 
+TEST_CASE("text in several gzip members is read as one", "[json]") {
+    const std::string text = catena_test::small_graph().dump();
+    const std::string path = catena_test::scratch("members.json.gz");
+    std::string bytes = catena_test::gzipped("");
+    for (const std::size_t at : {0, 1, 2})
+        bytes += catena_test::gzipped(
+            text.substr(at * text.size() / 3, (at + 1) * text.size() / 3 - at * text.size() / 3));
+    catena_test::write_file(path, bytes);
+    CHECK(json::read(path).nodes == json::parse(text, path).nodes);
+    std::remove(path.c_str());
+}
+
 TEST_CASE("the same text is read plain and from gzip", "[json]") {
     const std::string text = small_graph().dump();
     for (const bool gzip : {false, true}) {
