@@ -57,6 +57,16 @@ std::string said_of_file(const std::string& path) {
 
 }  // namespace
 
+TEST_CASE("a norm's eps is a number from 0 on", "[json]") {
+    const int nan = 0x7fc00000, infinity = 0x7f800000, minus_one = -0x40800000;
+    CHECK(said("/tensors/3/params", {nan}) ==
+          "g.json: tensor 3: field 'params': expected the bits of an eps from 0 on, found those of "
+          "nan");
+    CHECK_THAT(said("/tensors/3/params", {infinity}), Catch::Contains("found those of inf"));
+    CHECK_THAT(said("/tensors/3/params", {minus_one}), Catch::Contains("found those of -1"));
+    CHECK(said("/tensors/3/params", {0}) == "nothing");
+}
+
 TEST_CASE("an absent file and a directory are refused by name", "[json]") {
     CHECK(said_of_file("/nonexistent.json") ==
           "/nonexistent.json: cannot be opened: No such file or directory");

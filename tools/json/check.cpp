@@ -1,11 +1,13 @@
 #include "check.hpp"
 
+#include "catena/match/value.hpp"
 #include "catena/match/weight_scale.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -159,6 +161,12 @@ struct checker {
                                  shape(source(0)), shape(b)));
     }
 
+    void eps() const {
+        if (!finite_from_zero(t.params[0]))
+            fail("params", fmt::format("expected the bits of an eps from 0 on, found those of {}",
+                                       std::bit_cast<float>(t.params[0])));
+    }
+
     void operation() const {
         switch (t.kind) {
             case op::mul_mat:
@@ -175,6 +183,9 @@ struct checker {
                 return broadcast();
             case op::rms_norm:
             case op::norm:
+                need_sources(1);
+                eps();
+                return expect_same_shape(0);
             case op::scale:
             case op::unary:
             case op::clamp:

@@ -301,7 +301,9 @@ class epilogue_matcher {
         if (!allowed_.has(epilogue_part::scale) || !o.parts.empty()) return false;
         if (engine_fuses(g_, u.node)) return false;
         const tensor& t = view_.node(u.node);
-        if (t.src[0] != o.result || t.params[1] != 0 || !follows(u.node, 1, o)) return false;
+        if (t.src[0] != o.result || !finite(t.params[0]) || t.params[1] != 0 ||
+            !follows(u.node, 1, o))
+            return false;
         std::memcpy(&o.scale, &t.params[0], sizeof(o.scale));
         o.parts = o.parts | epilogue_part::scale;
         o.result = view_.nodes[u.node];

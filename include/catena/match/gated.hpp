@@ -57,11 +57,13 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     out.function = function_of(t.sub);
     const bool halves = t.src[1] == no_tensor;
     if (out.why = node_fits(g, position, halves ? 1 : 2); !out.why.fits()) return out;
-    if (out.function == gate_function::none) {
+    const bool bounded = out.function == gate_function::swiglu_oai;
+    if (out.function == gate_function::none ||
+        (bounded && !(finite(t.params[2]) && finite_from_zero(t.params[3])))) {
         out.why = {position, reason::gate_function_unknown};
         return out;
     }
-    if (out.function == gate_function::swiglu_oai) {
+    if (bounded) {
         std::memcpy(&out.alpha, &t.params[2], sizeof(float));
         std::memcpy(&out.limit, &t.params[3], sizeof(float));
     }

@@ -53,6 +53,7 @@ class norm_matcher {
         if (!same_shape(n, view_.at(m.x.tensor))) return {m.norm, reason::reshaped};
         if (const finding f = rows_fit(index_, m.norm, m.x.tensor); !f.fits()) return f;
         if (elements(n) > max_values) return {m.norm, reason::too_large, elements(n), max_values};
+        if (!finite_from_zero(n.params[0])) return {m.norm, reason::eps};
         std::memcpy(&m.eps, &n.params[0], sizeof(m.eps));
         m.activation = view_.nodes[m.norm];
         return chain_.scale ? weight_fits(m) : rows_fit(index_, m.norm, m.activation);

@@ -23,6 +23,7 @@ namespace catena {
     X(no_elements, "it has no elements")                                                           \
     X(too_large, "a size of {have} is above {need}")                                               \
     X(unreachable, "a value of the chain is not in memory that a kernel can reach")                \
+    X(eps, "its eps is NaN, infinite or negative")                                                 \
     X(gate_function_unknown, "no row computes the function of its gate")                           \
     X(no_gate, "neither factor is a known function of a gate")                                     \
     X(gate_shape, "the gate has not the shape of what it gates")                                   \

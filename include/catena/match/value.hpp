@@ -6,7 +6,9 @@
 #include "catena/match/reader.hpp"
 #include "catena/match/reason.hpp"
 
+#include <cstdint>
 #include <cstring>
+#include <limits>
 
 namespace catena {
 
@@ -61,6 +63,15 @@ inline finding rows_fit(const graph_index& g, std::int32_t position, std::int32_
     return {};
 }
 
+/// Is a parameter's word a float that is neither NaN nor infinite? A test of bits, since compilers
+/// drop tests of values where they are told that there is no NaN.
+constexpr bool finite(std::int32_t word) { return (word & 0x7f800000) != 0x7f800000; }
+
+/// Is it a float from 0 on that is neither NaN nor infinite?
+constexpr bool finite_from_zero(std::int32_t word) {
+    return finite(word) && (word >= 0 || word == std::numeric_limits<std::int32_t>::min());
+}
+
 /// Does node `position` multiply rows of its own shape by a number, `by`, and do nothing else?
 struct number_of {
     bool found = false;
@@ -69,8 +80,9 @@ struct number_of {
 inline number_of scale_at(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     number_of out;
-    out.found = t.kind == op::scale && t.params[1] == 0 && node_fits(g, position, 1).fits() &&
-                same_shape(g.view.at(t.src[0]), t) && rows_fit(g, position, t.src[0]).fits();
+    out.found = t.kind == op::scale && finite(t.params[0]) && t.params[1] == 0 &&
+                node_fits(g, position, 1).fits() && same_shape(g.view.at(t.src[0]), t) &&
+                rows_fit(g, position, t.src[0]).fits();
     if (out.found) std::memcpy(&out.by, &t.params[0], sizeof(out.by));
     return out;
 }
