@@ -123,3 +123,32 @@ TEST_CASE("a step whose result lies over what another of its nodes reads can sta
         CHECK_FALSE(s.meets_itself(both));
     }
 }
+
+TEST_CASE("a step covers no node of another, and launches only where it has its slots",
+          "[schedule]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512});
+    g.scaled_norm(x);
+    g.scaled_norm(x);
+    graph_index index;
+    REQUIRE(index.build(g.view()).ok());
+    schedule s(index);
+    move first;
+    first.launch_at = 1;
+    first.nodes = {{0, true, 0}, {1, false, 1u}};
+    REQUIRE(s.blocker(first) == -1);
+    s.accept(first);
+    move second;
+    second.launch_at = 3;
+    second.nodes = {{1, false, 0}, {2, true, 0}, {3, false, 1u}};
+    CHECK(s.blocker(second) == 1);
+    second.nodes.erase(second.nodes.begin());
+    CHECK(s.blocker(second) == -1);
+    second.until = 2;
+    CHECK(s.blocker(second) == 3);
+    second.until = 3;
+    second.from = 3;
+    CHECK(s.blocker(second) == -1);
+    second.launch_at = 2;
+    CHECK(s.blocker(second) == 2);
+}

@@ -1,6 +1,11 @@
 #include "catena/plan/slots.hpp"
 
+#include "catena/plan/build.hpp"
+#include "catena/plan/store.hpp"
+
 #include "epilogue_cases.hpp"
+
+#include <optional>
 
 using namespace catena;
 using namespace catena_test;
@@ -125,4 +130,52 @@ TEST_CASE("layouts of one value that two steps write lie side by side", "[slots]
     const plan p = planned(g, t);
     REQUIRE(steps_of(p) == "1: 0 1, 2: 2, 4:, 4: 4, 6: 6");
     CHECK(p.workspace_bytes() == 2 * p.chains()[0].workspace_bytes);
+}
+
+namespace {
+
+/// Two norms, the second of the first one's product, and a node of the engine behind.
+struct drafted_plan {
+    graph_builder g;
+    graph_index index;
+    premises known{toy_table(), {}};
+    std::optional<plan_builder> builder;
+    draft* made = nullptr;
+
+    drafted_plan() {
+        const id a = g.scaled_norm(g.input(format::f32, {512}));
+        const id b = g.scaled_norm(g.matmul(format::q4_K, 512, a));
+        g.other({g.matmul(format::q4_K, 64, b)});
+        CHECK(index.build(g.view()).ok());
+        made = &builder.emplace(index, known).build();
+    }
+    status written() {
+        plan out;
+        return plan_writer(*made, out).write();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a step that launches while its slot is another's is no plan", "[slots]") {
+    drafted_plan d;
+    step& last = d.made->steps.back();
+    SECTION("as it was drafted it is one") { CHECK(d.written().ok()); }
+    SECTION("too late to read") {
+        last.launch_at = d.g.view().size() - 1;
+        CHECK(d.written().code == status_code::wrong_plan);
+    }
+    SECTION("too early to write") {
+        d.made->steps[static_cast<std::size_t>(d.made->places.back().made_by)].launch_at = 0;
+        CHECK(d.written().code == status_code::wrong_plan);
+    }
+}
+
+TEST_CASE("a reader that no step covers, of a value that is not written, is no plan", "[slots]") {
+    drafted_plan d;
+    d.made->places.back().found.readers.back().node = d.g.view().size() - 1;
+    const status s = d.written();
+    CHECK(s.code == status_code::wrong_plan);
+    CHECK(std::string(s.message).find("node 6 reads a value that no step writes") !=
+          std::string::npos);
 }

@@ -10,6 +10,7 @@
 #include "catena/match/weight_scale.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace catena {
@@ -17,7 +18,12 @@ namespace catena {
 /// A few positions. Copies are made often, and of those that are there alone.
 class node_list {
   public:
-    static constexpr int max_nodes = 42;
+    /// Of one matmul: itself, a scale or a factor, a bias.
+    static constexpr int max_biased = 3;
+    static constexpr int max_slots = 32;  ///< of experts, whose results are added up
+    /// Two matmuls, a UNARY and what gates by it, the weights' MUL and the ADDs of all slots, and
+    /// that of a residual.
+    static constexpr int max_nodes = 2 * max_biased + 2 + max_slots + 1;
 
     node_list() {}
     node_list(const node_list& o) { *this = o; }
@@ -26,7 +32,10 @@ class node_list {
         for (int i = 0; i < count_; ++i) nodes_[i] = o.nodes_[i];
         return *this;
     }
-    void push_back(std::int32_t position) { nodes_[count_++] = position; }
+    void push_back(std::int32_t position) {
+        assert(count_ < max_nodes);
+        nodes_[count_++] = position;
+    }
 
     int size() const { return count_; }
     const std::int32_t* begin() const { return nodes_; }
@@ -40,7 +49,7 @@ class node_list {
 
 /// One result of a group's launch: a matmul, or two with a GLU, and what follows.
 struct output {
-    static constexpr int max_slots = node_list::max_nodes - 10;  ///< whose results are added up
+    static constexpr int max_slots = node_list::max_slots;
 
     epilogue_set parts;
     std::int32_t matmul = -1;  ///< position
@@ -78,7 +87,7 @@ class epilogue_matcher {
     /// The matmul with its scale or factor, and its bias.
     output biased(std::int32_t matmul) const {
         output out = plain_output(view_, matmul);
-        while (out.nodes.size() < 3) {
+        while (out.nodes.size() < node_list::max_biased) {
             const use next = g_.only_reader(out.result);
             if (next.node < 0 || !take(out, next)) break;
         }

@@ -173,6 +173,7 @@ class schedule {
         look_at(m);
         for (std::size_t i = 0; i < m.nodes.size(); ++i) {
             const covered_node& c = m.nodes[i];
+            if (covered(c.node)) return c.node;
             const bool moves = i >= first && c.node != m.launch_at && g_.acts(c.node);
             const footprint* touched = touching(c);
             if (moves && g_.many_streams())

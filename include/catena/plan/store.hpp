@@ -23,7 +23,8 @@ class plan_writer {
     /// Fills in everything but table, options, state and counters. Not ok: a step launches while
     /// its activation does not have its slot of the workspace, and the plan must not be used.
     status write() {
-        if (status s = check_slots(); !s.ok()) return s;
+        for (const status& s : {check_slots(), check_readers()})
+            if (!s.ok()) return s;
         const std::vector<std::int32_t> stored = store_steps();
         store_places(stored);
         out_.args_.reserve(stored.size());
@@ -79,6 +80,21 @@ class plan_writer {
             const std::int32_t made_at = draft_.steps[at(p.made_by)].launch_at;
             if (made_at < draft_.slot_of(p.found).from)
                 return misplaced(made_at, draft_.slot_of(p.found));
+        }
+        return {};
+    }
+    /// Who reads a value that is not written is part of some step.
+    status check_readers() const {
+        for (const place& p : draft_.places) {
+            const bool engines = p.found.kind == value_kind::plain && p.made_by >= 0 &&
+                                 draft_.steps[at(p.made_by)].what.needs.kind == skeleton::row;
+            if (p.made_by < 0 || engines || p.found.f32_needed) continue;
+            for (const reader& r : p.found.readers)
+                if (!draft_.covered(r.node))
+                    return failure(status_code::wrong_plan,
+                                   "the plan was dropped: node %d reads a value that no step "
+                                   "writes: please report the graph",
+                                   r.node);
         }
         return {};
     }
