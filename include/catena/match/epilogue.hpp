@@ -79,6 +79,24 @@ inline output plain_output(const graph_view& view, std::int32_t matmul) {
     return out;
 }
 
+/// What follows an output, if that could have been part of it but for memory that a kernel cannot
+/// load or store: the node, and the tensor that is not aligned.
+inline finding unaligned_behind(const graph_index& g, const output& o) {
+    const use next = g.only_reader(o.result);
+    const op kind = next.node < 0 ? op::none : g.kind(next.node);
+    const bool follows = kind == op::add || kind == op::add_id || kind == op::mul ||
+                         kind == op::scale || kind == op::unary || kind == op::glu;
+    if (!follows) return {};
+    const tensor& t = g.view.node(next.node);
+    const std::int32_t result = kind == op::unary ? no_tensor : g.view.nodes[next.node];
+    for (const std::int32_t index : {result, t.src[0], t.src[1]}) {
+        if (index == no_tensor) continue;
+        if (const finding f = plain_rows_at(g.view, index, next.node); f.why == reason::unaligned)
+            return f;
+    }
+    return {};
+}
+
 class epilogue_matcher {
   public:
     epilogue_matcher(slot_sums& sums, epilogue_set allowed)

@@ -198,6 +198,23 @@ constexpr std::int64_t allocated_bytes(const tensor& t) {
     return t.allocated > bytes ? t.allocated : bytes;
 }
 
+/// The largest power of two up to 16 that divides an address, or the offset where there is none
+/// yet, `bytes` further on.
+inline int base_alignment(const tensor& t, std::int64_t bytes = 0) {
+    const std::uint64_t at = t.data != nullptr       ? reinterpret_cast<std::uintptr_t>(t.data)
+                             : t.buffer != no_buffer ? t.offset
+                                                     : 0;
+    const std::uint64_t bits = (at + static_cast<std::uint64_t>(bytes)) | 16;
+    return static_cast<int>(bits & (~bits + 1));
+}
+
+/// Does every element of 4 bytes lie at a multiple of 4, where a kernel can load or store it?
+inline bool words_aligned(const tensor& t) {
+    bool aligned = base_alignment(t) >= 4;
+    for (int d = 0; d < 4; ++d) aligned = aligned && (t.ne[d] == 1 || t.nb[d] % 4 == 0);
+    return aligned;
+}
+
 /// True when the elements lie one after the other without gaps.
 constexpr bool contiguous(const tensor& t) {
     const format_info& f = info(t.type);

@@ -73,7 +73,7 @@ class matcher {
         const tensor& t = view_.at(value);
         m.x = {value, 0, strides_of(t)};
         m.activation = value;
-        m.why = {index_.position(value), plain_rows(t), t.nb[0], 4};
+        m.why = plain_rows_at(view_, value, index_.position(value));
         if (m.found() && index_.written_in_place(index_.root(value)))
             m.why.why = reason::written_in_place;
         if (m.found() && elements(t) > max_values)

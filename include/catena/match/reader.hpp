@@ -42,11 +42,20 @@ struct reader {
     bool quantized() const { return servable() && !as_f32; }
 };
 
-/// f32 with neighbours next to each other: what a kernel reads and writes row by row.
+/// f32 with neighbours next to each other, at multiples of 4 bytes: what a kernel reads and writes
+/// row by row.
 inline reason plain_rows(const tensor& t) {
     if (t.type != format::f32) return reason::not_f32;
     if (!t.reachable) return reason::unreachable;
-    return t.nb[0] == 4 ? reason::none : reason::not_unit_stride;
+    if (t.nb[0] != 4) return reason::not_unit_stride;
+    return words_aligned(t) ? reason::none : reason::unaligned;
+}
+
+/// Is tensor `index` that, for the node at `position`? Has the numbers of the sentence.
+inline finding plain_rows_at(const graph_view& view, std::int32_t index,
+                             std::int32_t position = -1) {
+    const reason r = plain_rows(view.at(index));
+    return {position, r, r == reason::unaligned ? index : view.at(index).nb[0], 4};
 }
 
 namespace detail {
@@ -68,8 +77,9 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
 }
 
 /// An f32 activation that is read as it lies: columns at even distances, of 16 bytes.
-inline finding check_columns(const tensor& x) {
-    if (const reason r = plain_rows(x); r != reason::none) return {-1, r, x.nb[0], 4};
+inline finding check_columns(const graph_view& view, std::int32_t index) {
+    if (const finding f = plain_rows_at(view, index); !f.fits()) return f;
+    const tensor& x = view.at(index);
     std::int64_t next = x.nb[1];
     for (int d = 2; d < 4; ++d) {
         next *= x.ne[d - 1];
@@ -116,11 +126,14 @@ inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) 
     return {};
 }
 
-inline finding check_expert(const tensor& w, const tensor& x, const tensor& ids,
-                            const tensor& dst) {
+inline finding check_expert(const graph_view& view, const tensor& dst) {
+    const tensor& w = view.at(dst.src[0]);
+    const tensor& x = view.at(dst.src[1]);
+    const tensor& ids = view.at(dst.src[2]);
     if (!ids.reachable) return {-1, reason::unreachable};
     if (ids.type != format::i32 || ids.nb[0] != 4 || ids.ne[2] != 1 || ids.ne[3] != 1)
         return {-1, reason::expert_ids};
+    if (!words_aligned(ids)) return {-1, reason::unaligned, dst.src[2], 4};
     const std::int64_t slots = ids.ne[0];
     if (slots * ids.ne[1] > max_values)
         return {-1, reason::too_large, slots * ids.ne[1], max_values};
@@ -163,7 +176,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
             return f;
         if (scales != no_tensor)
             if (const reason r = check_scales(w, view.at(scales)); r != reason::none)
-                return {-1, r};
+                return {-1, r, scales, 4};
         out.weight = w.type;
         out.as_f32 = reads_f32(w.type) ||
                      (is_number(w.type) &&
@@ -172,11 +185,10 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         if (finding f = detail::check_params(t, out.numbers()); !f.fits()) return f;
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};
         if (!names_whole(view, t.src[1], value)) return {-1, reason::activation_strided};
-        if (const reason r = plain_rows(t); r != reason::none) return {-1, r, t.nb[0], 4};
+        if (finding f = plain_rows_at(view, view.nodes[edge.node]); !f.fits()) return f;
         if (out.numbers())
-            if (finding f = detail::check_columns(x); !f.fits()) return f;
-        return out.expert ? detail::check_expert(w, x, view.at(t.src[2]), t)
-                          : detail::check_dense(w, x, t);
+            if (finding f = detail::check_columns(view, t.src[1]); !f.fits()) return f;
+        return out.expert ? detail::check_expert(view, t) : detail::check_dense(w, x, t);
     };
     out.left = judge();
     out.left.node = edge.node;

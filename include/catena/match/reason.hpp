@@ -19,6 +19,8 @@ namespace catena {
     X(extra_source, "it has a source that its op is not known to have")                            \
     X(not_f32, "a value of the chain is not f32")                                                  \
     X(not_unit_stride, "neighbours in a row lie {have} bytes apart, not {need}")                   \
+    X(unaligned,                                                                                   \
+      "tensor {have} lies at an address, or has strides, that {need} bytes do not divide")         \
     X(written_in_place, "the memory of a value of the chain is written in place by another node")  \
     X(no_elements, "it has no elements")                                                           \
     X(too_large, "a size of {have} is above {need}")                                               \

@@ -58,9 +58,7 @@ inline finding node_fits(const graph_index& g, std::int32_t position, int source
 
 /// An operand of the node at `position`: f32 rows that a kernel can read.
 inline finding rows_fit(const graph_index& g, std::int32_t position, std::int32_t tensor_index) {
-    const tensor& t = g.view.at(tensor_index);
-    if (const reason r = plain_rows(t); r != reason::none) return {position, r, t.nb[0], 4};
-    return {};
+    return plain_rows_at(g.view, tensor_index, position);
 }
 
 /// Is a parameter's word a float that is neither NaN nor infinite? A test of bits, since compilers

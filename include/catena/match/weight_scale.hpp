@@ -38,11 +38,12 @@ constexpr scale_shape shape_of_scales(const tensor& w, const tensor& scales) {
 }
 
 /// May a group read them?
-constexpr reason check_scales(const tensor& w, const tensor& scales) {
+inline reason check_scales(const tensor& w, const tensor& scales) {
     if (!scales.reachable) return reason::unreachable;
     const bool fits =
         scales.type == format::f32 && contiguous(scales) && shape_of_scales(w, scales).rows != 0;
-    return fits ? reason::none : reason::weight_scales;
+    if (!fits) return reason::weight_scales;
+    return words_aligned(scales) ? reason::none : reason::unaligned;
 }
 
 /// The same number of scales, dealt alike.

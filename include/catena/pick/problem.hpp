@@ -41,6 +41,7 @@ struct problem {
     std::int64_t tokens = 0;   ///< expert: tokens
     int alignment = 16;        ///< largest power of two, 16 at most, that divides every address and
                                ///< stride: row: of all operands; matvec: of the weights
+                               ///< (matching sees to it that f32 beside them is aligned to 4)
     int member_count = 0;      ///< matvec
     problem_member member[max_members];
 };

@@ -422,6 +422,8 @@ inline bool grouper::fill_step(const family& f, step& s, std::size_t first,
 /// Accepts the step that is tried, and groups the readers of what it quantizes.
 inline void grouper::close_step(const family& f, std::vector<made_value>& values) {
     const std::int32_t index = draft_.accept();
+    for (std::size_t o = at(draft_.first_output.back()); o < draft_.outputs.size(); ++o)
+        draft_.leave(unaligned_behind(g_, draft_.outputs[o].what));
     for (made_value& m : values) {
         const std::int32_t p =
             draft_.add_place(choices_.chain_of(f, m.value), std::move(m.value), index);

@@ -29,9 +29,11 @@ inline finding grouper::inside_fits(const match& m, const inside_scope& scope) c
         if (first == nullptr) first = &r;
         if (!known_.norms_inside.has(r.weight)) return no(reason::no_norm_inside);
         if (r.expert || !one_launch(view_, *first, r)) return no(reason::norm_shared);
-        const tensor& x = view_.at(norm ? m.x.tensor : view_.node(r.node).src[1]);
+        const std::int32_t read = norm ? m.x.tensor : view_.node(r.node).src[1];
+        const tensor& x = view_.at(read);
         const tensor& from = copied ? view_.at(m.gate.tensor) : x;
-        const bool aligned = base_alignment(from) == 16 && detail::check_columns(x).fits() &&
+        const bool aligned = base_alignment(from) == 16 &&
+                             detail::check_columns(view_, read).fits() &&
                              (!norm || base_alignment(view_.at(m.weight)) == 16);
         const bool whole_rows = view_.at(view_.node(r.node).src[1]).ne[0] == x.ne[0] &&
                                 (m.quant_k == x.ne[0] || (scope.numbers && m.quant_k == 0));

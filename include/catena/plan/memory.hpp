@@ -61,14 +61,4 @@ inline bool same_place(const tensor& a, const tensor& b) {
     return true;
 }
 
-/// The largest power of two up to 16 that divides an address, or the offset where there is none
-/// yet, `bytes` further on.
-inline int base_alignment(const tensor& t, std::int64_t bytes = 0) {
-    const std::uint64_t at = t.data != nullptr       ? reinterpret_cast<std::uintptr_t>(t.data)
-                             : t.buffer != no_buffer ? t.offset
-                                                     : 0;
-    const std::uint64_t bits = (at + static_cast<std::uint64_t>(bytes)) | 16;
-    return static_cast<int>(bits & (~bits + 1));
-}
-
 }  // namespace catena
