@@ -207,6 +207,30 @@ TEST_CASE("less memory than the elements take, or too much, is refused", "[json]
                Catch::Contains("tensor 3: field 'off': expected an offset whose last byte fits"));
 }
 
+TEST_CASE("what a node writes may not lie over itself, what is only read may", "[json]") {
+    CHECK(said_of_file(CATENA_TEST_DATA "/small/overlaps_itself.json") == CATENA_TEST_DATA
+          "/small/overlaps_itself.json: tensor 4: field 'nb': expected strides that "
+          "keep the elements apart, since ADD writes them, found ne [96, 2, 1, 1] "
+          "with nb [4, 2, 768, 768]");
+    CHECK_THAT(said("/tensors/3/nb/1", 0),
+               Catch::Contains("tensor 3: field 'nb': expected strides"));
+    CHECK_THAT(said("/tensors/3/nb/1", 2044),
+               Catch::Contains("tensor 3: field 'nb': expected strides"));
+    CHECK_THAT(said("/tensors/3/nb/0", 8),  // elements of one row between those of the other
+               Catch::Contains("tensor 3: field 'nb': expected strides"));
+    CHECK(said("/tensors/3/nb", {8, 4, 4096, 4096}) == "nothing");  // transposed
+    CHECK(said("/tensors/3/nb/2", 0) == "nothing");                 // there is one
+    CHECK(said("/tensors/0/nb/1", 0) == "nothing");
+    CHECK(said("/tensors/0/nb/1", 4) == "nothing");
+    CHECK(said("/tensors/7/nb/1", 4) == "nothing");  // windows of the view that ADD reads
+    CHECK(
+        said("/tensors/0/nb/1", 2) ==
+        "g.json: tensor 0: field 'nb': expected strides of 0 or of 4 bytes at least, an element or "
+        "block of f32, found ne [512, 2, 1, 1] with nb [4, 2, 4096, 4096]");
+    CHECK_THAT(said("/tensors/2/nb/1", 143),
+               Catch::Contains("expected strides of 0 or of 144 bytes at least"));
+}
+
 TEST_CASE("a file of a later version is refused, with what to do", "[json]") {
     CHECK(said("/version", 1) == "nothing");
     CHECK(said("/version", 2) == "nothing");

@@ -147,3 +147,32 @@ TEST_CASE("an input is read before an engine's node uses its memory as scratch",
     c.g.matmul(format::q4_K, 64, c.mul);
     CHECK(steps_of(checked_plan(c.g)) == "0: 0 2, 3: 3");
 }
+
+TEST_CASE("no step writes rows that lie over each other", "[plan][memory]") {
+    residual_case c;
+    SECTION("of a matmul") {
+        c.g[c.out].nb[1] = 4;
+        const plan p = checked_plan(c.g);
+        CHECK(p.at(5).step < 0);
+        CHECK(left_why(p, 5) == reason::overlaps_itself);
+    }
+    SECTION("of a sum") {
+        c.g[c.sum].nb[1] = 1024;
+        CHECK(steps_of(checked_plan(c.g)) == "4: 3 4, 5: 5");
+    }
+    SECTION("of a scaled norm") {
+        c.g[c.mul].nb[1] = 1024;
+        const plan p = checked_plan(c.g);
+        CHECK(steps_of(p) == "5:, 5: 5");
+        CHECK(left_why(p, 3) == reason::overlaps_itself);
+        for (const left_over& l : p.left())
+            if (l.what.node == 3) CHECK(l.what.have == c.mul);
+    }
+}
+
+TEST_CASE("rows that lie over each other may be read", "[plan][memory]") {
+    residual_case c;
+    SECTION("one row for all") { c.g[c.x].nb[1] = 0; }
+    SECTION("windows") { c.g[c.x].nb[1] = 256; }
+    CHECK(steps_of(checked_plan(c.g)) == "4: 2 3 4, 5: 5");
+}

@@ -68,6 +68,22 @@ struct checker {
                                     t.offset));
     }
 
+    /// `written`: by the node that makes it. What is only read may lie over itself, as the windows
+    /// of a convolution and what is broadcast do.
+    void strides(bool written) const {
+        if (written && overlaps_itself(t))
+            fail("nb", fmt::format("expected strides that keep the elements apart, since {} writes "
+                                   "them, found ne {} with nb {}",
+                                   t.op_name, shape(t), t.nb));
+        const format_info& f = info(t.type);
+        if (f.block_elements == 0) return;
+        for (int d = 0; d < 4; ++d)
+            if (t.ne[d] > (d == 0 ? f.block_elements : 1) && t.nb[d] > 0 && t.nb[d] < f.block_bytes)
+                fail("nb", fmt::format("expected strides of 0 or of {} bytes at least, an element "
+                                       "or block of {}, found ne {} with nb {}",
+                                       f.block_bytes, f.name, shape(t), t.nb));
+    }
+
     void view(std::int64_t begin) const {
         if (t.view_src == no_tensor) return;
         const tensor& source = g.tensors[static_cast<std::size_t>(t.view_src)];
@@ -281,8 +297,14 @@ void check_cycles(const graph& g) {
 void check_tensors(const graph& g, const std::vector<std::int64_t>& view_offsets) {
     for (std::size_t i = 0; i < g.tensors.size(); ++i)
         checker{g, static_cast<std::int32_t>(i), g.tensors[i]}.sizes();
+    std::vector<bool> written(g.tensors.size(), false);
+    for (const std::int32_t n : g.nodes) {
+        const auto i = static_cast<std::size_t>(n);
+        written[i] = !launches_nothing(g.tensors[i].kind);
+    }
     for (std::size_t i = 0; i < g.tensors.size(); ++i) {
         const checker c{g, static_cast<std::int32_t>(i), g.tensors[i]};
+        c.strides(written[i]);
         c.view(view_offsets[i]);
         c.operation();
     }

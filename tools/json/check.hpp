@@ -5,7 +5,8 @@
 
 namespace catena::json {
 
-/// Sizes that fit 64 bits, whole blocks, views inside their sources, shapes that fit their ops.
+/// Sizes that fit 64 bits, whole blocks, strides that keep apart what a node writes, views inside
+/// their sources, shapes that fit their ops.
 /// `view_offsets` are the fields "view_offs", by tensor.
 void check_tensors(const graph& g, const std::vector<std::int64_t>& view_offsets);
 

@@ -215,6 +215,26 @@ inline bool words_aligned(const tensor& t) {
     return aligned;
 }
 
+/// Do elements share bytes? Then who writes the tensor leaves behind what happens to come last. A
+/// stride that steps over less than what lies inside it counts as an overlap. Of an unknown type
+/// nobody knows how large an element is: no.
+constexpr bool overlaps_itself(const tensor& t) {
+    const format_info& f = info(t.type);
+    if (f.block_elements == 0 || elements(t) == 0) return false;
+    const std::int64_t count[4] = {blocks_in(t.ne[0], f.block_elements), t.ne[1], t.ne[2], t.ne[3]};
+    std::int64_t inside = f.block_bytes;  // bytes of what the dimensions so far hold
+    bool seen[4] = {count[0] == 1, count[1] == 1, count[2] == 1, count[3] == 1};
+    for (;;) {
+        int next = -1;  // the dimension of the smallest stride that is left
+        for (int d = 0; d < 4; ++d)
+            if (!seen[d] && (next < 0 || t.nb[d] < t.nb[next])) next = d;
+        if (next < 0) return false;
+        if (t.nb[next] < inside) return true;
+        inside += (count[next] - 1) * t.nb[next];
+        seen[next] = true;
+    }
+}
+
 /// True when the elements lie one after the other without gaps.
 constexpr bool contiguous(const tensor& t) {
     const format_info& f = info(t.type);

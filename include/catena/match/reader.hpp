@@ -186,6 +186,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};
         if (!names_whole(view, t.src[1], value)) return {-1, reason::activation_strided};
         if (finding f = plain_rows_at(view, view.nodes[edge.node]); !f.fits()) return f;
+        if (overlaps_itself(t)) return {-1, reason::overlaps_itself, view.nodes[edge.node]};
         if (out.numbers())
             if (finding f = detail::check_columns(view, t.src[1]); !f.fits()) return f;
         return out.expert ? detail::check_expert(view, t) : detail::check_dense(w, x, t);

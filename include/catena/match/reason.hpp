@@ -21,6 +21,7 @@ namespace catena {
     X(not_unit_stride, "neighbours in a row lie {have} bytes apart, not {need}")                   \
     X(unaligned,                                                                                   \
       "tensor {have} lies at an address, or has strides, that {need} bytes do not divide")         \
+    X(overlaps_itself, "rows of tensor {have}, which it writes, lie over each other")              \
     X(written_in_place, "the memory of a value of the chain is written in place by another node")  \
     X(no_elements, "it has no elements")                                                           \
     X(too_large, "a size of {have} is above {need}")                                               \

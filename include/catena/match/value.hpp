@@ -51,6 +51,7 @@ inline finding node_fits(const graph_index& g, std::int32_t position, int source
     if (elements(t) == 0) return {position, reason::no_elements};
     if (t.type != format::f32) return {position, reason::not_f32};
     if (!t.reachable) return {position, reason::unreachable};
+    if (overlaps_itself(t)) return {position, reason::overlaps_itself, g.view.nodes[position]};
     if (t.view_src != no_tensor || g.written_in_place(g.view.nodes[position]))
         return {position, reason::written_in_place};
     return {};
