@@ -59,6 +59,7 @@ struct slice {
         const std::function<void()> changes[] = {
             [&] { t.ne[below(4)] = size(); },
             [&] { t.nb[below(4)] = size(); },
+            [&] { t.allocated = size(); },
             [&] { t.kind = static_cast<op>(below(static_cast<int>(op::ssm_conv) + 1)); },
             [&] { t.sub = static_cast<sub_op>(below(static_cast<int>(sub_op::swiglu_clamp) + 1)); },
             [&] { t.type = static_cast<format>(below(format_count)); },
