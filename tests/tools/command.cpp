@@ -166,6 +166,14 @@ TEST_CASE("run verifies a prompt", "[command]") {
     CHECK(o.code == 0);
 }
 
+TEST_CASE("run reads weights early that share a buffer with results", "[command][graphs]") {
+    workplace w;
+    const outcome o =
+        w.run("run --host --layers 1 --rows 4 '" CATENA_TEST_DATA "/run/arena.json.gz'");
+    INFO(o.out);
+    CHECK(o.code == 0);
+}
+
 TEST_CASE("run takes the first layers of a real graph only", "[command][graphs]") {
     workplace w;
     const outcome o = w.run("run --host --layers 1 --rows 4 --json '" CATENA_TEST_DATA

@@ -32,8 +32,9 @@ class other_machine : public machine {
         changed.launch = launch_;
         return changed;
     }
-    void* reserve(const std::string& name, std::size_t bytes, bool constant) override {
-        return real_->reserve(name, bytes, constant);
+    void* reserve(const std::string& name, std::size_t bytes,
+                  const std::vector<byte_range>& constants) override {
+        return real_->reserve(name, bytes, constants);
     }
     void write(void* to, std::span<const std::byte> bytes) override { real_->write(to, bytes); }
     void read(const void* from, std::span<std::byte> bytes) override { real_->read(from, bytes); }

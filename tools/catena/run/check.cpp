@@ -5,7 +5,7 @@ namespace catena::tool {
 checker::checker(const plan& p, const placement& where, machine& on, const check_options& asked)
     : plan_(p), where_(where), on_(on), asked_(asked) {
     if (p.workspace_bytes() > 0)
-        workspace_ = on.reserve("workspace", static_cast<std::size_t>(p.workspace_bytes()), false);
+        workspace_ = on.reserve("workspace", static_cast<std::size_t>(p.workspace_bytes()), {});
 }
 
 step_result checker::run(int step) {

@@ -14,6 +14,11 @@
 
 namespace catena::tool {
 
+/// Bytes [begin, end) from the start of a room.
+struct byte_range {
+    std::size_t begin = 0, end = 0;
+};
+
 class machine {
   public:
     virtual ~machine() = default;
@@ -27,8 +32,9 @@ class machine {
     virtual table equip(const table& t) const = 0;
 
     /// Room that takes memory only where it is written; it lives as long as the machine.
-    /// `constant`: kernels only read it.
-    virtual void* reserve(const std::string& name, std::size_t bytes, bool constant) = 0;
+    /// `constants`: the parts that kernels only read, in order and apart.
+    virtual void* reserve(const std::string& name, std::size_t bytes,
+                          const std::vector<byte_range>& constants) = 0;
     virtual void write(void* to, std::span<const std::byte> bytes) = 0;
     virtual void read(const void* from, std::span<std::byte> bytes) = 0;
 

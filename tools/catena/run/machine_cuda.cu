@@ -46,7 +46,8 @@ class gpu : public machine {
         return t;
     }
 
-    void* reserve(const std::string& name, std::size_t bytes, bool) override {
+    void* reserve(const std::string& name, std::size_t bytes,
+                  const std::vector<byte_range>&) override {
         void* room = nullptr;
         expect(cudaMalloc(&room, bytes),
                name + ": " + std::to_string(bytes) + " bytes of device memory");

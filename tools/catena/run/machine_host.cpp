@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -32,7 +33,6 @@ class mapping {
     ~mapping() { munmap(base_, bytes_); }
 
     std::byte* base() const { return static_cast<std::byte*>(base_); }
-    bool holds(const void* at) const { return at >= base() && at < base() + bytes_; }
 
   private:
     void* base_;
@@ -50,17 +50,27 @@ class host : public machine {
 
     table equip(const table& t) const override { return instances::on_host(t); }
 
-    void* reserve(const std::string& name, std::size_t bytes, bool constant) override {
-        auto& room = rooms_.emplace_back(std::make_unique<mapping>(name, bytes), constant);
-        const auto kind = constant ? exec::memory::constant : exec::memory::uninitialised;
-        device_.add(name, room.first->base(), bytes, kind);
-        return room.first->base();
+    void* reserve(const std::string& name, std::size_t bytes,
+                  const std::vector<byte_range>& constants) override {
+        const mapping& room = *rooms_.emplace_back(std::make_unique<mapping>(name, bytes));
+        std::size_t end = 0;
+        for (const byte_range& part : constants) {
+            declare(name, room, {end, part.begin}, exec::memory::uninitialised);
+            declare(name, room, part, exec::memory::constant);
+            end = part.end;
+        }
+        declare(name, room, {end, bytes}, exec::memory::uninitialised);
+        return room.base();
     }
 
     void write(void* to, std::span<const std::byte> bytes) override {
         std::memcpy(to, bytes.data(), bytes.size());
-        for (const auto& [room, constant] : rooms_)
-            if (!constant && room->holds(to)) device_.mark(to, bytes.size(), true);
+        auto* const begin = static_cast<std::byte*>(to);
+        auto* const end = begin + bytes.size();
+        for (auto p = written_.upper_bound(begin); p != written_.end() && p->second < end; ++p) {
+            std::byte* const first = std::max(begin, p->second);
+            device_.mark(first, static_cast<std::size_t>(std::min(end, p->first) - first), true);
+        }
     }
 
     void read(const void* from, std::span<std::byte> bytes) override {
@@ -80,7 +90,17 @@ class host : public machine {
     }
 
   private:
-    std::vector<std::pair<std::unique_ptr<mapping>, bool>> rooms_;
+    /// A part of a room that is all of one kind, which findings name.
+    void declare(const std::string& name, const mapping& room, byte_range part, exec::memory kind) {
+        if (part.begin == part.end) return;
+        const std::string from = part.begin == 0 ? "" : fmt::format(" from byte {}", part.begin);
+        std::byte* const base = room.base() + part.begin;
+        device_.add(name + from, base, part.end - part.begin, kind);
+        if (kind != exec::memory::constant) written_[room.base() + part.end] = base;
+    }
+
+    std::vector<std::unique_ptr<mapping>> rooms_;
+    std::map<std::byte*, std::byte*> written_;  // by end, the begin of what kernels may write
     exec::host_device device_;
 };
 

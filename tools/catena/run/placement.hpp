@@ -11,6 +11,10 @@
 
 namespace catena::tool {
 
+/// The parts of a buffer that hold weights and nothing that is written while the graph runs, in
+/// order; gaps between two weights belong to them.
+std::vector<byte_range> weight_ranges(const json::graph& g, std::int32_t buffer);
+
 class placement {
   public:
     /// Reserves one range per buffer and gives every tensor of the copy its address.
@@ -22,12 +26,12 @@ class placement {
     std::uint64_t key(const void* address) const;
 
   private:
-    struct range {
+    struct buffer {
         std::byte* base;
         std::uint64_t bytes;
     };
     json::graph graph_;
-    std::vector<range> buffers_;
+    std::vector<buffer> buffers_;
 };
 
 }  // namespace catena::tool
