@@ -1,5 +1,7 @@
 #include "quantized.hpp"
 
+#include "catena/pick/name.hpp"
+
 namespace catena::tool {
 
 checker::checker(const plan& p, const placement& where, machine& on, const check_options& asked)
@@ -35,11 +37,12 @@ std::string checker::launch(int step, const std::vector<std::uint32_t>& blocks) 
     int together = 0;
     for (const catena::step& other : steps) together += other.launch_at == s.launch_at;
     on_.only(blocks);
+    const table& t = plan_.rows();
+    on_.label(t.kernels[s.row], row_name(t, s.row));
     status result;
     if (together == 1) {
         result = plan_.launch(s.launch_at, on_.stream(), workspace_);
     } else {
-        const table& t = plan_.rows();
         const step_args a = plan_.args(step, workspace_);
         result = t.launch(t.kernels[s.row], s.config, a.data(), a.size(), on_.stream());
     }

@@ -41,6 +41,9 @@ class machine {
     /// What launches take as their stream.
     virtual void* stream() = 0;
 
+    /// What findings call a kernel of the table.
+    virtual void label(const void* /*kernel*/, const std::string& /*instance*/) {}
+
     /// The next launch needs these blocks only; empty: all of them. A GPU runs all anyway.
     virtual void only(const std::vector<std::uint32_t>& blocks) = 0;
 

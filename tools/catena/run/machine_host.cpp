@@ -78,6 +78,9 @@ class host : public machine {
     }
 
     void* stream() override { return &device_; }
+    void label(const void* kernel, const std::string& instance) override {
+        device_.name(kernel, instance);
+    }
     void only(const std::vector<std::uint32_t>& blocks) override { device_.run_only(blocks); }
 
     std::string finish(const status& launched) override {
