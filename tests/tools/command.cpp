@@ -174,6 +174,18 @@ TEST_CASE("run reads weights early that share a buffer with results", "[command]
     CHECK(o.code == 0);
 }
 
+TEST_CASE("run for an arch whose kernels are not all in the build says so, and fails nothing",
+          "[command][graphs]") {
+    workplace w;
+    const outcome o = w.run("run --host --arch sm_75 --layers 1 --rows 1 '" CATENA_TEST_DATA
+                            "/graphs/llama-3.2-3b-q4km.tg1.json.gz'");
+    INFO(o.out);
+    CHECK(o.code == (CATENA_EVERY_ROW ? 0 : 3));
+    CHECK_THAT(o.out, !Catch::Contains("FAILED"));
+    CHECK((o.out.find("NOT RUN") == std::string::npos) == bool{CATENA_EVERY_ROW});
+    CHECK_THAT(w.run("run --help").out, Catch::Contains("3 no step failed"));
+}
+
 TEST_CASE("run takes the first layers of a real graph only", "[command][graphs]") {
     workplace w;
     const outcome o = w.run("run --host --layers 1 --rows 4 --json '" CATENA_TEST_DATA

@@ -13,7 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace catena;
@@ -21,15 +24,21 @@ using namespace catena::tool;
 
 namespace {
 
-/// The host executor with another launch function.
+/// The host executor with another launch function, or with kernels left out.
 class other_machine : public machine {
   public:
-    explicit other_machine(launch_fn launch) : real_(host_machine(1)), launch_(launch) {}
+    explicit other_machine(launch_fn launch, std::optional<skeleton> without = {})
+        : real_(host_machine(1)), launch_(launch), without_(without) {}
     std::string name() const override { return "other"; }
     table preferred() const override { return real_->preferred(); }
     table equip(const table& t) const override {
         table changed = real_->equip(t);
         changed.launch = launch_;
+        kernels_.assign(changed.kernels, changed.kernels + changed.row_count);
+        for (int i = 0; i < changed.row_count; ++i)
+            if (changed.rows[i].computes.kind == without_)
+                kernels_[static_cast<std::size_t>(i)] = nullptr;
+        changed.kernels = kernels_.data();
         return changed;
     }
     void* reserve(const std::string& name, std::size_t bytes,
@@ -45,6 +54,8 @@ class other_machine : public machine {
   private:
     std::unique_ptr<machine> real_;
     launch_fn launch_;
+    std::optional<skeleton> without_;  ///< whose kernels are left out
+    mutable std::vector<const void*> kernels_;
 };
 
 std::vector<step_result> results_of(const json::graph& g, machine& on,
@@ -113,6 +124,32 @@ status launch_nearly(const void* kernel, const launch_config& c, const void* arg
     return s;
 }
 
+/// Runs the kernel, then doubles the scale of the first block that a row step quantizes.
+status launch_row_wrong(const void* kernel, const launch_config& c, const void* args,
+                        std::size_t bytes, void* stream) noexcept {
+    const status s = launch_host(kernel, c, args, bytes, stream);
+    if (bytes == sizeof(row_args)) {
+        row_args a;
+        std::memcpy(&a, args, sizeof a);
+        static_cast<std::byte*>(a.q8_1)[1] ^= std::byte{4};
+    }
+    return s;
+}
+
+/// A report of the small graph, whose two steps came to this.
+struct reported {
+    json::graph g = small();
+    std::unique_ptr<machine> on = host_machine(1);
+    tool::placement where{g, *on};
+    plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());
+    run_report r;
+
+    explicit reported(std::vector<step_result> results)
+        : r{g, p, "host executor", {}, std::move(results)} {}
+};
+
+const comparison right{"f32", 1e-9, 1e-7}, wrong{"product, same activation", 0.5, 1e-6};
+
 }  // namespace
 
 TEST_CASE("every step of a small graph agrees with the reference", "[run]") {
@@ -145,7 +182,9 @@ TEST_CASE("the same seed gives the same numbers, another seed others", "[run]") 
 TEST_CASE("a machine that computes nothing fails every step", "[run]") {
     for (const json::graph& g : {small(), small_experts()}) {
         other_machine idle{launch_nothing};
-        for (const step_result& r : results_of(g, idle)) CHECK_FALSE(r.ok());
+        const auto all = results_of(g, idle);
+        CHECK(all[0].outcome() == verdict::failed);
+        CHECK(all[1].outcome() == verdict::follows);
     }
 }
 
@@ -158,10 +197,39 @@ TEST_CASE("results that are wrong by one percent fail", "[run]") {
 
 TEST_CASE("a launch that fails is a failed step with its sentence", "[run]") {
     other_machine broken{refuse};
-    for (const step_result& r : results_of(small(), broken)) {
-        CHECK_FALSE(r.ok());
-        CHECK(r.fault == "the device is on fire");
-    }
+    const auto all = results_of(small(), broken);
+    CHECK(all[0].outcome() == verdict::failed);
+    CHECK(all[0].fault == "the device is on fire");
+    // The matmul would have read what the norm's step did not make.
+    CHECK(all[1].outcome() == verdict::follows);
+    CHECK(all[1].follows == 0);
+    CHECK_FALSE(all[1].launched);
+    CHECK(all[1].rows == 128);
+}
+
+TEST_CASE("a step that reads wrong numbers is run, and follows from the step that made them",
+          "[run]") {
+    other_machine damaged{launch_row_wrong};
+    const auto all = results_of(small(), damaged);
+    CHECK(all[0].outcome() == verdict::failed);
+    CHECK(all[1].launched);
+    CHECK(all[1].outcome() == verdict::follows);
+    CHECK(all[1].follows == 0);
+    CHECK(all[1].comparisons[0].ok());  // the kernel itself is right
+}
+
+TEST_CASE("a step without a kernel did not run, and neither did who reads what it makes", "[run]") {
+    other_machine no_matvec{launch_host, skeleton::matvec};
+    const auto without = results_of(small(), no_matvec);
+    CHECK(without[0].outcome() == verdict::agrees);
+    CHECK(without[1].outcome() == verdict::not_run);
+    CHECK_THAT(without[1].fault, Catch::Contains("configure it with CATENA_EVERY_ROW=ON"));
+    CHECK(without[1].follows == -1);
+    other_machine no_row{launch_host, skeleton::row};
+    const auto both = results_of(small(), no_row);
+    CHECK(both[0].outcome() == verdict::not_run);
+    CHECK(both[1].outcome() == verdict::not_run);
+    CHECK(both[1].follows == 0);
 }
 
 TEST_CASE("a graph whose memory was not allocated cannot run, and the tensor is named", "[run]") {
@@ -174,32 +242,55 @@ TEST_CASE("a graph whose memory was not allocated cannot run, and the tensor is 
 }
 
 TEST_CASE("the report of a run says what failed, as text and as JSON", "[run]") {
-    const json::graph g = small();
-    const auto on = host_machine(1);
-    const placement where{g, *on};
-    const plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());
-    run_report r{g, p, "host executor", {}, {}};
-    r.results = {{{{"f32", 1e-9, 1e-7}}, 2, 2, ""},
-                 {{{"product, same activation", 0.5, 1e-6}}, 64, 128, ""}};
-    CHECK_FALSE(r.ok());
-    CHECK_THAT(as_text(r), Catch::Contains("1 steps FAILED") && Catch::Contains("TOO LARGE"));
-    const auto j = nlohmann::json::parse(as_json(r));
+    reported of({{{right}, 2, 2, ""}, {{wrong}, 64, 128, ""}});
+    CHECK(of.r.exit_code() == exit_check_failed);
+    CHECK_THAT(as_text(of.r), Catch::Contains("1 step FAILED") && Catch::Contains("TOO LARGE"));
+    const auto j = nlohmann::json::parse(as_json(of.r));
     CHECK(j["total"]["failed"] == 1);
     CHECK(j["total"]["covered"] == 0.5);
     CHECK(j["steps"][0]["ok"] == true);
     CHECK(j["steps"][1]["ok"] == false);
-    r.results[1].comparisons[0].nmse = std::numeric_limits<double>::quiet_NaN();
-    CHECK_FALSE(r.ok());
+    CHECK(j["steps"][1]["verdict"] == "failed");
+    of.r.results[1].comparisons[0].nmse = std::numeric_limits<double>::quiet_NaN();
+    CHECK(of.r.exit_code() == exit_check_failed);
+}
+
+TEST_CASE("the report tells steps that follow from a fault apart from that", "[run]") {
+    const step_result follower{{}, 0, 128, "not launched", false, false, 0};
+    const reported of({{{wrong}, 2, 2, ""}, follower});
+    CHECK(of.r.exit_code() == exit_check_failed);
+    CHECK_THAT(
+        as_text(of.r),
+        Catch::Contains("FOLLOWS from the step at node 1: not launched") &&
+            Catch::Contains("1 of 2 steps ran, 1 launch, ") &&
+            Catch::EndsWith("1 step FAILED; 1 step reads what a step at fault should have made\n"));
+    const auto j = nlohmann::json::parse(as_json(of.r));
+    CHECK(j["total"]["failed"] == 1);
+    CHECK(j["total"]["follows"] == 1);
+    CHECK(j["total"]["launches"] == 1);
+    CHECK(j["steps"][1]["verdict"] == "follows");
+    CHECK(j["steps"][1]["follows"] == 0);
+}
+
+TEST_CASE("what did not run has not failed, and has an exit code of its own", "[run]") {
+    const step_result absent{{}, 0, 128, "no kernel", false, true};
+    const reported of({{{right}, 2, 2, ""}, absent});
+    CHECK(of.r.exit_code() == exit_incomplete);
+    CHECK_THAT(as_text(of.r), Catch::Contains("NOT RUN: no kernel") && !Catch::Contains("FAILED") &&
+                                  Catch::EndsWith("1 step did NOT RUN, since this build lacks "
+                                                  "kernels; no step failed\n"));
+    const auto j = nlohmann::json::parse(as_json(of.r));
+    CHECK(j["total"]["failed"] == 0);
+    CHECK(j["total"]["not_run"] == 1);
+    CHECK(j["steps"][1]["verdict"] == "not run");
+    CHECK(reported({{{wrong}, 2, 2, ""}, absent}).r.exit_code() == exit_check_failed);
+    CHECK(reported({{{right}, 2, 2, ""}, {{right}, 2, 2, ""}}).r.exit_code() == exit_ok);
 }
 
 TEST_CASE("the worst comparison of a run is the one nearest to its own limit", "[run]") {
-    const json::graph g = small();
-    const auto on = host_machine(1);
-    const placement where{g, *on};
-    const plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());
-    run_report r{g, p, "host executor", {}, {}};
-    r.results = {{{{"product", 1e-3, 2e-3}}, 2, 2, ""}, {{{"product", 6e-4, 5e-4}}, 64, 128, ""}};
-    const auto worst = nlohmann::json::parse(as_json(r))["total"]["worst"][0];
+    const reported of(
+        {{{{"product", 1e-3, 2e-3}}, 2, 2, ""}, {{{"product", 6e-4, 5e-4}}, 64, 128, ""}});
+    const auto worst = nlohmann::json::parse(as_json(of.r))["total"]["worst"][0];
     CHECK(worst["nmse"] == 6e-4);
     CHECK(worst["limit"] == 5e-4);
     CHECK(worst["ok"] == false);

@@ -12,7 +12,8 @@ namespace catena::tool {
 enum exit_code : int {
     exit_ok = 0,
     exit_check_failed = 1,  ///< it ran, and a result is outside its tolerance
-    exit_bad_input = 2      ///< wrong usage, or a file or an arch that cannot be used
+    exit_bad_input = 2,     ///< wrong usage, or a file or an arch that cannot be used
+    exit_incomplete = 3     ///< nothing failed, but not all of it could run
 };
 
 /// What the user can mend: printed as one sentence, exit code 2.
@@ -21,7 +22,8 @@ struct failure : std::runtime_error {
 };
 
 inline constexpr const char* exit_code_help =
-    "Exit codes: 0 done; 1 a check failed; 2 wrong usage or bad input (nothing is written).";
+    "Exit codes: 0 done; 1 a check failed; 2 wrong usage or bad input (nothing is written); 3 "
+    "run: no step failed, but some did not run.";
 
 inline constexpr const char* optimized_help =
     "As if the engine had asked for an order before it allocated: reorder, and deal the memory "

@@ -26,7 +26,7 @@ struct run_options {
 
 /// How many of the first steps make `layers` layers. A file does not say where its layers end, and
 /// names are no guide, so they are counted: two norms that feed matmuls are a layer. In a graph
-/// with fewer than three of them (some models normalise elsewhere) four quantised activations are.
+/// with fewer than three of them (some models normalize elsewhere) four quantized activations are.
 int steps_of_layers(const plan& p, int layers) {
     const auto steps = p.steps();
     const int all = static_cast<int>(steps.size());
@@ -69,7 +69,7 @@ int run(const run_options& o) {
         }
     }
     write_whole(o.output.file, o.output.json ? as_json(report) : as_text(report));
-    return report.ok() ? exit_ok : exit_check_failed;
+    return report.exit_code();
 }
 
 }  // namespace
@@ -79,17 +79,18 @@ void add_run(CLI::App& app, int& code) {
     CLI::App* command = app.add_subcommand(
         "run",
         "Run the planned steps of a graph on seeded data, on the GPU if there is one, else on the "
-        "host "
-        "executor, and compare each with the reference in double. On the host, matrices are "
-        "sampled: "
-        "the first, the last and the tail band of rows, and bands of random rows, all of K.");
-    command->footer(exit_code_help);
+        "host executor, and compare each with the reference in double. On the host, matrices are "
+        "sampled: the first, the last and the tail band of rows, and bands of random rows, all "
+        "of K.");
+    command->footer(
+        "Exit codes: 0 every step agrees; 1 a step failed; 2 wrong usage or bad input (nothing is "
+        "written); 3 no step failed, but some did not run, since this build lacks kernels.");
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
     command
         ->add_option(
             "--layers", o->layers,
             "Only the first N layers (two norms that feed matmuls count as one layer; without "
-            "such norms, four quantised activations)")
+            "such norms, four quantized activations)")
         ->check(CLI::Range(1, 1 << 20))
         ->type_name("N");
     command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");

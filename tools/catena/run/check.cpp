@@ -1,8 +1,25 @@
-#include "quantized.hpp"
+#include "pieces.hpp"
 
 #include "catena/pick/name.hpp"
 
 namespace catena::tool {
+
+namespace {
+
+/// Rows or results that a step makes.
+double output_rows(const step_args& a) {
+    if (a.kind == skeleton::row) return a.row.rows;
+    double all = 0;
+    const auto add = [&all](const auto& group) {
+        for (int i = 0; i < group.members; ++i)
+            all += double{1} * group.member[i].rows *
+                   static_cast<double>(results_of(group, group.member[i]));
+    };
+    a.kind == skeleton::matvec ? add(a.matvec) : add(a.matmul);
+    return all;
+}
+
+}  // namespace
 
 checker::checker(const plan& p, const placement& where, machine& on, const check_options& asked)
     : plan_(p), where_(where), on_(on), asked_(asked) {
@@ -12,21 +29,46 @@ checker::checker(const plan& p, const placement& where, machine& on, const check
 
 step_result checker::run(int step) {
     const step_args a = plan_.args(step, workspace_);
-    return a.kind == skeleton::row      ? run_row(step, a.row)
-           : a.kind == skeleton::matvec ? run_matvec(step, a.matvec)
-                                        : run_matmul(step, a.matmul);
+    const step_result before = before_launch(step);
+    step_result r = !before.launched             ? before
+                    : a.kind == skeleton::row    ? run_row(step, a.row)
+                    : a.kind == skeleton::matvec ? run_matvec(step, a.matvec)
+                                                 : run_matmul(step, a.matmul);
+    r.rows = output_rows(a);
+    r.follows = before.follows;
+    if (!r.ok()) wrong_[step] = r;
+    return r;
+}
+
+step_result checker::before_launch(int step) const {
+    const table& t = plan_.rows();
+    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
+    step_result r;
+    if (t.kernels == nullptr || t.kernels[s.row] == nullptr) {
+        r.fault =
+            "this build has no kernel of this instance: configure it with CATENA_EVERY_ROW=ON";
+        r.launched = false;
+        r.lacks_kernel = true;
+        return r;
+    }
+    const auto maker = wrong_.find(maker_of(step));
+    if (maker == wrong_.end()) return r;
+    const step_result& made = maker->second;
+    r.follows = made.follows >= 0 ? made.follows : maker->first;
+    if (made.fault.empty()) return r;  // wrong numbers: the step can still be launched
+    r.fault = "not launched, since nothing made the activation that it reads";
+    r.launched = false;
+    r.lacks_kernel = made.lacks_kernel;
+    return r;
 }
 
 int checker::maker_of(int step) const {
     const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
-    const int maker = plan_.chains()[static_cast<std::size_t>(s.chain)].made_by;
-    return maker < step ? maker : -1;
-}
-
-bool checker::reads_engine(int step) const {
-    const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
-    return plan_.chains()[static_cast<std::size_t>(s.chain)].kind == value_kind::plain ||
-           maker_of(step) < 0;  // what a CONT would copy, which the step reads where it lies
+    const planned_chain& place = plan_.chains()[static_cast<std::size_t>(s.chain)];
+    const bool as_f32 = s.what.needs.activation == format::f32;
+    if (s.what.needs.kind == skeleton::row || (as_f32 && place.kind == value_kind::plain))
+        return -1;
+    return place.made_by < step ? place.made_by : -1;
 }
 
 /// Through the plan where a step starts alone at its node; steps that start together are launched

@@ -20,15 +20,29 @@ struct comparison {
     bool ok() const { return nmse <= limit; }  // false for NaN
 };
 
+/// What a step is found to be. A step that reads what a faulty one should have made says nothing of
+/// its own kernel: what is wrong with it may follow from that.
+enum class verdict : std::uint8_t { agrees, failed, follows, not_run };
+
 struct step_result {
     std::vector<comparison> comparisons;
     double computed = 0, rows = 0;  ///< rows of output that were computed here, and that there are
-    std::string fault;              ///< why the launch failed, if it did
+    std::string fault;  ///< why the launch failed or was not made; empty: it ran to its end
+    bool launched = true;
+    bool lacks_kernel =
+        false;         ///< this build has none for the step, or for the one that it follows
+    int follows = -1;  ///< the earlier step, at fault or not run, that this one depends on
 
     bool ok() const {
         for (const comparison& c : comparisons)
             if (!c.ok()) return false;
         return fault.empty();
+    }
+    verdict outcome() const {
+        return ok()           ? verdict::agrees
+               : lacks_kernel ? verdict::not_run
+               : follows >= 0 ? verdict::follows
+                              : verdict::failed;
     }
 };
 
@@ -47,15 +61,16 @@ class checker {
     step_result run(int step);
 
   private:
+    /// A step that cannot be launched, with the reason; launched: it can.
+    step_result before_launch(int step) const;
     step_result run_row(int step, const row_args& a);
     /// What is written of the value that a row step makes, or a matvec besides its products.
     void compare_value(const row_args& a, const std::vector<double>& value, step_result& result);
     step_result run_matvec(int step, const matvec_args& a);
     step_result run_matmul(int step, const matmul_args& a);
-    /// The earlier step that makes the activation which a group's step reads; -1: there is none.
+    /// The earlier step that makes the activation which a step reads. -1: it reads what the engine,
+    /// or all of an epilogue, would have made, or makes its activation itself.
     int maker_of(int step) const;
-    /// Does a group's step read f32 that the engine, or all of an epilogue, would have made?
-    bool reads_engine(int step) const;
     template <class Args>
     void seed_activation(const Args& a, std::int64_t rows, std::uint64_t key);
     template <class Args>
@@ -65,7 +80,7 @@ class checker {
     std::vector<double> read_activation(const matvec_args& a, std::int64_t rows) const;
     std::vector<double> read_activation(const matmul_args& a, format layout) const;
     std::vector<double> read_fp8(const scaled_output& at, std::int64_t rows, std::int64_t k) const;
-    /// What members of a step quantised: compared, and the activations of the next steps.
+    /// What members of a step quantized: compared, and the activations of the next steps.
     void keep(int step, std::uint64_t key, std::map<int, made_activation>& made, step_result& to);
     std::string launch(int step, const std::vector<std::uint32_t>& blocks);
 
@@ -75,7 +90,8 @@ class checker {
     check_options asked_;
     void* workspace_ = nullptr;
     std::map<int, std::vector<double>>
-        activations_;  ///< per chain of the plan: its value, not quantised
+        activations_;                   ///< per chain of the plan: its value, not quantized
+    std::map<int, step_result> wrong_;  ///< steps that do not agree
 };
 
 }  // namespace catena::tool

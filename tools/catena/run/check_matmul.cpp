@@ -64,7 +64,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         a.ids != nullptr ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0))
                          : std::vector<std::int32_t>{};
     const bool numbers = s.what.needs.activation == format::f32;
-    if (numbers && reads_engine(step)) seed_activation(a, a.x_rows, random_bits(key, 2));
+    if (numbers && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
     for (piece_of_product& p : sampled_pieces(a, picked.numbers, ids, random_bits(key, 1))) {
@@ -78,10 +78,9 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
         numbers ? read_f32(a, a.x_rows) : std::vector<double>{};
 
     step_result result;
-    for (int i = 0; i < a.members; ++i) result.rows += double{1} * a.member[i].rows * a.columns;
     result.fault = launch(step, blocks);
     if (result.fault.empty() && !numbers && activations_.count(s.chain) == 0)
-        result.fault = "the step that makes its activation failed";
+        result.fault = "no step before it made the activation that it reads";
     if (!result.fault.empty()) return result;
 
     const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);

@@ -57,11 +57,6 @@ std::vector<band> sampled_bands(const matvec_args& a, std::uint64_t key, int ran
 /// Columns of a token: its slots, unless they are added up.
 int columns_of_token(const matvec_args& a) { return a.combined ? 1 : a.slots; }
 
-/// Columns of a member's result: a dense one beside experts has one.
-std::int64_t results_of(const matvec_args& a, const matvec_member& m) {
-    return a.ids != nullptr && m.experts == 0 ? 1 : a.columns;
-}
-
 /// `slot`: of those that are added up.
 std::vector<column_place> columns_of(const matvec_args& a, const band& b, int slot) {
     const matvec_member& m = a.member[b.member];
@@ -118,7 +113,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const bool numbers = has_numbers(s.what.needs.weights);
     const bool quantizes = (norm && !numbers) || quantizes_inside(s.what.needs);
     const std::int64_t rows = a.ids == nullptr ? a.columns : tokens * a.x_slots;
-    if (norm || (as_f32 && reads_engine(step))) seed_activation(a, rows, random_bits(key, 2));
+    if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
     if (norm)
         write_values(on_, const_cast<float*>(a.norm_weight),
                      seeded(random_bits(asked_.seed, where_.key(a.norm_weight)), a.k, 1, 0.1f));
@@ -147,12 +142,9 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
                  : std::vector<double>{};
 
     step_result result;
-    for (int i = 0; i < a.members; ++i)
-        result.rows +=
-            double{1} * a.member[i].rows * static_cast<double>(results_of(a, a.member[i]));
     result.fault = launch(step, blocks);
     if (result.fault.empty() && !as_f32 && !norm && activations_.count(s.chain) == 0)
-        result.fault = "the step that makes its activation failed";
+        result.fault = "no step before it made the activation that it reads";
     if (!result.fault.empty()) return result;
 
     // The activation as the step read it, and as its maker would have it without quantising.

@@ -138,8 +138,8 @@ step_result checker::run_row(int step, const row_args& a) {
 
     step_result result;
     result.fault = launch(step, {});
-    result.computed = result.rows = static_cast<double>(a.rows);
     if (!result.fault.empty()) return result;
+    result.computed = static_cast<double>(a.rows);
 
     const chain::outputs out = chain::reference(chain, in);
     // A chain of numbers that multiply the engine's value says of no step that rounds it.

@@ -47,6 +47,12 @@ inline std::byte* bytes_at(const void* base, std::int64_t offset) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(base)) + offset;
 }
 
+/// Columns of a member's result: a dense one beside experts has one.
+template <class Args>
+std::int64_t results_of(const Args& a, const matvec_member& m) {
+    return a.ids != nullptr && m.experts == 0 ? 1 : a.columns;
+}
+
 /// A chain that takes any matrix: a place may have readers that several chains of the table list.
 inline lowered_chain with_format(lowered_chain chain, format type) {
     for (stage& s : chain.stages)

@@ -13,7 +13,7 @@ namespace catena::tool {
 namespace {
 
 struct totals {
-    int failed = 0;
+    std::int64_t launches = 0;
     std::int64_t bytes = 0;
     double computed = 0, rows = 0;  ///< of matrices
     std::vector<comparison> worst;  ///< of each kind of output
@@ -30,8 +30,8 @@ totals totals_of(const run_report& r) {
     for (std::size_t i = 0; i < r.results.size(); ++i) {
         const step_result& result = r.results[i];
         const step& s = r.planned.steps()[i];
-        t.failed += !result.ok();
-        t.bytes += s.bytes;
+        t.launches += result.launched;
+        if (result.launched) t.bytes += s.bytes;
         if (s.what.needs.kind != skeleton::row) {
             t.computed += result.computed;
             t.rows += result.rows;
@@ -49,6 +49,67 @@ totals totals_of(const run_report& r) {
 }
 
 double share(double part, double whole) { return whole == 0 ? 1 : part / whole; }
+
+/// "1 step", "2 steps".
+std::string counted(std::int64_t n, const char* what, const char* several) {
+    return fmt::format("{} {}", n, n == 1 ? what : several);
+}
+std::string steps_of(std::int64_t n) { return counted(n, "step", "steps"); }
+
+const char* name_of(verdict v) {
+    switch (v) {
+        case verdict::agrees:
+            return "agrees";
+        case verdict::failed:
+            return "failed";
+        case verdict::follows:
+            return "follows";
+        case verdict::not_run:
+            return "not run";
+    }
+    return "";
+}
+
+/// What a line says behind its comparisons.
+std::string remark(const run_report& r, const step_result& of) {
+    const auto node = [&r](int step) {
+        return r.planned.steps()[static_cast<std::size_t>(step)].launch_at;
+    };
+    std::string says;
+    switch (of.outcome()) {
+        case verdict::agrees:
+            return "";
+        case verdict::failed:
+            if (of.fault.empty()) return "";  // a comparison says it
+            says = "FAILED";
+            break;
+        case verdict::follows:
+            says = fmt::format("FOLLOWS from the step at node {}", node(of.follows));
+            break;
+        case verdict::not_run:
+            says = "NOT RUN";
+            if (of.follows >= 0) says += fmt::format(", as the step at node {}", node(of.follows));
+            break;
+    }
+    return of.fault.empty() ? says : says + ": " + of.fault;
+}
+
+/// The last line: what failed, what follows from that, what did not run.
+std::string summary(const run_report& r) {
+    const auto failed = r.steps(verdict::failed), follows = r.steps(verdict::follows),
+               not_run = r.steps(verdict::not_run);
+    std::string says;
+    const auto add = [&says](const std::string& part) {
+        says += (says.empty() ? "" : "; ") + part;
+    };
+    if (failed > 0) add(steps_of(failed) + " FAILED");
+    if (follows > 0)
+        add(fmt::format("{} {} what a step at fault should have made", steps_of(follows),
+                        follows == 1 ? "reads" : "read"));
+    if (not_run > 0) add(steps_of(not_run) + " did NOT RUN, since this build lacks kernels");
+    if (failed + follows == 0) add(says.empty() ? "all within their limits" : "no step failed");
+    return says;
+}
 
 const char* chain_name(const run_report& r, const step& s) {
     return r.planned.rows()
@@ -81,25 +142,24 @@ std::string as_text(const run_report& r) {
     for (std::size_t i = 0; i < r.results.size(); ++i) {
         const step& s = r.planned.steps()[i];
         const step_result& result = r.results[i];
-        std::string nmse;
+        std::string says;
         for (const comparison& c : result.comparisons)
-            nmse += fmt::format("{}{} {:.1e}{}", nmse.empty() ? "" : "; ", c.of, c.nmse,
+            says += fmt::format("{}{} {:.1e}{}", says.empty() ? "" : "; ", c.of, c.nmse,
                                 c.ok() ? "" : " TOO LARGE");
-        line("{:>6}  {:<30} {:<{}} {:>10} {:>7.1f}%  {}{}", s.launch_at, chain_name(r, s),
+        if (const std::string more = remark(r, result); !more.empty())
+            says += (says.empty() ? "" : "; ") + more;
+        line("{:>6}  {:<30} {:<{}} {:>10} {:>7.1f}%  {}", s.launch_at, chain_name(r, s),
              row_name(r.planned.rows(), s.row), widest, s.bytes,
-             100 * share(result.computed, result.rows), nmse,
-             result.fault.empty() ? "" : "FAILED: " + result.fault);
+             100 * share(result.computed, result.rows), says);
     }
     const totals t = totals_of(r);
-    line(
-        "\n{} of {} steps ran, {} launches, {} bytes; {:.2f}% of the matrices' results computed "
-        "and compared",
-        r.results.size(), r.planned.steps().size(), r.results.size(), t.bytes,
-        100 * share(t.computed, t.rows));
+    line("\n{} of {} ran, {}, {}; {:.2f}% of the matrices' results computed and compared",
+         t.launches, steps_of(std::ssize(r.planned.steps())),
+         counted(t.launches, "launch", "launches"), counted(t.bytes, "byte", "bytes"),
+         100 * share(t.computed, t.rows));
     for (const comparison& c : t.worst)
         line("  worst NMSE of {:<26} {:.2e} (limit {:.0e})", c.of, c.nmse, c.limit);
-    line("{}",
-         t.failed == 0 ? "all within their limits" : fmt::format("{} steps FAILED", t.failed));
+    line("{}", summary(r));
     return fmt::to_string(out);
 }
 
@@ -126,14 +186,18 @@ std::string as_json(const run_report& r) {
                 {"bytes", s.bytes},
                 {"covered", share(result.computed, result.rows)},
                 {"comparisons", comparisons_json(result.comparisons)},
+                {"verdict", name_of(result.outcome())},
                 {"ok", result.ok()}};
+        if (result.follows >= 0) v["follows"] = result.follows;
         if (!result.fault.empty()) v["fault"] = result.fault;
         root["steps"].push_back(std::move(v));
     }
     root["total"] = {{"steps", r.results.size()},
                      {"steps_planned", r.planned.steps().size()},
-                     {"launches", r.results.size()},
-                     {"failed", t.failed},
+                     {"launches", t.launches},
+                     {"failed", r.steps(verdict::failed)},
+                     {"follows", r.steps(verdict::follows)},
+                     {"not_run", r.steps(verdict::not_run)},
                      {"bytes", t.bytes},
                      {"covered", share(t.computed, t.rows)},
                      {"worst", comparisons_json(t.worst)}};

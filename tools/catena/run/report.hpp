@@ -1,6 +1,7 @@
 // What `catena run` did, as text and as JSON.
 #pragma once
 
+#include "../command.hpp"
 #include "check.hpp"
 
 #include "catena/engine/json.hpp"
@@ -18,9 +19,15 @@ struct run_report {
     check_options asked;
     std::vector<step_result> results;  ///< of the first steps of the plan
 
-    bool ok() const {
-        return std::all_of(results.begin(), results.end(),
-                           [](const step_result& r) { return r.ok(); });
+    std::int64_t steps(verdict v) const {
+        return std::count_if(results.begin(), results.end(),
+                             [v](const step_result& r) { return r.outcome() == v; });
+    }
+    /// 0: all steps agree; 1: some do not; 3: all that ran do, but this build cannot run all.
+    int exit_code() const {
+        return steps(verdict::failed) + steps(verdict::follows) > 0 ? exit_check_failed
+               : steps(verdict::not_run) > 0                        ? exit_incomplete
+                                                                    : exit_ok;
     }
 };
 
