@@ -19,12 +19,12 @@ struct run_of_file {
     plan planned;
     std::vector<step_result> results;
 
-    explicit run_of_file(const std::string& name)
+    explicit run_of_file(const std::string& name, const check_options& asked = {})
         : graph(json::read(CATENA_TEST_DATA "/run/" + name)),
           where(graph, *on),
           planned(planner{on->equip(table_for("sm_90"))}.plan(where.view())) {
         REQUIRE(planned.state().ok());
-        checker check{planned, where, *on, {}};
+        checker check{planned, where, *on, asked};
         for (std::size_t i = 0; i < planned.steps().size(); ++i)
             results.push_back(check.run(static_cast<int>(i)));
     }
@@ -46,6 +46,9 @@ TEST_CASE("the sampled tiles of a prompt are those that its clusters compute", "
     REQUIRE(r.results.size() == 2);
     CHECK(r.planned.steps()[1].config.cluster > 1);
     r.agrees();
+    const run_of_file less("prompt.json", {.random_rows = 0});  // and no random tile
+    less.agrees();
+    CHECK(less.results[1].computed == r.results[1].computed * 2 / 3);
 }
 
 TEST_CASE("a matmul that quantizes heads where they lie reads what the engine made", "[run]") {

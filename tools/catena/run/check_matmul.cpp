@@ -1,5 +1,6 @@
-// Matmul steps: of every matrix the first, the last and a random tile of rows, times the first and
-// the last tile of columns; of experts, all columns of a few of them. All of K.
+// Matmul steps: of every matrix the first, the last and, if random rows are asked for, a random
+// tile of rows, times the first, the last and a random tile of columns; of experts, all columns of
+// a few of them. All of K.
 #include "pieces.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t
 /// The blocks that are looked at: a row tile of a member and, dense, a column tile or an expert.
 std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const policy& numbers,
                                              const std::vector<std::int32_t>& ids,
-                                             std::uint64_t key) {
+                                             std::uint64_t key, bool random_tile) {
     const bool dense = a.ids == nullptr;
     const std::int64_t column_tiles = (a.columns + numbers.columns - 1) / numbers.columns;
     std::vector<piece_of_product> all;
@@ -31,11 +32,11 @@ std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const policy&
         const auto random = static_cast<std::int64_t>(bits >> 32);
         std::set<std::pair<int, std::int64_t>> picked;  // row tile, column tile or expert
         if (dense)
-            picked = {{0, column_tiles - 1},
-                      {tiles - 1, 0},
-                      {static_cast<int>(random % tiles), random % column_tiles}};
+            picked = {{0, column_tiles - 1}, {tiles - 1, 0}};
         else
             picked = {{0, ids.back()}, {tiles - 1, ids.front()}};
+        if (dense && random_tile)
+            picked.insert({static_cast<int>(random % tiles), random % column_tiles});
         for (const auto& [tile, second] : picked) {
             const std::int64_t block = dense ? (m.first_band + tile) * column_tiles + second
                                              : second * a.tiles + m.first_band + tile;
@@ -67,7 +68,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     if (numbers && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
-    for (piece_of_product& p : sampled_pieces(a, picked.numbers, ids, random_bits(key, 1))) {
+    for (piece_of_product& p :
+         sampled_pieces(a, picked.numbers, ids, random_bits(key, 1), asked_.random_rows > 0)) {
         blocks.push_back(p.block * s.config.cluster);  // the first; it brings the others along
         const int member = p.member;
         pieces.emplace_back(a.member[member], a.k, std::move(p));
