@@ -7,8 +7,9 @@
 #include "catena/launch/message.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/verify/graph.hpp"
+#include "catena/plan/verify/group_launch.hpp"
 #include "catena/plan/verify/memory.hpp"
-#include "catena/plan/verify/step.hpp"
+#include "catena/plan/verify/row_launch.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -52,11 +53,12 @@ class verifier {
         engine_order engine(view_, regions_, bounds(),
                             [this](std::int32_t i) { return plan_.at(i).role != role::engine; });
         memory now(bounds());
-        step_replay replay(now, engine.writes, workspace_, workspace_at);
+        row_launch rows(now, engine.writes, workspace_, workspace_at);
+        group_launch groups(now, engine.writes, workspace_, workspace_at);
         std::int32_t next = 0;
         for (std::int32_t i = 0; i < view_.node_count && ok(); ++i) {
             for (; next < steps() && step_of(next).launch_at == i && ok(); ++next)
-                launch(next, engine, now, replay);
+                launch(next, engine, now, rows, groups);
             if (!ok() || !engine.acts(i) || plan_.at(i).role != role::engine) continue;
             std::int32_t edge = engine.first_seen[at(i)];
             engine.each_read(i, [&](std::int32_t t) {
@@ -164,12 +166,18 @@ class verifier {
         std::sort(constants_.begin(), constants_.end());
     }
 
-    void launch(std::int32_t s, const engine_order& engine, memory& now, step_replay& replay) {
+    void launch(std::int32_t s, const engine_order& engine, memory& now, row_launch& rows,
+                group_launch& groups) {
         const step& one = step_of(s);
+        const row& r = plan_.rows().rows[one.row];
         const std::int32_t stream = view_.node(one.launch_at).stream;
-        replay.on_stream(stream);
-        replay.run(one, plan_.rows().rows[one.row],
-                   plan_.args(s, reinterpret_cast<void*>(workspace_at)));
+        const step_args a = plan_.args(s, reinterpret_cast<void*>(workspace_at));
+        const bool by_row = a.kind == skeleton::row;
+        if (by_row)
+            rows.run(one, r, a.row, stream);
+        else
+            groups.run(one, r, a, stream);
+        const launch_record& replay = by_row ? static_cast<launch_record&>(rows) : groups;
         ++out_.steps;
         out_.reads += static_cast<std::int64_t>(replay.reads.size() + replay.activations.size());
         if (replay.wrong)
@@ -185,7 +193,7 @@ class verifier {
     }
 
     /// Threads of one launch run in any order: what one writes, another must not read or write.
-    void check_overlaps(std::int32_t s, const step_replay& replay) {
+    void check_overlaps(std::int32_t s, const launch_record& replay) {
         const step& one = step_of(s);
         const row& r = plan_.rows().rows[one.row];
         const bool by_row = r.computes.kind == skeleton::row;
@@ -205,7 +213,7 @@ class verifier {
     }
 
     void store_results(std::int32_t s, const engine_order& engine, memory& now,
-                       const step_replay& replay) {
+                       const launch_record& replay) {
         const step& one = step_of(s);
         const range<std::int32_t> covered = plan_.covered(one);
         for (const result_of_step& w : replay.results) {
@@ -228,7 +236,7 @@ class verifier {
                 return fail(s, n, regions_[at(view_.nodes[n])].begin, "is not written by its step");
     }
 
-    void store_slots(std::int32_t s, std::int32_t stream, const step_replay& replay) {
+    void store_slots(std::int32_t s, std::int32_t stream, const launch_record& replay) {
         const step& one = step_of(s);
         const auto overlap = [](const slot_content& a, const slot_content& b) {
             return a.begin < b.end && b.begin < a.end;

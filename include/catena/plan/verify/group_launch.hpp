@@ -1,0 +1,236 @@
+// A group's step, read off the arguments with which it is launched and the computation of its row,
+// as kernel/args.hpp says what the skeletons of matmuls do with them.
+#pragma once
+
+#include "catena/plan/verify/launch_record.hpp"
+
+#include <cstdint>
+
+namespace catena::proof {
+
+class group_launch : public launch_record {
+  public:
+    using launch_record::launch_record;
+
+    void run(const step& s, const row& r, const step_args& a, std::int32_t stream) {
+        begin(stream);
+        if (a.kind == skeleton::matvec) run_group(s, r, a.matvec);
+        if (a.kind == skeleton::matmul) run_group(s, r, a.matmul);
+    }
+
+  private:
+    static const matvec_args* matvec_of(const matvec_args& a) { return &a; }
+    static const matvec_args* matvec_of(const matmul_args&) { return nullptr; }
+    static std::int64_t x_rows_of(const matvec_args& a, std::int64_t tokens) {
+        return a.ids != nullptr ? tokens * a.x_slots : a.columns;
+    }
+    static std::int64_t x_rows_of(const matmul_args& a, std::int64_t) { return a.x_rows; }
+
+    template <class Args>
+    void run_group(const step& s, const row& r, const Args& a) {
+        const computation& c = r.computes;
+        const matvec_args* const few = matvec_of(a);
+        const bool sums = few != nullptr && few->combined;
+        const std::int64_t tokens = a.ids == nullptr ? 1
+                                    : sums           ? a.columns
+                                                     : quotient(a.columns, a.slots);
+        const std::int64_t rows = x_rows_of(a, tokens);
+        value ids;
+        if (a.ids != nullptr) {
+            aligned(address_of(a.ids), 4, "the ids");
+            if (tokens > 1) aligned(static_cast<std::uint64_t>(a.ids_nb1), 4, "the ids");
+            const region r4 = rows_at(a.ids, a.slots, tokens, a.ids_nb1);
+            ids = read_at(r4, "the ids");
+        }
+        const value x = few != nullptr ? x_of_matvec(c, *few, rows) : x_of(c, a, rows);
+        if (a.members < 1 || a.members > max_members)
+            return fail("are none or too many", 0, "its matrices");
+        for (std::int32_t i = 0; i < a.members && !wrong; ++i)
+            run_member(r, a, a.member[i], x, ids, tokens, sums);
+        if (!wrong) check_bands(s, r, a);
+    }
+
+    template <class Args>
+    value x_of(const computation& c, const Args& a, std::int64_t rows) {
+        if (c.activation != format::f32) return activation(a.x, c.activation, a.k, rows);
+        return f32_rows(a, rows);
+    }
+    template <class Args>
+    value f32_rows(const Args& a, std::int64_t rows) {
+        aligned(address_of(a.x), 16, "the activation");
+        if (rows > 1) aligned(static_cast<std::uint64_t>(a.x_bytes), 16, "the activation");
+        return read_at(rows_at(a.x, a.k, rows, a.x_bytes), "the activation");
+    }
+    value x_of_matvec(const computation& c, const matvec_args& a, std::int64_t rows) {
+        if (!is_norm(c.value)) return x_of(c, a, rows);
+        value v = f32_rows(a, rows);
+        if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is
+        v = times(normed(term::rms_norm, v, a.eps, a.k),
+                  of_rows(vector(a.norm_weight, a.k, 16, "the norm's weight"), a.k, rows));
+        if (a.norm_f32 != nullptr) write(rows_at(a.norm_f32, a.k, rows, 4 * a.k), v, "the norm");
+        if (a.norm_q8_1 != nullptr) quantize(a.norm_q8_1, format::q8_1, v, a.k, rows);
+        const bool wanted = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
+        if (wanted && c.emits.empty()) fail("is not written by its row", 0, "the norm");
+        return v;
+    }
+
+    template <class Args>
+    void run_member(const row& r, const Args& a, const matvec_member& m, const value& x,
+                    const value& ids, std::int64_t tokens, bool sums) {
+        const computation& c = r.computes;
+        const bool picked = a.ids != nullptr && m.experts > 0;
+        const bool beside = a.ids != nullptr && !picked;
+        if (beside && (tokens != 1 || a.x_slots != 1))
+            fail("stands beside experts of several tokens", 0, "a dense matrix");
+        if (!c.weights.has(m.type))
+            fail("is of a format that its row does not have", 0, "a matrix");
+        const std::int64_t columns = picked   ? std::int64_t{a.slots} * tokens
+                                     : beside ? 1
+                                              : a.columns;
+        multiplied p;
+        p.type = m.type;
+        p.row_bytes = m.row_bytes;
+        p.k = a.k;
+        p.rows = m.rows;
+        p.x = x.hash;
+        if (picked) {
+            p.experts = m.experts;
+            p.expert_bytes = m.expert_bytes;
+            p.x_slots = a.x_slots;
+            p.ids = ids.hash;
+        }
+        const auto product = [&](const void* weight, const float* scales) {
+            const std::uint64_t at = address_of(weight);
+            aligned(at, r.numbers.copy == copy_method::plain ? 2 : 16, "a weight");
+            early.push_back({bytes_at(at, std::uint64_t(m.weight_bytes)), "a weight", false});
+            p.weight = at;
+            if (scales != nullptr) {
+                p.scale_rows = m.scale_rows;
+                p.scale_values = m.scale_values;
+                p.scale_stride = m.scale_stride;
+                p.scales_of_matrix = m.scales;
+                aligned(address_of(scales), 4, "a weight's scales");
+                p.scales = read_at(p.scales_at(scales), "a weight's scales").hash;
+            }
+            return single(p.hash());
+        };
+        const auto uses = [&](epilogue_part part) {
+            if (!c.epilogue.has(part)) fail("is nothing that its row can do", 0, "an epilogue");
+        };
+        value v = times(product(m.weight, m.weight_scale), m.scale), up;
+        if (m.scale != 1) uses(epilogue_part::scale);
+        const bool pair = m.up != nullptr;
+        if (pair) up = product(m.up, m.up_scale), uses(epilogue_part::glu);
+        if (m.factor != nullptr) {
+            uses(epilogue_part::factor);
+            v = times(v, number(m.factor, m.rows * columns, "a factor"));
+            if (pair && m.up_factor != nullptr)
+                up = times(up, number(m.up_factor, m.rows * columns, "a factor"));
+        }
+        const auto bias = [&](const float* b) {
+            uses(epilogue_part::bias);
+            aligned(address_of(b), 4, "a bias");
+            if (!picked || m.bias_nb1 == 0)
+                return of_rows(vector(b, m.rows, 4, "a bias"), m.rows, columns);
+            aligned(static_cast<std::uint64_t>(m.bias_nb1), 4, "a bias");
+            const value all = read_at(rows_at(b, m.rows, m.experts, m.bias_nb1), "a bias");
+            return single(hash_of(term::picked, all.hash, ids.hash));
+        };
+        if (m.bias != nullptr) v = plus(v, bias(m.bias));
+        if (pair && m.up_bias != nullptr) up = plus(up, bias(m.up_bias));
+        if (pair) {
+            v = gated(m.function, v, up, m.alpha, m.limit);
+        } else if (m.function != gate_function::none) {
+            uses(epilogue_part::act);
+            v = function_of(m.function, v);
+        }
+        std::int64_t n2 = picked ? tokens : 1, n1 = picked ? a.slots : columns;
+        if (sums) {
+            uses(epilogue_part::combine);
+            v = sum_of_slots(a, v, m.rows, tokens);
+            n1 = 1;
+        }
+        const auto lies = [&](const float* p, std::int64_t nb1, std::int64_t nb2,
+                              const char* name) {
+            aligned(address_of(p), 4, name);
+            if (n1 > 1) aligned(static_cast<std::uint64_t>(nb1), 4, name);
+            if (n2 > 1) aligned(static_cast<std::uint64_t>(nb2), 4, name);
+            return rows_at(p, m.rows, n1, nb1, n2, nb2);
+        };
+        if (m.residual != nullptr) {
+            uses(epilogue_part::residual);
+            const region where = lies(m.residual, m.residual_nb1, m.residual_nb2, "a residual");
+            v = plus(v, read_at(where, "a residual", true));
+        }
+        if (m.dst != nullptr) write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result");
+        const std::int64_t results = sums ? tokens : columns;
+        const bool few = r.computes.kind == skeleton::matvec;
+        const format_set writes = !c.epilogue.has(epilogue_part::quantize) ? format_set{}
+                                  : few
+                                      ? format_set::of(format::q8_1)
+                                      : format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 |
+                                            format::bf16_mma | format::f16_mma;
+        store_quantized(writes, m, v, m.rows * results, m.rows);
+    }
+
+    static region bytes_at(std::uint64_t at, std::uint64_t bytes) {
+        region out(at, 1);
+        out.add(static_cast<std::int64_t>(bytes), 1);
+        return out;
+    }
+
+    value sum_of_slots(const matmul_args&, const value& v, std::int64_t, std::int64_t) { return v; }
+    value sum_of_slots(const matvec_args& a, value v, std::int64_t rows, std::int64_t tokens) {
+        if (a.slot_weights != nullptr) {
+            aligned(address_of(a.slot_weights), 4, "the slots' weights");
+            const value w =
+                read_at(rows_at(a.slot_weights, a.slots * tokens, 1, 0), "the slots' weights");
+            spreading over;
+            over.add(rows, true);
+            over.add(a.slots * tokens, false);
+            v = times(v, over.of(w));
+        }
+        value sum = slot_of(v, rows, a.slots, tokens, 0);
+        for (std::int64_t i = 1; i < a.slots; ++i)
+            sum = plus(sum, slot_of(v, rows, a.slots, tokens, i));
+        return sum;
+    }
+
+    /// Bands follow each other, and the launch has a block for each.
+    void check_bands(const step& s, const row&, const matvec_args& a) {
+        std::int64_t first = 0, blocks = 0, by_ids = 0;
+        for (std::int32_t i = 0; i < a.members; ++i) {
+            const matvec_member& m = a.member[i];
+            const std::int64_t own = band_results(a, m);
+            if (m.first_band != first || own <= 0)
+                return fail("do not follow each other", static_cast<std::uint64_t>(m.first_band),
+                            "bands");
+            const std::int64_t bands = (m.rows + own - 1) / own;
+            first += bands;
+            const bool picked = a.ids != nullptr && m.experts > 0;
+            if (a.ids == nullptr || picked) by_ids += bands;
+            blocks += bands * (picked ? a.columns : 1);
+        }
+        const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
+        const std::int64_t all = blocks * s.config.cluster + (writes_norm ? 1 : 0);
+        if (by_ids != a.bands || all != s.config.blocks)
+            fail("do not have all bands", s.config.blocks, "its blocks");
+    }
+    void check_bands(const step& s, const row& r, const matmul_args& a) {
+        std::int64_t first = 0;
+        for (std::int32_t i = 0; i < a.members; ++i) {
+            const matvec_member& m = a.member[i];
+            const std::int64_t own = tile_rows(r.numbers) / (m.up != nullptr ? 2 : 1);
+            if (m.first_band != first || own <= 0)
+                return fail("do not follow each other", static_cast<std::uint64_t>(m.first_band),
+                            "tiles");
+            first += (m.rows + own - 1) / own;
+        }
+        const std::int64_t wide = r.numbers.columns;
+        const std::int64_t times = a.ids != nullptr ? a.experts : (a.columns + wide - 1) / wide;
+        if (first != a.tiles || first * times * s.config.cluster != s.config.blocks)
+            fail("do not have all tiles", s.config.blocks, "its blocks");
+    }
+};
+
+}  // namespace catena::proof

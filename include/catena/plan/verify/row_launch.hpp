@@ -1,0 +1,158 @@
+// A row step, read off the arguments with which it is launched and the computation of its row, as
+// kernel/row.hpp says what a launch does with them.
+#pragma once
+
+#include "catena/plan/verify/launch_record.hpp"
+
+#include <cstdint>
+
+namespace catena::proof {
+
+class row_launch : public launch_record {
+  public:
+    using launch_record::launch_record;
+
+    void run(const step& s, const row& r, const row_args& a, std::int32_t stream) {
+        begin(stream);
+        run_row(s, r, a);
+    }
+
+  private:
+    struct rows_of {
+        std::int64_t k, n1, n2, n3;
+        std::int64_t all() const { return n1 * n2 * n3; }
+    };
+
+    region lies(const rows_of& n, const float* p, const row_strides& at) const {
+        return rows_at(p, n.k, n.n1, at.nb1, n.n2, at.nb2, n.n3, at.nb3);
+    }
+
+    void aligned_rows(const rows_of& n, const float* p, const row_strides& at, bool vector,
+                      const char* name) {
+        const std::uint64_t to = vector ? 16 : 4;
+        aligned(address_of(p), to, name);
+        if (n.n1 > 1) aligned(static_cast<std::uint64_t>(at.nb1), to, name);
+        if (n.n2 > 1) aligned(static_cast<std::uint64_t>(at.nb2), to, name);
+        if (n.n3 > 1) aligned(static_cast<std::uint64_t>(at.nb3), to, name);
+    }
+
+    /// A dimension without a stride repeats its one row.
+    value row_operand_at(const rows_of& n, const float* p, const row_strides& at, bool vector,
+                         const char* name) {
+        aligned_rows(n, p, at, vector, name);
+        spreading over;
+        over.add(n.k, false);
+        rows_of own = n;
+        over.add(n.n1, at.nb1 == 0), own.n1 = at.nb1 == 0 ? 1 : n.n1;
+        over.add(n.n2, at.nb2 == 0), own.n2 = at.nb2 == 0 ? 1 : n.n2;
+        over.add(n.n3, at.nb3 == 0), own.n3 = at.nb3 == 0 ? 1 : n.n3;
+        const bool repeated = own.n1 != n.n1 || own.n2 != n.n2 || own.n3 != n.n3;
+        return over.of(read_at(lies(own, p, at), name, !repeated));
+    }
+
+    value experts(const row_args& a, const rows_of& n, bool vector) {
+        const expert_results& e = a.experts;
+        const std::int64_t tokens = a.rows;
+        aligned(address_of(e.results), vector ? 16 : 4, "what experts made");
+        if (e.slots > 1) aligned(static_cast<std::uint64_t>(e.nb1), vector ? 16 : 4, "its slots");
+        value all =
+            read_at(rows_at(e.results, n.k, e.slots, e.nb1, tokens, e.nb2), "what experts made");
+        if (e.weights != nullptr) {
+            const value w =
+                read_at(rows_at(e.weights, 1, e.slots, e.weights_nb1, tokens, e.weights_nb2),
+                        "their weights");
+            spreading over;
+            over.add(n.k, true);
+            over.add(e.slots * tokens, false);
+            all = times(all, over.of(w));
+        }
+        value sum = slot_of(all, n.k, e.slots, tokens, 0);
+        for (std::int64_t s = 1; s < e.slots; ++s)
+            sum = plus(sum, slot_of(all, n.k, e.slots, tokens, s));
+        if (a.x == nullptr) return sum;
+        value shared = row_operand_at(n, a.x, a.x_at, vector, "a shared expert's result");
+        if (e.gate != nullptr) {
+            const value g = function_of(
+                gate_function::sigmoid,
+                read_at(rows_at(e.gate, 1, tokens, e.gate_nb), "a shared expert's gate"));
+            spreading over;
+            over.add(n.k, true);
+            over.add(tokens, false);
+            shared = times(shared, over.of(g));
+        }
+        return plus(sum, shared);
+    }
+
+    void run_row(const step& s, const row& r, const row_args& a) {
+        const computation& c = r.computes;
+        const bool vector = r.numbers.vector;
+        const std::int64_t outer = std::int64_t{a.n1} * a.n2;
+        const rows_of n{a.k, a.n1, a.n2, outer > 0 ? quotient(std::int64_t{a.rows}, outer) : 0};
+        if (n.all() != a.rows || a.rows <= 0) fail("are not n1 * n2 * n3", 0, "its rows");
+        const std::int64_t values = n.k * a.rows;
+        const std::uint64_t wide = vector ? 16 : 4;
+        value v;
+        if (c.value == value_kind::glu) {
+            const value g = row_operand_at(n, a.gate, a.gate_at, vector, "the gate");
+            v = a.x == nullptr ? function_of(a.function, g)
+                               : gated(a.function, g, row_operand_at(n, a.x, a.x_at, vector, "x"),
+                                       a.alpha, a.limit);
+        } else {
+            v = c.experts && a.experts.results != nullptr
+                    ? experts(a, n, vector)
+                    : row_operand_at(n, a.x, a.x_at, vector, "x");
+            if (c.residual && a.residual != nullptr)
+                v = plus(times(v, a.x_scale),
+                         row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
+        }
+        const auto store_sum = [&] {
+            if (a.sum == nullptr || !(c.residual || c.join)) return;
+            aligned_rows(n, a.sum, a.sum_at, vector, "the sum");
+            write(lies(n, a.sum, a.sum_at), v, "the sum");
+        };
+        if (!c.join) store_sum();
+        if (c.value == value_kind::rms_norm || c.value == value_kind::layer_norm) {
+            const term kind = c.value == value_kind::rms_norm ? term::rms_norm : term::layer_norm;
+            v = times(normed(kind, v, a.eps, n.k), a.norm_scale);
+        }
+        const auto weight = [&](const float* p, const char* name) {
+            const value w = of_rows(this->vector(p, n.k, wide, name), n.k, a.rows);
+            if (a.weight_early) early.push_back({rows_at(p, n.k, 1, 0), name, false});
+            return w;
+        };
+        if (c.scale && a.weight != nullptr) v = times(v, weight(a.weight, "the norm's weight"));
+        if (c.bias && a.bias != nullptr)
+            v = plus(v, of_rows(this->vector(a.bias, n.k, wide, "the norm's bias"), n.k, a.rows));
+        if (c.join && a.residual != nullptr) {
+            v = plus(v, row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
+            if (a.sum_factor != nullptr)
+                v = times(v, number(a.sum_factor, values, "the sum's factor"));
+        }
+        if (c.gate && a.gate != nullptr && c.value != value_kind::glu)
+            v = gated(a.function, row_operand_at(n, a.gate, a.gate_at, vector, "the gate"), v,
+                      a.alpha, a.limit);
+        if (c.join) store_sum();
+        if (c.again && a.next_weight != nullptr)
+            v = times(normed(term::rms_norm, v, a.next_eps, n.k),
+                      weight(a.next_weight, "the second norm's weight"));
+        if (a.f32 != nullptr && c.emits.has(format::f32)) {
+            aligned_rows(n, a.f32, a.f32_at, vector, "the result");
+            write(lies(n, a.f32, a.f32_at), v, "the result");
+        }
+        if (a.one_plus_weight || a.f16 != nullptr || a.bf16 != nullptr)
+            fail("is nothing that an engine's node computes", 0, "its result");
+        store_quantized(c.emits, a, v, values, a.quant_k);
+        if (a.fp8_group.data != nullptr) {
+            if (!c.emits.has(format::fp8_group)) fail("is not written by its row", 0, "fp8_group");
+            if (address_of(a.fp8_group.scales) !=
+                address_of(a.fp8_group.data) + static_cast<std::uint64_t>(values))
+                fail("are not behind the values", address_of(a.fp8_group.scales), "fp8 scales");
+            quantize(a.fp8_group.data, format::fp8_group, v, n.k, a.rows);
+        }
+        const std::int64_t in_block = rows_of_block(r.numbers);
+        if (s.config.blocks != static_cast<std::uint32_t>((a.rows + in_block - 1) / in_block))
+            fail("do not have all rows", s.config.blocks, "its blocks");
+    }
+};
+
+}  // namespace catena::proof
