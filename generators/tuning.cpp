@@ -8,6 +8,7 @@
 #include "catena/pick/measured.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace catena::generator {
@@ -29,17 +30,48 @@ json candidate_json(const tuned_candidate& c, const computation& computes, const
     return out;
 }
 
+/// What each element of a list becomes. An error names the element by its position.
+template <class Of>
+auto each(const json& list, const char* what, Of of) {
+    std::vector<decltype(of(list))> out;
+    for (const json& element : list) {
+        try {
+            out.push_back(of(element));
+        } catch (const std::exception& e) {
+            throw std::runtime_error(what + (" " + std::to_string(out.size())) + ": " + e.what());
+        }
+    }
+    return out;
+}
+
+/// The time or the spread in a field; only the latter may be 0.
+double number(const json& j, const char* field, bool may_be_0) {
+    const double v = j.at(field);
+    if (std::isfinite(v) && (v > 0 || (may_be_0 && v == 0))) return v;
+    throw std::runtime_error(std::string("field '") + field + "': expected a number " +
+                             (may_be_0 ? "from 0 on" : "above 0") + ", found " +
+                             j.at(field).dump());
+}
+
 tuned_candidate candidate_of(const json& j) {
     tuned_candidate out;
     out.numbers = from_json_value<policy>(j.at("policy"));
     out.registers = j.value("registers", 0);
-    out.predicted_us = j.at("predicted_us");
+    out.predicted_us = number(j, "predicted_us", false);
     out.is = fields::enumerator<verdict>(j.at("verdict"), verdict_count);
     out.why = j.value("why", "");
     out.samples = j.value("samples", 0);
-    out.median_us = j.value("median_us", 0.0);
-    out.spread = j.value("spread", 0.0);
+    if (out.samples < 0)
+        throw std::runtime_error("field 'samples': expected a count, found " + j["samples"].dump());
+    if (out.samples > 0) {
+        out.median_us = number(j, "median_us", false);
+        out.spread = number(j, "spread", true);
+    }
     if (j.contains("us")) out.us = j["us"].get<std::vector<double>>();
+    for (const double us : out.us)
+        if (!(std::isfinite(us) && us > 0))
+            throw std::runtime_error("field 'us': expected numbers above 0, found " +
+                                     j["us"].dump());
     return out;
 }
 
@@ -49,7 +81,7 @@ tuned_problem problem_of(const json& j) {
     out.what = from_json_value<problem>(j.at("problem"));
     out.places = j.at("places");
     out.decided = j.at("decided");
-    for (const json& c : j.at("candidates")) out.candidates.push_back(candidate_of(c));
+    out.candidates = each(j.at("candidates"), "candidate", candidate_of);
     return out;
 }
 
@@ -105,7 +137,7 @@ tuning parse_tuning(const std::string& text, const std::string& file) try {
     const json& on = root.at("on");
     out.on = {on.at("gpu"),  on.at("driver"), on.at("cuda"),
               on.at("date"), on.at("sm_mhz"), on.at("memory_mhz")};
-    for (const json& p : root.at("problems")) out.problems.push_back(problem_of(p));
+    out.problems = each(root.at("problems"), "problem", problem_of);
     return out;
 } catch (const std::exception& e) {
     throw std::runtime_error(file + " is no record of `catena tune`: " + e.what() +

@@ -194,12 +194,41 @@ TEST_CASE("a file of medians that cannot be read is refused with file and line",
                Catch::Contains("no such file cannot be read"));
     CHECK_THAT(file.read("/", toy_table()).message,
                Catch::Contains("/ cannot be read: Is a directory"));
-    for (const char* line :
-         {"row", "row xyz 1 0", "row 12 0 0", "row 12 1 -1", "row 12 nan 0", "engine 12 1"}) {
-        const text_file text(std::string("# first\n") + line + "\n");
+    const std::string four = "expected four words", key = "field 'key': expected 16 hex digits",
+                      us = "field 'us': expected a number above 0",
+                      steps = "field 'us of the steps': expected a number above 0",
+                      spread = "field 'spread': expected a number from 0 on",
+                      whole = "000000000000002a";
+    const std::pair<std::string, std::string> wrong[] = {{"row", four},
+                                                         {"engine " + whole + " 1", four},
+                                                         {"engine " + whole + " 1 2 junk", four},
+                                                         {"row " + whole + " 1 0 0", four},
+                                                         {"row 000000000000xyzk 1 0", key},
+                                                         {"row -1 1 0", key},
+                                                         {"engine -00000000000002a 1 2", key},
+                                                         {"row 0x72 1 0", key},
+                                                         {"row 0x0000000000002a 1 0", key},
+                                                         {"row 2a 1 0", key},
+                                                         {"row " + whole + "0 1 0", key},
+                                                         {"row " + whole + " 0 0", us},
+                                                         {"row " + whole + " -1 0", us},
+                                                         {"row " + whole + " nan 0", us},
+                                                         {"row " + whole + " inf 0", us},
+                                                         {"row " + whole + " 1e99 0", us},
+                                                         {"row " + whole + " 0x72 0", us},
+                                                         {"row " + whole + " 1,5 0", us},
+                                                         {"engine " + whole + " 0 1", us},
+                                                         {"engine " + whole + " 12.5 0", steps},
+                                                         {"engine " + whole + " 12.5 -1", steps},
+                                                         {"engine " + whole + " 12.5 1us", steps},
+                                                         {"row " + whole + " 1 -1", spread},
+                                                         {"row " + whole + " 1 0.1%", spread}};
+    for (const auto& [line, field] : wrong) {
+        CAPTURE(line);
+        const text_file text("# first\n" + line + "\n");
         const status read = file.read(text.path.c_str(), toy_table());
         CHECK_FALSE(read.ok());
-        CHECK_THAT(read.message, Catch::Contains("measured_rows.txt:2: expected"));
+        CHECK_THAT(read.message, Catch::Contains("measured_rows.txt:2: " + field));
         CHECK(file.size() == 0);
     }
 }

@@ -49,7 +49,7 @@ tuned_candidate candidate(const policy& p, verdict is, double us) {
             .predicted_us = 7,
             .is = is,
             .why = failed ? "why" : "",
-            .samples = failed ? 0 : 33,
+            .samples = us > 0 ? 33 : 0,
             .median_us = us,
             .spread = 0.01,
             .us = {}};
@@ -139,6 +139,39 @@ TEST_CASE("What is no record is refused with its file and what is wrong", "[tune
         tuning_text(record_of({decided(4096, 1, {candidate(lean, verdict::chosen, 5)})}));
     text.replace(text.find("\"threads\""), 9, "\"threats\"");
     CHECK_THAT(refusal(text), Catch::Contains("not known"));
+}
+
+TEST_CASE("A record's times are numbers above 0", "[tune]") {
+    tuning good = record_of(
+        {decided(4096, 1, {candidate(lean, verdict::chosen, 5)}),
+         decided(8192, 1,
+                 {candidate(rich, verdict::tied, 5), candidate(lean, verdict::chosen, 5)})});
+    good.problems[1].candidates[1].us = {1, 2};
+    const std::string text = tuning_text(good);
+    const auto refused = [&text](const char* field, const char* value) -> std::string {
+        nlohmann::json j = nlohmann::json::parse(text);
+        j["problems"][1]["candidates"][1][field] = nlohmann::json::parse(value);
+        try {
+            parse_tuning(j.dump(), "a.json");
+        } catch (const std::runtime_error& e) {
+            return e.what();
+        }
+        return "";
+    };
+    CHECK(refused("predicted_us", "5").empty());
+    CHECK(refused("spread", "0").empty());
+    const std::string where =
+        "a.json is no record of `catena tune`: problem 1: candidate 1: field ";
+    for (const char* wrong : {"0", "-1", "-0.5"})
+        for (const char* field : {"predicted_us", "median_us"})
+            CHECK_THAT(refused(field, wrong),
+                       Catch::StartsWith(where + "'" + field +
+                                         "': expected a number above 0, found " + wrong));
+    CHECK_THAT(refused("spread", "-0.1"),
+               Catch::StartsWith(where + "'spread': expected a number from 0 on"));
+    CHECK_THAT(refused("samples", "-3"), Catch::StartsWith(where + "'samples': expected a count"));
+    CHECK_THAT(refused("us", "[1.5, 0]"),
+               Catch::StartsWith(where + "'us': expected numbers above 0, found [1.5,0]"));
 }
 
 TEST_CASE("The fewest policies are proven that every problem has an unbeaten one of", "[tune]") {

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <istream>
@@ -26,7 +28,8 @@ namespace catena {
 /// Keeps what it has read as long as tables made by `over` are used.
 class measured_file {
   public:
-    /// Reads a file for the rows of `t`. A failure names file and line, and then nothing is kept.
+    /// Reads a file for the rows of `t`. A failure names file, line and field, and then nothing is
+    /// kept.
     status read(const char* path, const table& t) {
         clear();
         passed_over_ = 0;
@@ -73,32 +76,66 @@ class measured_file {
     status read_lines(std::istream& file, const char* path, const table& t) {
         std::unordered_map<std::string, std::int32_t> by_name;
         for (int i = 0; i < t.row_count; ++i) by_name[row_name(t, i)] = i;
-        std::string line, name;
-        for (int number = 1; std::getline(file, line); ++number) {
-            if (line.empty() || line[0] == '#') continue;
-            std::istringstream words(line);
-            words.imbue(std::locale::classic());  // not the engine's: its decimals may have a comma
-            measurement m;
-            if (!(words >> name >> std::hex >> m.problem >> m.median_us >> m.spread) ||
-                !(m.median_us > 0) || !(m.spread >= 0))
-                return failure(status_code::invalid_argument,
-                               "%s:%d: expected '<row name> <problem key> <us> <spread>', or "
-                               "'engine <key> <us> <us of the steps>'",
-                               path, number);
-            if (name == "engine") {
-                engine_.push_back({m.problem, m.median_us, m.spread});
+        std::string text;
+        for (int number = 1; std::getline(file, text); ++number) {
+            if (text.empty() || text[0] == '#') continue;
+            line read;
+            if (const char* wrong = read.parse(text); wrong != nullptr)
+                return failure(status_code::invalid_argument, "%s:%d: %s", path, number, wrong);
+            if (read.of_engine()) {
+                engine_.push_back({read.key, read.us, read.last});
                 continue;
             }
-            const auto row = by_name.find(name);
+            const auto row = by_name.find(read.name);
             if (row == by_name.end()) {
                 ++passed_over_;
                 continue;
             }
-            m.row = row->second;
-            measured_.push_back(m);
+            measured_.push_back({read.key, row->second, read.us, read.last});
         }
         return {};
     }
+
+    /// The four words of a line.
+    struct line {
+        std::string name;
+        std::uint64_t key = 0;
+        float us = 0, last = 0;
+
+        bool of_engine() const { return name == "engine"; }
+
+        /// Null, or the field that is wrong and what was expected there.
+        const char* parse(const std::string& text) {
+            std::istringstream words(text);
+            words.imbue(std::locale::classic());  // not the engine's: its spaces may be others
+            std::string key_word, us_word, last_word, more;
+            if (!(words >> name >> key_word >> us_word >> last_word) || words >> more)
+                return "expected four words: '<row name> <problem key> <us> <spread>', or "
+                       "'engine <key> <us> <us of the steps>'";
+            if (!hexadecimal(key_word)) return "field 'key': expected 16 hex digits";
+            if (!number(us_word, us) || !(us > 0)) return "field 'us': expected a number above 0";
+            const bool known = number(last_word, last);
+            if (of_engine() && !(known && last > 0))
+                return "field 'us of the steps': expected a number above 0";
+            return known && last >= 0 ? nullptr : "field 'spread': expected a number from 0 on";
+        }
+
+        bool hexadecimal(const std::string& word) {
+            constexpr std::size_t digits = 16;
+            if (word.size() != digits ||
+                word.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+                return false;
+            key = std::strtoull(word.c_str(), nullptr, 16);
+            return true;
+        }
+
+        /// A decimal number and nothing else.
+        static bool number(const std::string& word, float& out) {
+            std::istringstream in(word);
+            in.imbue(std::locale::classic());  // the engine's decimals may have a comma
+            return in >> out && in.peek() == std::istringstream::traits_type::eof();
+        }
+    };
 };
 
 }  // namespace catena
