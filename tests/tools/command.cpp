@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -101,6 +102,46 @@ TEST_CASE("bad input is exit code 2, one sentence on standard error, and nothing
         CHECK_THAT(arch.err, Catch::Contains("sm_42") && Catch::Contains("sm_90"));
     }
     CHECK(w.files() == 2);
+}
+
+TEST_CASE("control characters of a graph file do not reach the terminal", "[command]") {
+    workplace w;
+    const std::string clear = "\x1b[2J", shown = "\\x1b[2J";
+    nlohmann::json graph = catena_test::small_graph();
+    graph["model"] = "m" + clear;
+    graph["case"] = "c\r\xc2\x9b" + clear;
+    graph["tensors"][2]["name"] = "weight\n" + clear;
+    graph["tensors"][8]["name"] = "out\n" + clear;
+    graph["tensors"][8]["op"] = "ODD\a" + clear;
+    graph["tensors"][0]["name"] = "Grüße 😀";
+    catena_test::write_file(w.path + "/odd.json", graph.dump());
+    graph["tensors"][1]["type"] = "f\n" + clear;
+    catena_test::write_file(w.path + "/odd_type.json", graph.dump());
+    graph["tensors"][6]["op"] = graph["tensors"][8]["op"];
+    catena_test::write_file(w.path + "/odd_matmul.json", graph.dump());
+
+    for (const char* command :
+         {"explain odd.json", "explain odd.json --verbose", "explain odd_type.json",
+          "explain odd_matmul.json", "explain odd.json --json",
+          "explain odd.json --dot /dev/stdout", "explain odd.json --html /dev/stdout",
+          "run odd.json --host", "run odd.json --host --json", "explain 'none\x1b[2J.json'",
+          "run 'none\x1b[2J.json'"}) {
+        CAPTURE(command);
+        const outcome o = w.run(command);
+        const std::string said = o.out + o.err;
+        CHECK_FALSE(said.empty());
+        CHECK(std::none_of(said.begin(), said.end(), [](char c) {
+            return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f;
+        }));
+    }
+    CHECK_THAT(w.run("explain odd.json").out,
+               Catch::Contains("m" + shown + ", c\\x0d\\xc2\\x9b" + shown + ":") &&
+                   Catch::Contains("op 'ODD\\x07" + shown + "' is not known"));
+    CHECK_THAT(w.run("explain odd_type.json").out,
+               Catch::Contains("type 'f\\x0a" + shown + "' is not known"));
+    CHECK_THAT(w.run("run odd.json --host").out, Catch::Contains("graph m" + shown + ", c\\x0d"));
+    CHECK_THAT(w.run("explain 'none\x1b[2J.json'").err,
+               Catch::Contains("none" + shown + ".json: cannot be opened"));
 }
 
 TEST_CASE("a file from before survives a failure", "[command]") {

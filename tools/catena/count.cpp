@@ -1,6 +1,7 @@
 #include "count.hpp"
 
 #include "peer.hpp"
+#include "printable.hpp"
 
 #include "catena/format/number.hpp"
 
@@ -88,7 +89,7 @@ struct service {
 
 }  // namespace
 
-std::string op_text(const tensor& t) { return std::string(t.op_name) + sub_name(t.sub); }
+std::string op_text(const tensor& t) { return printable(t.op_name) + sub_name(t.sub); }
 
 wishes count(const graph_view& g) {
     wishes w;

@@ -1,6 +1,7 @@
 #include "dot.hpp"
 
 #include "layers.hpp"
+#include "printable.hpp"
 
 #include <fmt/format.h>
 
@@ -51,7 +52,8 @@ class drawing {
     std::string text() {
         line("digraph catena {{");
         line("  label={}; labelloc=t; fontname=\"sans-serif\";",
-             quoted(fmt::format("{}, {}, {}", r_.graph.model, r_.graph.case_name, r_.target.name)));
+             quoted(fmt::format("{}, {}, {}", printable(r_.graph.model),
+                                printable(r_.graph.case_name), r_.target.name)));
         line(
             "  node [shape=box, style=filled, fillcolor=white, fontname=\"sans-serif\", "
             "fontsize=10];");
@@ -117,7 +119,8 @@ class drawing {
         std::string label = fmt::format("{} {}\n{}", n, op_text(t), shape(t));
         for (const std::int32_t s : t.src)
             if (s != no_tensor && g_.at(s).weight) label += "\nx " + shape(g_.at(s));
-        line("      n{} [label={}, tooltip={}];", n, quoted(label), quoted(t.name + why_[at(n)]));
+        line("      n{} [label={}, tooltip={}];", n, quoted(label),
+             quoted(printable(t.name) + why_[at(n)]));
     }
 
     /// Where a value comes from, names removed: a node that launches something, or -1.

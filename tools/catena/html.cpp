@@ -1,6 +1,7 @@
 #include "html.hpp"
 
 #include "page_files.hpp"
+#include "printable.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -42,7 +43,7 @@ std::string without_spaces(const std::string& json) {
 
 std::string as_html(const report& r) {
     const std::pair<std::string_view, std::string> places[] = {
-        {"@title@", for_text(r.graph.model + ", " + r.graph.case_name)},
+        {"@title@", for_text(printable(r.graph.model + ", " + r.graph.case_name))},
         {"@style@", page::style},
         {"@explain@", for_script(without_spaces(as_json(r, false)))},
         {"@page@", for_script(page_data(r))},

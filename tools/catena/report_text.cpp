@@ -1,3 +1,4 @@
+#include "printable.hpp"
 #include "report.hpp"
 
 #include "catena/pick/name.hpp"
@@ -138,8 +139,8 @@ std::string work(const problem& p) {
 
 std::string as_text(const report& r, bool verbose) {
     buffer out;
-    line(out, "graph          {}, {}: {} nodes, {} tensors", r.graph.model, r.graph.case_name,
-         r.graph.nodes.size(), r.graph.tensors.size());
+    line(out, "graph          {}, {}: {} nodes, {} tensors", printable(r.graph.model),
+         printable(r.graph.case_name), r.graph.nodes.size(), r.graph.tensors.size());
     line(out, "arch           {} ({})", r.target.name, r.target.gpu);
     for (const std::string& note : r.graph.notes) line(out, "note           {}", note);
     print_activations(out, r);
@@ -164,7 +165,8 @@ std::string as_text(const report& r, bool verbose) {
     line(out, "\nnot fused, or not as far");
     folded left;
     for (const left_node& l : r.done.not_fused)
-        left.add(fmt::format("{}: {}", r.graph.view().node(l.node).op_name, l.sentence), l.node);
+        left.add(fmt::format("{}: {}", printable(r.graph.view().node(l.node).op_name), l.sentence),
+                 l.node);
     left.print(out);
     if (verbose) print_rejected(out, r);
     return fmt::to_string(out);

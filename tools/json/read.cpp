@@ -3,6 +3,7 @@
 #include "bytes.hpp"
 #include "check.hpp"
 #include "fields.hpp"
+#include "printable.hpp"
 
 #include "catena/match/op_name.hpp"
 
@@ -32,12 +33,12 @@ struct unknowns {
             all.push_back(
                 fmt::format("type '{}' is not known ({} tensors, first {}): what reads or "
                             "writes it stays with the engine",
-                            text, s.count, s.first));
+                            tool::printable(text), s.count, s.first));
         for (const auto& [text, s] : ops)
             all.push_back(
                 fmt::format("op '{}' is not known ({} nodes, first {}): it stays with the "
                             "engine",
-                            text, s.count, s.first));
+                            tool::printable(text), s.count, s.first));
         return all;
     }
 };
@@ -172,7 +173,7 @@ std::string sentence_of(const std::string& file, std::int32_t tensor, const std:
     std::string where = file;
     if (tensor != no_tensor) where += fmt::format(": tensor {}", tensor);
     if (!field.empty()) where += fmt::format(": field '{}'", field);
-    return where + ": " + sentence;
+    return tool::printable(where + ": " + sentence);
 }
 
 }  // namespace

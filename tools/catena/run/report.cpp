@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include "printable.hpp"
+
 #include "catena/pick/name.hpp"
 
 #include <fmt/format.h>
@@ -132,8 +134,8 @@ std::string as_text(const run_report& r) {
         fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
         out.push_back('\n');
     };
-    line("graph {}, {}; instances of {}; on the {}; seed {}", r.graph.model, r.graph.case_name,
-         r.planned.rows().target->name, r.machine, r.asked.seed);
+    line("graph {}, {}; instances of {}; on the {}; seed {}", printable(r.graph.model),
+         printable(r.graph.case_name), r.planned.rows().target->name, r.machine, r.asked.seed);
     std::size_t widest = 0;
     for (std::size_t i = 0; i < r.results.size(); ++i)
         widest = std::max(widest, row_name(r.planned.rows(), r.planned.steps()[i].row).size());
