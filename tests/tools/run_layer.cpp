@@ -1,5 +1,5 @@
 // A layer whose steps do all that a plan knows: gated values by a row step and by an epilogue,
-// bias, scale, residual, experts, a result that is quantised where it is made. Each is run and
+// bias, scale, residual, experts, a result that is quantized where it is made. Each is run and
 // compared; each damage is found.
 #include "optimized.hpp"
 #include "run/check.hpp"
@@ -178,7 +178,7 @@ TEST_CASE("gated experts agree with the reference", "[run][layer]") {
     CHECK(run_all(experts(true), "sm_90", unweighted).failed() == 1);
 }
 
-TEST_CASE("a prompt's GLU is quantised by the matmul that makes it, as the reference says",
+TEST_CASE("a prompt's GLU is quantized by the matmul that makes it, as the reference says",
           "[run][layer]") {
     for (const format type : {format::q4_K, format::q8_0}) {  // a layout each, of either
         graph_builder b;
@@ -192,7 +192,7 @@ TEST_CASE("a prompt's GLU is quantised by the matmul that makes it, as the refer
     }
 }
 
-TEST_CASE("what an epilogue quantises wrong is found, and its padding", "[run][layer]") {
+TEST_CASE("what an epilogue quantizes wrong is found, and its padding", "[run][layer]") {
     const auto each_q8_1 = [](const std::function<void(std::byte*)>& f) {
         return [f](matvec_args& a) {
             for (int m = 0; m < a.members; ++m)

@@ -113,7 +113,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
                     against_exact.add(static_cast<double>(found[r]), exact_wanted[r]);
                 }
             }
-            if (!quantised_outputs(m, a.columns, 0).empty())
+            if (!quantized_outputs(m, a.columns, 0).empty())
                 made.try_emplace(p.at.member, a.columns, m, same_sums ? same_rule_limit : limit)
                     .first->second.add(on_, column.made_row, p.at.first,
                                        same_sums ? wanted : exact_wanted);

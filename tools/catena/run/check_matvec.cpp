@@ -147,9 +147,9 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         result.fault = "no step before it made the activation that it reads";
     if (!result.fault.empty()) return result;
 
-    // The activation as the step read it, and as its maker would have it without quantising.
+    // The activation as the step read it, and as its maker would have it without quantizing.
     const std::vector<double>& exact = as_f32 || norm ? multiplied : activations_.at(s.chain);
-    const std::vector<double> read = quantizes ? quantised_inside(exact)
+    const std::vector<double> read = quantizes ? quantized_inside(exact)
                                      : as_f32  ? exact
                                                : read_activation(a, std::ssize(exact) / a.k);
 

@@ -74,9 +74,9 @@ comparison compare_rows(machine& on, const row_args& a, const rounded_output& o,
     return {o.of, sum.value(), o.limit};
 }
 
-/// The quantised rows against the format's own rule on the reference, and that their padding is
+/// The quantized rows against the format's own rule on the reference, and that their padding is
 /// zero.
-std::vector<comparison> compare_quantized(machine& on, const row_args& a, const quantised_output& o,
+std::vector<comparison> compare_quantized(machine& on, const row_args& a, const quantized_output& o,
                                           const std::vector<double>& expected) {
     nmse_sum sum, padding;
     const std::int64_t blocks = stored_elements(o.type, a.quant_k) / o.block_elements();
@@ -161,7 +161,7 @@ void checker::compare_value(const row_args& a, const std::vector<double>& value,
         if (o.base != nullptr) result.comparisons.push_back(compare_rows(on_, a, o, value));
     const std::int64_t quant_rows = a.quant_k > 0 ? std::int64_t{a.rows} * a.k / a.quant_k : 0;
     const std::int64_t q8_1_row = std::int64_t{a.quant_blocks} * q8_1_bytes;
-    for (const quantised_output& o : quantised_outputs(a, quant_rows, q8_1_row))
+    for (const quantized_output& o : quantized_outputs(a, quant_rows, q8_1_row))
         for (comparison& c : compare_quantized(on_, a, o, value))
             result.comparisons.push_back(std::move(c));
     if (a.fp8_group.data != nullptr) {

@@ -78,7 +78,7 @@ inline bool other_side_of_a_tie(double found, double rule, double exact) {
     return std::abs(found - exact) <= 1.15 * std::abs(rule - exact);
 }
 
-/// Adds the values of a quantised row, or of some of its blocks, to a comparison with what the
+/// Adds the values of a quantized row, or of some of its blocks, to a comparison with what the
 /// format's rule makes of the exact ones; these begin `skipped` elements behind the blocks.
 inline void add_quantized(format f, std::vector<std::byte> found, std::span<const double> exact,
                           nmse_sum& to, std::int64_t skipped = 0) {

@@ -30,7 +30,7 @@ inline comparison of_exact(const nmse_sum& sum, double limit) {
 /// A column of a piece: the activation row that it reads, and where its results lie.
 struct column_place {
     std::int64_t x_row, dst_offset, residual_offset;
-    std::int64_t made_row;  ///< of the result, where it is quantised
+    std::int64_t made_row;  ///< of the result, where it is quantized
 };
 
 /// The work of one block or cluster, or a part of it.

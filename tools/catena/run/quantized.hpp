@@ -1,4 +1,4 @@
-// What steps quantise: where the rows of each layout lie, and their values against the format's own
+// What steps quantize: where the rows of each layout lie, and their values against the format's own
 // rule.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace catena::tool {
 
-/// A quantised output: block b of row r lies at base + r * row + b * next_block.
-struct quantised_output {
+/// A quantized output: block b of row r lies at base + r * row + b * next_block.
+struct quantized_output {
     const char* of;
     format type;
     const void* base;
@@ -38,9 +38,9 @@ struct quantised_output {
 
 /// Those of `rows` rows, in which q8_1 rows are `q8_1_row` bytes apart.
 template <class Args>
-std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows,
+std::vector<quantized_output> quantized_outputs(const Args& a, std::int64_t rows,
                                                 std::int64_t q8_1_row) {
-    std::vector<quantised_output> all;
+    std::vector<quantized_output> all;
     if (a.q8_1 != nullptr) all.push_back({"q8_1", format::q8_1, a.q8_1, q8_1_row, q8_1_bytes});
     const auto of_matmul = [&](format type, const void* base) {
         const int block = info(type).block_bytes;
@@ -54,9 +54,9 @@ std::vector<quantised_output> quantised_outputs(const Args& a, std::int64_t rows
     return all;
 }
 
-/// As a matvec quantises an activation that it makes itself, where nobody sees it: q8_1 with a d of
+/// As a matvec quantizes an activation that it makes itself, where nobody sees it: q8_1 with a d of
 /// full precision, which its place (before or after 1 / rms) does not change.
-inline std::vector<double> quantised_inside(std::vector<double> values) {
+inline std::vector<double> quantized_inside(std::vector<double> values) {
     for (std::size_t first = 0; first < values.size(); first += 32) {
         const std::span block = std::span(values).subspan(first, 32);
         double most = 0;
@@ -66,13 +66,13 @@ inline std::vector<double> quantised_inside(std::vector<double> values) {
     return values;
 }
 
-/// What a member quantises for the next group, in double: the sampled parts as they were computed,
+/// What a member quantizes for the next group, in double: the sampled parts as they were computed,
 /// and seeded ones that take the place of the others, in memory too.
 class made_activation {
   public:
     made_activation(std::int64_t columns, const matvec_member& m, double limit)
         : limit_(limit),
-          outputs_(quantised_outputs(m, columns, q8_1_row_bytes(m.rows))),
+          outputs_(quantized_outputs(m, columns, q8_1_row_bytes(m.rows))),
           length_(m.rows),
           values_(static_cast<std::size_t>(columns * m.rows)),
           known_(values_.size() / 32, false) {}
@@ -84,7 +84,7 @@ class made_activation {
         std::fill_n(known_.begin() + at / 32, std::ssize(should) / 32, true);
         for (const double v : should) power_ += v * v;
         count_ += static_cast<double>(should.size());
-        for (const quantised_output& o : outputs_) {
+        for (const quantized_output& o : outputs_) {
             const std::int64_t unit = o.block_elements(), from = first / unit;
             const std::int64_t values = first + std::ssize(should);
             const bool tail = values == length_;
@@ -115,7 +115,7 @@ class made_activation {
                     seeded(random_bits(key, static_cast<std::uint64_t>(at)), count, 0, size);
                 std::copy(fresh.begin(), fresh.end(), values_.begin() + at);
                 fresh.resize(static_cast<std::size_t>(unit));
-                for (const quantised_output& o : outputs_) write(on, o, column, first, fresh);
+                for (const quantized_output& o : outputs_) write(on, o, column, first, fresh);
             }
             at += count;
         }
@@ -124,7 +124,7 @@ class made_activation {
 
   private:
     double limit_;  ///< of what is compared
-    std::vector<quantised_output> outputs_;
+    std::vector<quantized_output> outputs_;
     std::int64_t length_;
     std::vector<double> values_;
     std::vector<bool> known_;  ///< by 32
@@ -132,7 +132,7 @@ class made_activation {
     nmse_sum same_rule_, padding_;
 
     /// A block; behind a row's last one its padding of zeros.
-    void write(machine& on, const quantised_output& o, std::int64_t column, std::int64_t first,
+    void write(machine& on, const quantized_output& o, std::int64_t column, std::int64_t first,
                const std::vector<float>& values) const {
         const std::int64_t unit = o.block_elements(), block = first / unit;
         auto bytes = encode_row(o.type, values);
