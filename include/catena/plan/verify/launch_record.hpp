@@ -74,8 +74,9 @@ class launch_record {
 
     value read_at(const region& r, const char* name, bool by_element = false) {
         reads.push_back({r, name, by_element});
-        return read(there_, writes_, r);
+        return read(r);
     }
+    value read(const region& r) const { return proof::read(there_, writes_, r); }
 
     value vector(const float* p, std::int64_t k, std::uint64_t alignment, const char* name) {
         aligned(address_of(p), alignment, name);

@@ -50,13 +50,13 @@ class row_launch : public launch_record {
         return over.of(read_at(lies(own, p, at), name, !repeated));
     }
 
-    value experts(const row_args& a, const rows_of& n, bool vector) {
-        const expert_results& e = a.experts;
-        const std::int64_t tokens = a.rows;
-        aligned(address_of(e.results), vector ? 16 : 4, "what experts made");
-        if (e.slots > 1) aligned(static_cast<std::uint64_t>(e.nb1), vector ? 16 : 4, "its slots");
-        value all =
-            read_at(rows_at(e.results, n.k, e.slots, e.nb1, tokens, e.nb2), "what experts made");
+    /// The sum over a token's experts. Weighted results are a value of their own, whose slots the
+    /// graph names; results that are not are named where they lie.
+    value slots_of(const expert_results& e, const rows_of& n, std::int64_t tokens) {
+        const auto rows = [&](std::int64_t first, std::int64_t slots) {
+            return rows_at(e.results + first * e.nb1 / 4, n.k, slots, e.nb1, tokens, e.nb2);
+        };
+        value weighted;
         if (e.weights != nullptr) {
             const value w =
                 read_at(rows_at(e.weights, 1, e.slots, e.weights_nb1, tokens, e.weights_nb2),
@@ -64,11 +64,26 @@ class row_launch : public launch_record {
             spreading over;
             over.add(n.k, true);
             over.add(e.slots * tokens, false);
-            all = times(all, over.of(w));
+            weighted = times(read(rows(0, e.slots)), over.of(w));
         }
-        value sum = slot_of(all, n.k, e.slots, tokens, 0);
-        for (std::int64_t s = 1; s < e.slots; ++s)
-            sum = plus(sum, slot_of(all, n.k, e.slots, tokens, s));
+        value sum;
+        for (std::int64_t s = 0; s < e.slots; ++s) {
+            const value one = read_at(rows(s, 1), "what experts made", true);
+            const value slot =
+                e.weights != nullptr ? slot_of(weighted, n.k, e.slots, tokens, s) : one;
+            sum = s == 0 ? slot : plus(sum, slot);
+        }
+        return sum;
+    }
+
+    value experts(const row_args& a, const rows_of& n, bool vector) {
+        const expert_results& e = a.experts;
+        const std::int64_t tokens = a.rows;
+        const std::uint64_t to = vector ? 16 : 4;
+        aligned(address_of(e.results), to, "what experts made");
+        if (e.slots > 1) aligned(static_cast<std::uint64_t>(e.nb1), to, "its slots");
+        if (tokens > 1) aligned(static_cast<std::uint64_t>(e.nb2), to, "its tokens");
+        const value sum = slots_of(e, n, tokens);
         if (a.x == nullptr) return sum;
         value shared = row_operand_at(n, a.x, a.x_at, vector, "a shared expert's result");
         if (e.gate != nullptr) {
