@@ -150,12 +150,12 @@ class group_launch : public launch_record {
             v = sum_of_slots(a, v, m.rows, tokens);
             n1 = 1;
         }
-        const auto lies = [&](const float* p, std::int64_t nb1, std::int64_t nb2,
+        const auto lies = [&](const float* at, std::int64_t nb1, std::int64_t nb2,
                               const char* name) {
-            aligned(address_of(p), 4, name);
+            aligned(address_of(at), 4, name);
             if (n1 > 1) aligned(static_cast<std::uint64_t>(nb1), 4, name);
             if (n2 > 1) aligned(static_cast<std::uint64_t>(nb2), 4, name);
-            return rows_at(p, m.rows, n1, nb1, n2, nb2);
+            return rows_at(at, m.rows, n1, nb1, n2, nb2);
         };
         if (m.residual != nullptr) {
             uses(epilogue_part::residual);
@@ -163,14 +163,14 @@ class group_launch : public launch_record {
             v = plus(v, read_at(where, "a residual", true));
         }
         if (m.dst != nullptr) write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result");
-        const std::int64_t results = sums ? tokens : columns;
+        const std::int64_t quantized_rows = sums ? tokens : columns;
         const bool few = r.computes.kind == skeleton::matvec;
         const format_set writes = !c.epilogue.has(epilogue_part::quantize) ? format_set{}
                                   : few
                                       ? format_set::of(format::q8_1)
                                       : format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4 |
                                             format::bf16_mma | format::f16_mma;
-        store_quantized(writes, m, v, m.rows * results, m.rows);
+        store_quantized(writes, m, v, m.rows * quantized_rows, m.rows);
     }
 
     static region bytes_at(std::uint64_t at, std::uint64_t bytes) {
