@@ -166,7 +166,9 @@ class slot_map {
         if (made < 0) return g_.forever;
         std::int32_t first = first_covered(made);
         for (const std::int32_t matmul : products_) {
-            const range<use> group = g_.readers(g_.root(view_.node(matmul).src[1]));
+            const std::int32_t activation = view_.node(matmul).src[1];
+            if (activation == no_tensor) continue;
+            const range<use> group = g_.readers(g_.root(activation));
             first = std::min(first, group.size() > 0 ? group[0].node : matmul);
         }
         return first;
