@@ -57,8 +57,8 @@ struct workplace {
 
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
-    for (const char* arguments :
-         {"--help", "explain --help", "run --help", "verify --help", "instances --help", "tune --help"}) {
+    for (const char* arguments : {"--help", "explain --help", "run --help", "verify --help",
+                                  "instances --help", "tune --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));
