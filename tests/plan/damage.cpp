@@ -98,7 +98,8 @@ void plan_soundly(const planner& by, const graph_view& view) {
     const std::vector<tensor> tensors = with_addresses(view);
     graph_view addressed = view;
     addressed.tensors = tensors.data();
-    CHECK(verify(addressed, by.plan(addressed)).steps >= 0);
+    const verification v = verify(addressed, by.plan(addressed));
+    CHECK(v.state.code == (v.proved || v.state.ok() ? status_code::ok : status_code::wrong_plan));
     const std::vector<std::int32_t> nodes = o.nodes(view);
     graph_view reordered = view;
     reordered.nodes = nodes.data();
