@@ -5,6 +5,7 @@
 #pragma once
 
 #include "catena/launch/message.hpp"
+#include "catena/plan/launch.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/verify/graph.hpp"
 #include "catena/plan/verify/group_launch.hpp"
