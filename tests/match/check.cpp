@@ -87,6 +87,20 @@ TEST_CASE("a malformed tensor is named with its field", "[check]") {
         c.g[c.out].view_src = -7;
         CHECK_THAT(c.message(), Contains(c.at(c.out, "view_src is -7")));
     }
+    SECTION("a view that leaves what it views") {
+        const id part = c.g.view(c.mul, {256}, 1024);
+        CHECK(c.message().empty());
+        const std::string outside =
+            "it is a view of tensor " + std::to_string(c.mul) + " and has bytes outside of that";
+        c.g.share(part, c.mul, 1028);
+        CHECK_THAT(c.message(), Contains(c.at(part, outside.c_str())));
+        c.g.share(part, c.mul, -4);
+        CHECK_THAT(c.message(), Contains(c.at(part, outside.c_str())));
+        for (const id t : {c.mul, part}) c.g[t].data = nullptr;  // by buffer and offset
+        CHECK_THAT(c.message(), Contains(c.at(part, outside.c_str())));
+        c.g[c.mul].buffer = no_buffer;
+        CHECK(c.message().empty());
+    }
     SECTION("a count below unknown") {
         const graph_view v = c.g.view();
         c.g[c.x].uses = -2;
@@ -132,8 +146,9 @@ TEST_CASE("an order that cannot be executed is named with its node", "[check]") 
         CHECK_THAT(c.message(v), Contains("node 1: its tensor index is 99"));
     }
     SECTION("a memory that is its own view") {
-        c.g[c.x].view_src = c.w;
-        c.g[c.w].view_src = c.x;
+        c.g[c.x].view_src = c.mul;
+        c.g[c.mul].view_src = c.x;
+        c.g.share(c.x, c.mul);
         CHECK_THAT(c.message(), Contains("its view_src leads back to itself"));
     }
 }

@@ -181,11 +181,11 @@ TEST_CASE("what cannot be a chain is left with its reason", "[match]") {
         CHECK(reason_of(c.norm) == reason::not_unit_stride);
     }
     SECTION("the norm writes over its input by declaration") {
-        c.g[c.norm].view_src = c.x;
+        c.g.rename(c.norm, c.x);
         CHECK(reason_of(c.norm) == reason::written_in_place);
     }
     SECTION("somebody writes into the MUL's result by declaration") {
-        c.g[c.g.node(op::cpy, format::f32, {512, 2}, {c.x, c.mul})].view_src = c.mul;
+        c.g.rename(c.g.node(op::cpy, format::f32, {512, 2}, {c.x, c.mul}), c.mul);
         CHECK(reason_of(c.norm) == reason::written_in_place);
     }
 }

@@ -187,7 +187,7 @@ TEST_CASE("a matmul that asks for something else is left with its reason", "[rea
         CHECK(c.left(t) == reason::batched_result);
     }
     SECTION("a weight that a node writes") {
-        c.g[c.g.other({c.first})].view_src = w;
+        c.g.rename(c.g.node(op::other, format::f32, {64}, {c.first}), w);
         CHECK(c.left(t) == reason::weight_not_leaf);
     }
     SECTION("an operand that MUL_MAT is not known to have") {

@@ -71,6 +71,7 @@ TEST_CASE("a copy that nobody multiplies, or that no kernel reads in rows, is th
           "[copies]") {
     heads_case c{3};
     SECTION("columns") {
+        std::swap(c.g[c.turned].ne[0], c.g[c.turned].ne[1]);
         std::swap(c.g[c.turned].nb[0], c.g[c.turned].nb[1]);
         CHECK(steps_of(planned(c.g)) == "3:, 3: 3");
     }

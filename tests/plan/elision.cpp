@@ -190,7 +190,7 @@ TEST_CASE("a value that is written in place is left alone", "[plan]") {
     graph_builder g;
     const id value = g.other({g.input(format::f32, {512})});
     g.matmul(format::q4_K, 64, value);
-    g[g.node(op::cpy, format::f32, {512}, {g.input(format::f32, {512}), value})].view_src = value;
+    g.rename(g.node(op::cpy, format::f32, {512}, {g.input(format::f32, {512}), value}), value);
     g.matmul(format::q4_K, 64, value);
     const plan p = checked_plan(g);
     CHECK(p.steps().size() == 0);

@@ -58,6 +58,22 @@ inline tensor_fault fault_of(const graph_view& view, std::int32_t index) {
     return {};
 }
 
+/// Does a view have bytes that are not its source's? Where one of the two has no address, or nobody
+/// knows the size of an element, it is not known to.
+inline bool leaves_its_source(const tensor& t, const tensor& source) {
+    const auto at = [](const tensor& of) {
+        return of.data != nullptr ? reinterpret_cast<std::uintptr_t>(of.data) : of.offset;
+    };
+    const bool known = t.data != nullptr ? source.data != nullptr
+                                         : t.buffer != no_buffer && t.buffer == source.buffer &&
+                                               source.data == nullptr;
+    const std::int64_t bytes = extent_bytes(t);
+    if (!known || bytes == 0 || info(t.type).block_elements == 0) return false;
+    const std::uint64_t before = at(t) - at(source);  // wraps where it lies below
+    const auto all = static_cast<std::uint64_t>(allocated_bytes(source));
+    return before > all || static_cast<std::uint64_t>(bytes) > all - before;
+}
+
 /// ok, or a sentence that names tensor, field and what was expected. The nodes are not looked at.
 inline status check_tensors(const graph_view& view) {
     if (view.tensor_count < 0 || view.node_count < 0)
@@ -71,6 +87,13 @@ inline status check_tensors(const graph_view& view) {
         if (const tensor_fault f = fault_of(view, t); f.field != nullptr)
             return failure(status_code::invalid_argument, "tensor %d: %s is %lld; expected %s", t,
                            f.field, static_cast<long long>(f.have), f.expected);
+    for (std::int32_t t = 0; t < view.tensor_count; ++t)
+        if (const std::int32_t source = view.at(t).view_src;
+            source != no_tensor && leaves_its_source(view.at(t), view.at(source)))
+            return failure(status_code::invalid_argument,
+                           "tensor %d: it is a view of tensor %d and has bytes outside of that; "
+                           "expected them inside",
+                           t, source);
     return {};
 }
 

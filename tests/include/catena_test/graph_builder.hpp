@@ -102,6 +102,11 @@ class graph_builder {
         (*this)[t].offset = (*this)[at].offset + static_cast<std::uint64_t>(bytes);
         (*this)[t].data = address((*this)[t]);
     }
+    /// Lets `t` be a view of `root`, in its memory.
+    void rename(id t, id root) {
+        (*this)[t].view_src = root;
+        share(t, root);
+    }
     /// Undoes allocation: what a graph looks like before the engine has given out memory.
     void deallocate() {
         for (catena::tensor& t : tensors) {
