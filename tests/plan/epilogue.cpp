@@ -90,6 +90,16 @@ TEST_CASE("one matrix whose rows are gate and up passes the GLU in its epilogue"
     }
 }
 
+TEST_CASE("halves of a product that others read too are gated from memory", "[epilogue]") {
+    for (const bool swapped : {false, true}) {
+        norm_case c;
+        const id both = c.g.matmul(format::q4_K, 512, c.mul);
+        c.g.matmul(format::q4_K, 64, c.g.glu_of_halves(both, swapped));
+        c.g.other({both});
+        CHECK(steps_of(planned(c.g)) == "1: 0 1, 2: 2, 3: 3, 4: 4");
+    }
+}
+
 TEST_CASE("MUL by a function of a gate is a gated value", "[epilogue]") {
     graph_builder g;
     const id x = g.other({g.input(format::f32, {512})});

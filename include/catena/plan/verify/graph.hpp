@@ -4,42 +4,12 @@
 
 #include "catena/plan/verify/memory.hpp"
 
-#include <array>
 #include <cstdint>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 namespace catena::proof {
-
-/// How the elements of an operand are repeated over those of a result: dimensions in which it has
-/// one element for many. Neighbouring dimensions alike are one.
-class spreading {
-  public:
-    void add(std::int64_t count, bool repeated) {
-        if (count == 1) return;
-        if (dimensions_ > 0 && repeated_[dimensions_ - 1] == repeated) {
-            counts_[dimensions_ - 1] *= count;
-            return;
-        }
-        counts_[dimensions_] = count;
-        repeated_[dimensions_++] = repeated;
-    }
-    value of(const value& v) const {
-        bool any = false;
-        std::uint64_t h = hash_of(term::spread, v.hash);
-        for (int d = 0; d < dimensions_; ++d) {
-            any = any || repeated_[d];
-            h = mixed(mixed(h, static_cast<std::uint64_t>(counts_[d])), repeated_[d] ? 1 : 0);
-        }
-        return any ? single(h) : v;
-    }
-
-  private:
-    std::int64_t counts_[4] = {};
-    bool repeated_[4] = {};
-    int dimensions_ = 0;
-};
 
 /// One number for `n` elements; a vector of `k` for each of `n` rows.
 inline value of_all(const value& number, std::int64_t n) {
@@ -107,9 +77,9 @@ class engine_order {
         for (std::int32_t i = 0; i < view.node_count; ++i) {
             if (acts(i)) {
                 const bool by_step = covered(i);
-                writes[result(i)] = {by_step ? value_of(i) : single(hash_of(term::made, i)),
-                                     regions_[at(view_.nodes[i])]};
-                writes[scratch(i)] = {single(hash_of(term::scratch, i)), {}};
+                writes[result(i)].what = by_step ? value_of(i) : opaque(i);
+                writes[result(i)].where = regions_[at(view_.nodes[i])];
+                writes[scratch(i)].what = single(hash_of(term::scratch, i));
                 if (!by_step) each_read(i, [&](std::int32_t t) { seen.push_back(found(left, t)); });
                 store(left, i);
             }
@@ -178,7 +148,6 @@ class engine_order {
   private:
     const graph_view& view_;
     const std::vector<region>& regions_;
-    std::vector<std::array<std::uint64_t, 2>> halves_;  // of matmuls, the first and the second
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -264,12 +233,12 @@ class engine_order {
     value elementwise(std::int32_t i, const tensor& t) const {
         if (!same(t.src[0], t) || !floats(t.src[1])) return opaque(i);
         const tensor& b = view_.at(t.src[1]);
-        spreading over;
+        region repeated(address_of(b.data), 4);
         for (int d = 0; d < 4; ++d) {
             if (b.ne[d] != t.ne[d] && b.ne[d] != 1) return opaque(i);
-            over.add(t.ne[d], b.ne[d] != t.ne[d]);
+            repeated.add(t.ne[d], b.ne[d] == t.ne[d] ? b.nb[d] : 0);
         }
-        const value first = source(i, 0), second = over.of(source(i, 1));
+        const value first = source(i, 0), second = read(left, writes, repeated);
         return t.kind == op::add ? plus(first, second) : times(first, second);
     }
 
@@ -283,9 +252,7 @@ class engine_order {
         } else {
             const tensor& both = view_.at(t.src[0]);
             if (both.ne[0] != 2 * t.ne[0]) return opaque(i);
-            const value whole = source(i, 0);
             const auto half = [&](bool second) {
-                if (whole.halves >= 0) return single(halves_[at(whole.halves)][second ? 1 : 0]);
                 const auto* first = static_cast<const std::byte*>(both.data);
                 return read(left, writes,
                             rows_at(first + (second ? t.ne[0] * 4 : 0), t.ne[0], both.ne[1],
@@ -344,16 +311,16 @@ class engine_order {
                         .hash;
             return part;
         };
-        value out = single(scaled(m, 0).hash());
-        if (!picked && m.rows % 2 == 0) {  // a GLU may take the halves
+        if (!picked && m.rows % 2 == 0 && contiguous(t)) {  // a GLU may take the halves
             multiplied half = m;
             half.rows /= 2;
             multiplied second = scaled(half, half.rows);
             second.weight += static_cast<std::uint64_t>(half.rows * half.row_bytes);
-            out.halves = static_cast<std::int32_t>(halves_.size());
-            halves_.push_back({scaled(half, 0).hash(), second.hash()});
+            written& out = writes[result(i)];
+            out.half = half.rows;
+            out.halves[0] = scaled(half, 0).hash(), out.halves[1] = second.hash();
         }
-        return out;
+        return single(scaled(m, 0).hash());
     }
 };
 

@@ -12,8 +12,43 @@
 
 namespace catena::proof {
 
+/// In which dimensions of a value one element stands for many. Neighbouring dimensions alike are
+/// one.
+class spreading {
+  public:
+    void add(std::int64_t count, bool repeated) {
+        if (count == 1) return;
+        if (dimensions_ > 0 && repeated_[dimensions_ - 1] == repeated) {
+            counts_[dimensions_ - 1] *= count;
+            return;
+        }
+        counts_[dimensions_] = count;
+        repeated_[dimensions_++] = repeated;
+    }
+    bool any() const { return dimensions_ > 1 || (dimensions_ == 1 && repeated_[0]); }
+    value of(const value& v) const {
+        if (!any()) return v;
+        std::uint64_t h = hash_of(term::spread, v.hash);
+        for (int d = 0; d < dimensions_; ++d)
+            h = mixed(mixed(h, static_cast<std::uint64_t>(counts_[d])), repeated_[d] ? 1 : 0);
+        return single(h);
+    }
+    bool operator==(const spreading& o) const {
+        if (dimensions_ != o.dimensions_) return false;
+        for (int d = 0; d < dimensions_; ++d)
+            if (counts_[d] != o.counts_[d] || repeated_[d] != o.repeated_[d]) return false;
+        return true;
+    }
+
+  private:
+    std::int64_t counts_[4] = {};
+    bool repeated_[4] = {};
+    int dimensions_ = 0;
+};
+
 /// Elements of one size in up to four dimensions, as they lie in memory. Dimensions of one element
-/// are left out and those that lie without a gap are one, so a tensor and its RESHAPE are equal.
+/// are left out and those that lie without a gap are one, so a tensor and its RESHAPE are equal. A
+/// stride of 0 repeats what lies there.
 class region {
   public:
     std::uint64_t begin = 0, end = 0;
@@ -25,7 +60,8 @@ class region {
     void add(std::int64_t count, std::int64_t stride) {
         if (dimensions_ == 0 && begin == end) end = begin + static_cast<std::uint64_t>(unit_);
         empty_ = empty_ || count == 0;
-        if (count == 1) return;
+        repeats_.add(count, stride == 0);
+        if (count == 1 || stride == 0) return;
         end += static_cast<std::uint64_t>((count - 1) * stride);
         if (dimensions_ == 0 && stride == unit_) {
             run_ = count;
@@ -47,7 +83,7 @@ class region {
         return !empty() && !o.empty() && begin < o.end && o.begin < end;
     }
 
-    /// Of the way its elements lie, wherever that is.
+    /// The way its elements lie, wherever that is and however often they are repeated.
     std::uint64_t shape() const {
         std::uint64_t h = hash_of(term::shape, unit_, run_);
         for (int d = 0; d < dimensions_; ++d)
@@ -55,7 +91,11 @@ class region {
                       static_cast<std::uint64_t>(strides_[d]));
         return h;
     }
-    bool same_elements(const region& o) const {
+    const spreading& repeats() const { return repeats_; }
+    bool same_elements(const region& o) const { return lies_as(o) && repeats_ == o.repeats_; }
+
+    /// The same elements, however often they are repeated?
+    bool lies_as(const region& o) const {
         if (begin != o.begin || end != o.end || run_ != o.run_ || dimensions_ != o.dimensions_)
             return false;
         for (int d = 0; d < dimensions_; ++d)
@@ -68,6 +108,7 @@ class region {
     std::int64_t counts_[4] = {}, strides_[4] = {};
     int dimensions_ = 0;
     bool empty_ = false;
+    spreading repeats_;
 
     void push(std::int64_t count, std::int64_t stride) {
         counts_[dimensions_] = count;
@@ -78,15 +119,19 @@ class region {
 inline std::uint64_t address_of(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 /// f32 rows: ne elements in dimension d, nb[d] bytes apart.
-inline region rows_at(const void* p, std::int64_t ne0, std::int64_t ne1, std::int64_t nb1,
+inline region rows_at(std::uint64_t p, std::int64_t ne0, std::int64_t ne1, std::int64_t nb1,
                       std::int64_t ne2 = 1, std::int64_t nb2 = 0, std::int64_t ne3 = 1,
                       std::int64_t nb3 = 0) {
-    region out(address_of(p), 4);
+    region out(p, 4);
     out.add(ne0, 4);
     out.add(ne1, nb1);
     out.add(ne2, nb2);
     out.add(ne3, nb3);
     return out;
+}
+template <class... Sizes>
+region rows_at(const void* p, Sizes... sizes) {
+    return rows_at(address_of(p), sizes...);
 }
 
 /// A tensor's elements; of a format whose size is not known, its bytes.
@@ -108,6 +153,16 @@ inline region region_of(const tensor& t) {
 struct written {
     value what;
     region where;
+    std::int64_t half = 0;         ///< of a matmul's result: elements of half a row; 0: of none
+    std::uint64_t halves[2] = {};  ///< hashes of what the halves of its rows hold
+
+    /// The first or the second half of each row; of rows that lie one after the other.
+    region half_of_rows(int which) const {
+        const std::int64_t n =
+            half == 0 ? 0 : static_cast<std::int64_t>(where.bytes()) / (8 * half);
+        return rows_at(where.begin + static_cast<std::uint64_t>(4 * half * which), half, n,
+                       8 * half);
+    }
 };
 
 class memory {
@@ -165,8 +220,8 @@ class memory {
     }
 };
 
-/// What one who reads a region finds there.
-inline value read(const memory& m, const std::vector<written>& writes, const region& r) {
+/// What lies in a region, each element once.
+inline value read_once(const memory& m, const std::vector<written>& writes, const region& r) {
     int runs = 0;
     memory::write only = 0;
     std::uint64_t all = hash_of(term::pieces, r.shape());
@@ -179,9 +234,16 @@ inline value read(const memory& m, const std::vector<written>& writes, const reg
     if (runs > 1) return single(all);
     const written& w = writes[static_cast<std::size_t>(only)];
     if (only == 0) return single(hash_of(term::initial, r.begin, r.end, r.shape()));
-    if (w.where.same_elements(r)) return w.what;
+    if (w.where.lies_as(r)) return w.what;
+    for (int h = 0; h < 2; ++h)
+        if (w.half > 0 && w.half_of_rows(h).lies_as(r)) return single(w.halves[h]);
     return single(hash_of(term::part, w.what.hash, w.where.shape(), r.begin - w.where.begin,
                           r.end - r.begin, r.shape()));
+}
+
+/// What one who reads a region finds there.
+inline value read(const memory& m, const std::vector<written>& writes, const region& r) {
+    return r.repeats().of(read_once(m, writes, r));
 }
 
 }  // namespace catena::proof

@@ -36,18 +36,10 @@ class row_launch : public launch_record {
         if (n.n3 > 1) aligned(static_cast<std::uint64_t>(at.nb3), to, name);
     }
 
-    /// A dimension without a stride repeats its one row.
     value row_operand_at(const rows_of& n, const float* p, const row_strides& at, bool vector,
                          const char* name) {
         aligned_rows(n, p, at, vector, name);
-        spreading over;
-        over.add(n.k, false);
-        rows_of own = n;
-        over.add(n.n1, at.nb1 == 0), own.n1 = at.nb1 == 0 ? 1 : n.n1;
-        over.add(n.n2, at.nb2 == 0), own.n2 = at.nb2 == 0 ? 1 : n.n2;
-        over.add(n.n3, at.nb3 == 0), own.n3 = at.nb3 == 0 ? 1 : n.n3;
-        const bool repeated = own.n1 != n.n1 || own.n2 != n.n2 || own.n3 != n.n3;
-        return over.of(read_at(lies(own, p, at), name, !repeated));
+        return read_at(lies(n, p, at), name, true);
     }
 
     /// The sum over a token's experts. Weighted results are a value of their own, whose slots the

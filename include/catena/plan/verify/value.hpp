@@ -53,18 +53,17 @@ struct value {
     std::uint64_t hash = 0;
     std::uint64_t parts = 0;  ///< hashes of terms or factors, added up: their order is lost
     form kind = form::single;
-    std::int32_t halves = -1;  ///< of a matmul's product: number of the values of its halves
 };
 
 inline bool operator==(const value& a, const value& b) { return a.hash == b.hash; }
 inline bool operator!=(const value& a, const value& b) { return a.hash != b.hash; }
 
-inline value single(std::uint64_t hash) { return {hash, hash, value::form::single, -1}; }
+inline value single(std::uint64_t hash) { return {hash, hash, value::form::single}; }
 
 inline value plus(const value& a, const value& b) {
     const auto terms = [](const value& v) { return v.kind == value::form::sum ? v.parts : v.hash; };
     const std::uint64_t parts = terms(a) + terms(b);
-    return {hash_of(term::sum, parts), parts, value::form::sum, -1};
+    return {hash_of(term::sum, parts), parts, value::form::sum};
 }
 
 inline value times(const value& a, const value& b) {
@@ -72,7 +71,7 @@ inline value times(const value& a, const value& b) {
         return v.kind == value::form::product ? v.parts : v.hash;
     };
     const std::uint64_t parts = factors(a) + factors(b);
-    return {hash_of(term::product, parts), parts, value::form::product, -1};
+    return {hash_of(term::product, parts), parts, value::form::product};
 }
 
 inline value times(const value& v, float number) {
