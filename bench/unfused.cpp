@@ -1,5 +1,8 @@
 #include "unfused.hpp"
 
+#include "catena/match/matcher.hpp"
+#include "catena/plan/request.hpp"
+
 #include <algorithm>
 #include <optional>
 

@@ -1,7 +1,8 @@
-# catena_add_test(<name> SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
+# catena_add_test(<name> [HEADER_ONLY] SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
 #
 # A Catch2 executable test_<name>, run as one ctest called <name>. Sources include
-# "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths.
+# "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths. HEADER_ONLY: the
+# planner is compiled with the test, as sanitizers need it.
 
 # Catch2 3 brings its main as a library; Catch2 2 is one header, whose main is compiled once, here.
 find_package(Catch2 3 QUIET)
@@ -21,12 +22,15 @@ else()
 endif()
 
 function(catena_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY" "TIMEOUT" "SOURCES;LIBS;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
   add_executable(test_${name} ${arg_SOURCES})
   target_link_libraries(test_${name} PRIVATE catena_test_main catena ${arg_LIBS})
+  if(NOT arg_HEADER_ONLY)
+    target_link_libraries(test_${name} PRIVATE planner)
+  endif()
   target_compile_definitions(test_${name} PRIVATE
     CATENA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CATENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${name} COMMAND test_${name})

@@ -24,3 +24,10 @@
 #define CATENA_UNROLL
 #define CATENA_NO_UNROLL
 #endif
+
+// What planning is made of: inline as all else, or compiled once, in the library catena::planner.
+#if defined(CATENA_SEPARATE_COMPILATION)
+#define CATENA_PLANNING
+#else
+#define CATENA_PLANNING inline
+#endif

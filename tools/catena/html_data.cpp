@@ -4,6 +4,8 @@
 #include "traffic.hpp"
 
 #include "catena/pick/name.hpp"
+#include "catena/plan/keys.hpp"
+#include "catena/plan/memo.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 
+#include "catena/match/index.hpp"
 #include "catena/plan/optimize.hpp"
 
 #include <algorithm>

@@ -2,19 +2,12 @@
 // threads may use one.
 #pragma once
 
-#include "catena/launch/message.hpp"
-#include "catena/plan/build.hpp"
-#include "catena/plan/environment.hpp"
-#include "catena/plan/fallback.hpp"
 #include "catena/plan/launch.hpp"
 #include "catena/plan/log.hpp"
 #include "catena/plan/plan.hpp"
+#include "catena/plan/premises.hpp"
 #include "catena/plan/report.hpp"
-#include "catena/plan/store.hpp"
 #include "catena/plan/verify.hpp"
-
-#include <utility>
-#include <vector>
 
 namespace catena {
 
@@ -22,103 +15,31 @@ class planner {
   public:
     /// A table with a bad state, or without rows, plans everything to the engine and plan::state()
     /// says why.
-    explicit planner(const table& rows, const options& asked = {}) : known_(rows, asked) {}
+    explicit planner(const table& rows, const options& asked = {});
 
     /// Plans a graph after its memory was allocated. (Before that it plans too, but then it must
     /// assume that tensors may share memory, and the plan cannot be launched.) A malformed view is
     /// left to the engine whole; plan::state() names node and field. Out of memory
     /// terminates the program.
-    catena::plan plan(const graph_view& view) const noexcept {
-        graph_index index;
-        const status malformed = index.build(view);
-        if (malformed.ok()) return plan_indexed(index);
-        catena::plan out = all_to_engine(view);
-        out.state_ = ready();
-        if (out.state_.ok()) out.state_ = malformed;
-        log_as_asked(out);
-        return out;
-    }
+    catena::plan plan(const graph_view& view) const noexcept;
 
     /// The same of a view that was indexed already.
-    catena::plan plan_indexed(const graph_index& index) const noexcept {
-        catena::plan out = planned(index);
-        log_as_asked(out);
-        return out;
-    }
+    catena::plan plan_indexed(const graph_index& index) const noexcept;
 
   private:
     premises known_;
 
     const table& rows() const { return known_.rows.rows(); }
-
-    catena::plan planned(const graph_index& index) const {
-        const graph_view& view = index.view;
-        catena::plan out = all_to_engine(view);
-        out.state_ = ready();
-        if (!out.state_.ok()) return out;
-        out.state_ = rows().state;  // it may say which set stands in
-        if (!known_.asked.enabled) return out;
-        status wrong = build(index, out);
-        if (wrong.ok() && known_.asked.verify) {
-            const verification found = verified(view, out);
-            wrong = found.state;
-            out.counters_.proved = found.proved;
-        }
-        if (!wrong.ok()) return dropped(view, wrong);
-        if (!known_.asked.error_on_fallback || out.counters_.fallbacks() == 0) return out;
-        catena::plan none = all_to_engine(view);
-        none.counters_ = out.counters_;
-        none.state_ = first_fallback(view, out);
-        return none;
-    }
-
-    status build(const graph_index& index, catena::plan& out) const {
-        plan_builder builder(index, known_);
-        const status written = plan_writer(builder.build(), out).write();
-        if (written.ok()) out.counters_ = count(index, out);
-        return written;
-    }
-
-    /// All is left to the engine in place of a plan that turned out to be wrong.
-    catena::plan dropped(const graph_view& view, const status& why) const {
-        catena::plan out = all_to_engine(view);
-        out.state_ = why;
-        out.counters_.dropped = true;
-        return out;
-    }
-
-    /// The proof of a plan. Tensors that only say where they lie get addresses for it, and the plan
-    /// that these get, which is the same.
-    verification verified(const graph_view& view, const catena::plan& made) const {
-        verification found = verify(view, made);
-        if (found.proved || !found.state.ok()) return found;
-        const std::vector<tensor> addressed = with_addresses(view);
-        graph_view copy = view;
-        copy.tensors = addressed.data();
-        graph_index index;
-        if (!index.build(copy).ok()) return found;
-        catena::plan same = all_to_engine(copy);
-        found.state = build(index, same);
-        return found.state.ok() ? verify(copy, same) : found;
-    }
-
-    catena::plan all_to_engine(const graph_view& view) const {
-        catena::plan out;
-        out.table_ = rows();
-        out.options_ = known_.asked;
-        out.nodes_.assign(view.node_count > 0 ? static_cast<std::size_t>(view.node_count) : 0, {});
-        out.first_step_at_.assign(out.nodes_.size() + 1, 0);
-        return out;
-    }
-
-    status ready() const {
-        const table& t = rows();
-        if (!t.state.ok()) return t.state;
-        if (t.target == nullptr || t.rows == nullptr || t.row_count <= 0)
-            return failure(status_code::no_instances,
-                           "the table has no arch or no rows: take one from catena::instances");
-        return check(known_.asked, t);
-    }
+    catena::plan planned(const graph_index& index) const;
+    status build(const graph_index& index, catena::plan& out) const;
+    catena::plan dropped(const graph_view& view, const status& why) const;
+    verification verified(const graph_view& view, const catena::plan& made) const;
+    catena::plan all_to_engine(const graph_view& view) const;
+    status ready() const;
 };
 
 }  // namespace catena
+
+#if !defined(CATENA_SEPARATE_COMPILATION)
+#include "catena/plan/planning.hpp"
+#endif

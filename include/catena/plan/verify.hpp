@@ -4,18 +4,9 @@
 // builds plans.
 #pragma once
 
-#include "catena/launch/message.hpp"
-#include "catena/plan/launch.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/verify/graph.hpp"
-#include "catena/plan/verify/group_launch.hpp"
-#include "catena/plan/verify/memory.hpp"
-#include "catena/plan/verify/row_launch.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 namespace catena {
@@ -23,8 +14,7 @@ namespace catena {
 /// What a proof looked at, and the first thing that is wrong.
 struct verification {
     status state;            ///< names step, node and byte of the first fault
-    bool proved = false;     ///< false, and no fault: the plan cannot be launched, for some tensor
-                             ///< has no address
+    bool proved = false;     ///< false, and no fault: a tensor that steps stand for has no address
     std::int32_t step = -1;  ///< of the fault; -1: it is no step's
     std::int32_t node = -1;  ///< of the fault, or where its step launches
     std::uint64_t byte = 0;  ///< an address, or a byte of the workspace
@@ -34,287 +24,6 @@ struct verification {
     std::int64_t results = 0;  ///< of steps, each the value of a node of the graph
     std::int64_t slots = 0;    ///< activations written into the workspace
 };
-
-namespace proof {
-
-class verifier {
-  public:
-    verifier(const graph_view& view, const plan& made)
-        : view_(view), plan_(made), regions_(at(view.tensor_count)) {
-        for (std::int32_t t = 0; t < view.tensor_count; ++t)
-            regions_[at(t)] = region_of(view.at(t));
-    }
-
-    verification run() {
-        check_structure();
-        if (!ok()) return out_;
-        for (std::int32_t s = 0; s < steps(); ++s)
-            if (plan_.missing(s) >= 0) return out_;
-        find_constants();
-        engine_order engine(view_, regions_, bounds(),
-                            [this](std::int32_t i) { return plan_.at(i).role != role::engine; });
-        memory now(bounds());
-        row_launch rows(now, engine.writes, workspace_, workspace_at);
-        group_launch groups(now, engine.writes, workspace_, workspace_at);
-        std::int32_t next = 0;
-        for (std::int32_t i = 0; i < view_.node_count && ok(); ++i) {
-            for (; next < steps() && step_of(next).launch_at == i && ok(); ++next)
-                launch(next, engine, now, rows, groups);
-            if (!ok() || !engine.acts(i) || plan_.at(i).role != role::engine) continue;
-            std::int32_t edge = engine.first_seen[at(i)];
-            engine.each_read(i, [&](std::int32_t t) {
-                ++out_.reads;
-                if (engine.found(now, t) == engine.seen[at(edge++)] || !ok()) return;
-                fail(-1, i, regions_[at(t)].begin,
-                     "reads another value than in the engine's order");
-            });
-            engine.store(now, i);
-            ++out_.nodes;
-        }
-        if (ok()) check_end(engine, now);
-        if (ok()) check_early(engine, now);
-        out_.proved = ok();
-        return out_;
-    }
-
-  private:
-    /// Where the proof takes the workspace to be: no tensor lies there.
-    static constexpr std::uint64_t workspace_at = std::uint64_t{1} << 62;
-
-    const graph_view& view_;
-    const plan& plan_;
-    std::vector<region> regions_;               // per tensor
-    std::unordered_set<std::uint64_t> bounds_;  // at which some region begins or ends
-    std::vector<slot_content> workspace_;       // what it holds
-    std::vector<touched> early_;  // what steps read before the kernels before them end
-    std::vector<std::int32_t> early_step_;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> constants_;  // leaves of weights, sorted
-    std::vector<std::int32_t> step_of_node_;
-    verification out_;
-
-    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-    std::int32_t steps() const { return static_cast<std::int32_t>(plan_.steps().size()); }
-    const step& step_of(std::int32_t s) const { return plan_.steps()[at(s)]; }
-    bool ok() const { return out_.state.ok(); }
-
-    /// `step` or `node` may be -1.
-    void fail(std::int32_t step, std::int32_t node, std::uint64_t byte, const char* why,
-              const char* operand = "") {
-        if (!ok()) return;
-        out_.step = step;
-        out_.node = node;
-        out_.byte = byte;
-        char who[48] = "the plan";
-        if (step >= 0)
-            std::snprintf(who, sizeof who, "step %d, launched at node %d", step, node);
-        else if (node >= 0)
-            std::snprintf(who, sizeof who, "node %d", node);
-        const bool slot = byte >= workspace_at;
-        out_.state =
-            failure(status_code::wrong_plan, "the plan is wrong: %s: %s%s%s (%s %llu)", who,
-                    operand, *operand != '\0' ? " " : "", why, slot ? "workspace byte" : "byte",
-                    static_cast<unsigned long long>(slot ? byte - workspace_at : byte));
-    }
-
-    /// Roles, steps and the nodes that they cover tell the same story.
-    void check_structure() {
-        step_of_node_.assign(at(view_.node_count), -1);
-        if (plan_.size() != view_.node_count) return fail(-1, -1, 0, "is of another graph");
-        std::int32_t last = 0;
-        for (std::int32_t s = 0; s < steps() && ok(); ++s) {
-            const step& one = step_of(s);
-            if (one.launch_at < last || one.launch_at >= view_.node_count)
-                return fail(s, one.launch_at, 0, "is out of order");
-            last = one.launch_at;
-            if (plan_.at(last).role != role::launch)
-                return fail(s, last, 0, "stands at a node that launches nothing");
-            if (one.row < 0 || one.row >= plan_.rows().row_count)
-                return fail(s, last, 0, "has no row of the table");
-            for (const std::int32_t n : plan_.covered(one)) {
-                if (n < 0 || n >= view_.node_count)
-                    return fail(s, last, 0, "covers a node that is not there");
-                if (step_of_node_[at(n)] >= 0)
-                    return fail(s, n, 0, "covers a node of another step");
-                step_of_node_[at(n)] = s;
-                if (plan_.at(n).role == role::engine || plan_.at(n).step != s)
-                    return fail(s, n, 0, "covers a node that is not given to it");
-                if (view_.node(n).stream != view_.node(last).stream)
-                    return fail(s, n, 0, "covers a node of another stream");
-            }
-        }
-        for (std::int32_t i = 0; i < view_.node_count && ok(); ++i)
-            if (plan_.at(i).role != role::engine && step_of_node_[at(i)] < 0)
-                fail(-1, i, 0, "is left out by the engine, and no step covers it");
-    }
-
-    const std::unordered_set<std::uint64_t>& bounds() {
-        if (!bounds_.empty()) return bounds_;
-        bounds_.reserve(at(view_.tensor_count));
-        for (std::int32_t t = 0; t < view_.tensor_count; ++t) {
-            const region& r = regions_[at(t)];
-            if (r.empty() || (view_.at(t).weight && view_.at(t).kind == op::none)) continue;
-            bounds_.insert(r.begin);
-            bounds_.insert(r.end);
-            bounds_.insert(engine_order::scratch_behind(r, view_.at(t)).end);
-        }
-        return bounds_;
-    }
-
-    void find_constants() {
-        for (std::int32_t t = 0; t < view_.tensor_count; ++t)
-            if (view_.at(t).weight && view_.at(t).kind == op::none && !regions_[at(t)].empty())
-                constants_.emplace_back(regions_[at(t)].begin, regions_[at(t)].end);
-        std::sort(constants_.begin(), constants_.end());
-    }
-
-    void launch(std::int32_t s, const engine_order& engine, memory& now, row_launch& rows,
-                group_launch& groups) {
-        const step& one = step_of(s);
-        const row& r = plan_.rows().rows[one.row];
-        const std::int32_t stream = view_.node(one.launch_at).stream;
-        const step_args a = plan_.args(s, reinterpret_cast<void*>(workspace_at));
-        const bool by_row = a.kind == skeleton::row;
-        if (by_row)
-            rows.run(one, r, a.row, stream);
-        else
-            groups.run(one, r, a, stream);
-        const launch_record& replay = by_row ? static_cast<launch_record&>(rows) : groups;
-        ++out_.steps;
-        out_.reads += static_cast<std::int64_t>(replay.reads.size() + replay.activations.size());
-        if (replay.wrong)
-            return fail(s, one.launch_at, replay.wrong.byte, replay.wrong.why,
-                        replay.wrong.operand);
-        for (const touched& e : replay.early) {
-            early_.push_back(e);
-            early_step_.push_back(s);
-        }
-        check_overlaps(s, replay);
-        if (ok()) store_results(s, engine, now, replay);
-        if (ok()) store_slots(s, stream, replay);
-    }
-
-    /// Threads of one launch run in any order: what one writes, another must not read or write.
-    void check_overlaps(std::int32_t s, const launch_record& replay) {
-        const step& one = step_of(s);
-        const row& r = plan_.rows().rows[one.row];
-        const bool by_row = r.computes.kind == skeleton::row;
-        const bool at_once = by_row && is_norm(r.computes.value) && one.what.rows == 1 &&
-                             reads_before_it_writes(r.numbers);
-        for (const result_of_step& w : replay.results) {
-            for (const touched& t : replay.reads)
-                if (w.where.overlaps(t.where) && !at_once &&
-                    !(t.by_element && w.where.same_elements(t.where)))
-                    return fail(s, one.launch_at, w.where.begin,
-                                "is written over by the same launch", t.name);
-            for (const result_of_step& o : replay.results)
-                if (&o != &w && o.where.overlaps(w.where))
-                    return fail(s, one.launch_at, w.where.begin,
-                                "lies over another result of the launch", w.name);
-        }
-    }
-
-    void store_results(std::int32_t s, const engine_order& engine, memory& now,
-                       const launch_record& replay) {
-        const step& one = step_of(s);
-        const range<std::int32_t> covered = plan_.covered(one);
-        for (const result_of_step& w : replay.results) {
-            const auto is = [&](std::int32_t n) {
-                return engine.acts(n) && regions_[at(view_.nodes[n])].same_elements(w.where) &&
-                       !plan_.at(n).elided;
-            };
-            const std::int32_t* const n = std::find_if(covered.begin(), covered.end(), is);
-            if (n == covered.end())
-                return fail(s, one.launch_at, w.where.begin, "is the result of no node of its own",
-                            w.name);
-            if (engine.made(*n) != w.what)
-                return fail(s, *n, w.where.begin, "is not the value of that node", w.name);
-            now.store(w.where, static_cast<memory::write>(engine_order::result(*n)));
-            ++out_.results;
-        }
-        for (const std::int32_t n : covered)
-            if (engine.acts(n) && !plan_.at(n).elided &&
-                engine.found(now, view_.nodes[n]) != engine_order::result(n))
-                return fail(s, n, regions_[at(view_.nodes[n])].begin, "is not written by its step");
-    }
-
-    void store_slots(std::int32_t s, std::int32_t stream, const launch_record& replay) {
-        const step& one = step_of(s);
-        const auto overlap = [](const slot_content& a, const slot_content& b) {
-            return a.begin < b.end && b.begin < a.end;
-        };
-        for (const slot_content& c : replay.activations)
-            if (c.stream != stream)
-                return fail(s, one.launch_at, workspace_at + c.begin,
-                            "was written on another stream", "the activation");
-        for (const slot_content& w : replay.quantized) {
-            if (w.end > static_cast<std::uint64_t>(plan_.workspace_bytes()))
-                return fail(s, one.launch_at, workspace_at + w.begin, "is past the workspace",
-                            "a quantized result");
-            for (const slot_content& c : replay.activations)
-                if (overlap(w, c))
-                    return fail(s, one.launch_at, workspace_at + w.begin,
-                                "lies over the activation that the same launch reads",
-                                "a quantized result");
-            for (const slot_content& o : replay.quantized)
-                if (&o != &w && overlap(w, o))
-                    return fail(s, one.launch_at, workspace_at + w.begin,
-                                "lies over another one of the launch", "a quantized result");
-            const auto gone = [&](const slot_content& c) { return overlap(c, w); };
-            for (const slot_content& c : workspace_)
-                if (gone(c) && c.stream != stream)
-                    return fail(s, one.launch_at, workspace_at + w.begin,
-                                "lies over one of another stream", "a quantized result");
-            workspace_.erase(std::remove_if(workspace_.begin(), workspace_.end(), gone),
-                             workspace_.end());
-        }
-        workspace_.insert(workspace_.end(), replay.quantized.begin(), replay.quantized.end());
-        out_.slots += static_cast<std::int64_t>(replay.quantized.size());
-    }
-
-    /// May somebody outside the view read what a node makes, or names?
-    bool read_outside(std::int32_t i, const std::vector<std::int32_t>& named) const {
-        const tensor& t = view_.node(i);
-        const bool in_place = t.view_src != no_tensor && !launches_nothing(t.kind);
-        return in_place || t.uses == unknown_uses || t.uses == 0 ||
-               t.uses > named[at(view_.nodes[i])] || (t.flags & flag_output) != 0;
-    }
-
-    /// What somebody may read after the graph is there: results that the engine's order leaves
-    /// whole. Others gave their memory away, so nobody reads them.
-    void check_end(const engine_order& engine, const memory& now) {
-        std::vector<std::int32_t> named(at(view_.tensor_count), 0), maker(named.size(), -1);
-        for (std::int32_t i = 0; i < view_.node_count; ++i) {
-            const tensor& t = view_.node(i);
-            const std::int32_t of = named_by(t);
-            maker[at(view_.nodes[i])] = engine.acts(i) ? i : of == no_tensor ? -1 : maker[at(of)];
-            for (int s = 0, slots = source_slots(t); s < slots; ++s)
-                if (t.src[s] != no_tensor) ++named[at(t.src[s])];
-        }
-        for (std::int32_t i = 0; i < view_.node_count && ok(); ++i) {
-            const std::int32_t t = view_.nodes[i], by = maker[at(t)];
-            if (by < 0 || regions_[at(t)].empty() || !read_outside(i, named)) continue;
-            const std::uint64_t left = engine_order::result(by);
-            if (engine.found(engine.left, t) == left && engine.found(now, t) != left)
-                fail(-1, i, regions_[at(t)].begin,
-                     "does not leave the value that somebody may read");
-        }
-    }
-
-    /// Nobody writes what is read early.
-    void check_early(const engine_order& engine, const memory& now) {
-        for (std::size_t i = 0; i < early_.size() && ok(); ++i) {
-            const region& r = early_[i].where;
-            auto c = std::upper_bound(constants_.begin(), constants_.end(),
-                                      std::make_pair(r.begin, ~std::uint64_t{0}));
-            const bool inside = c != constants_.begin() && (--c)->second >= r.end;
-            if (!inside || engine.left.touched(r.begin, r.end) || now.touched(r.begin, r.end))
-                fail(early_step_[i], step_of(early_step_[i]).launch_at, r.begin,
-                     "is read early, and is no constant", early_[i].name);
-        }
-    }
-};
-
-}  // namespace proof
 
 /// The tensors of a view with addresses where they have only a buffer and an offset, as in a bare
 /// graph file: a plan of these can be verified, and is the plan of the view. Nothing lies there.
@@ -332,8 +41,10 @@ inline std::vector<tensor> with_addresses(const graph_view& view) {
 /// somebody may read it; activations in the workspace live as long as they are read; what is read
 /// early is constant; addresses are aligned. Time and memory grow with nodes and steps. Rounding is
 /// not looked at, nor time.
-inline verification verify(const graph_view& view, const plan& made) {
-    return proof::verifier(view, made).run();
-}
+verification verify(const graph_view& view, const plan& made);
 
 }  // namespace catena
+
+#if !defined(CATENA_SEPARATE_COMPILATION)
+#include "catena/plan/verify/verifier.hpp"
+#endif

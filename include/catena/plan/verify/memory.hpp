@@ -134,10 +134,11 @@ region rows_at(const void* p, Sizes... sizes) {
     return rows_at(address_of(p), sizes...);
 }
 
-/// A tensor's elements; of a format whose size is not known, its bytes.
+/// A tensor's elements; of a format whose size is not known, its bytes. Without an address:
+/// nothing.
 inline region region_of(const tensor& t) {
     const format_info& f = info(t.type);
-    if (elements(t) == 0) return {};
+    if (elements(t) == 0 || t.data == nullptr) return {};
     if (f.block_elements == 0) {
         region out(address_of(t.data), 1);
         out.add(extent_bytes(t), 1);

@@ -1,0 +1,248 @@
+// The order that `optimize` gives: groups of matmuls are found in the view and run together, each
+// node behind what it reads.
+#pragma once
+
+#include "catena/config.hpp"
+#include "catena/match/engine_fuses.hpp"
+#include "catena/match/experts.hpp"
+#include "catena/match/gated.hpp"
+#include "catena/match/index.hpp"
+#include "catena/match/reader.hpp"
+#include "catena/match/value.hpp"
+#include "catena/plan/optimize.hpp"
+#include "catena/plan/slots.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace catena {
+
+namespace detail {
+
+class order_builder {
+  public:
+    explicit order_builder(const graph_index& g)
+        : g_(g), view_(g.view), emitted_(static_cast<std::size_t>(g.view.node_count), 0) {}
+
+    std::vector<std::int32_t> build() {
+        find_groups();
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            if (emitted_[at(i)] != 0) continue;
+            emit(i);
+            if (group_of_[at(i)] < 0) continue;
+            const std::vector<std::int32_t> members = groups_[at(group_of_[at(i)])];
+            if (members.size() < 2) continue;
+            const auto first = static_cast<std::int32_t>(order_.size()) - 1;
+            emit_followers(i, first);
+            for (const std::int32_t m : members) {
+                if (emitted_[at(m)] != 0 || !inputs_there(view_.node(m))) continue;
+                emit(m);
+                emit_followers(m, first);
+            }
+        }
+        return std::move(order_);
+    }
+
+  private:
+    const graph_index& g_;
+    const graph_view& view_;
+    std::vector<std::int32_t> order_;
+    std::vector<std::uint8_t> emitted_;
+    std::vector<std::vector<std::int32_t>> groups_;
+    std::vector<std::int32_t> group_of_;  // per node
+
+    static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+    void emit(std::int32_t node) {
+        order_.push_back(node);
+        emitted_[at(node)] = 1;
+    }
+
+    /// A matmul that a step may take over, whatever its sizes, and that reads the same earlier.
+    bool groups(const tensor& t, bool numbers) const {
+        return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
+               detail::check_params(t, numbers).fits() &&
+               std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
+    }
+
+    /// Is it, once it is made, what it is until its last reader? What nodes write in place is not.
+    bool lasts(std::int32_t source) const {
+        return source == no_tensor || !g_.written_in_place(g_.root(source));
+    }
+
+    /// Could one launch hold both? Of one token experts and dense matmuls may, of one set of ids.
+    bool together(const tensor& a, const tensor& b) const {
+        return a.stream == b.stream &&
+               reads_f32(view_.at(a.src[0]).type) == reads_f32(view_.at(b.src[0]).type) &&
+               (a.kind != b.kind || same_ids(a, b));
+    }
+
+    /// The matmuls of one activation that a launch could hold, as many as a plan looks at together.
+    void find_groups() {
+        group_of_.assign(at(view_.node_count), -1);
+        std::vector<std::int32_t> last(at(view_.tensor_count), -1);  // per value: its last group
+        std::vector<std::int32_t> before;                            // per group: the one before
+        for (const matmul_read& m : g_.matmuls()) {
+            const tensor& t = view_.node(m.node);
+            if (!groups(t, m.numbers)) continue;
+            std::int32_t& known = last[at(m.value)];
+            std::int32_t g = known, tried = 0;
+            const auto joins = [&](std::int32_t n) { return together(view_.node(n), t); };
+            const auto open = [&](const std::vector<std::int32_t>& members) {
+                return members.size() < static_cast<std::size_t>(readers_together) &&
+                       std::all_of(members.begin(), members.end(), joins);
+            };
+            while (g >= 0 && tried < readers_together && !open(groups_[at(g)])) {
+                g = before[at(g)];
+                ++tried;
+            }
+            if (g < 0 || tried == readers_together) {
+                g = static_cast<std::int32_t>(groups_.size());
+                groups_.emplace_back();
+                before.push_back(std::exchange(known, g));
+            }
+            groups_[at(g)].push_back(m.node);
+            group_of_[at(m.node)] = g;
+        }
+    }
+
+    bool inputs_there(const tensor& matmul) {
+        const std::int32_t ids = matmul.kind == op::mul_mat_id ? matmul.src[2] : no_tensor;
+        for (const std::int32_t s : {matmul.src[1], scales_of(view_, matmul), ids})
+            if (s != no_tensor && !emit_names(s)) return false;
+        return true;
+    }
+
+    /// Moves the nodes that only rename, behind which `name` lies, to here. False: it reads
+    /// something that is not made yet.
+    bool emit_names(std::int32_t name) {
+        const std::int32_t p = g_.position(name);
+        if (p < 0 || emitted_[at(p)] != 0) return true;
+        if (!launches_nothing(view_.node(p).kind)) return false;
+        for (const std::int32_t s : view_.node(p).src)
+            if (s != no_tensor && !emit_names(s)) return false;
+        emit(p);
+        return true;
+    }
+
+    /// What follows a matmul and needs nothing but leaves and this group: its bias, its GLU.
+    void emit_followers(std::int32_t node, std::int32_t first) {
+        for (int i = 0; i < 5; ++i) {
+            const use u = g_.only_reader(view_.nodes[node]);
+            if (u.node < 0 || emitted_[at(u.node)] != 0) return;
+            const tensor& t = view_.node(u.node);
+            const bool follows = t.kind == op::add || t.kind == op::add_id || t.kind == op::scale ||
+                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::unary ||
+                                 t.kind == op::sqr;
+            const bool unknown = t.kind == op::unary && function_of(t.sub) == gate_function::none;
+            if (!follows || unknown || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
+            for (const std::int32_t s : t.src)
+                if (s != no_tensor && !at_hand(s, first, t)) return;
+            emit(u.node);
+            node = u.node;
+        }
+    }
+
+    /// A leaf, the ids of the group, or made since its first member.
+    bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) {
+        const std::int32_t p = g_.position(source);
+        if (!lasts(source)) return false;
+        if (p < 0) return named_by(view_.at(source)) == no_tensor;
+        if (reader.kind == op::add_id && source == reader.src[2]) return emitted_[at(p)] != 0;
+        const std::int32_t made = g_.position(g_.root(source));  // names of it move along
+        return std::find(order_.begin() + first, order_.end(), made) != order_.end() &&
+               emit_names(source);
+    }
+};
+
+/// The most bytes of results that are alive at once.
+inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_alive>& keep) {
+    std::vector<std::int64_t> change(static_cast<std::size_t>(g.view.node_count) + 1, 0);
+    std::vector<std::int32_t> until(static_cast<std::size_t>(g.view.tensor_count), -1);
+    for (const keep_alive& k : keep) {
+        std::int32_t& u = until[static_cast<std::size_t>(g.root(k.tensor))];
+        u = std::max(u, k.until);
+    }
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const std::int32_t t = g.view.nodes[i];
+        if (!g.acts(i) || g.root(t) != t) continue;
+        const std::int64_t bytes = allocated_bytes(g.view.at(t));
+        const std::int32_t last = std::max(g.live_until(t), until[static_cast<std::size_t>(t)]);
+        change[static_cast<std::size_t>(i)] += bytes;
+        if (last < g.view.node_count)
+            change[static_cast<std::size_t>(std::max(last, i)) + 1] -= bytes;
+    }
+    std::int64_t alive = 0, peak = 0;
+    for (const std::int64_t c : change) peak = std::max(peak, alive += c);
+    return peak;
+}
+
+/// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
+/// function, until the last MUL or ADD of their chain, or the ADD of a residual to a norm; what
+/// experts made, and their ids, until that of the norm.
+inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
+    std::vector<keep_alive> out;
+    slot_sums sums(g);
+    const auto keep = [&](std::int32_t tensor, std::int32_t last) {
+        const std::int32_t root = tensor == no_tensor ? no_tensor : g.root(tensor);
+        if (root != no_tensor && g.position(root) >= 0 && g.live_until(root) < last)
+            out.push_back({tensor, last});
+    };
+    for (std::int32_t i = 0; i < g.view.node_count; ++i) {
+        const tensor& t = g.view.node(i);
+        const bool norm = t.kind == op::rms_norm || t.kind == op::norm;
+        if ((!norm && t.kind != op::unary) || t.src[0] == no_tensor) continue;
+        std::int32_t last = i;
+        // Weight, SCALE, bias and gate; or the gated value.
+        for (int ops = norm ? 4 : 1; ops > 0; --ops) {
+            const use u = g.only_reader(g.view.nodes[last]);
+            const op next = u.node < 0 ? op::none : g.view.node(u.node).kind;
+            const bool adds = next == op::add && u.slot < 2 && norm &&
+                              g.view.node(u.node).src[1 - u.slot] != no_tensor;
+            const std::int32_t added = adds ? g.view.node(u.node).src[1 - u.slot] : no_tensor;
+            const bool bias = adds && g.constant(added);
+            const bool residual =
+                adds && last != i && same_shape(g.view.at(added), g.view.node(u.node));
+            const bool scale = norm && next == op::scale;
+            if (next != op::mul && next != op::sqr && !scale && !bias && !residual) break;
+            last = u.node;
+            if (residual) break;
+        }
+        if (last != i) keep(t.src[0], last);
+        if (!norm) continue;
+        const combination& c = sums.whole(t.src[0]);
+        for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
+            keep(read, last);
+        const std::int32_t made = c.found() ? g.position(c.results) : -1;
+        const op by = made < 0 ? op::none : g.kind(made);
+        // These may make the sum, and read the ids till then.
+        if (by == op::mul_mat_id || by == op::add_id) keep(g.view.node(made).src[2], last);
+    }
+    return out;
+}
+
+}  // namespace detail
+
+CATENA_PLANNING ordering optimize(const graph_view& view) noexcept {
+    ordering out;
+    graph_index before;
+    out.state = before.build(view);
+    if (!out.state.ok()) return out;
+    out.order = detail::order_builder(before).build();
+    const std::vector<std::int32_t> nodes = out.nodes(view);
+    graph_index after = before;
+    out.state = after.order(nodes.data());
+    if (!out.state.ok()) {
+        out.order.clear();
+        return out;
+    }
+    out.keep = detail::delayed_reads(after);
+    out.workspace_bound = slot_map(after).bound();
+    out.peak_before = detail::peak_bytes(before, {});
+    out.peak_after = detail::peak_bytes(after, out.keep);
+    return out;
+}
+
+}  // namespace catena
