@@ -67,7 +67,8 @@ TEST_CASE("What an engine was measured to be faster at is compiled into its arch
         CHECK(told == (f.path == "instances/sm_90/table.cpp"));
     }
     CHECK_THROWS_WITH(medians_in("engine 12\n"), Catch::Contains("engine.txt:1: expected"));
-    CHECK_THROWS_WITH(medians_in("a.row 0000000000000012 1 0\n"), Catch::Contains("belong into tuning.json"));
+    CHECK_THROWS_WITH(medians_in("a.row 0000000000000012 1 0\n"),
+                      Catch::Contains("belong into tuning.json"));
     std::filesystem::remove_all(root);
 }
 
