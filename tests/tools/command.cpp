@@ -109,7 +109,7 @@ TEST_CASE("control characters of a graph file do not reach the terminal", "[comm
     const std::string clear = "\x1b[2J", shown = "\\x1b[2J";
     nlohmann::json graph = catena_test::small_graph();
     graph["model"] = "m" + clear;
-    graph["case"] = "c\r\xc2\x9b" + clear;
+    graph["case"] = "c\r\x7f\xc2\x9b" + clear;
     graph["tensors"][2]["name"] = "weight\n" + clear;
     graph["tensors"][8]["name"] = "out\n" + clear;
     graph["tensors"][8]["op"] = "ODD\a" + clear;
@@ -122,7 +122,7 @@ TEST_CASE("control characters of a graph file do not reach the terminal", "[comm
 
     for (const char* command :
          {"explain odd.json", "explain odd.json --verbose", "explain odd_type.json",
-          "explain odd_matmul.json", "explain odd.json --json",
+          "explain odd_matmul.json", "explain odd.json --json", "verify odd.json --json",
           "explain odd.json --dot /dev/stdout", "explain odd.json --html /dev/stdout",
           "run odd.json --host", "run odd.json --host --json", "explain 'none\x1b[2J.json'",
           "run 'none\x1b[2J.json'"}) {
@@ -133,9 +133,10 @@ TEST_CASE("control characters of a graph file do not reach the terminal", "[comm
         CHECK(std::none_of(said.begin(), said.end(), [](char c) {
             return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f;
         }));
+        CHECK(said.find("\xc2\x9b") == std::string::npos);
     }
     CHECK_THAT(w.run("explain odd.json").out,
-               Catch::Contains("m" + shown + ", c\\x0d\\xc2\\x9b" + shown + ":") &&
+               Catch::Contains("m" + shown + ", c\\x0d\\x7f\\xc2\\x9b" + shown + ":") &&
                    Catch::Contains("op 'ODD\\x07" + shown + "' is not known"));
     CHECK_THAT(w.run("explain odd_type.json").out,
                Catch::Contains("type 'f\\x0a" + shown + "' is not known"));

@@ -1,5 +1,6 @@
 // catena coverage: the declared domain of an arch's instances as a table, holes marked.
 #include "command.hpp"
+#include "json_text.hpp"
 #include "output.hpp"
 #include "tables.hpp"
 
@@ -124,7 +125,7 @@ std::string as_json(const table& t, const std::vector<format_line>& lines) {
                              {"first_unserved", c.first}});
         root["formats"].push_back({{"format", name(line.weights)}, {"cells", cells}});
     }
-    return root.dump(1) + "\n";
+    return json_text(root);
 }
 
 int print_coverage(const coverage_options& o) {

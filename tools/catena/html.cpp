@@ -1,9 +1,8 @@
 #include "html.hpp"
 
+#include "json_text.hpp"
 #include "page_files.hpp"
 #include "printable.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <initializer_list>
 #include <string_view>
@@ -36,7 +35,7 @@ std::string for_text(const std::string& text) {
 }
 
 std::string without_spaces(const std::string& json) {
-    return nlohmann::ordered_json::parse(json).dump();
+    return json_text(nlohmann::ordered_json::parse(json), -1);
 }
 
 }  // namespace

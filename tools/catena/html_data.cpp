@@ -1,5 +1,6 @@
 #include "html.hpp"
 
+#include "json_text.hpp"
 #include "layers.hpp"
 #include "traffic.hpp"
 
@@ -217,7 +218,7 @@ std::string page_data(const report& r) {
     root["choices"] = std::move(all.choices);
     root["rows"] = all.rows.list();
     root["sentences"] = all.sentences.list();
-    return root.dump(-1, ' ', false, value::error_handler_t::replace);
+    return json_text(root, -1);
 }
 
 }  // namespace catena::tool

@@ -1,5 +1,6 @@
 // catena instances: the rows of an arch's table.
 #include "command.hpp"
+#include "json_text.hpp"
 #include "output.hpp"
 #include "tables.hpp"
 
@@ -69,7 +70,7 @@ std::string as_json(const table& t) {
                                 {"order", r.order},
                                 {"provenance", evidence_text(r.evidence)}});
     }
-    return root.dump(1) + "\n";
+    return json_text(root);
 }
 
 int list_instances(const instances_options& o) {

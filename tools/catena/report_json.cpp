@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include "json_text.hpp"
+
 #include "catena/pick/name.hpp"
 
 #include <nlohmann/json.hpp>
@@ -81,7 +83,7 @@ std::string as_json(const report& r, bool verbose) {
         root["not_fused"].push_back(
             {{"node", left.node}, {"reason", name(left.why)}, {"sentence", left.sentence}});
     root["notes"] = r.graph.notes;
-    return root.dump(1, ' ', false, value::error_handler_t::replace) + "\n";
+    return json_text(root);
 }
 
 }  // namespace catena::tool

@@ -1,5 +1,6 @@
 // catena verify: proves plans of graph files right, without running them.
 #include "command.hpp"
+#include "json_text.hpp"
 #include "optimized.hpp"
 #include "output.hpp"
 #include "tables.hpp"
@@ -81,7 +82,7 @@ std::string as_json(const std::vector<proof_of_file>& all, const std::string& ar
                 {{"fault", v.state.message}, {"step", v.step}, {"node", v.node}, {"byte", v.byte}});
         out.push_back(std::move(one));
     }
-    return out.dump(2) + "\n";
+    return json_text(out);
 }
 
 int verify_files(const verify_options& o) {

@@ -1,5 +1,6 @@
 #include "report.hpp"
 
+#include "json_text.hpp"
 #include "printable.hpp"
 
 #include "catena/pick/name.hpp"
@@ -203,7 +204,7 @@ std::string as_json(const run_report& r) {
                      {"bytes", t.bytes},
                      {"covered", share(t.computed, t.rows)},
                      {"worst", comparisons_json(t.worst)}};
-    return root.dump(1, ' ', false, value::error_handler_t::replace) + "\n";
+    return json_text(root);
 }
 
 }  // namespace catena::tool
