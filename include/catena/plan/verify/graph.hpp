@@ -296,7 +296,8 @@ class engine_order {
             const tensor& s = view_.at(scales);
             if (!floats(scales)) return opaque(i);
             m.scales_of_matrix = s.ne[0] * s.ne[1];
-            const bool one = s.ne[0] == 1 && s.ne[1] == 1, by_row = !one && s.ne[0] == 1;
+            const bool one = s.ne[0] == 1 && s.ne[1] == 1,
+                       by_row = !one && s.ne[0] == 1 && s.ne[1] == m.rows;
             m.scale_rows = one ? m.rows : by_row ? 1 : 128;
             m.scale_values = one || by_row ? m.k : 128;
             m.scale_stride = one ? 0 : s.ne[0];
