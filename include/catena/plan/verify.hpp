@@ -13,14 +13,14 @@ namespace catena {
 
 /// What a proof looked at, and the first thing that is wrong.
 struct verification {
-    status state;            ///< names step, node and byte of the first fault
-    bool proved = false;     ///< false, and no fault: a tensor that steps stand for has no address
-    std::int32_t step = -1;  ///< of the fault; -1: it is no step's
-    std::int32_t node = -1;  ///< of the fault, or where its step launches
-    std::uint64_t byte = 0;  ///< an address, or a byte of the workspace
-    std::int32_t steps = 0;  ///< replayed
-    std::int32_t nodes = 0;  ///< of the engine, replayed
-    std::int64_t reads = 0;  ///< by nodes and steps, each of the value that the graph says
+    status state;              ///< names step, node and byte of the first fault
+    bool proved = false;       ///< false, and no fault: some tensor has no address
+    std::int32_t step = -1;    ///< of the fault; -1: it is no step's
+    std::int32_t node = -1;    ///< of the fault, or where its step launches
+    std::uint64_t byte = 0;    ///< an address, or a byte of the workspace
+    std::int32_t steps = 0;    ///< replayed
+    std::int32_t nodes = 0;    ///< of the engine, replayed
+    std::int64_t reads = 0;    ///< by nodes and steps, each of the value that the graph says
     std::int64_t results = 0;  ///< of steps, each the value of a node of the graph
     std::int64_t slots = 0;    ///< activations written into the workspace
 };

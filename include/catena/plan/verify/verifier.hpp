@@ -130,19 +130,19 @@ class verifier {
                 fail(-1, i, 0, "is left out by the engine, and no step covers it");
     }
 
-    /// Of what steps stand for; where what only the engine reads lies is its own affair.
+    /// Of all that nodes read or write: who writes nobody knows where may write over anything. A
+    /// step may read what lies behind the names that its nodes read.
     bool all_have_addresses() const {
         const auto known = [this](std::int32_t t) {
             return t == no_tensor || view_.at(t).data != nullptr || elements(view_.at(t)) == 0;
         };
-        for (std::int32_t s = 0; s < steps(); ++s) {
-            if (plan_.missing(s) >= 0) return false;
-            for (const std::int32_t n : plan_.covered(step_of(s))) {
-                const tensor& t = view_.node(n);
-                if (!known(view_.nodes[n]) || !std::all_of(t.src, t.src + max_src, known))
-                    return false;
-            }
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            const tensor& t = view_.node(i);
+            if (!known(view_.nodes[i]) || !std::all_of(t.src, t.src + source_slots(t), known))
+                return false;
         }
+        for (std::int32_t s = 0; s < steps(); ++s)
+            if (plan_.missing(s) >= 0) return false;
         return true;
     }
 
