@@ -159,8 +159,7 @@ struct written {
 
     /// The first or the second half of each row; of rows that lie one after the other.
     region half_of_rows(int which) const {
-        const std::int64_t n =
-            half == 0 ? 0 : static_cast<std::int64_t>(where.bytes()) / (8 * half);
+        const std::int64_t n = static_cast<std::int64_t>(where.bytes()) / (8 * half);
         return rows_at(where.begin + static_cast<std::uint64_t>(4 * half * which), half, n,
                        8 * half);
     }
