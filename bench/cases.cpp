@@ -68,11 +68,13 @@ format_set first_of(format_set there, std::initializer_list<format> wanted) {
 void add_row_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
                    double l2) {
     const computation& computes = t.rows[index].computes;
+    constexpr stage_set around =
+        stage_kind::combine | stage_kind::add_residual | stage_kind::add_bias | stage_kind::gate;
     for (const auto [k, rows] : row_shapes) {
         problem p;
         p.needs = computes;
-        p.needs.experts = p.needs.residual = p.needs.bias = p.needs.gate = false;
-        p.sum = p.needs.again;
+        p.needs.stages = computes.stages.without(around);
+        p.sum = p.needs.stages.has(stage_kind::next_norm);
         p.needs.emits = first_of(computes.emits, {format::q8_1, format::fp8_token, format::f32});
         if (computes.emits.has(format::f32)) p.needs.emits = p.needs.emits | format::f32;
         p.k = k;
@@ -80,8 +82,9 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
         p.rows = rows;
         const std::string shape = "k" + std::to_string(k) + " rows" + std::to_string(rows);
         add(to, t, index, shape, p, arena, l2);
-        if (!computes.experts) continue;
-        p.needs.experts = p.needs.residual = p.sum = true;
+        if (!computes.stages.has(stage_kind::combine)) continue;
+        p.needs.stages = p.needs.stages | stage_kind::combine | stage_kind::add_residual;
+        p.sum = true;
         p.slots = 8;
         add(to, t, index, shape + " experts8", p, arena, l2);
     }

@@ -52,14 +52,14 @@ void fill_row(const problem& p, table_of_stretches s) {
     } else {
         a.x = s.values(values);
     }
-    if (p.needs.value == value_kind::glu || p.needs.gate) {
+    if (gates(p.needs.stages)) {
         a.gate = s.values(values);
         a.function = gate_function::silu;
     }
-    if (adds_residual(p.needs)) a.residual = s.values(values);
-    if (p.needs.scale) a.weight = s.values(p.k);
-    if (p.needs.bias) a.bias = s.values(p.k);
-    if (p.needs.again) a.next_weight = s.values(p.k);
+    if (adds_residual(p.needs.stages)) a.residual = s.values(values);
+    if (p.needs.stages.has(stage_kind::mul_weight)) a.weight = s.values(p.k);
+    if (p.needs.stages.has(stage_kind::add_bias)) a.bias = s.values(p.k);
+    if (p.needs.stages.has(stage_kind::mul_next_weight)) a.next_weight = s.values(p.k);
     if (p.sum) a.sum = s.results(values);
     if (p.needs.emits.has(format::f32)) a.f32 = s.results(values);
     if (p.needs.emits.has(format::f16)) a.f16 = s.output(2 * values, format::f16);

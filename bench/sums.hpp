@@ -8,8 +8,9 @@
 
 namespace catena::bench {
 
-inline constexpr computation sum_alone = {
-    .kind = skeleton::row, .residual = true, .emits = format_set::of(format::f32)};
+inline constexpr computation sum_alone = {.kind = skeleton::row,
+                                          .stages = stage_set::of(stage_kind::add_residual),
+                                          .emits = format_set::of(format::f32)};
 
 constexpr row sum_row(const policy& numbers) {
     row r;

@@ -37,25 +37,25 @@ match of_two(const graph_view& view) {
     }
     m.x = *first;
     (t.kind == op::add ? m.residual : m.gate) = *second;
-    if (t.kind == op::mul) m.kind = value_kind::glu;
+    m.stages = stage_set::of(t.kind == op::mul ? stage_kind::glu : stage_kind::add_residual);
     return m;
 }
 
 /// The only node of a view as a row step.
 match alone(const graph_index& g) {
-    const auto norm = [&g](value_kind kind) {
+    const auto norm = [&g](stage_kind kind) {
         pattern p;
         p.known = true;
-        p.value = kind;
+        p.stages = stage_set::of(kind);
         return matcher(g, p).at_norm(0);
     };
     match m;
     switch (g.view.node(0).kind) {
         case op::rms_norm:
-            m = norm(value_kind::rms_norm);
+            m = norm(stage_kind::rms_norm);
             break;
         case op::norm:
-            m = norm(value_kind::layer_norm);
+            m = norm(stage_kind::layer_norm);
             break;
         case op::glu:
         case op::unary:

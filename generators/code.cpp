@@ -27,34 +27,17 @@ class braces {
 
 std::string quoted(const std::string& text) { return '"' + text + '"'; }
 
-const char* spelled(stage_kind kind) {
-    switch (kind) {
-        case stage_kind::combine:
-            return "stage_kind::combine";
-        case stage_kind::add:
-            return "stage_kind::add";
-        case stage_kind::rms_norm:
-            return "stage_kind::rms_norm";
-        case stage_kind::layer_norm:
-            return "stage_kind::layer_norm";
-        case stage_kind::l2_norm:
-            return "stage_kind::l2_norm";
-        case stage_kind::mul:
-            return "stage_kind::mul";
-        case stage_kind::glu:
-            return "stage_kind::glu";
-        case stage_kind::epilogue:
-            return "stage_kind::epilogue";
-        case stage_kind::emit:
-            return "stage_kind::emit";
-        case stage_kind::quantize:
-            return "stage_kind::quantize";
-        case stage_kind::mul_mat:
-            return "stage_kind::mul_mat";
-        case stage_kind::mul_mat_id:
-            return "stage_kind::mul_mat_id";
+std::string spelled(stage_kind kind) { return "stage_kind::" + std::string(name(kind)); }
+
+std::string code(stage_set stages) {
+    std::string list;
+    for (int i = 0; i < stage_kind_count; ++i) {
+        const auto kind = static_cast<stage_kind>(i);
+        if (!stages.has(kind)) continue;
+        const std::string one = spelled(kind);
+        list += list.empty() ? "stage_set::of(" + one + ")" : " | " + one;
     }
-    return "";
+    return list;
 }
 
 const char* spelled(operand o) {
@@ -119,11 +102,7 @@ std::string code(format_set formats) {
 std::string code(const computation& c) {
     braces out;
     out.field("kind", "skeleton::" + std::string(name(c.kind)));
-    if (c.value != value_kind::plain)
-        out.field("value", "value_kind::" + std::string(name(c.value)));
-    out.flag("experts", c.experts).flag("residual", c.residual).flag("scale", c.scale);
-    out.flag("bias", c.bias).flag("gate", c.gate);
-    out.flag("join", c.join).flag("again", c.again);
+    if (!c.stages.empty()) out.field("stages", code(c.stages));
     if (!c.emits.empty()) out.field("emits", code(c.emits));
     if (c.activation != format::unknown)
         out.field("activation", "format::" + std::string(name(c.activation)));

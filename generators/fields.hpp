@@ -32,12 +32,8 @@ void each_field(policy& p, const Visit& visit) {
 
 template <class Visit>
 void each_field(computation& c, const Visit& visit) {
-    auto& [kind, value, experts, residual, scale, bias, gate, join, again, emits, activation,
-           weights, epilogue] = c;
-    visit("kind", kind), visit("value", value), visit("experts", experts);
-    visit("residual", residual);
-    visit("scale", scale), visit("bias", bias), visit("gate", gate);
-    visit("join", join), visit("again", again), visit("emits", emits);
+    auto& [kind, stages, emits, activation, weights, epilogue] = c;
+    visit("kind", kind), visit("stages", stages), visit("emits", emits);
     visit("activation", activation), visit("weights", weights), visit("epilogue", epilogue);
 }
 
@@ -69,7 +65,7 @@ concept structure = std::is_same_v<T, policy> || std::is_same_v<T, computation> 
 template <class E>
 constexpr int count_of() {
     if (std::is_same_v<E, format>) return format_count;
-    if (std::is_same_v<E, value_kind>) return static_cast<int>(std::size(value_kind_names));
+    if (std::is_same_v<E, stage_kind>) return stage_kind_count;
     if (std::is_same_v<E, inner_product>) return static_cast<int>(inner_product::wgmma) + 1;
     if (std::is_same_v<E, norm_placement>) return static_cast<int>(norm_placement::passing) + 1;
     return std::is_same_v<E, activation_source> ? 2 : 3;
@@ -89,6 +85,12 @@ json to_json_value(T value) {
     if constexpr (std::is_same_v<T, format_set>) {
         json list = json::array();
         for (const format f : value) list.push_back(name(f));
+        return list;
+    } else if constexpr (std::is_same_v<T, stage_set>) {
+        json list = json::array();
+        for (int i = 0; i < stage_kind_count; ++i)
+            if (const auto kind = static_cast<stage_kind>(i); value.has(kind))
+                list.push_back(name(kind));
         return list;
     } else if constexpr (std::is_same_v<T, epilogue_set>) {
         json list = json::array();
@@ -122,6 +124,10 @@ T from_json_value(const json& j) {
     if constexpr (std::is_same_v<T, format_set>) {
         format_set out;
         for (const json& one : j) out = out | fields::enumerator<format>(one, format_count);
+        return out;
+    } else if constexpr (std::is_same_v<T, stage_set>) {
+        stage_set out;
+        for (const json& one : j) out = out | fields::enumerator<stage_kind>(one, stage_kind_count);
         return out;
     } else if constexpr (std::is_same_v<T, epilogue_set>) {
         epilogue_set out;

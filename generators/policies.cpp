@@ -176,23 +176,24 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
                                 const computation& computes) {
     if (computes.kind == skeleton::matmul) return matmul_policies(target, choice.copy, computes);
     if (computes.kind == skeleton::row) {
-        if (!is_norm(computes.value))
+        if (!has_norm(computes.stages))
             return {std::begin(elementwise_policies), std::end(elementwise_policies)};
         if (computes.emits.has(format::int8_token))
             return {std::begin(apart_policies), std::end(apart_policies)};
-        if (computes.join) return {std::begin(joining_policies), std::end(joining_policies)};
-        if (computes.value == value_kind::layer_norm)
+        if (computes.stages.has(stage_kind::join_residual))
+            return {std::begin(joining_policies), std::end(joining_policies)};
+        if (computes.stages.has(stage_kind::layer_norm))
             return {std::begin(rarer_norm_policies) + 1, std::end(rarer_norm_policies)};
-        if (computes.value != value_kind::rms_norm || computes.gate)
+        if (!computes.stages.has(stage_kind::rms_norm) || computes.stages.has(stage_kind::gate))
             return {std::begin(rarer_norm_policies), std::end(rarer_norm_policies)};
         return {std::begin(norm_policies), std::end(norm_policies)};
     }
-    if (is_norm(computes.value) && computes.activation == format::f32) {
+    if (has_norm(computes.stages) && computes.activation == format::f32) {
         policy p = norm_in_passing;
         p.copy = choice.copy, p.stages = choice.stages;
         return {p};
     }
-    if (is_norm(computes.value)) {
+    if (has_norm(computes.stages)) {
         policy p = streamed(choice, norm_first);
         const auto shared = [&] {
             return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
@@ -292,7 +293,7 @@ std::string objection(const arch& target, const row& r) {
     if (!matmul && p.product == inner_product::dp4a && p.piece % warp_values != 0)
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     const bool inside = p.placement != norm_placement::producer;
-    if (inside != (!matmul && is_norm(r.computes.value)))
+    if (inside != (!matmul && has_norm(r.computes.stages)))
         return "a prologue or a deferred norm is for a matvec that makes its norm, and for no "
                "other";
     if (inside && (p.placement == norm_placement::passing) != numbers)

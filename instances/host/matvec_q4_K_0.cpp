@@ -1,11 +1,11 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2ac70a95dd33ebbb.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6edb231d998a661a.
 // Host kernels: matvec_q4_K_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_matvec_q4_K_0 {
 
 constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q4_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
-constexpr computation c1 = {.kind = skeleton::matvec, .value = value_kind::rms_norm, .scale = true, .activation = format::q8_1, .weights = format_set::of(format::q4_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c1 = {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = format_set::of(format::q4_K), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {

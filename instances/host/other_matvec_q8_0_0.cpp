@@ -1,11 +1,11 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9a4c6d48e2ed4c47.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash fd8a5def94afe7b0.
 // Host kernels: other_matvec_q8_0_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matvec_q8_0_0 {
 
 constexpr computation c0 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
-constexpr computation c1 = {.kind = skeleton::matvec, .value = value_kind::rms_norm, .scale = true, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c1 = {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[8];
 const host_instance kernels[8] = {

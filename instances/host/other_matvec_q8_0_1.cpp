@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash b9f06d6bb1950b6e.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 050bfd9da92ca151.
 // Host kernels: other_matvec_q8_0_1.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_other_matvec_q8_0_1 {
 
-constexpr computation c0 = {.kind = skeleton::matvec, .value = value_kind::rms_norm, .scale = true, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
+constexpr computation c0 = {.kind = skeleton::matvec, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 constexpr computation c1 = {.kind = skeleton::matvec, .activation = format::q8_1, .weights = format_set::of(format::q8_0), .epilogue = epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias | epilogue_part::glu | epilogue_part::act | epilogue_part::combine | epilogue_part::residual | epilogue_part::quantize};
 
 extern const host_instance kernels[3];

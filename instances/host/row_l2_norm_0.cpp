@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 4a02efae54ad582f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 08ab0dd82b58e6c5.
 // Host kernels: row_l2_norm_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_row_l2_norm_0 {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::l2_norm, .emits = format_set::of(format::f32)};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::l2_norm), .emits = format_set::of(format::f32)};
 
 extern const host_instance kernels[5];
 const host_instance kernels[5] = {

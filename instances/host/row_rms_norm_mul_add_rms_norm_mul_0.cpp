@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8a222a10e1c01685.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2fcef755bf6f1162.
 // Host kernels: row_rms_norm_mul_add_rms_norm_mul_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_row_rms_norm_mul_add_rms_norm_mul_0 {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .scale = true, .join = true, .again = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::join_residual | stage_kind::next_norm | stage_kind::mul_next_weight, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
 
 extern const host_instance kernels[2];
 const host_instance kernels[2] = {

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash bce4303cc9c8c0de.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 8ca2af66e61cdf45.
 // Host kernels: row_rms_norm_mul_gate_0.
 #include "catena/instances/host_instance.hpp"
 
 namespace catena::instances::host_row_rms_norm_mul_gate_0 {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .scale = true, .gate = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::gate, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
 
 extern const host_instance kernels[5];
 const host_instance kernels[5] = {

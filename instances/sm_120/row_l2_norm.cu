@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6cfb256e3e15879a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6d2fe391c1188298.
 // sm_120: row_l2_norm.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_120_row_l2_norm {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::l2_norm, .emits = format_set::of(format::f32)};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::l2_norm), .emits = format_set::of(format::f32)};
 
 constexpr policy p0 = {.threads = 128, .values = 8, .rows = 4, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash c415db74e4a83885.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash cce280b3f531bf1d.
 // sm_75: row_glu.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_75_row_glu {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::glu, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::glu), .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
 
 constexpr policy p0 = {.threads = 128, .values = 8, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void
@@ -30,7 +30,7 @@ catena_glu_f32_f16_bf16_q8_1_q8_1_mmq_d4_q8_1_mmq_ds4_q8_1_mmq_d2s6_bf16_mma_f16
     run_on_device<c0, p3>(args);
 }
 
-constexpr computation c1 = {.kind = skeleton::row, .value = value_kind::glu, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::int8_token | format::fp8_tensor | format::fp8_token | format::fp8_group | format::mxfp8_rows | format::mxfp4_rows | format::nvfp4_rows};
+constexpr computation c1 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::glu), .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::int8_token | format::fp8_tensor | format::fp8_token | format::fp8_group | format::mxfp8_rows | format::mxfp4_rows | format::nvfp4_rows};
 
 constexpr policy p4 = {.threads = 128, .values = 8, .vector = true};
 extern "C" __global__ __launch_bounds__(p4.threads, p4.min_blocks) void

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0f28c88f1ec54671.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash ce37e86ecd4cabbf.
 // sm_80: row_l2_norm.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_80_row_l2_norm {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::l2_norm, .emits = format_set::of(format::f32)};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::l2_norm), .emits = format_set::of(format::f32)};
 
 constexpr policy p0 = {.threads = 128, .values = 8, .rows = 4, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3bed02f2cff01f86.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash cdef8f5c82ef4957.
 // sm_86: row_add_rms_norm_mul_bias.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_86_row_add_rms_norm_mul_bias {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .residual = true, .scale = true, .bias = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::int8_token | format::fp8_tensor | format::fp8_token | format::fp8_group | format::mxfp8_rows | format::mxfp4_rows | format::nvfp4_rows};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::add_residual) | stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::int8_token | format::fp8_tensor | format::fp8_token | format::fp8_group | format::mxfp8_rows | format::mxfp4_rows | format::nvfp4_rows};
 
 constexpr policy p0 = {.threads = 256, .values = 8, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 851afd951d9690b9.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 23bcdcfb7d7e2e7a.
 // sm_86: row_combine_add_rms_norm_mul.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_86_row_combine_add_rms_norm_mul {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .experts = true, .residual = true, .scale = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::combine) | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
 
 constexpr policy p0 = {.threads = 256, .values = 8, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3f91071b78cd1dbc.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 5ac1fddffeed76b2.
 // sm_89: row_l2_norm.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_89_row_l2_norm {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::l2_norm, .emits = format_set::of(format::f32)};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::l2_norm), .emits = format_set::of(format::f32)};
 
 constexpr policy p0 = {.threads = 128, .values = 8, .rows = 4, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void

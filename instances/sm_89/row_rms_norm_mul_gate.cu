@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 95fdd9a3a5709aab.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 120f7a95ce43a73e.
 // sm_89: row_rms_norm_mul_gate.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_89_row_rms_norm_mul_gate {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .scale = true, .gate = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::gate, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
 
 constexpr policy p0 = {.threads = 128, .values = 8, .rows = 4, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void

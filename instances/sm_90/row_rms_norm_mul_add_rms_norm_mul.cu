@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0465c31bd8fc8f9a.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash db1c139998e60cf7.
 // sm_90: row_rms_norm_mul_add_rms_norm_mul.
 #include "catena/instances/device_instance.cuh"
 
 namespace catena::instances::sm_90_row_rms_norm_mul_add_rms_norm_mul {
 
-constexpr computation c0 = {.kind = skeleton::row, .value = value_kind::rms_norm, .scale = true, .join = true, .again = true, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
+constexpr computation c0 = {.kind = skeleton::row, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::join_residual | stage_kind::next_norm | stage_kind::mul_next_weight, .emits = format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma};
 
 constexpr policy p0 = {.threads = 768, .values = 8, .vector = true};
 extern "C" __global__ __launch_bounds__(p0.threads, p0.min_blocks) void

@@ -64,7 +64,7 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
         const int i = n / 2;
         const bool experts = n % 2 != 0;
         const row& r = rows.rows[i];
-        if (experts && (r.computes.kind == skeleton::row || is_norm(r.computes.value))) continue;
+        if (experts && (r.computes.kind == skeleton::row || has_norm(r.computes.stages))) continue;
         const problem p = experts ? of_experts(small_problem(r)) : small_problem(r);
         const arch& a = *rows.target;
         const int resident = blocks_per_sm(r, p, a);

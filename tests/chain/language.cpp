@@ -11,7 +11,6 @@ using catena::format_set;
 using catena::lowered_chain;
 using catena::skeleton;
 using catena::stage_kind;
-using catena::value_kind;
 
 namespace {
 
@@ -58,8 +57,8 @@ TEST_CASE("Joining named pieces gives the chain that joining their ops gives") {
 
 TEST_CASE("A chain lowers to its stages in order") {
     REQUIRE(behind_sum.count == 7);
-    const stage_kind kinds[] = {stage_kind::add,    stage_kind::emit, stage_kind::rms_norm,
-                                stage_kind::mul,    stage_kind::emit, stage_kind::quantize,
+    const stage_kind kinds[] = {stage_kind::add_residual, stage_kind::emit, stage_kind::rms_norm,
+                                stage_kind::mul_weight,   stage_kind::emit, stage_kind::quantize,
                                 stage_kind::mul_mat};
     for (int i = 0; i < behind_sum.count; ++i) CHECK(behind_sum.stages[i].kind == kinds[i]);
     CHECK(behind_sum.stages[0].reads == catena::operand::residual);
@@ -104,9 +103,9 @@ TEST_CASE("A group of one is the reader itself") {
 TEST_CASE("The launches of a chain: a row part without the sum's emit, and a matvec part") {
     constexpr auto row = row_part(behind_sum);
     CHECK(row.kind == skeleton::row);
-    CHECK(row.value == value_kind::rms_norm);
-    CHECK(row.residual);
-    CHECK(row.scale);
+    CHECK(row.stages.has(stage_kind::rms_norm));
+    CHECK(row.stages.has(stage_kind::add_residual));
+    CHECK(row.stages.has(stage_kind::mul_weight));
     CHECK(row.emits == (format_set::of(f32) | q8_1));
     constexpr auto matvec = matvec_part(behind_sum);
     CHECK(matvec.kind == skeleton::matvec);
@@ -114,7 +113,7 @@ TEST_CASE("The launches of a chain: a row part without the sum's emit, and a mat
     CHECK(matvec.weights == (format_set::of(q4_K) | q6_K));
 
     constexpr auto gated = row_part(lower("", gated_input));
-    CHECK(gated.value == value_kind::glu);
+    CHECK(gated.stages.has(stage_kind::glu));
     CHECK(gated.emits == (format_set::of(f16) | q8_1 | q8_1_mmq_ds4));
     constexpr auto finished = matvec_part(lower("", gated_input));
     CHECK(finished.activation == q8_1);
@@ -127,7 +126,7 @@ TEST_CASE("The launches of a chain: a row part without the sum's emit, and a mat
     constexpr lowered_chain sum_only = lower("", add(residual) | emit<f32>);
     CHECK(row_part(sum_only).emits.empty());
     CHECK_FALSE(has_part(sum_only, skeleton::matvec));
-    CHECK(row_part(lower("", quantize<q8_1> | mul_mat<q4_K>)).value == value_kind::plain);
+    CHECK(row_part(lower("", quantize<q8_1> | mul_mat<q4_K>)).stages.empty());
 }
 
 TEST_CASE("What experts made stands before the residual, and is a part of the norm's row") {
@@ -137,25 +136,25 @@ TEST_CASE("What experts made stands before the residual, and is a part of the no
     CHECK(behind_experts.stages[0].kind == stage_kind::combine);
     CHECK(std::string_view(behind_experts.signature).substr(0, 24) == "combine | add(residual) ");
     constexpr auto row = row_part(behind_experts);
-    CHECK(row.experts);
-    CHECK(row.residual);
-    CHECK_FALSE(row_part(behind_sum).experts);
+    CHECK(row.stages.has(stage_kind::combine));
+    CHECK(row.stages.has(stage_kind::add_residual));
+    CHECK_FALSE(row_part(behind_sum).stages.has(stage_kind::combine));
     CHECK(normed_matvec_part(behind_experts).kind == skeleton::row);  // no matvec makes that
 }
 
 TEST_CASE("A residual behind a norm is joined with it, and the sum may be normed again") {
     constexpr lowered_chain joined = lower("", rms_norm | mul(weight) | add(residual) | emit<f32>);
     constexpr auto row = row_part(joined);
-    CHECK(row.value == value_kind::rms_norm);
-    CHECK(row.join);
-    CHECK_FALSE(row.residual);
-    CHECK_FALSE(row.again);
+    CHECK(row.stages.has(stage_kind::rms_norm));
+    CHECK(row.stages.has(stage_kind::join_residual));
+    CHECK_FALSE(row.stages.has(stage_kind::add_residual));
+    CHECK_FALSE(row.stages.has(stage_kind::next_norm));
     CHECK(row.emits == format_set::of(f32));
     constexpr lowered_chain again =
         lower("", rms_norm | mul(weight) | add(residual) | emit<f32> | rms_norm | mul(next_weight) |
                       quantize<q8_1> | mul_mat<q4_K>);
-    CHECK(row_part(again).join);
-    CHECK(row_part(again).again);
+    CHECK(row_part(again).stages.has(stage_kind::join_residual));
+    CHECK(row_part(again).stages.has(stage_kind::next_norm));
     CHECK(row_part(again).emits == format_set::of(q8_1));  // the f32 is the sum's
     CHECK(std::string(again.signature).find("mul(next_weight)") != std::string::npos);
     CHECK(normed_matvec_part(again).kind == skeleton::row);
@@ -163,17 +162,17 @@ TEST_CASE("A residual behind a norm is joined with it, and the sum may be normed
 
 TEST_CASE("A norm's bias and gate are parts of its row; a gate without a norm is the value") {
     constexpr auto biased = row_part(lower("", layer_norm | mul(weight) | add(bias) | emit<f32>));
-    CHECK(biased.value == value_kind::layer_norm);
-    CHECK(biased.scale);
-    CHECK(biased.bias);
-    CHECK_FALSE(biased.gate);
+    CHECK(biased.stages.has(stage_kind::layer_norm));
+    CHECK(biased.stages.has(stage_kind::mul_weight));
+    CHECK(biased.stages.has(stage_kind::add_bias));
+    CHECK_FALSE(biased.stages.has(stage_kind::gate));
     constexpr auto gated = row_part(lower("", rms_norm | mul(one_plus_weight) | glu | emit<f32>));
-    CHECK(gated.value == value_kind::rms_norm);
-    CHECK(gated.scale);
-    CHECK(gated.gate);
-    CHECK_FALSE(row_part(lower("", gated_input)).gate);
-    CHECK(row_part(lower("", l2_norm | emit<f32>)).value == value_kind::l2_norm);
-    CHECK(row_part(lower("", act | emit<f32>)).value == value_kind::glu);
+    CHECK(gated.stages.has(stage_kind::rms_norm));
+    CHECK(gated.stages.has(stage_kind::mul_weight));
+    CHECK(gated.stages.has(stage_kind::gate));
+    CHECK_FALSE(row_part(lower("", gated_input)).stages.has(stage_kind::gate));
+    CHECK(row_part(lower("", l2_norm | emit<f32>)).stages.has(stage_kind::l2_norm));
+    CHECK(row_part(lower("", act | emit<f32>)).stages.has(stage_kind::glu));
 }
 
 TEST_CASE("What an engine's own matmuls read may end a chain") {

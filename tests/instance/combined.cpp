@@ -26,8 +26,8 @@ constexpr policy numbers = {.threads = 64,
                             .stages = 2,
                             .product = inner_product::fma};
 constexpr policy whole_rows = {.threads = 64, .values = 8, .vector = true};
-constexpr computation sums = {
-    .experts = true, .residual = true, .emits = format_set::of(format::f32)};
+constexpr computation sums = {.stages = stage_kind::combine | stage_kind::add_residual,
+                              .emits = format_set::of(format::f32)};
 
 /// What a row step makes of the results of all slots.
 std::vector<float> by_row(const matvec_case& c, const std::vector<float>& results,

@@ -423,7 +423,7 @@ std::vector<matvec_case> matvec_cases(const computation& computes, const policy&
     const bool of_numbers = computes.activation == format::f32;
     if (of_numbers)
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
-    return computes.value == value_kind::rms_norm ? made_inside(cases, of_numbers) : cases;
+    return computes.stages.has(stage_kind::rms_norm) ? made_inside(cases, of_numbers) : cases;
 }
 
 }  // namespace catena_test

@@ -250,7 +250,7 @@ inline lowered_chain chain_of(const matvec_case& c) {
     const auto then = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
     if (c.norm) {
         then({.kind = stage_kind::rms_norm});
-        then({.kind = stage_kind::mul, .reads = operand::weight});
+        then({.kind = stage_kind::mul_weight, .reads = operand::weight});
     }
     then({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
     if (!dense.empty()) then({.kind = stage_kind::mul_mat, .formats = dense});

@@ -16,24 +16,24 @@ namespace {
 
 constexpr format_set all_emits =
     format_set::of(format::f32) | format::f16 | format::bf16 | format::q8_1;
-constexpr computation norm = {.kind = skeleton::row,
-                              .value = value_kind::rms_norm,
-                              .residual = true,
-                              .scale = true,
-                              .emits = all_emits};
+constexpr computation norm = {
+    .kind = skeleton::row,
+    .stages = stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight,
+    .emits = all_emits};
 
 /// All distinct rows of all tables, by what they compute and their order.
-std::map<std::tuple<std::uint64_t, int, std::uint64_t, std::uint32_t>, std::vector<instance>>
+std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, std::uint32_t>,
+         std::vector<instance>>
 rows_by_order() {
-    std::map<std::tuple<std::uint64_t, int, std::uint64_t, std::uint32_t>, std::vector<instance>>
+    std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, std::uint32_t>,
+             std::vector<instance>>
         all;
     for (const arch& a : arch_registry) {
         const table t = instances::on_host(instances::table_named(a.name));
         for (int i = 0; i < t.row_count; ++i) {
             const row& r = t.rows[i];
             if (!runs(t, i) || tested_on(r) != a.name) continue;
-            all[{r.computes.weights.bits, static_cast<int>(r.computes.value), r.computes.emits.bits,
-                 r.order}]
+            all[{r.computes.weights.bits, r.computes.stages.bits, r.computes.emits.bits, r.order}]
                 .push_back(on_host(r.computes, r.numbers, t.kernels[i], row_name(t, i)));
         }
     }
@@ -60,7 +60,7 @@ TEST_CASE("Rows of one order give the same bits") {
                              .k = 896,
                              .n1 = 2,
                              .emits = on.computes.emits,
-                             .scale = on.computes.scale};
+                             .scale = on.computes.stages.has(stage_kind::mul_weight)};
             const auto wanted = run(rows.front(), c), got = run(on, c);
             CHECK(got.f32 == wanted.f32);
             CHECK(got.emits == wanted.emits);

@@ -28,8 +28,8 @@ matvec_case order_case(const computation& computes, int columns) {
                   .k = 5 * 512 + 256,
                   .columns = columns,
                   .band_rows = 4 + columns,
-                  .norm = is_norm(computes.value),
-                  .as_f32 = is_norm(computes.value)};
+                  .norm = has_norm(computes.stages),
+                  .as_f32 = has_norm(computes.stages)};
     for (const format f : computes.weights) c.members.push_back({f, 11});
     return c;
 }

@@ -30,8 +30,7 @@ constexpr policy with(policy p, norm_placement placement) {
 }
 
 constexpr computation normed = {.kind = skeleton::matvec,
-                                .value = value_kind::rms_norm,
-                                .scale = true,
+                                .stages = stage_kind::rms_norm | stage_kind::mul_weight,
                                 .activation = format::q8_1,
                                 .weights = format_set::of(format::q4_K) | format::q8_0,
                                 .epilogue = every_part};
@@ -45,8 +44,7 @@ constexpr policy numbers = {.threads = 96,
                             .product = inner_product::fma,
                             .placement = norm_placement::passing};
 constexpr computation normed_numbers = {.kind = skeleton::matvec,
-                                        .value = value_kind::rms_norm,
-                                        .scale = true,
+                                        .stages = stage_kind::rms_norm | stage_kind::mul_weight,
                                         .emits = format_set::of(format::f32) | format::q8_1,
                                         .activation = format::f32,
                                         .weights = format_set::of(format::f32) | format::bf16,

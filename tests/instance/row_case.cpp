@@ -71,26 +71,28 @@ int quant_rows(const row_case& c) { return c.rows() * c.split / c.merged; }
 lowered_chain chain_of(const instance& on, const row_case& c) {
     lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
     const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
+    const stage_set does = on.computes.stages;
+    const bool joins = does.has(stage_kind::join_residual);
     const auto add_sum = [&] {
-        if (c.residual) add({.kind = stage_kind::add, .reads = operand::residual});
+        const stage_kind sum = joins ? stage_kind::join_residual : stage_kind::add_residual;
+        if (c.residual) add({.kind = sum, .reads = operand::residual});
         if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
     };
     if (c.slots > 0) add({.kind = stage_kind::combine});
-    if (!on.computes.join) add_sum();
-    const value_kind value = on.computes.value;
-    if (value == value_kind::rms_norm) add({.kind = stage_kind::rms_norm});
-    if (value == value_kind::layer_norm) add({.kind = stage_kind::layer_norm});
-    if (value == value_kind::l2_norm) add({.kind = stage_kind::l2_norm});
+    if (!joins) add_sum();
+    for (const stage_kind norm :
+         {stage_kind::rms_norm, stage_kind::layer_norm, stage_kind::l2_norm})
+        if (does.has(norm)) add({.kind = norm});
     if (c.scale)
-        add({.kind = stage_kind::mul,
+        add({.kind = stage_kind::mul_weight,
              .reads = c.one_plus ? operand::one_plus_weight : operand::weight});
-    if (c.bias) add({.kind = stage_kind::add, .reads = operand::bias});
-    if (on.computes.join) add_sum();
+    if (c.bias) add({.kind = stage_kind::add_bias, .reads = operand::bias});
+    if (joins) add_sum();
     if (c.again) {
-        add({.kind = stage_kind::rms_norm});
-        add({.kind = stage_kind::mul, .reads = operand::next_weight});
+        add({.kind = stage_kind::next_norm});
+        add({.kind = stage_kind::mul_next_weight, .reads = operand::next_weight});
     }
-    if (value == value_kind::glu || c.gate)
+    if (does.has(stage_kind::glu) || c.gate)
         add({.kind = stage_kind::glu, .reads = c.alone ? operand::none : operand::gate});
     add({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
     return chain;
@@ -254,7 +256,7 @@ row_outputs run(const instance& on, const row_case& c) {
     const auto plain_bytes = [&](std::size_t element) {
         return size(c.rows() * (c.k + c.gap)) * element;
     };
-    const bool gated = on.computes.value == value_kind::glu || c.gate;
+    const bool gated = on.computes.stages.has(stage_kind::glu) || c.gate;
     const placement plain = placed(c);
     const placement out_at = c.over_gate ? placed_gate(c) : plain;  // of f32
     const std::byte gap = c.in_place || c.over_gate ? std::byte{0} : untouched;
@@ -375,7 +377,7 @@ row_outputs run(const instance& on, const row_case& c) {
 
 void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     const auto in = reference_inputs(c);
-    if (c.sum && on.computes.join) {
+    if (c.sum && on.computes.stages.has(stage_kind::join_residual)) {
         const auto wanted = chain::reference(chain_of(on, c), in);
         const std::vector<double>& sum = c.again ? wanted.sum : wanted.value;
         if (ordinary(c)) CHECK(nmse<float>(from_bytes<float>(outputs.sum), sum) <= 1e-7);
@@ -390,7 +392,7 @@ void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     }
     std::vector<float> result = from_bytes<float>(outputs.f32);
     if (result.empty()) {  // without f32 the result is known only if nothing is computed
-        if (on.computes.value != value_kind::plain || c.residual || c.scale || c.bias) return;
+        if (on.computes.stages.any(value_stages) || c.residual || c.scale || c.bias) return;
         result.assign(in.x.begin(), in.x.end());
     } else if (ordinary(c)) {
         const auto wanted = chain::reference(chain_of(on, c), in).value;

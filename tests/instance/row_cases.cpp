@@ -36,14 +36,14 @@ bool fit(row_case& c, const computation& computes, const policy& numbers) {
     c.emits.bits &= computes.emits.bits;
     for (const format f : formats_in(c.emits))
         if (!fits(f, c)) c.emits.bits &= ~format_set::of(f).bits;
-    c.residual = c.residual && adds_residual(computes);
-    c.again = c.again && computes.again && c.residual;
-    if (c.slots > 0 && !computes.experts) return false;
+    c.residual = c.residual && adds_residual(computes.stages);
+    c.again = c.again && computes.stages.has(stage_kind::next_norm) && c.residual;
+    if (c.slots > 0 && !computes.stages.has(stage_kind::combine)) return false;
     c.sum = c.sum && c.residual;
-    c.scale = c.scale && computes.scale;
+    c.scale = c.scale && computes.stages.has(stage_kind::mul_weight);
     c.one_plus = c.one_plus && c.scale;
-    c.bias = c.bias && computes.bias;
-    c.gate = c.gate && computes.gate;
+    c.bias = c.bias && computes.stages.has(stage_kind::add_bias);
+    c.gate = c.gate && computes.stages.has(stage_kind::gate);
     c.in_place = c.in_place && c.emits.has(format::f32);
     const bool quads = c.k % 4 == 0 && c.gap % 4 == 0 && c.gate_gap % 4 == 0;
     if (numbers.vector && !(quads && c.offset % 16 == 0)) return false;
@@ -311,9 +311,10 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
                          .n1 = 5,
                          .emits = format_set::of(only),
                          .scale = true});
-    if (computes.value == value_kind::glu) append_gated(cases, all, usual);
+    if (computes.stages.has(stage_kind::glu)) append_gated(cases, all, usual);
     std::erase_if(cases, [&](const row_case& c) {
-        return (c.over_gate || c.alone) && computes.value != value_kind::glu && !computes.gate;
+        return (c.over_gate || c.alone) && !computes.stages.has(stage_kind::glu) &&
+               !computes.stages.has(stage_kind::gate);
     });
     std::erase_if(cases, [&](row_case& c) { return !fit(c, computes, numbers); });
     return cases;

@@ -20,19 +20,16 @@ constexpr format_set for_engines = plain | format::int8_token | format::fp8_tens
                                    format::fp8_token | format::fp8_group | format::mxfp8_rows |
                                    format::mxfp4_rows | format::nvfp4_rows;
 
-constexpr computation norm_of(value_kind value, format_set emits) {
-    return {.value = value,
-            .experts = true,
-            .residual = true,
-            .scale = true,
-            .bias = true,
-            .gate = true,
+constexpr computation norm_of(stage_kind norm, format_set emits) {
+    return {.stages = stage_kind::combine | stage_kind::add_residual | norm |
+                      stage_kind::mul_weight | stage_kind::add_bias | stage_kind::gate,
             .emits = emits};
 }
 
 constexpr computation joined(format_set emits) {
-    return {
-        .value = value_kind::rms_norm, .scale = true, .join = true, .again = true, .emits = emits};
+    return {.stages = stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::join_residual |
+                      stage_kind::next_norm | stage_kind::mul_next_weight,
+            .emits = emits};
 }
 
 constexpr policy usual{.threads = 128, .values = 8, .vector = true};
@@ -57,27 +54,29 @@ void stands_every_case() {
 }  // namespace
 
 TEST_CASE("Every norm, with all that may stand around it, in every format of ggml") {
-    stands_every_case<norm_of(value_kind::rms_norm, for_ggml), usual>();
-    stands_every_case<norm_of(value_kind::layer_norm, for_ggml), usual>();
-    stands_every_case<norm_of(value_kind::l2_norm, for_ggml), usual>();
-    stands_every_case<norm_of(value_kind::layer_norm, for_ggml), any>();
+    stands_every_case<norm_of(stage_kind::rms_norm, for_ggml), usual>();
+    stands_every_case<norm_of(stage_kind::layer_norm, for_ggml), usual>();
+    stands_every_case<norm_of(stage_kind::l2_norm, for_ggml), usual>();
+    stands_every_case<norm_of(stage_kind::layer_norm, for_ggml), any>();
 }
 
 TEST_CASE("Every format of other engines, and a row without anything else") {
-    stands_every_case<norm_of(value_kind::rms_norm, for_engines), usual>();
-    stands_every_case<norm_of(value_kind::layer_norm, for_engines), any>();
-    stands_every_case<norm_of(value_kind::l2_norm, for_engines), long_rows>();
+    stands_every_case<norm_of(stage_kind::rms_norm, for_engines), usual>();
+    stands_every_case<norm_of(stage_kind::layer_norm, for_engines), any>();
+    stands_every_case<norm_of(stage_kind::l2_norm, for_engines), long_rows>();
     stands_every_case<computation{.emits = for_engines}, usual>();
     stands_every_case<computation{.emits = for_engines}, any>();
-    stands_every_case<computation{.value = value_kind::glu, .emits = for_engines}, long_rows>();
+    stands_every_case<computation{.stages = stage_set::of(stage_kind::glu), .emits = for_engines},
+                      long_rows>();
     stands_every_case<computation{.emits = format_set::of(format::q8_1_mmq_d2s6)}, usual>();
 }
 
 TEST_CASE("Rows that share a block, a warp each") {
-    stands_every_case<norm_of(value_kind::rms_norm, for_ggml), short_rows>();
-    stands_every_case<norm_of(value_kind::layer_norm, for_engines), short_rows>();
-    stands_every_case<computation{.value = value_kind::glu, .emits = for_ggml}, short_rows>();
-    stands_every_case<norm_of(value_kind::rms_norm, for_engines), shared_and_long>();
+    stands_every_case<norm_of(stage_kind::rms_norm, for_ggml), short_rows>();
+    stands_every_case<norm_of(stage_kind::layer_norm, for_engines), short_rows>();
+    stands_every_case<computation{.stages = stage_set::of(stage_kind::glu), .emits = for_ggml},
+                      short_rows>();
+    stands_every_case<norm_of(stage_kind::rms_norm, for_engines), shared_and_long>();
 }
 
 TEST_CASE("A norm that a residual joins, and the norm of their sum") {
@@ -88,7 +87,7 @@ TEST_CASE("A norm that a residual joins, and the norm of their sum") {
 }
 
 TEST_CASE("One launch of two norms has the bits of the ops one after the other") {
-    static constexpr computation both = joined(plain), one = norm_of(value_kind::rms_norm, plain);
+    static constexpr computation both = joined(plain), one = norm_of(stage_kind::rms_norm, plain);
     const auto same = [](const void* joins, const void* norms, const policy& numbers) {
         const instance on = on_host(both, numbers, joins, "");
         const instance apart = on_host(one, numbers, norms, "");
@@ -120,7 +119,7 @@ TEST_CASE("One launch of two norms has the bits of the ops one after the other")
 }
 
 TEST_CASE("A warp's row has the bits of a block of one warp") {
-    static constexpr computation norm = norm_of(value_kind::rms_norm, for_ggml);
+    static constexpr computation norm = norm_of(stage_kind::rms_norm, for_ggml);
     constexpr policy lone{.threads = 32, .values = 8, .vector = true};
     CHECK(order_of(norm, lone) == order_of(norm, short_rows));
     const auto outputs = [](const void* kernel, const policy& numbers) {

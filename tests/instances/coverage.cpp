@@ -44,8 +44,7 @@ bool legal(const picked& best, const row& r, const problem& p, const arch& a) {
 /// The same where the launch makes the norm of its activation, too: an option that a table may
 /// have.
 problem with_norm(problem p) {
-    p.needs.value = value_kind::rms_norm;
-    p.needs.scale = true;
+    p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     return p;
 }
 

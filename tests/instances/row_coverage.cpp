@@ -73,7 +73,7 @@ TEST_CASE("Every row problem of the domain has a row, and every row of a row set
             const picked best = pick(p, t);
             used.insert(best.row);
             if (best.row >= 0 && legal(best, t.rows[best.row], p)) return;
-            INFO(name(p.needs.value) << ": k " << p.k << ", rows " << p.rows << ", alignment "
+            INFO(chain_part(p.needs) << ": k " << p.k << ", rows " << p.rows << ", alignment "
                                      << p.alignment << ": " << sentence(best.nearest));
             FAIL_CHECK("no row, or no legal launch: " << row_name(t, best.row));
         };

@@ -22,16 +22,18 @@ constexpr pattern product = pattern_of(chain::lower("", glu | served));
 constexpr pattern biased_norm =
     pattern_of(chain::lower("", layer_norm | mul(weight) | add(bias) | served));
 constexpr pattern function = pattern_of(chain::lower("", act | served));
-static_assert(gated_norm.known && gated_norm.gate && gated_norm.length() == 3);
-static_assert(biased_norm.known && biased_norm.bias && !biased_norm.gate);
-static_assert(function.known && function.alone && function.length() == 1);
+static_assert(gated_norm.known && gated_norm.has(stage_kind::gate) &&
+              gated_norm.stages.size() == 3);
+static_assert(biased_norm.known && biased_norm.has(stage_kind::add_bias) &&
+              !biased_norm.has(stage_kind::gate));
+static_assert(function.known && function.alone && function.stages.size() == 1);
 static_assert(!same_family(gated_norm, biased_norm));
 
 match at(graph_builder& g, const pattern& p, id node) {
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
     const matcher m(index, p);
-    return is_norm(p.value) ? m.at_norm(g.position(node)) : m.at_gated(g.position(node));
+    return has_norm(p.stages) ? m.at_norm(g.position(node)) : m.at_gated(g.position(node));
 }
 
 /// Heads of 128, normed, scaled and gated; 4 of them make a row of the matmul's activation.
@@ -62,7 +64,7 @@ TEST_CASE("a norm whose result is gated is a place with the gate's operand", "[m
     heads h;
     const match m = at(h.g, gated_norm, h.norm);
     REQUIRE(m.found());
-    CHECK(m.kind == value_kind::rms_norm);
+    CHECK(m.stages.has(stage_kind::rms_norm));
     CHECK(m.x.tensor == h.x);
     CHECK(h.g.view().at(m.gate.tensor).view_src == h.z);
     CHECK(m.function == gate_function::silu);
@@ -130,7 +132,7 @@ TEST_CASE("a norm without a weight, or a layer norm without a bias, is a place",
     g.matmul(format::q4_K, 64, scaled);
     const match l = at(g, scaled_layer_norm, norm);
     REQUIRE(l.found());
-    CHECK(l.kind == value_kind::layer_norm);
+    CHECK(l.stages.has(stage_kind::layer_norm));
     CHECK(l.bias == no_tensor);
     CHECK(l.activation == scaled);
 }
@@ -169,7 +171,7 @@ TEST_CASE("a layer norm with weight and bias is a place", "[match]") {
     biased b;
     const match m = at(b.g, biased_norm, b.norm);
     REQUIRE(m.found());
-    CHECK(m.kind == value_kind::layer_norm);
+    CHECK(m.stages.has(stage_kind::layer_norm));
     CHECK(m.bias == b.bias_of);
     CHECK(m.bias_add == b.g.position(b.value));
     CHECK(m.activation == b.value);

@@ -18,9 +18,12 @@ constexpr auto sum = rms_norm | mul(weight) | add(residual);
 constexpr pattern joined = pattern_of(chain::lower("", sum | served));
 constexpr pattern again =
     pattern_of(chain::lower("", sum | emit<format::f32> | rms_norm | mul(next_weight) | served));
-static_assert(joined.known && joined.join && !joined.again && !joined.residual);
-static_assert(joined.length() == 3 && joined.sum_emits.empty() && joined.emits.has(format::f32));
-static_assert(again.known && again.join && again.again && again.length() == 5);
+static_assert(joined.known && joined.has(stage_kind::join_residual) &&
+              !joined.has(stage_kind::next_norm) && !joined.has(stage_kind::add_residual));
+static_assert(joined.stages.size() == 3 && joined.sum_emits.empty() &&
+              joined.emits.has(format::f32));
+static_assert(again.known && again.has(stage_kind::join_residual) &&
+              again.has(stage_kind::next_norm) && again.stages.size() == 5);
 static_assert(again.sum_emits == format_set::of(format::f32) && again.emits == again.sum_emits);
 static_assert(!same_family(joined, again));
 

@@ -21,9 +21,9 @@ row matvec(policy p, format_set weights = q4) { return row_of(matvec_of(weights)
 TEST_CASE("a row serves what it computes, and less", "[constraints]") {
     CHECK(judge(norm(kept_row), norm_problem(512)).why == limit::none);
     problem p = norm_problem(512);
-    p.needs.residual = true;
+    p.needs.stages = p.needs.stages | stage_kind::add_residual;
     CHECK(judge(norm(kept_row), p).why == limit::none);
-    p.needs.value = value_kind::plain;
+    p.needs.stages = {};
     CHECK(judge(norm(kept_row), p).why == limit::computes);
     p = norm_problem(512);
     p.needs.emits = p.needs.emits | format::f16;
@@ -31,7 +31,7 @@ TEST_CASE("a row serves what it computes, and less", "[constraints]") {
     CHECK(judge(matvec(narrow_matvec), norm_problem(512)).why == limit::computes);
 
     row bare = norm(kept_row);
-    bare.computes.residual = bare.computes.scale = false;
+    bare.computes.stages = stage_set::of(stage_kind::rms_norm);
     CHECK(judge(bare, norm_problem(512)).why == limit::computes);
 
     CHECK(judge(matvec(narrow_matvec), matvec_problem(512, {{format::q6_K, 64}})).why ==

@@ -255,9 +255,9 @@ TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
     arch quick = toy_arch;  // a row waits for memory, not for bandwidth
     quick.bytes_per_us = 100e3;
     problem p = norm_problem(2048);
-    p.needs.residual = false;
+    p.needs.stages = p.needs.stages.without(stage_set::of(stage_kind::add_residual));
     const double alone = predicted_us(r, p, quick, 0, 2);
-    p.needs.residual = true;
+    p.needs.stages = p.needs.stages | stage_kind::add_residual;
     CHECK(predicted_us(r, p, quick, 0, 2) == alone);
     CHECK(predicted_us(r, norm_problem(2048, 4096), quick, 0, 2) > 2 * alone);
 }

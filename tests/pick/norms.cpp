@@ -20,14 +20,12 @@ constexpr policy deferred = {.threads = 64,
 
 row normed(policy p) {
     row r = row_of(matvec_of(q4), p);
-    r.computes.value = value_kind::rms_norm;
-    r.computes.scale = true;
+    r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     return r;
 }
 
 problem with_norm(problem p) {
-    p.needs.value = value_kind::rms_norm;
-    p.needs.scale = true;
+    p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     return p;
 }
 

@@ -95,8 +95,8 @@ TEST_CASE("the launch of the experts' last matrices adds up what they make", "[p
     CHECK(a.member[0].residual_nb2 == 512 * 4);
     CHECK(s.config.blocks % static_cast<unsigned>(tokens) == 0);
     const step& norm = p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.norm)).step)];
-    CHECK_FALSE(norm.what.needs.experts);
-    CHECK_FALSE(norm.what.needs.residual);
+    CHECK_FALSE(norm.what.needs.stages.has(stage_kind::combine));
+    CHECK_FALSE(norm.what.needs.stages.has(stage_kind::add_residual));
 }
 
 TEST_CASE("the launch waits for weights that are made behind the matrices", "[plan]") {
@@ -113,7 +113,7 @@ TEST_CASE("a sum that their launch may not write is left to the norm behind it",
     SECTION("it lies over another part of the residual") { c.g.share(c.all, c.residual, 64); }
     const plan p = c.planned();
     CHECK_FALSE(c.by_their_launch(p));
-    CHECK(c.adds(p).what.needs.experts);
+    CHECK(c.adds(p).what.needs.stages.has(stage_kind::combine));
 }
 
 TEST_CASE("a sum exactly over the residual is written by their launch", "[plan]") {
@@ -133,7 +133,7 @@ TEST_CASE("what a shared expert made joins their sum in the norm behind them", "
     CHECK(p.at(c.g.position(c.joined)).step == at);
     CHECK(p.at(c.g.position(c.joined)).elided);
     const step& s = p.steps()[static_cast<std::size_t>(at)];
-    CHECK(s.what.needs.experts);
+    CHECK(s.what.needs.stages.has(stage_kind::combine));
     CHECK(s.what.slots == 2);
     const row_args a = p.args(at, nullptr).row;
     CHECK(a.experts.results == c.g[c.sum].data);

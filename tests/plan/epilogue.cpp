@@ -70,7 +70,7 @@ TEST_CASE("a gate that somebody else reads keeps its GLU out of the epilogue", "
             c.g.other({c.gate});
         const plan p = planned(c.g);
         CHECK(steps_of(p) == "1: 0 1, 2: 2 3, 4: 4, 5: 5");
-        CHECK(p.chains()[1].kind == value_kind::glu);
+        CHECK(p.chains()[1].stages.has(stage_kind::glu));
         CHECK_FALSE(p.at(2).elided);
     }
 }

@@ -29,8 +29,9 @@ constexpr computation matmul_of(format_set weights, format layout) {
 /// The toy table with gated values, epilogues, and matmuls for any number of columns.
 inline table full_table() {
     static const std::vector<row> rows = [] {
-        const computation gated = {
-            .kind = skeleton::row, .value = value_kind::glu, .emits = q8_1_and_mmq | format::f32};
+        const computation gated = {.kind = skeleton::row,
+                                   .stages = stage_set::of(stage_kind::glu),
+                                   .emits = q8_1_and_mmq | format::f32};
         constexpr policy prompt = {
             .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
         std::vector<row> out;

@@ -62,8 +62,7 @@ table norm_inside_table() {
         p.placement = norm_placement::prologue;
         for (const format_set s : {q4, q4 | q6, q8}) {
             computation c = matvec_of(s);
-            c.value = value_kind::rms_norm;
-            c.scale = true;
+            c.stages = stage_kind::rms_norm | stage_kind::mul_weight;
             c.epilogue = after;
             out.push_back(row_of(c, p));
         }
@@ -162,7 +161,8 @@ TEST_CASE("plans that make norms in their readers' launch read what the engine w
         CHECK(inconsistency(g.view(), p) == "");
         CHECK(difference(g.view(), p) == "");
         CHECK(readers(g).lost(p, 0) == "");
-        for (const planned_chain& c : p.chains()) norms += is_norm(c.kind) && c.norm_apart.fits();
+        for (const planned_chain& c : p.chains())
+            norms += has_norm(c.stages) && c.norm_apart.fits();
     }
     CHECK(norms > 100);
 }

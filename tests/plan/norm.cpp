@@ -11,8 +11,7 @@ namespace {
 
 constexpr computation normed_matvec_of(format_set weights) {
     computation c = matvec_of(weights);
-    c.value = value_kind::rms_norm;
-    c.scale = true;
+    c.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     c.epilogue = epilogue_set::of(epilogue_part::glu) | epilogue_part::quantize;
     return c;
 }
@@ -251,8 +250,7 @@ TEST_CASE("medians decide where a norm is made, before predictions do", "[plan][
     norm_table rows(0.1);
     const plan before = rows.planned(c.g);
     problem inside = before.steps()[1].what;
-    inside.needs.value = value_kind::rms_norm;
-    inside.needs.scale = true;
+    inside.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     const auto add = [&rows](const problem& p, int row, float us) {
         rows.medians.push_back({problem_key(p), row, us, 0});
         std::sort(rows.medians.begin(), rows.medians.end(),

@@ -9,8 +9,7 @@ namespace {
 
 constexpr row passing_row() {
     row r = row_of(matvec_of_numbers, number_matvec);
-    r.computes.value = value_kind::rms_norm;
-    r.computes.scale = true;
+    r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     r.computes.emits = format_set::of(format::f32) | format::q8_1;
     r.numbers.columns = 1;
     r.numbers.placement = norm_placement::passing;

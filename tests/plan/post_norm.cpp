@@ -42,8 +42,8 @@ TEST_CASE("two norms and the sum between them are one step", "[plan]") {
     REQUIRE(p.steps().size() == 4);  // the input's quantizing, x, the norms, out
     const step& s = p.steps()[2];
     CHECK(steps_of(p).find("5: 1 2 3 4 5") != std::string::npos);
-    CHECK(s.what.needs.join);
-    CHECK(s.what.needs.again);
+    CHECK(s.what.needs.stages.has(stage_kind::join_residual));
+    CHECK(s.what.needs.stages.has(stage_kind::next_norm));
     CHECK(s.what.sum);
     CHECK_FALSE(s.what.needs.emits.has(format::f32));
     for (const id elided : {l.norm, l.scaled, l.next, l.value})
@@ -88,8 +88,8 @@ TEST_CASE("a sum behind a norm is quantized by the step that makes it", "[plan]"
     g.add(g.matmul(format::q4_K, 512, g.glu(q, k)), sum);
     const plan p = shipped_plan(g);
     const step& s = p.steps()[2];
-    CHECK(s.what.needs.join);
-    CHECK_FALSE(s.what.needs.again);
+    CHECK(s.what.needs.stages.has(stage_kind::join_residual));
+    CHECK_FALSE(s.what.needs.stages.has(stage_kind::next_norm));
     CHECK_FALSE(s.what.sum);
     CHECK(s.what.needs.emits == (format_set::of(format::f32) | format::q8_1));
     CHECK(row_of(p, 2).f32 == g[sum].data);
@@ -104,7 +104,7 @@ TEST_CASE("the results of both norms may lie over what they read, element upon e
     l.g.other({l.value});  // its f32 is written too
     SECTION("and the value over the other") { l.g.share(l.value, l.x); }
     const plan p = shipped_plan(l.g);
-    CHECK(p.steps()[2].what.needs.again);
+    CHECK(p.steps()[2].what.needs.stages.has(stage_kind::next_norm));
     CHECK(row_of(p, 2).f32 == l.g[l.value].data);
 }
 

@@ -124,8 +124,8 @@ bool same_elements(const tensor& a, const tensor& b) {
 /// registers hold all of that.
 bool read_at_once(const plan& plan, const step& s) {
     const policy& p = plan.rows().rows[s.row].numbers;
-    return s.what.needs.kind == skeleton::row && is_norm(s.what.needs.value) && s.what.rows == 1 &&
-           p.rows == 0 && p.threads > 32 && p.values > 0 && p.values <= 8;
+    return s.what.needs.kind == skeleton::row && has_norm(s.what.needs.stages) &&
+           s.what.rows == 1 && p.rows == 0 && p.threads > 32 && p.values > 0 && p.values <= 8;
 }
 
 std::string at_node(int i, const std::string& what) {
@@ -156,7 +156,7 @@ std::vector<run> value_of(const replay& engine, const replay& now, const plan& p
     const planned_chain& c = plan.chains()[static_cast<std::size_t>(chain)];
     const tensor& value = view.at(c.activation);
     const bool by_step =
-        c.kind != value_kind::plain || c.made_by < 0 ||
+        !c.stages.empty() || c.made_by < 0 ||
         plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind != skeleton::row;
     if (!by_step) return now.memory.read(value);
     for (int i = 0; i < view.size(); ++i)

@@ -121,7 +121,7 @@ outcome run_all(const json::graph& g, const char* arch = "sm_90", const damage& 
     outcome out;
     for (std::size_t i = 0; i < p.steps().size(); ++i) {
         const problem& what = p.steps()[i].what;
-        out.glu_row = out.glu_row || what.needs.value == value_kind::glu;
+        out.glu_row = out.glu_row || what.needs.stages.has(stage_kind::glu);
         out.parts = out.parts | what.needs.epilogue;
         out.results.push_back(check.run(static_cast<int>(i)));
         for (const comparison& c : out.results.back().comparisons) out.compared.insert(c.of);

@@ -54,8 +54,7 @@ step_result result_of(norm_placement placement, host_kernel kernel) {
     std::vector<const void*> kernels(t.kernels, t.kernels + t.row_count);
     row normed;
     normed.computes = {.kind = skeleton::matvec,
-                       .value = value_kind::rms_norm,
-                       .scale = true,
+                       .stages = stage_kind::rms_norm | stage_kind::mul_weight,
                        .activation = format::q8_1,
                        .weights = q4,
                        .epilogue = {}};

@@ -163,7 +163,7 @@ TEST_CASE("An activation of fp8 is its rows, and numbers for scales behind them"
 TEST_CASE("Of what experts made a row has the results of every slot, and their weights", "[tune]") {
     memory m;
     problem p = norm_problem(256, 3);
-    p.needs.experts = true;
+    p.needs.stages = p.needs.stages | stage_kind::combine;
     p.slots = 8;
     const bench::operands o = bench::operands_of(p, 0, m.deal);
     holds(o.inputs, o.row.experts.results, 4 * 256 * 8 * 3);

@@ -31,7 +31,7 @@ TEST_CASE("Shapes are those of the graph, with the places that they stand for", 
         CHECK(s.places > 0);
         CHECK(s.computes.kind == s.what.needs.kind);
         if (s.what.needs.kind == skeleton::matvec && s.what.columns == 1) matvecs += s.places;
-        if (s.what.needs.value == value_kind::rms_norm && s.what.rows == 1) norms += s.places;
+        if (s.what.needs.stages.has(stage_kind::rms_norm) && s.what.rows == 1) norms += s.places;
     }
     CHECK(norms == 73);  // 36 layers of two norms that feed matmuls, and the last one
     CHECK(matvecs > 100);
@@ -47,7 +47,7 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
         if (!makes_norm(s.what)) continue;
         inside += s.places;
         problem apart = s.what;
-        apart.needs.value = value_kind::plain;
+        apart.needs.stages = {};
         apart.needs.scale = false;
         CHECK(std::any_of(all.begin(), all.end(), [&](const shape& o) { return o.what == apart; }));
         const auto space = space_of(*arch_named("sm_90"), s.computes);
@@ -96,7 +96,7 @@ TEST_CASE("A class has one shape, and each shape its own class", "[tune]") {
 
 TEST_CASE("Chains and formats select shapes", "[tune]") {
     for (const shape& s : shapes_of(qwen, listed(), {.chains = {"gated_input"}}))
-        CHECK(s.what.needs.value != value_kind::rms_norm);
+        CHECK(!s.what.needs.stages.has(stage_kind::rms_norm));
     const std::vector<shape> q6 = shapes_of(qwen, listed(), {.formats = {"q6_K"}});
     CHECK_FALSE(q6.empty());
     for (const shape& s : q6) CHECK(s.what.needs.weights == format_set::of(format::q6_K));

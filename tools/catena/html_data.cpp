@@ -173,7 +173,7 @@ value chain_json(const graph_view& g, const explained_chain& c, tensor_names& na
             {"steps", c.steps},
             {"f32_written", c.f32_written},
             {"sum_written", c.sum_written},
-            {"norm", !is_norm(c.kind)       ? ""
+            {"norm", !has_norm(c.stages)    ? ""
                      : c.norm_apart.empty() ? "by the launch of its readers"
                                             : "apart: " + c.norm_apart}};
 }

@@ -155,7 +155,7 @@ std::string as_text(const report& r, bool verbose) {
     line(out, "\nnorms, by the launch that makes them");
     folded norms;
     for (const explained_chain& c : r.plan.chains)
-        if (is_norm(c.kind))
+        if (has_norm(c.stages))
             norms.add(c.norm_apart.empty()
                           ? fmt::format("that of their readers, {}", name(c.placement))
                           : fmt::format("their own: {}", c.norm_apart),

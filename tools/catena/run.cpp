@@ -33,7 +33,7 @@ int steps_of_layers(const plan& p, int layers) {
     if (layers == 0) return all;
     const auto begins = [](const step& s, bool norms_only) {
         const bool quantizes = s.what.needs.kind == skeleton::row || quantizes_inside(s.what.needs);
-        return is_norm(s.what.needs.value) || (quantizes && !norms_only);
+        return has_norm(s.what.needs.stages) || (quantizes && !norms_only);
     };
     int norms = 0;
     for (const step& s : steps) norms += begins(s, true);

@@ -206,7 +206,7 @@ std::vector<row> space_of(const arch& target, const computation& c) {
     std::vector<policy> numbers;
     if (c.kind == skeleton::row) numbers = row_policies();
     if (c.kind == skeleton::matvec)
-        numbers = is_norm(c.value) ? norm_policies() : matvec_policies();
+        numbers = has_norm(c.stages) ? norm_policies() : matvec_policies();
     if (c.kind == skeleton::matmul) numbers = matmul_policies(c.weights);
     for (policy p : numbers) {
         if (c.kind == skeleton::matmul) p = promising(target, row_of(c, p));

@@ -5,14 +5,21 @@
 
 #include "catena/chain/ops.hpp"
 
+#include <type_traits>
+
 namespace catena::chain {
+
+constexpr bool reads_weight(const stage& s) {
+    return s.reads == operand::weight || s.reads == operand::one_plus_weight ||
+           s.reads == operand::next_weight;
+}
 
 /// The rule of a second norm, whose result only a weight reads, and then the op's own.
 template <flow Before, class Op>
 constexpr flow flow_after_op() {
-    if constexpr (requires { Op::kind; }) {
+    if constexpr (!std::is_same_v<Op, refused_op>) {
         constexpr bool weighted =
-            !Before.again || Before.at != place::normed || Op::kind == stage_kind::mul;
+            !Before.behind(stage_kind::next_norm) || reads_weight(Op::lowered);
         static_assert(weighted,
                       "catena: a second norm has a weight: put mul(next_weight) right behind it");
         if constexpr (!weighted) return refused;
@@ -37,11 +44,11 @@ inline constexpr flow flow_after<Before, sequence<Ops...>> = flow_after<Before, 
 /// sentence.
 template <flow End>
 constexpr bool complete() {
-    static_assert(End.refused || End.at != place::quantized || End.engine_reads,
+    static_assert(End.refused || !End.behind(stage_kind::quantize) || End.engine_reads,
                   "catena: nobody reads what quantize<F> wrote: end the chain with mul_mat<W> or "
                   "group<mul_mat<W>...>");
     static_assert(
-        End.refused || End.at == place::summed_out || End.at >= place::emitted,
+        End.refused || End.sum_emitted() || !row_stages.contains(End.passed),
         "catena: the chain writes nothing: end it with emit<F>, or with quantize<F> and a "
         "group");
     return true;

@@ -10,40 +10,32 @@
 
 namespace catena::chain {
 
-/// How far a chain has come. Ops move it forward only.
-enum class place : std::uint8_t {
-    start,       ///< the input x, f32
-    combined,    ///< what experts made
-    summed,      ///< x + residual
-    summed_out,  ///< the sum was emitted
-    normed,
-    scaled,
-    biased,
-    gated,       ///< f(gate) * x, or times a norm
-    joined,      ///< a weighted norm + residual
-    emitted,     ///< at least one emit<F> of the finished value
-    quantized,   ///< an activation, no longer f32 values
-    multiplied,  ///< the outputs of the group
-    finished     ///< the same, past their epilogue: the end
-};
-
 struct flow {
-    bool refused = false;  ///< a rule was broken: nothing that follows is looked at
-    place at = place::start;
+    bool refused = false;       ///< a rule was broken: nothing that follows is looked at
+    stage_set passed = {};      ///< without an emit of the sum that a norm reads
+    stage_kind last = {};       ///< the stage that the last op became, if there was one
     format_set emitted = {};    ///< formats that the finished value was emitted in
     bool engine_reads = false;  ///< quantized in formats that an engine's own matmuls read
-    bool residual = false;      ///< one was added, before the norm or behind it
-    bool joined = false;        ///< behind a norm and its weight
-    bool again = false;         ///< the second norm stands behind, of what was joined
+
+    constexpr bool at_start() const { return passed.empty(); }
+    constexpr bool behind(stage_kind kind) const { return !at_start() && last == kind; }
+    /// Does it end with the sum of x and a residual, emitted?
+    constexpr bool sum_emitted() const {
+        return behind(stage_kind::emit) && !passed.has(stage_kind::emit);
+    }
 
     /// Was the last op the emit<f32> of a norm's sum with a residual?
     constexpr bool joined_f32() const {
-        return joined && !again && emitted == format_set::of(format::f32);
+        return behind(stage_kind::emit) && passed.has(stage_kind::join_residual) &&
+               !passed.has(stage_kind::next_norm) && emitted == format_set::of(format::f32);
     }
 
-    constexpr flow to(place next) const {
+    constexpr bool fits(stage_kind kind) const { return may_follow(passed, kind); }
+
+    constexpr flow then(stage_kind kind) const {
         flow moved = *this;
-        moved.at = next;
+        moved.passed = passed | kind;
+        moved.last = kind;
         return moved;
     }
 };
@@ -52,9 +44,10 @@ struct flow {
 /// breaks: no later rule of the chain is looked at.
 inline constexpr flow refused{.refused = true};
 
-/// An op is an empty type. Its minimal complete definition: `lowered` (its stage), `spell(out)`,
-/// `after<Before>()` (its type rule), and for the stage's kind `kind`, `apply` (the meaning in
-/// double) and `count` (bytes and operations).
+/// An op is an empty type. Its minimal complete definition: `lowered` (its stage, whose kind is
+/// that of the flow behind it), `spell(out)` and `after<Before>()` (its type rule). For each kind
+/// of stage a type with `kind`, `apply` (the meaning in double) and `count` (bytes and operations)
+/// stands in `stages` (chain/ops.hpp).
 template <class T>
 concept chain_op = requires(text& out) {
     requires T::is_op;

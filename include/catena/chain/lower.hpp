@@ -9,16 +9,34 @@ namespace catena::chain {
 template <class Chain>
 inline constexpr text signature_of = signature(Chain{});
 
+namespace detail {
+
+template <flow Before>
+constexpr void lower_onto(lowered_chain&) {}
+
+/// A group is one or two stages; any other op is the stage that it becomes behind `Before`.
+template <flow Before, class First, class... Rest>
+constexpr void lower_onto(lowered_chain& out) {
+    constexpr flow next = flow_after<Before, First>;
+    if constexpr (requires { First::expert; }) {
+        for (const stage& s : {First::dense, First::expert})
+            if (!s.formats.empty()) out.stages[out.count++] = s;
+    } else {
+        stage& s = out.stages[out.count++];
+        s = First::lowered;
+        s.kind = next.last;
+    }
+    lower_onto<next, Rest...>(out);
+}
+
+}  // namespace detail
+
 /// The stages of a complete chain. `name` must outlive the result.
 template <class... Ops>
-constexpr lowered_chain lower(const char* name, const sequence<Ops...>& chain) {
+constexpr lowered_chain lower(const char* name, const sequence<Ops...>&) {
     static_assert(complete<flow_after<flow{}, Ops...>>());
     lowered_chain out = {.name = name, .signature = signature_of<sequence<Ops...>>.data};
-    hana::for_each(chain.ops, [&](auto op) {
-        out.stages[out.count++] = op.lowered;
-        if constexpr (requires { requires decltype(op)::mixed; })
-            out.stages[out.count++] = op.expert;
-    });
+    detail::lower_onto<flow{}, Ops...>(out);
     return out;
 }
 

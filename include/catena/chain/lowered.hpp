@@ -2,29 +2,12 @@
 // graph pattern from it, the generator its instances. C++17, so that an engine can read it.
 #pragma once
 
+#include "catena/chain/stage.hpp"
 #include "catena/format/format.hpp"
 
 #include <cstdint>
 
 namespace catena {
-
-enum class stage_kind : std::uint8_t {
-    combine,     ///< value = the results of a token's experts times their weights, added up, plus
-                 ///< x, or nothing, or x * sigmoid(a number for each row)
-    add,         ///< value += operand (a bias; a residual, before the norm to value times a number,
-                 ///< behind its weight with the sum times a number in memory)
-    rms_norm,    ///< value *= 1 / sqrt(mean(value^2) + eps), times a number
-    layer_norm,  ///< value = (value - mean(value)) / sqrt(variance(value) + eps)
-    l2_norm,     ///< value /= max(sqrt(sum(value^2)), eps)
-    mul,         ///< value *= operand (the weight of the norm)
-    glu,         ///< value *= f(operand), or without operand value = f(value): f is a gate_function
-                 ///< of the launch
-    emit,        ///< a tee: also write the value in `formats`
-    quantize,    ///< write the value in `formats`, the activations that the group reads
-    mul_mat,     ///< the group: every reader is a matrix whose format is in `formats`
-    mul_mat_id,  ///< the same, matrices picked per token by expert ids
-    epilogue     ///< what else the group's launch may do with a finished output: any of `parts`
-};
 
 enum class operand : std::uint8_t {
     none,
@@ -113,51 +96,23 @@ constexpr const char* name(skeleton s) {
     return s == skeleton::row ? "row" : s == skeleton::matvec ? "matvec" : "matmul";
 }
 
-/// What a row step makes of its inputs before the weight and the emits.
-enum class value_kind : std::uint8_t {
-    plain,     ///< x, or x + residual; with what experts made
-    rms_norm,  ///< the norms of that
-    layer_norm,
-    l2_norm,
-    glu  ///< f(gate) * x, or f(gate)
-};
-inline constexpr const char* value_kind_names[] = {"plain", "rms_norm", "layer_norm", "l2_norm",
-                                                   "glu"};
-constexpr const char* name(value_kind v) { return value_kind_names[static_cast<int>(v)]; }
-CATENA_FN constexpr bool is_norm(value_kind v) {
-    return v == value_kind::rms_norm || v == value_kind::layer_norm || v == value_kind::l2_norm;
-}
-
 /// What one launch computes: the functional half of a table row, and of a problem. A row serves a
 /// problem when it computes at least what the problem needs (`serves`).
 struct computation {
     skeleton kind = skeleton::row;
-    value_kind value = value_kind::plain;  ///< row: must be equal; matvec: what it makes of its
-                                           ///< activation itself, must be equal
-    bool experts = false;                  ///< row: results of experts may be summed before x
-    bool residual = false;                 ///< row: a residual may be added before the norm
-    bool scale = false;                    ///< row: a weight may be multiplied after the norm;
-                                           ///< matvec: one is multiplied after its own norm
-    bool bias = false;                     ///< row: a bias may be added after that
-    bool gate = false;                     ///< row: f(gate) may be multiplied after that
-    bool join = false;   ///< row: a residual may be added to the weighted norm; must be equal, for
-                         ///< rows of a norm alone are smaller
-    bool again = false;  ///< row: that sum may be normed and weighted again
-    format_set emits = {};                ///< row: formats written in one pass, any subset; matvec:
-                                          ///< the same of its own norm
+    stage_set stages = {};  ///< row: what happens to x; matvec: what it makes of its activation
+                            ///< itself, an rms_norm and its weight
+    format_set emits = {};  ///< row: formats written in one pass, any subset; matvec: those of its
+                            ///< own norm
     format activation = format::unknown;  ///< matvec, matmul: must be equal
     format_set weights = {};              ///< matvec, matmul: formats one launch can hold
     epilogue_set epilogue = {};           ///< matvec, matmul: parts, any subset
 };
 
 constexpr bool operator==(const computation& a, const computation& b) {
-    return a.kind == b.kind && a.value == b.value && a.experts == b.experts &&
-           a.residual == b.residual && a.scale == b.scale && a.bias == b.bias && a.gate == b.gate &&
-           a.join == b.join && a.again == b.again && a.emits == b.emits &&
+    return a.kind == b.kind && a.stages == b.stages && a.emits == b.emits &&
            a.activation == b.activation && a.weights == b.weights && a.epilogue == b.epilogue;
 }
 constexpr bool operator!=(const computation& a, const computation& b) { return !(a == b); }
-
-constexpr bool adds_residual(const computation& c) { return c.residual || c.join; }
 
 }  // namespace catena

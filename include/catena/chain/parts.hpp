@@ -8,9 +8,7 @@
 namespace catena::chain {
 
 constexpr skeleton skeleton_of(stage_kind kind) {
-    const bool of_group = kind == stage_kind::mul_mat || kind == stage_kind::mul_mat_id ||
-                          kind == stage_kind::epilogue;
-    return of_group ? skeleton::matvec : skeleton::row;
+    return group_stages.has(kind) ? skeleton::matvec : skeleton::row;
 }
 
 constexpr bool has_part(const lowered_chain& chain, skeleton part) {
@@ -19,16 +17,13 @@ constexpr bool has_part(const lowered_chain& chain, skeleton part) {
     return false;
 }
 
-/// True when stage i emits x + residual or the sum that is normed again, not the finished value.
+/// True when stage i emits a sum that a norm may read, not the finished value: x + residual, or
+/// what was joined if a second norm follows.
 constexpr bool emits_sum(const lowered_chain& chain, int i) {
-    const bool sum = i > 0 && chain.stages[i].kind == stage_kind::emit &&
-                     chain.stages[i - 1].kind == stage_kind::add &&
-                     chain.stages[i - 1].reads == operand::residual;
-    bool behind_norm = false;
-    for (int j = 0; j < i; ++j)
-        behind_norm = behind_norm || chain.stages[j].kind == stage_kind::rms_norm;
-    const bool normed = i + 1 < chain.count && chain.stages[i + 1].kind == stage_kind::rms_norm;
-    return sum && (!behind_norm || normed);
+    if (i == 0 || chain.stages[i].kind != stage_kind::emit) return false;
+    const stage_kind before = chain.stages[i - 1].kind;
+    const bool normed = i + 1 < chain.count && chain.stages[i + 1].kind == stage_kind::next_norm;
+    return before == stage_kind::add_residual || (before == stage_kind::join_residual && normed);
 }
 
 /// Parts of the chain's epilogue.
@@ -43,19 +38,9 @@ constexpr computation row_part(const lowered_chain& chain) {
     part.kind = skeleton::row;
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
-        if (s.kind == stage_kind::combine) part.experts = true;
-        if (s.kind == stage_kind::add && s.reads == operand::residual)
-            (is_norm(part.value) ? part.join : part.residual) = true;
-        if (s.kind == stage_kind::add && s.reads == operand::bias) part.bias = true;
-        if (s.kind == stage_kind::rms_norm) part.value = value_kind::rms_norm;
-        if (s.kind == stage_kind::layer_norm) part.value = value_kind::layer_norm;
-        if (s.kind == stage_kind::l2_norm) part.value = value_kind::l2_norm;
-        if (s.kind == stage_kind::glu && is_norm(part.value)) part.gate = true;
-        if (s.kind == stage_kind::glu && !is_norm(part.value)) part.value = value_kind::glu;
-        if (s.kind == stage_kind::mul)
-            (s.reads == operand::next_weight ? part.again : part.scale) = true;
-        if (s.kind == stage_kind::quantize) part.emits = part.emits | s.formats;
-        if (s.kind == stage_kind::emit && !emits_sum(chain, i)) part.emits = part.emits | s.formats;
+        if (row_stages.has(s.kind)) part.stages = part.stages | s.kind;
+        const bool written = s.kind == stage_kind::quantize || s.kind == stage_kind::emit;
+        if (written && !emits_sum(chain, i)) part.emits = part.emits | s.formats;
     }
     return part;
 }
@@ -80,15 +65,11 @@ constexpr computation matvec_part(const lowered_chain& chain) {
 /// make: rms_norm(x) * weight of an x that is there. Where numbers read it, others read it too: as
 /// it is, or quantized for a matvec.
 constexpr computation normed_matvec_part(const lowered_chain& chain) {
-    const computation row = row_part(chain);
+    constexpr stage_set norm = stage_kind::rms_norm | stage_kind::mul_weight;
     computation part = matvec_part(chain);
-    const bool alone = !row.experts && !adds_residual(row) && !row.bias && !row.gate;
     const bool numbers = part.activation == format::f32;
-    if (row.value != value_kind::rms_norm || !row.scale || !alone ||
-        (part.activation != format::q8_1 && !numbers))
-        return {};
-    part.value = row.value;
-    part.scale = true;
+    if (row_part(chain).stages != norm || (part.activation != format::q8_1 && !numbers)) return {};
+    part.stages = norm;
     if (numbers) part.emits = format_set::of(format::f32) | format::q8_1;
     return part;
 }

@@ -6,7 +6,7 @@
 #include "catena/exec/executor.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/kernel/quantize.hpp"
-#include "catena/kernel/row_memory.hpp"
+#include "catena/kernel/row/memory.hpp"
 
 #include <cstdint>
 

@@ -39,7 +39,7 @@ struct expert_results {
 /// unit element stride; weights and bias are [k] f32, shared by all rows.
 struct row_args {
     const float* x = nullptr;
-    const float* gate = nullptr;      ///< value_kind::glu: the value is function(gate) * x, and
+    const float* gate = nullptr;      ///< stage_kind::glu: the value is function(gate) * x, and
                                       ///< function(gate) alone without x; else what a norm is times
     expert_results experts;           ///< in place of x, which may be null then
     const float* residual = nullptr;  ///< added to x before the norm, or to the weighted norm where

@@ -8,7 +8,7 @@ namespace catena {
 /// Launches that an engine takes for a norm and what its chain has around it: RMS_NORM and MUL,
 /// with ADD or ROPE, are one, and so are RMS_NORM and SCALE (ggml-cuda fuses them).
 inline int engine_launches(const graph_view& view, const match& m) {
-    const bool rms = m.kind == value_kind::rms_norm;
+    const bool rms = m.stages.has(stage_kind::rms_norm);
     const bool scale_apart = m.norm_scale >= 0 && !(rms && m.mul < 0);
     const int numbers = (m.x_scale >= 0 ? 1 : 0) + (scale_apart ? 1 : 0) + (m.sum_mul >= 0 ? 1 : 0);
     const int around = (m.experts.found() ? 1 : 0) + (m.add >= 0 && !m.joins() ? 1 : 0) +

@@ -13,8 +13,8 @@ namespace catena {
 inline constexpr std::int32_t no_stream = -1;
 
 struct match {
-    finding why;  ///< why.why is none when the chain fits
-    value_kind kind = value_kind::plain;
+    finding why;            ///< why.why is none when the chain fits
+    stage_set stages = {};  ///< what makes the value; empty: somebody else does
     std::int32_t add = -1, norm = -1, mul = -1;  ///< node positions; -1: not part of the chain
     std::int32_t x_scale = -1, norm_scale = -1;  ///< the SCALE of x, of the norm behind its weight
     std::int32_t sum_mul = -1;                   ///< the MUL by a number where `add` joins the norm
@@ -40,7 +40,7 @@ struct match {
                               ///< served; the planner adds who multiplies numbers with it
 
     /// Is the residual added to the weighted norm, not to x?
-    bool joins() const { return add > mul && mul >= 0; }
+    bool joins() const { return stages.has(stage_kind::join_residual); }
 
     /// The node whose result is the sum with the residual.
     std::int32_t sum() const { return sum_mul >= 0 ? sum_mul : add; }

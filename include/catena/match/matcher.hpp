@@ -43,7 +43,7 @@ class matcher {
     /// The same without its readers.
     match place_at_gated(std::int32_t position) const {
         match m;
-        m.kind = value_kind::glu;
+        m.stages = stage_set::of(stage_kind::glu);
         m.glu = position;
         m.stream = view_.node(position).stream;
         m.activation = view_.nodes[position];

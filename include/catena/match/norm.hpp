@@ -18,18 +18,21 @@ class norm_matcher {
     /// The place at node `position`, without its readers.
     match at(std::int32_t position, slot_sums& sums) const {
         match m;
-        m.kind = chain_.value;
+        m.stages = chain_.stages;
         m.norm = position;
         m.stream = view_.node(position).stream;
         m.why = norm_fits(m);
         if (!m.found()) return m;
         take_scale(m);
-        if (chain_.bias) m.why = bias_fits(m);
-        if (m.found() && chain_.gate) m.why = gate_fits(m);
-        if (m.found() && chain_.residual)
-            m.why = chain_.experts ? experts_fit(m, sums) : residual_fits(m);
-        if (m.found() && chain_.join) m.why = join_fits(m);
-        if (m.found() && chain_.again) m.why = again_fits(m);
+        const auto next = [&](stage_kind kind) { return m.found() && chain_.has(kind); };
+        if (next(stage_kind::add_bias)) m.why = bias_fits(m);
+        if (next(stage_kind::gate)) m.why = gate_fits(m);
+        if (next(stage_kind::combine))
+            m.why = experts_fit(m, sums);
+        else if (next(stage_kind::add_residual))
+            m.why = residual_fits(m);
+        if (next(stage_kind::join_residual)) m.why = join_fits(m);
+        if (next(stage_kind::next_norm)) m.why = again_fits(m);
         return m;
     }
 
@@ -56,7 +59,8 @@ class norm_matcher {
         if (!finite_from_zero(n.params[0])) return {m.norm, reason::eps};
         std::memcpy(&m.eps, &n.params[0], sizeof(m.eps));
         m.activation = view_.nodes[m.norm];
-        return chain_.scale ? weight_fits(m) : rows_fit(index_, m.norm, m.activation);
+        return chain_.has(stage_kind::mul_weight) ? weight_fits(m)
+                                                  : rows_fit(index_, m.norm, m.activation);
     }
 
     /// The MUL by the norm's weight must be its only reader.
@@ -176,6 +180,8 @@ class norm_matcher {
         m.add = index_.position(sum);
         m.x = rows(m.experts.shared);
         m.residual = rows(m.experts.residual);
+        if (m.residual.tensor == no_tensor)
+            m.stages = m.stages.without(stage_set::of(stage_kind::add_residual));
         m.x_times = m.experts.scale;
         m.sum_needed = needed(sum);
         return {};

@@ -32,18 +32,13 @@ constexpr int length_unit(skeleton by, format weights) {
 /// out.
 constexpr bool serves(const computation& row, const computation& needs) {
     if (row.kind != needs.kind) return false;
-    if (row.kind != skeleton::row) {
-        const bool reads = quantizes_inside(needs)
-                               ? is_norm(row.value)
-                               : row.activation == needs.activation && row.value == needs.value &&
-                                     row.scale == needs.scale;
-        return reads && row.emits.contains(needs.emits) && row.weights.contains(needs.weights) &&
-               row.epilogue.contains(needs.epilogue);
-    }
-    return row.value == needs.value && (row.experts || !needs.experts) &&
-           (row.residual || !needs.residual) && (row.scale || !needs.scale) &&
-           (row.bias || !needs.bias) && (row.gate || !needs.gate) && row.join == needs.join &&
-           (row.again || !needs.again) && row.emits.contains(needs.emits);
+    const bool formats = row.emits.contains(needs.emits) && row.weights.contains(needs.weights) &&
+                         row.epilogue.contains(needs.epilogue);
+    if (row.kind == skeleton::row) return serves(row.stages, needs.stages) && formats;
+    const bool reads = quantizes_inside(needs)
+                           ? has_norm(row.stages)
+                           : row.activation == needs.activation && row.stages == needs.stages;
+    return reads && formats;
 }
 
 namespace detail {

@@ -31,8 +31,8 @@ constexpr double share_in_flight(double bytes, const arch& a) {
 /// a row, to write.
 constexpr int row_passes(const computation& c) {
     const bool scales = c.emits.has(format::int8_token) || c.emits.has(format::fp8_token);
-    return 1 + (is_norm(c.value) ? 1 : 0) + (c.value == value_kind::layer_norm ? 1 : 0) +
-           (c.again ? 1 : 0) + (scales ? 1 : 0);
+    return 1 + (has_norm(c.stages) ? 1 : 0) + (c.stages.has(stage_kind::layer_norm) ? 1 : 0) +
+           (c.stages.has(stage_kind::next_norm) ? 1 : 0) + (scales ? 1 : 0);
 }
 
 constexpr double row_us(const row& r, const problem& p, const arch& a, int per_sm) {
@@ -43,15 +43,15 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     const std::int64_t waves = quotient(p.rows + resident - 1, resident);
     const double per_thread = static_cast<double>(quotient(p.k + team - 1, team));
     const double passes = n.values == 0 ? row_passes(p.needs) : 1;
-    const int abreast = slots_abreast(n), sums = p.needs.again ? 2 : 1;
+    const int abreast = slots_abreast(n), sums = p.needs.stages.has(stage_kind::next_norm) ? 2 : 1;
     const auto turns = static_cast<double>(quotient(p.slots + abreast - 1, abreast));
     const double block = passes * per_thread * (n.vector ? vector_value_us : row_value_us) +
                          warp_sum_us * sums * (team / warp_size) +
                          passes * (memory_latency_us + turns * l2_latency_us);
     // All operands of a row are on their way at once; nobody waits for what is written.
-    const bool gated = p.needs.value == value_kind::glu || p.needs.gate;
-    const auto operands = static_cast<double>((p.slots > 0 ? p.slots : 1) +
-                                              (adds_residual(p.needs) ? 1 : 0) + (gated ? 1 : 0));
+    const bool gated = gates(p.needs.stages);
+    const auto operands = static_cast<double>(
+        (p.slots > 0 ? p.slots : 1) + (adds_residual(p.needs.stages) ? 1 : 0) + (gated ? 1 : 0));
     const double operand = 4 * static_cast<double>(p.rows * p.k);
     const double in_flight = 4 * static_cast<double>(at_once * p.k) * operands;
     const double again = (passes - 1) * operand * (p.slots > 0 ? static_cast<double>(p.slots) : 1);

@@ -34,10 +34,9 @@ constexpr std::uint64_t problem_key(const problem& p) {
     };
     const auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count,
                  member] = p;
-    const auto& [kind, value, experts, residual, scale, bias, gate, join, again, emits, activation,
-                 weights, epilogue] = needs;
-    mix(kind), mix(value), mix(experts), mix(residual), mix(scale), mix(bias), mix(gate), mix(join);
-    mix(again), mix(emits.bits), mix(activation), mix(weights.bits), mix(epilogue.bits);
+    const auto& [kind, stages, emits, activation, weights, epilogue] = needs;
+    mix(kind), mix(stages.bits), mix(emits.bits), mix(activation), mix(weights.bits);
+    mix(epilogue.bits);
     mix(sum), mix(expert), mix(k), mix(rows), mix(quant_k), mix(slots);
     const std::int64_t at = measured_columns(p);  // of a matmul in place of its own
     mix(at * slots_of(p)), mix(expert ? at : tokens), mix(alignment), mix(count);

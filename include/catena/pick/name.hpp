@@ -30,6 +30,24 @@ constexpr const char* name(norm_placement p) {
                                            : "passing";
 }
 
+/// A stage's part of an instance's name: the op that makes it.
+constexpr const char* name_in_instance(stage_kind kind) {
+    switch (kind) {
+        case stage_kind::add_residual:
+        case stage_kind::join_residual:
+            return "add";
+        case stage_kind::mul_weight:
+        case stage_kind::mul_next_weight:
+            return "mul";
+        case stage_kind::add_bias:
+            return "bias";
+        case stage_kind::next_norm:
+            return "rms_norm";
+        default:
+            return name(kind);
+    }
+}
+
 /// What a launch computes: "add_rms_norm_mul", "rms_norm_mul_add_rms_norm_mul", "glu", "quantize",
 /// "mul_mat", "rms_norm_mul_mul_mat", and of many columns "mul_mat_tiles".
 inline std::string chain_part(const computation& c) {
@@ -38,14 +56,10 @@ inline std::string chain_part(const computation& c) {
         if (!out.empty()) out += '_';
         out += part;
     };
-    if (c.experts) add("combine");
-    if (c.residual) add("add");
-    if (c.value != value_kind::plain) add(name(c.value));
-    if (c.scale) add("mul");
-    if (c.bias) add("bias");
-    if (c.gate) add("gate");
-    if (c.join) add("add");
-    if (c.again) add("rms_norm_mul");
+    for (int i = 0; i < stage_kind_count; ++i) {
+        const auto kind = static_cast<stage_kind>(i);
+        if (c.stages.has(kind)) add(name_in_instance(kind));
+    }
     if (c.kind != skeleton::row) add(c.kind == skeleton::matvec ? "mul_mat" : "mul_mat_tiles");
     return out.empty() ? "quantize" : out;
 }

@@ -78,7 +78,7 @@ constexpr std::int64_t columns_of(const problem& p, const problem_member& m) {
 
 /// Does a group make the norm of its activation itself?
 constexpr bool makes_norm(const problem& p) {
-    return p.needs.kind == skeleton::matvec && is_norm(p.needs.value);
+    return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages);
 }
 
 /// Does a group quantize an f32 activation itself that is no norm?
@@ -91,13 +91,12 @@ constexpr bool quantizes_inside(const computation& c) {
 constexpr std::int64_t bytes_of(const problem& p) {
     if (p.needs.kind == skeleton::row) {
         const std::int64_t values = p.rows * p.k;
-        const bool gated = p.needs.value == value_kind::glu || p.needs.gate;
+        const bool gated = gates(p.needs.stages);
         const std::int64_t reads =
-            (p.slots > 0 ? p.slots : 1) + (adds_residual(p.needs) ? 1 : 0) + (gated ? 1 : 0);
+            (p.slots > 0 ? p.slots : 1) + (adds_residual(p.needs.stages) ? 1 : 0) + (gated ? 1 : 0);
         std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
         bytes += 4 * p.rows * p.slots;  // their weights
-        bytes += 4 * p.k * ((p.needs.scale ? 1 : 0) + (p.needs.bias ? 1 : 0));
-        if (p.needs.again) bytes += 4 * p.k;
+        bytes += 4 * p.k * p.needs.stages.both(vector_stages).size();
         for (const format id : p.needs.emits) {
             const bool padded = info(id).role == format_role::activation && !scales_apart(id);
             bytes += padded ? quotient(values, p.quant_k) * activation_row_bytes(id, p.quant_k)

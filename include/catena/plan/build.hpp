@@ -86,24 +86,28 @@ class plan_builder {
         left_over why{{node, reason::no_chain}, {}};
         const use behind = behind_scale(g_, node);
         const op next = behind.node < 0 ? op::none : g_.kind(behind.node);
-        const value_kind norm =
-            g_.kind(node) == op::norm ? value_kind::layer_norm : value_kind::rms_norm;
+        const stage_kind norm =
+            g_.kind(node) == op::norm ? stage_kind::layer_norm : stage_kind::rms_norm;
         for (const family& f : known_.families) {
-            if (f.common.value != norm) continue;
+            if (!f.common.has(norm)) continue;
             if (given(node)) break;
             const pattern& p = f.common;
-            if ((p.experts && !may_combine(view_, view_.node(node).src[0])) ||
-                (p.residual && !sum_left(draft_, node)) || (p.bias && next != op::add) ||
-                (p.gate && p.scale && next != op::mul) ||
-                (p.join && !(next == op::add && summed(draft_, behind.node, p.again))) ||
-                (!p.scale && !unweighted(g_, node, p.gate)))
+            const bool gate = p.has(stage_kind::gate), weight = p.has(stage_kind::mul_weight);
+            const bool again = p.has(stage_kind::next_norm);
+            if ((p.has(stage_kind::combine) && !may_combine(view_, view_.node(node).src[0])) ||
+                (p.has(stage_kind::add_residual) && !sum_left(draft_, node)) ||
+                (p.has(stage_kind::add_bias) && next != op::add) ||
+                (gate && weight && next != op::mul) ||
+                (p.has(stage_kind::join_residual) &&
+                 !(next == op::add && summed(draft_, behind.node, again))) ||
+                (!weight && !unweighted(g_, node, gate)))
                 continue;
             const matcher look(g_, p);
             match m = look.place_at_norm(node, sums_);
             if (m.experts.found() && !sum_open(draft_, m.experts)) continue;
             if (m.x_scale >= 0 && draft_.covered(m.x_scale)) m.leave_scale(view_);
             if (!m.found()) {
-                const bool closer = p.scale || why.what.why == reason::no_chain;
+                const bool closer = weight || why.what.why == reason::no_chain;
                 if (closer && why.what.why != reason::none_served) why = {m.why, {}};
                 continue;
             }
@@ -125,7 +129,7 @@ class plan_builder {
         if (engine_fuses(g_, node)) return draft_.leave({node, reason::engine_fuses});
         if (!read_by_matmul(g_, view_.nodes[node]) && (alone || mere_product(g_, node))) return;
         for (const family& f : known_.families) {
-            if (f.common.value != value_kind::glu || f.common.alone != alone) continue;
+            if (!f.common.has(stage_kind::glu) || f.common.alone != alone) continue;
             if (given(node)) break;
             const matcher look(g_, f.common);
             match m = look.place_at_gated(node);
@@ -152,7 +156,7 @@ class plan_builder {
         const std::int32_t from = few ? 0 : node;
         const std::int32_t most = few ? matcher::all_readers : readers_together;
         for (const family& f : known_.families) {
-            if (f.common.length() > 0) continue;
+            if (!f.common.stages.empty()) continue;
             if (const reader r = read_of(view_, f.common, value, {node, 1}); !r.servable()) {
                 why = {r.left, {}};
                 continue;
@@ -189,7 +193,7 @@ class plan_builder {
 
     left_over serve(const family& f, match&& m) {
         left_over last{{m.node(), reason::not_read}, {}};
-        const bool by_engine = m.kind == value_kind::plain;
+        const bool by_engine = m.stages.empty();
         if (by_engine) m.f32_needed = false;  // it is there
         judge_.judge_all(f.common, m, last);
         const bool read = m.servable() > 0;
@@ -233,7 +237,7 @@ class plan_builder {
             return {{m.node(), reason::no_row}, found.nearest};
         }
         run_by(row, found);
-        draft_.trial.at_once = row.what.rows == 1 && is_norm(m.kind) &&
+        draft_.trial.at_once = row.what.rows == 1 && has_norm(m.stages) &&
                                reads_before_it_writes(known_.rows.rows().rows[found.row].numbers);
         cover_row(g_, m, draft_.trial);
         if (!m.layouts().empty()) draft_.writes(m);
@@ -242,7 +246,7 @@ class plan_builder {
             return {{m.node(), reason::overlap, v}, {}};
         }
         const std::int32_t chain = choices_.chain_of(f, m), maker = draft_.accept();
-        const bool norm = is_norm(m.kind);
+        const bool norm = has_norm(m.stages);
         const std::int32_t made = draft_.add_place(chain, std::move(m), maker);
         if (norm) draft_.places.back().norm_apart = apart;
         groups_.group(f, made);

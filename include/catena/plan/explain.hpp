@@ -16,8 +16,8 @@ namespace catena {
 /// A place where a chain runs: a value that is made or quantized once, and its readers. Node
 /// positions and tensor indices; -1: not part of it.
 struct chain_place {
-    std::int32_t chain = -1;              ///< index into the table's chains
-    value_kind kind = value_kind::plain;  ///< plain: the engine's value, or an epilogue's
+    std::int32_t chain = -1;  ///< index into the table's chains
+    stage_set stages = {};    ///< empty: the engine's value, or an epilogue's
     std::int32_t add = -1, norm = -1, mul = -1;
     std::int32_t glu = -1, unary = -1;    ///< a gated value: GLU or MUL, and the UNARY of its gate
     std::int32_t activation = no_tensor;  ///< the tensor whose readers are served
@@ -38,7 +38,7 @@ struct explained_chain : chain_place {
                              ///< is no norm
 
     /// Quantized by a step that does nothing else.
-    bool standalone() const { return kind == value_kind::plain && !from_epilogue; }
+    bool standalone() const { return stages.empty() && !from_epilogue; }
     bool from_epilogue = false;  ///< the step that makes it is another place's group
 };
 

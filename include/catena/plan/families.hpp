@@ -39,7 +39,7 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
         same->chains.push_back({c, p});
     }
     std::stable_sort(out.begin(), out.end(), [](const family& a, const family& b) {
-        return a.common.length() > b.common.length();
+        return a.common.stages.size() > b.common.stages.size();
     });
     return out;
 }

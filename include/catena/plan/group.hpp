@@ -36,7 +36,7 @@ struct inside_scope {
     }
     void make(problem& p) const {
         if (norm)
-            p.needs.value = value_kind::rms_norm, p.needs.scale = true, p.needs.emits = written;
+            p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight, p.needs.emits = written;
         else
             p.needs.activation = format::f32;
     }
@@ -130,7 +130,8 @@ inline format_set grouper::largest_set() const {
     std::ptrdiff_t most = 0;
     for (const row_run& run : known_.rows.groups_of(first.weight)) {
         const computation& c = run.computes;
-        if (c.kind != first.served_by || c.activation != first.layout || is_norm(c.value)) continue;
+        if (c.kind != first.served_by || c.activation != first.layout || has_norm(c.stages))
+            continue;
         const std::ptrdiff_t n = std::count_if(mates_.begin(), mates_.end(), [&c](const reader* r) {
             return c.weights.has(r->weight);
         });

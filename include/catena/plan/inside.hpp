@@ -16,10 +16,10 @@ namespace catena {
 /// lie, has dense matrices alone, and of the norm that numbers read q8_1 is written for the others.
 inline finding grouper::inside_fits(const match& m, const inside_scope& scope) const {
     const auto no = [&m](reason why) { return finding{m.norm, why}; };
-    const bool norm = m.kind == value_kind::rms_norm && m.weight != no_tensor && m.add < 0 &&
+    const bool norm = m.stages.has(stage_kind::rms_norm) && m.weight != no_tensor && m.add < 0 &&
                       m.norm_scale < 0 && m.bias == no_tensor && m.gate.tensor == no_tensor;
     const bool copied = m.copies() && &rows_of(view_, m) == &view_.at(m.activation);
-    if (!norm && !copied && m.kind != value_kind::plain) return no(reason::no_norm_inside);
+    if (!norm && !copied && !m.stages.empty()) return no(reason::no_norm_inside);
     if (known_.asked.pick.same_bits) return no(reason::same_bits);
     if (!scope.numbers && m.f32_needed) return no(reason::norm_shared);
     const reader* first = nullptr;
@@ -74,7 +74,7 @@ inline bool grouper::try_inside(const family& f, std::int32_t place, const insid
     step& s = begin_group(place, waiting_[first].matmul);
     scope.make(s.what);
     if (scope.numbers && !found.layouts().empty()) draft_.writes(found);
-    if (found.kind != value_kind::plain) cover_row(g_, found, draft_.trial);
+    if (!found.stages.empty()) cover_row(g_, found, draft_.trial);
     if (!fill_step(f, s, first, values)) return false;
     const bool whole = waiting_.size() == first && draft_.left.size() == left &&
                        std::none_of(readers.begin(), readers.end(),
@@ -92,7 +92,7 @@ inline finding grouper::fuse_inside(const family& f, match& m, bool f32_by_other
         return std::any_of(m.readers.begin(), m.readers.end(), is);
     };
     inside_scope scope;
-    scope.norm = is_norm(m.kind);
+    scope.norm = has_norm(m.stages);
     scope.numbers = scope.norm && any(multiplies);
     scope.weights = known_.norms_inside;
     if (const finding no = inside_fits(m, scope); !no.fits()) return no;

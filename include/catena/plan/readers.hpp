@@ -163,7 +163,7 @@ class reader_judge {
         if (all == others) return;
         const picked row = choices_.pick(row_problem(view_, m, all));
         const auto extra_us = [&] {
-            if (m.kind != value_kind::plain) return 0.0;  // a step makes the value anyway
+            if (!m.stages.empty()) return 0.0;  // a step makes the value anyway
             return row.predicted_us -
                    (others.empty() ? 0 : choices_.us(row_problem(view_, m, others)));
         };
@@ -219,7 +219,7 @@ class reader_judge {
             us += found.row < 0 ? std::numeric_limits<double>::infinity() : found.predicted_us;
         };
         problem writing = row_problem(view_, m, m.layouts());
-        if (m.kind == value_kind::plain) writing.needs.emits = m.layouts();  // f32 is there
+        if (m.stages.empty()) writing.needs.emits = m.layouts();  // f32 is there
         add(writing);
         launched_.assign(matmuls_.size(), false);
         for (std::size_t i = 0; i < matmuls_.size(); ++i) {

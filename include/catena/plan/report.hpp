@@ -27,8 +27,8 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     if (c.made_by < 0) return e;
     const step& maker = p.steps()[static_cast<std::size_t>(c.made_by)];
     const bool by_group = maker.what.needs.kind != skeleton::row;
-    e.from_epilogue = by_group && !is_norm(c.kind);
-    if (is_norm(c.kind)) e.placement = p.rows().rows[maker.row].numbers.placement;
+    e.from_epilogue = by_group && !has_norm(c.stages);
+    if (has_norm(c.stages)) e.placement = p.rows().rows[maker.row].numbers.placement;
     return e;
 }
 

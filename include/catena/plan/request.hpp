@@ -25,7 +25,7 @@ inline row_shape shape_of(const graph_view& view, const match& m) {
     const tensor& rows = rows_of(view, m);
     row_shape out{{rows.ne[0], rows.ne[1], rows.ne[2], rows.ne[3]}, false, &rows != &value};
     if (out.gathered) return out;
-    if (m.kind != value_kind::glu || m.quant_k == 0 || m.quant_k == value.ne[0]) return out;
+    if (!m.stages.has(stage_kind::glu) || m.quant_k == 0 || m.quant_k == value.ne[0]) return out;
     const auto whole = [&](const row_operand& o) {
         return o.tensor == no_tensor || (o.offset == 0 && contiguous(view.at(o.tensor)) &&
                                          elements(view.at(o.tensor)) == elements(value));
@@ -49,15 +49,7 @@ inline int row_alignment(const graph_view& view, const row_operand& o, const ten
 inline problem row_problem(const graph_view& view, const match& m, format_set layouts) {
     problem p;
     p.needs.kind = skeleton::row;
-    p.needs.value = m.kind;
-    p.needs.experts = m.experts.found();
-    const bool residual = m.residual.tensor != no_tensor;
-    p.needs.residual = residual && !m.joins();
-    p.needs.join = residual && m.joins();
-    p.needs.again = m.next_norm >= 0;
-    p.needs.scale = m.weight != no_tensor;
-    p.needs.bias = m.bias != no_tensor;
-    p.needs.gate = is_norm(m.kind) && m.gate.tensor != no_tensor;
+    p.needs.stages = m.stages;
     p.needs.emits = layouts;
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
     p.sum = m.sum_needed;

@@ -86,7 +86,7 @@ class plan_writer {
     /// Who reads a value that is not written is part of some step.
     status check_readers() const {
         for (const place& p : draft_.places) {
-            const bool engines = p.found.kind == value_kind::plain && p.made_by >= 0 &&
+            const bool engines = p.found.stages.empty() && p.made_by >= 0 &&
                                  draft_.steps[at(p.made_by)].what.needs.kind == skeleton::row;
             if (p.made_by < 0 || engines || p.found.f32_needed) continue;
             for (const reader& r : p.found.readers)
@@ -163,7 +163,7 @@ class plan_writer {
             const match& m = p.found;
             planned_chain& c = out_.chains_.emplace_back();
             c.chain = p.chain;
-            c.kind = m.kind;
+            c.stages = m.stages;
             c.add = m.add;
             c.norm = m.norm;
             c.mul = m.mul;

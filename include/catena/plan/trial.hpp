@@ -37,7 +37,7 @@ inline void cover_row(const graph_index& g, const match& m, move& trial) {
     const auto node = [&](std::int32_t position, bool elided, unsigned internal) {
         trial.nodes.push_back({position, elided, internal, ~0u});
     };
-    if (m.kind == value_kind::plain) {
+    if (m.stages.empty()) {
         const auto first = std::find_if(m.readers.begin(), m.readers.end(),
                                         [](const reader& r) { return r.quantized(); });
         trial.also_reads = m.x.tensor;

@@ -13,7 +13,7 @@ class weigher {
     /// Why a group that makes its activation is not the better choice than the same group behind a
     /// row step, or reason::none.
     finding inside(const match& m, const problem& group) {
-        finding why = inside_.of({group, m.kind}, [&] { return weighed_inside(m, group); });
+        finding why = inside_.of({group, m.stages}, [&] { return weighed_inside(m, group); });
         why.node = m.norm;
         return why;
     }
@@ -36,19 +36,24 @@ class weigher {
         }
         if (!g_.read_by(value, op::rms_norm)) return rows_.pick(with).row >= 0;
         return combining_.of({with, joins}, [&] {
+            constexpr stage_set sum_of_experts = stage_kind::combine | stage_kind::add_residual;
             problem reads;
             reads.needs.kind = skeleton::row;
-            reads.needs.value = value_kind::rms_norm;
-            reads.needs.scale = true;
+            reads.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
             reads.needs.emits = format_set::of(format::q8_1);
             reads.k = reads.quant_k = view_.at(together.result).ne[0];
             reads.rows = with.tokens;
             problem adds = reads;
             const int shared = joins > 1 ? 1 : 0;
-            reads.needs.experts = reads.needs.residual = reads.sum = joins > 0;
-            if (joins > 0) reads.slots = 1 + shared;
-            adds.needs.experts = adds.sum = true;
-            adds.needs.residual = joins > 0 || together.residual != no_tensor;
+            if (joins > 0) {
+                reads.needs.stages = reads.needs.stages | sum_of_experts;
+                reads.sum = true;
+                reads.slots = 1 + shared;
+            }
+            adds.needs.stages = adds.needs.stages | stage_kind::combine;
+            if (joins > 0 || together.residual != no_tensor)
+                adds.needs.stages = adds.needs.stages | stage_kind::add_residual;
+            adds.sum = true;
             adds.slots = slots_of(with) + shared;
             const picked launch = rows_.pick(with), norm = rows_.pick(reads);
             const picked launch_apart = rows_.pick(without), norm_of_sum = rows_.pick(adds);
@@ -64,7 +69,7 @@ class weigher {
     /// A group that makes its activation, and what that is: the row step in its stead follows.
     struct inside_key {
         problem group;
-        value_kind makes;
+        stage_set makes;
         bool operator==(const inside_key& o) const { return makes == o.makes && group == o.group; }
         friend std::uint64_t hash(const inside_key& k) { return hash(k.group); }
     };
@@ -89,8 +94,7 @@ class weigher {
         if (in.row < 0) return {m.norm, reason::no_norm_inside};
         const bool numbers = has_numbers(inside.needs.weights);
         problem group = inside;
-        group.needs.value = value_kind::plain;
-        group.needs.scale = false;
+        group.needs.stages = {};
         group.needs.emits = {};
         group.needs.activation = numbers ? format::f32 : format::q8_1;
         const picked behind = rows_.pick(group);

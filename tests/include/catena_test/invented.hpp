@@ -36,9 +36,9 @@ inline constexpr catena::arch toy_arch = {.name = "toy",
 inline constexpr format_set plain_and_q8_1 = format_set::of(format::f32) | format::q8_1;
 
 inline constexpr computation norm_row = {.kind = catena::skeleton::row,
-                                         .value = catena::value_kind::rms_norm,
-                                         .residual = true,
-                                         .scale = true,
+                                         .stages = catena::stage_kind::add_residual |
+                                                   catena::stage_kind::rms_norm |
+                                                   catena::stage_kind::mul_weight,
                                          .emits = plain_and_q8_1};
 inline constexpr computation quantize_row = {.kind = catena::skeleton::row,
                                              .emits = format_set::of(format::q8_1)};
@@ -101,12 +101,12 @@ constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm,
         c.stages[c.count++] = {kind, reads, formats};
     };
     if (add) {
-        stage(stage_kind::add, operand::residual);
+        stage(stage_kind::add_residual, operand::residual);
         stage(stage_kind::emit, operand::none, format_set::of(format::f32));
     }
     if (norm) {
         stage(stage_kind::rms_norm);
-        stage(stage_kind::mul, operand::weight);
+        stage(stage_kind::mul_weight, operand::weight);
         stage(stage_kind::emit, operand::none, format_set::of(format::f32));
     }
     if (!catena::has_numbers(matrices))

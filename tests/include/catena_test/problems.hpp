@@ -10,8 +10,7 @@ namespace catena_test {
 /// rms_norm | mul | emit q8_1 of `rows` rows.
 inline catena::problem norm_problem(std::int64_t k, std::int64_t rows = 1) {
     catena::problem p;
-    p.needs.value = catena::value_kind::rms_norm;
-    p.needs.scale = true;
+    p.needs.stages = catena::stage_kind::rms_norm | catena::stage_kind::mul_weight;
     p.needs.emits = catena::format_set::of(catena::format::q8_1);
     p.k = p.quant_k = k;
     p.rows = rows;

@@ -140,10 +140,10 @@ class planned_run {
             }
             ++met_.steps;
             met_.norms += makes_norm(s.what);
-            met_.combined += s.what.needs.experts;
+            met_.combined += s.what.needs.stages.has(catena::stage_kind::combine);
             met_.sums += combined(s.what);
-            met_.joins += s.what.needs.join;
-            met_.again += s.what.needs.again;
+            met_.joins += s.what.needs.stages.has(catena::stage_kind::join_residual);
+            met_.again += s.what.needs.stages.has(catena::stage_kind::next_norm);
             met_.quantizes += quantizes_inside(s.what.needs);
             if (plan.covered(s).size() > 1 && s.what.needs.kind != catena::skeleton::row)
                 met_.members += static_cast<int>(plan.covered(s).size());

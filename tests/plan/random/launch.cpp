@@ -19,7 +19,7 @@ using catena::matmul_args;
 using catena::matvec_args;
 using catena::row_args;
 using catena::row_strides;
-using catena::value_kind;
+using catena::stage_kind;
 
 class row_launch {
   public:
@@ -84,17 +84,24 @@ class row_launch {
             if (!fine) machine_.blame(what);
         };
         demand(c.kind == catena::skeleton::row, "a row step is launched on another skeleton");
-        demand(a_.gate != nullptr || c.value != value_kind::glu, "a gated row without a gate");
+        demand(a_.gate != nullptr || !c.stages.has(stage_kind::glu), "a gated row without a gate");
         const bool experts = a_.experts.results != nullptr;
-        demand(a_.gate == nullptr || c.value == value_kind::glu || c.gate,
-               "a gate that the row does not multiply");
-        demand(a_.x != nullptr || c.value == value_kind::glu || experts, "a row of nothing");
-        demand(!experts || c.experts, "experts that the row does not add up");
-        demand(a_.bias == nullptr || c.bias, "a bias that the row does not add");
-        demand(a_.residual == nullptr || adds_residual(c), "a residual that the row does not add");
-        demand(a_.next_weight == nullptr || c.again, "a second norm that the row does not make");
-        demand(a_.weight == nullptr || c.scale, "a weight that the row does not multiply");
-        demand(a_.sum_factor == nullptr || c.join, "a factor of a sum that the row does not make");
+        demand(
+            a_.gate == nullptr || c.stages.has(stage_kind::glu) || c.stages.has(stage_kind::gate),
+            "a gate that the row does not multiply");
+        demand(a_.x != nullptr || c.stages.has(stage_kind::glu) || experts, "a row of nothing");
+        demand(!experts || c.stages.has(stage_kind::combine),
+               "experts that the row does not add up");
+        demand(a_.bias == nullptr || c.stages.has(stage_kind::add_bias),
+               "a bias that the row does not add");
+        demand(a_.residual == nullptr || adds_residual(c.stages),
+               "a residual that the row does not add");
+        demand(a_.next_weight == nullptr || c.stages.has(stage_kind::next_norm),
+               "a second norm that the row does not make");
+        demand(a_.weight == nullptr || c.stages.has(stage_kind::mul_weight),
+               "a weight that the row does not multiply");
+        demand(a_.sum_factor == nullptr || c.stages.has(stage_kind::join_residual),
+               "a factor of a sum that the row does not make");
         demand(a_.f32 == nullptr || c.emits.has(format::f32), "f32, which the row does not emit");
         for (const target& t : quantized())
             demand(c.emits.has(t.layout), "a layout that the row does not emit");
@@ -165,7 +172,7 @@ class row_launch {
     /// one block, and its sum.
     bool read_at_once() const {
         const catena::policy& p = row_.numbers;
-        return a_.rows == 1 && row_.computes.value == value_kind::rms_norm && p.rows == 0 &&
+        return a_.rows == 1 && row_.computes.stages.has(stage_kind::rms_norm) && p.rows == 0 &&
                p.threads > 32 && p.values > 0 && p.values <= 8;
     }
 
@@ -234,10 +241,11 @@ class row_launch {
         else if (a_.x != nullptr)
             std::copy_n(row_of(a_.x, a_.x_at, r), k, v.begin());
         const catena::computation& c = row_.computes;
+        const bool joins = c.stages.has(stage_kind::join_residual);
         const auto add_residual = [&] {
             if (a_.residual == nullptr) return;
             const float* residual = row_of(a_.residual, a_.residual_at, r);
-            const float scale = c.join ? 1 : a_.x_scale;
+            const float scale = joins ? 1 : a_.x_scale;
             const float factor = a_.sum_factor == nullptr ? 1 : *a_.sum_factor;
             for (std::size_t i = 0; i < k; ++i) {
                 const float product = v[i] * scale;
@@ -255,19 +263,19 @@ class row_launch {
         const auto weigh = [&](const float* weight) {
             for (std::size_t i = 0; weight != nullptr && i < k; ++i) v[i] *= weight[i];
         };
-        if (c.residual) add_residual();
+        if (c.stages.has(stage_kind::add_residual)) add_residual();
         const auto gate = [&] {
             const float* g = row_of(a_.gate, a_.gate_at, r);
             for (std::size_t i = 0; i < k; ++i)
                 v[i] = scalar::gated(a_.function, g[i], v[i], a_.alpha, a_.limit);
         };
-        if (c.value == value_kind::glu) gate();
-        if (!c.join) write_sum();
-        if (c.value == value_kind::rms_norm) norm(a_.eps);
+        if (c.stages.has(stage_kind::glu)) gate();
+        if (!joins) write_sum();
+        if (c.stages.has(stage_kind::rms_norm)) norm(a_.eps);
         weigh(a_.weight);
         for (float& f : v) f *= a_.norm_scale;
-        if (c.gate && a_.gate != nullptr) gate();
-        if (!c.join) return v;
+        if (c.stages.has(stage_kind::gate) && a_.gate != nullptr) gate();
+        if (!joins) return v;
         add_residual();
         write_sum();
         if (a_.next_weight == nullptr) return v;

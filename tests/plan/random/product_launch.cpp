@@ -119,7 +119,7 @@ class product_launch {
     bool numbers() const { return row_.computes.activation == format::f32; }
     bool passes() const { return row_.numbers.placement == catena::norm_placement::passing; }
     int writes_norm() const { return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? 1 : 0; }
-    bool makes_activation() const { return !tiled && is_norm(row_.computes.value); }
+    bool makes_activation() const { return !tiled && has_norm(row_.computes.stages); }
 
     int x_rows() const {
         if constexpr (tiled) return a_.x_rows;

@@ -55,8 +55,7 @@ table norm_inside_table() {
             const bool fits = r.computes.kind == skeleton::matvec &&
                               (numbers || r.numbers.activation == activation_source::shared);
             if (!fits) continue;
-            r.computes.value = value_kind::rms_norm;
-            r.computes.scale = true;
+            r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
             r.numbers.placement = numbers ? norm_placement::passing : norm_placement::deferred;
             if (numbers) {
                 r.computes.emits = format_set::of(format::f32) | format::q8_1;

@@ -11,53 +11,52 @@
 
 namespace catena::chain {
 
+template <stage_kind Kind>
 struct add_stage {
-    static constexpr bool is_op = true;
-    static constexpr stage_kind kind = stage_kind::add;
+    static constexpr stage_kind kind = Kind;
+    static constexpr bool per_row = Kind != stage_kind::add_bias;
 
     static void apply(evaluation& e, const stage& s) {
-        const bool per_row = s.reads == operand::residual;
         const std::vector<double>& added = per_row ? e.in.residual : e.in.bias;
         expect_elements(name(s.reads), added, per_row ? e.in.k * e.in.rows : e.in.k);
-        const double scale = per_row && e.norms == 0 ? e.in.x_scale : 1;
-        const double factor = per_row && e.norms > 0 ? e.in.sum_factor : 1;
+        const double scale = kind == stage_kind::add_residual ? e.in.x_scale : 1;
+        const double factor = kind == stage_kind::join_residual ? e.in.sum_factor : 1;
         for (std::size_t i = 0; i < e.value.size(); ++i)
             e.value[i] = (e.value[i] * scale + added[i % added.size()]) * factor;
-        e.at_sum = per_row && e.norms == 0;
+        e.at_sum = kind == stage_kind::add_residual;
     }
 
-    static constexpr work count(const stage& s, const sizes& n) {
-        const std::int64_t rows_read = s.reads == operand::residual ? n.rows : 1;
-        return {.read = n.k * rows_read * 4, .operations = n.k * n.rows};
+    static constexpr work count(const stage&, const sizes& n) {
+        return {.read = n.k * (per_row ? n.rows : 1) * 4, .operations = n.k * n.rows};
     }
 };
 
 template <operand Reads>
-struct add_op : add_stage {
-    static constexpr stage lowered = {.kind = kind, .reads = Reads};
+struct add_op {
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {.reads = Reads};
 
     static constexpr void spell(text& out) { out << "add(" << name(Reads) << ")"; }
 
     template <flow Before>
     static constexpr flow after() {
         if constexpr (Reads == operand::residual) {
-            constexpr bool fits =
-                !Before.residual && (Before.at <= place::combined || Before.at == place::scaled);
+            constexpr stage_kind kind = Before.behind(stage_kind::mul_weight)
+                                            ? stage_kind::join_residual
+                                            : stage_kind::add_residual;
+            constexpr bool fits = !Before.passed.has(stage_kind::add_residual) && Before.fits(kind);
             static_assert(fits,
                           "catena: add(residual) comes once, first, behind combine or right after "
                           "the norm and its mul(weight): move it there");
-            if (!fits) return refused;
-            flow next = Before.to(Before.at == place::scaled ? place::joined : place::summed);
-            next.residual = true;
-            next.joined = Before.at == place::scaled;
-            return next;
+            return fits ? Before.then(kind) : refused;
         } else {
-            constexpr bool normed = Before.at == place::normed || Before.at == place::scaled;
-            static_assert(normed,
+            constexpr bool again = Before.passed.has(stage_kind::next_norm);
+            constexpr bool fits = Before.fits(stage_kind::add_bias);
+            static_assert(fits || (again && !Before.passed.has(stage_kind::emit)),
                           "catena: add(bias) shifts a normed value: put it right after the norm or "
                           "mul(weight)");
-            static_assert(!Before.again, "catena: no row adds a bias to a second norm: remove it");
-            return normed && !Before.again ? Before.to(place::biased) : refused;
+            static_assert(!again, "catena: no row adds a bias to a second norm: remove it");
+            return fits ? Before.then(stage_kind::add_bias) : refused;
         }
     }
 };

@@ -49,9 +49,9 @@ struct combine_op {
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool first = Before.at == place::start;
+        constexpr bool first = Before.at_start();
         static_assert(first, "catena: combine makes the value of a chain: put it first");
-        return first ? Before.to(place::combined) : refused;
+        return first ? Before.then(kind) : refused;
     }
 };
 

@@ -9,7 +9,6 @@
 namespace catena::chain {
 
 struct emit_stage {
-    static constexpr bool is_op = true;
     static constexpr stage_kind kind = stage_kind::emit;
 
     static void apply(evaluation& e, const stage& s) {
@@ -31,15 +30,16 @@ struct emit_stage {
 
 template <format F>
 struct emit_op : emit_stage {
-    static constexpr stage lowered = {.kind = kind, .formats = format_set::of(F)};
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {.formats = format_set::of(F)};
 
     static constexpr void spell(text& out) { out << "emit<" << name(F) << ">"; }
 
     template <flow Before>
     static constexpr flow after() {
         constexpr bool plain = F == format::f32 || F == format::f16 || F == format::bf16;
-        constexpr bool of_values = Before.at < place::quantized;
-        constexpr bool of_sum = Before.at == place::summed;
+        constexpr bool of_values = Before.fits(kind);
+        constexpr bool of_sum = Before.behind(stage_kind::add_residual);
         constexpr bool once = of_sum || !Before.emitted.has(F);
         static_assert(plain,
                       "catena: emit<F> writes f32, f16 or bf16: for an activation format write "
@@ -52,9 +52,11 @@ struct emit_op : emit_stage {
         static_assert(!plain || !of_values || once,
                       "catena: emit<F> stands twice with the same format: remove one");
         if (!plain || !of_values || !once || (of_sum && F != format::f32)) return refused;
-        if (of_sum) return Before.to(place::summed_out);
-        flow next = Before.to(place::emitted);
-        next.emitted = next.emitted | F;
+        flow next = Before.then(kind);
+        if (of_sum)
+            next.passed = Before.passed;  // a norm may follow
+        else
+            next.emitted = next.emitted | F;
         return next;
     }
 };

@@ -40,7 +40,6 @@ inline constexpr auto epilogue_part_of<quantize_op<format::q8_1>> =
     epilogue_set::of(epilogue_part::quantize);
 
 struct epilogue_stage {
-    static constexpr bool is_op = true;
     static constexpr stage_kind kind = stage_kind::epilogue;
 
     static void apply(evaluation& e, const stage&) {
@@ -134,9 +133,9 @@ struct epilogue_stage {
 };
 
 template <class... Parts>
-struct epilogue_op : epilogue_stage {
-    static constexpr stage lowered = {.kind = kind,
-                                      .parts = (epilogue_set{} | ... | epilogue_part_of<Parts>)};
+struct epilogue_op {
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {.parts = (epilogue_set{} | ... | epilogue_part_of<Parts>)};
 
     static constexpr void spell(text& out) {
         out << "epilogue<";
@@ -147,13 +146,13 @@ struct epilogue_op : epilogue_stage {
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool once = Before.at != place::finished;
-        constexpr bool of_group = Before.at >= place::multiplied;
+        constexpr bool once = !Before.passed.has(stage_kind::epilogue);
+        constexpr bool of_group = Before.passed.any(group_stages);
         static_assert(once, "catena: a chain has one epilogue<...>: name all its parts in it");
         static_assert(of_group,
                       "catena: epilogue<...> finishes the outputs of matrices: put it behind "
                       "mul_mat<W> or group<mul_mat<W>...>");
-        return once && of_group ? Before.to(place::finished) : refused;
+        return once && of_group ? Before.then(stage_kind::epilogue) : refused;
     }
 };
 

@@ -10,9 +10,9 @@
 
 namespace catena::chain {
 
+template <stage_kind Kind>
 struct glu_stage {
-    static constexpr bool is_op = true;
-    static constexpr stage_kind kind = stage_kind::glu;
+    static constexpr stage_kind kind = Kind;
 
     static void apply(evaluation& e, const stage& s) {
         const bool alone = s.reads != operand::gate;
@@ -28,34 +28,35 @@ struct glu_stage {
     }
 };
 
-struct glu_op : glu_stage {
-    static constexpr stage lowered = {.kind = kind, .reads = operand::gate};
+struct glu_op {
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {.reads = operand::gate};
 
     static constexpr void spell(text& out) { out << "glu"; }
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool of_norm =
-            Before.at >= place::normed && Before.at < place::gated && !Before.again;
-        constexpr bool fits = Before.at == place::start || of_norm;
+        constexpr stage_kind kind = has_norm(Before.passed) ? stage_kind::gate : stage_kind::glu;
+        constexpr bool fits = Before.fits(kind);
         static_assert(
             fits,
             "catena: glu makes the value of a chain from x and the gate, or gates a norm: "
             "put it first, or right behind the norm, mul(weight) or add(bias)");
-        return fits ? Before.to(place::gated) : refused;
+        return fits ? Before.then(kind) : refused;
     }
 };
 
-struct act_op : glu_stage {
-    static constexpr stage lowered = {.kind = kind};
+struct act_op {
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {};
 
     static constexpr void spell(text& out) { out << "act"; }
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool first = Before.at == place::start;
+        constexpr bool first = Before.at_start();
         static_assert(first, "catena: act makes the value of a chain from x: put it first");
-        return first ? Before.to(place::gated) : refused;
+        return first ? Before.then(stage_kind::glu) : refused;
     }
 };
 

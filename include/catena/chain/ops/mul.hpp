@@ -11,13 +11,13 @@
 
 namespace catena::chain {
 
+template <stage_kind Kind>
 struct mul_stage {
-    static constexpr bool is_op = true;
-    static constexpr stage_kind kind = stage_kind::mul;
+    static constexpr stage_kind kind = Kind;
 
     static void apply(evaluation& e, const stage& s) {
         const std::vector<double>& weight =
-            s.reads == operand::next_weight ? e.in.next_weight : e.in.weight;
+            kind == stage_kind::mul_next_weight ? e.in.next_weight : e.in.weight;
         expect_elements(name(s.reads), weight, e.in.k);
         const double more = s.reads == operand::one_plus_weight ? 1 : 0;
         for (std::size_t i = 0; i < e.value.size(); ++i)
@@ -31,16 +31,19 @@ struct mul_stage {
 };
 
 template <operand Reads>
-struct mul_op : mul_stage {
-    static constexpr stage lowered = {.kind = kind, .reads = Reads};
+struct mul_op {
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {.reads = Reads};
 
     static constexpr void spell(text& out) { out << "mul(" << name(Reads) << ")"; }
 
     template <flow Before>
     static constexpr flow after() {
         constexpr bool of_norm = Reads != operand::scale && Reads != operand::factor;
-        constexpr bool of_its_norm = Before.again == (Reads == operand::next_weight);
-        constexpr bool fits = Before.at == place::normed;
+        constexpr bool again = Before.behind(stage_kind::next_norm);
+        constexpr bool of_its_norm = again == (Reads == operand::next_weight);
+        constexpr stage_kind kind = again ? stage_kind::mul_next_weight : stage_kind::mul_weight;
+        constexpr bool fits = Before.fits(kind);
         static_assert(of_norm,
                       "catena: mul(scale) and mul(factor) scale the outputs of a matrix: put them "
                       "into epilogue<mul(scale)> behind the group");
@@ -50,7 +53,7 @@ struct mul_op : mul_stage {
         static_assert(!of_norm || !fits || of_its_norm,
                       "catena: mul(next_weight) scales the second norm of a chain, mul(weight) the "
                       "first: exchange them");
-        return of_norm && fits && of_its_norm ? Before.to(place::scaled) : refused;
+        return of_norm && fits && of_its_norm ? Before.then(kind) : refused;
     }
 };
 

@@ -16,7 +16,6 @@ namespace catena::chain {
 /// mul_mat_id.
 template <stage_kind Kind>
 struct mul_mat_stage {
-    static constexpr bool is_op = true;
     static constexpr stage_kind kind = Kind;
     static constexpr bool by_expert = Kind == stage_kind::mul_mat_id;
 
@@ -96,10 +95,12 @@ struct mul_mat_stage {
 };
 
 template <stage_kind Kind, format W>
-struct mul_mat_op : mul_mat_stage<Kind> {
+struct mul_mat_op {
+    static constexpr bool is_op = true;
     static constexpr bool is_reader = true;
+    static constexpr stage_kind kind = Kind;
     static constexpr format weights = W;
-    static constexpr stage lowered = {.kind = Kind, .formats = format_set::of(W)};
+    static constexpr stage lowered = {.formats = format_set::of(W)};
 
     static constexpr void spell(text& out) {
         out << (Kind == stage_kind::mul_mat ? "mul_mat<" : "mul_mat_id<") << name(W) << ">";
@@ -107,14 +108,14 @@ struct mul_mat_op : mul_mat_stage<Kind> {
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool once = Before.at < place::multiplied;
+        constexpr bool once = !Before.passed.any(group_stages);
         constexpr bool of_weights = info(W).role == format_role::weight || is_number(W);
-        constexpr bool quantized = Before.at == place::quantized;
+        constexpr bool quantized = Before.behind(stage_kind::quantize);
         constexpr bool as_fp8 = W != format::fp8_e4m3 || !quantized || Before.engine_reads;
         constexpr bool activated = is_number(W) || quantized;
         constexpr bool as_it_is = !reads_f32(W) || !quantized;
-        constexpr bool in_f32 = !is_number(W) || Before.at == place::start || quantized ||
-                                Before.emitted.has(format::f32);
+        constexpr bool in_f32 =
+            !is_number(W) || Before.at_start() || quantized || Before.emitted.has(format::f32);
         static_assert(once,
                       "catena: a chain ends with one group: put all its readers in one "
                       "group<mul_mat<W>...>");
@@ -132,7 +133,7 @@ struct mul_mat_op : mul_mat_stage<Kind> {
         static_assert(!once || in_f32,
                       "catena: mul_mat<W> of numbers reads f32: put emit<f32> before it");
         constexpr bool fits = once && of_weights && as_fp8 && activated && as_it_is && in_f32;
-        return fits ? Before.to(place::multiplied) : refused;
+        return fits ? Before.then(Kind) : refused;
     }
 };
 
@@ -164,7 +165,6 @@ struct group_op {
     static constexpr stage expert = {.kind = stage_kind::mul_mat_id,
                                      .formats = formats_of<stage_kind::mul_mat_id, Readers...>()};
     static constexpr stage lowered = dense.formats.empty() ? expert : dense;
-    static constexpr bool mixed = !dense.formats.empty() && !expert.formats.empty();
 
     static constexpr void spell(text& out) {
         out << "group<";

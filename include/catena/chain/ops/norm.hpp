@@ -16,10 +16,9 @@
 namespace catena::chain {
 
 template <stage_kind Kind>
-struct norm_op {
-    static constexpr bool is_op = true;
+struct norm_stage {
     static constexpr stage_kind kind = Kind;
-    static constexpr stage lowered = {.kind = kind};
+    static constexpr bool second = Kind == stage_kind::next_norm;
 
     static void apply(evaluation& e, const stage&) {
         e.at_sum = false;
@@ -27,9 +26,8 @@ struct norm_op {
             e.out.sum = std::move(e.out.value);
             e.out.emitted = {};
         }
-        const bool first = e.norms++ == 0;
-        const double eps = first ? e.in.eps : e.in.next_eps;
-        const double scale = first ? e.in.norm_scale : 1;
+        const double eps = second ? e.in.next_eps : e.in.eps;
+        const double scale = second ? 1 : e.in.norm_scale;
         const auto k = static_cast<std::size_t>(e.in.k);
         for (std::size_t at = 0; at < e.value.size(); at += k) {
             const auto row = std::span(e.value).subspan(at, k);
@@ -51,29 +49,33 @@ struct norm_op {
         // An fma for the sum of squares, a product for the scale; a sum and a difference more.
         return {.operations = (kind == stage_kind::layer_norm ? 5 : 3) * n.k * n.rows};
     }
+};
 
-    static constexpr void spell(text& out) {
-        out << (kind == stage_kind::rms_norm     ? "rms_norm"
-                : kind == stage_kind::layer_norm ? "layer_norm"
-                                                 : "l2_norm");
-    }
+template <stage_kind Kind>
+struct norm_op {
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {};
+
+    static constexpr void spell(text& out) { out << name(Kind); }
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool of_x = Before.at != place::gated;
-        constexpr bool of_sum =
-            Before.at == place::emitted && Before.joined_f32() && kind == stage_kind::rms_norm;
-        constexpr bool fits = Before.at < place::normed || of_sum;
+        constexpr bool again = Kind == stage_kind::rms_norm && Before.joined_f32();
+        constexpr stage_kind kind = again ? stage_kind::next_norm : Kind;
+        constexpr stage_set passed =
+            again ? Before.passed.without(stage_set::of(stage_kind::emit)) : Before.passed;
+        constexpr bool of_x = !Before.behind(stage_kind::glu) && !Before.behind(stage_kind::gate);
+        constexpr bool fits = may_follow(passed, kind);
         static_assert(of_x,
                       "catena: a norm and glu each make the value of a chain: put glu behind the "
                       "norm to gate it, or write two chains");
         static_assert(!of_x || fits,
                       "catena: a norm comes once, before mul(weight), add(bias), emit<F> and "
                       "quantize<F>: move it forward or remove it");
-        if (!fits) return refused;
-        flow next = Before.to(place::normed);
+        if (!of_x || !fits) return refused;
+        flow next = Before.then(kind);
+        next.passed = passed | kind;
         next.emitted = {};
-        next.again = of_sum;
         return next;
     }
 };

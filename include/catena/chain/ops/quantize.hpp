@@ -10,7 +10,6 @@
 namespace catena::chain {
 
 struct quantize_stage {
-    static constexpr bool is_op = true;
     static constexpr stage_kind kind = stage_kind::quantize;
 
     /// The reference does not round: its value is what every quantized row approximates.
@@ -32,7 +31,8 @@ struct quantize_stage {
 
 template <format... Fs>
 struct quantize_op : quantize_stage {
-    static constexpr stage lowered = {.kind = kind, .formats = (format_set{} | ... | Fs)};
+    static constexpr bool is_op = true;
+    static constexpr stage lowered = {.formats = (format_set{} | ... | Fs)};
 
     static constexpr void spell(text& out) {
         out << "quantize<";
@@ -46,7 +46,7 @@ struct quantize_op : quantize_stage {
         constexpr bool named = sizeof...(Fs) > 0;
         constexpr bool of_activations = ((info(Fs).role == format_role::activation) && ...);
         constexpr bool distinct = lowered.formats.size() == sizeof...(Fs);
-        constexpr bool once = Before.at < place::quantized;
+        constexpr bool once = Before.fits(kind);
         static_assert(named, "catena: quantize<> names no format: write quantize<q8_1>");
         static_assert(of_activations,
                       "catena: quantize<F> takes an activation format, such as q8_1: for a plain "
@@ -56,7 +56,7 @@ struct quantize_op : quantize_stage {
         static_assert(!named || !of_activations || !distinct || once,
                       "catena: a chain has one quantize<F...>: name all its formats in it");
         if (!named || !of_activations || !distinct || !once) return refused;
-        flow next = Before.to(place::quantized);
+        flow next = Before.then(kind);
         next.engine_reads = (scales_apart(Fs) && ...);
         return next;
     }

@@ -62,7 +62,7 @@ class group_launch : public launch_record {
         return read_at(rows_at(a.x, a.k, rows, a.x_bytes), "the activation");
     }
     value x_of_matvec(const computation& c, const matvec_args& a, std::int64_t rows) {
-        if (!is_norm(c.value)) return x_of(c, a, rows);
+        if (!has_norm(c.stages)) return x_of(c, a, rows);
         value v = f32_rows(a, rows);
         if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is
         v = times(normed(term::rms_norm, v, a.eps, a.k),

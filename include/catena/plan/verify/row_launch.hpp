@@ -92,6 +92,7 @@ class row_launch : public launch_record {
 
     void run_row(const step& s, const row& r, const row_args& a) {
         const computation& c = r.computes;
+        const bool joins = c.stages.has(stage_kind::join_residual);
         const bool vector = r.numbers.vector;
         const std::int64_t outer = std::int64_t{a.n1} * a.n2;
         const rows_of n{a.k, a.n1, a.n2, outer > 0 ? quotient(std::int64_t{a.rows}, outer) : 0};
@@ -99,27 +100,28 @@ class row_launch : public launch_record {
         const std::int64_t values = n.k * a.rows;
         const std::uint64_t wide = vector ? 16 : 4;
         value v;
-        if (c.value == value_kind::glu) {
+        if (c.stages.has(stage_kind::glu)) {
             const value g = row_operand_at(n, a.gate, a.gate_at, vector, "the gate");
             v = a.x == nullptr ? function_of(a.function, g)
                                : gated(a.function, g, row_operand_at(n, a.x, a.x_at, vector, "x"),
                                        a.alpha, a.limit);
         } else {
-            v = c.experts && a.experts.results != nullptr
+            v = c.stages.has(stage_kind::combine) && a.experts.results != nullptr
                     ? experts(a, n, vector)
                     : row_operand_at(n, a.x, a.x_at, vector, "x");
-            if (c.residual && a.residual != nullptr)
+            if (c.stages.has(stage_kind::add_residual) && a.residual != nullptr)
                 v = plus(times(v, a.x_scale),
                          row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
         }
         const auto store_sum = [&] {
-            if (a.sum == nullptr || !(c.residual || c.join)) return;
+            if (a.sum == nullptr || !adds_residual(c.stages)) return;
             aligned_rows(n, a.sum, a.sum_at, vector, "the sum");
             write(lies(n, a.sum, a.sum_at), v, "the sum");
         };
-        if (!c.join) store_sum();
-        if (c.value == value_kind::rms_norm || c.value == value_kind::layer_norm) {
-            const term kind = c.value == value_kind::rms_norm ? term::rms_norm : term::layer_norm;
+        if (!joins) store_sum();
+        if (c.stages.any(stage_kind::rms_norm | stage_kind::layer_norm)) {
+            const term kind =
+                c.stages.has(stage_kind::rms_norm) ? term::rms_norm : term::layer_norm;
             v = times(normed(kind, v, a.eps, n.k), a.norm_scale);
         }
         const auto weight = [&](const float* p, const char* name) {
@@ -127,19 +129,20 @@ class row_launch : public launch_record {
             if (a.weight_early) early.push_back({rows_at(p, n.k, 1, 0), name, false});
             return w;
         };
-        if (c.scale && a.weight != nullptr) v = times(v, weight(a.weight, "the norm's weight"));
-        if (c.bias && a.bias != nullptr)
+        if (c.stages.has(stage_kind::mul_weight) && a.weight != nullptr)
+            v = times(v, weight(a.weight, "the norm's weight"));
+        if (c.stages.has(stage_kind::add_bias) && a.bias != nullptr)
             v = plus(v, of_rows(this->vector(a.bias, n.k, wide, "the norm's bias"), n.k, a.rows));
-        if (c.join && a.residual != nullptr) {
+        if (joins && a.residual != nullptr) {
             v = plus(v, row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
             if (a.sum_factor != nullptr)
                 v = times(v, number(a.sum_factor, values, "the sum's factor"));
         }
-        if (c.gate && a.gate != nullptr && c.value != value_kind::glu)
+        if (c.stages.has(stage_kind::gate) && a.gate != nullptr)
             v = gated(a.function, row_operand_at(n, a.gate, a.gate_at, vector, "the gate"), v,
                       a.alpha, a.limit);
-        if (c.join) store_sum();
-        if (c.again && a.next_weight != nullptr)
+        if (joins) store_sum();
+        if (c.stages.has(stage_kind::next_norm) && a.next_weight != nullptr)
             v = times(normed(term::rms_norm, v, a.next_eps, n.k),
                       weight(a.next_weight, "the second norm's weight"));
         if (a.f32 != nullptr && c.emits.has(format::f32)) {

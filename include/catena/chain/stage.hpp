@@ -1,0 +1,157 @@
+// The stages that a value passes, in the one order in which it passes them, and what each asks of
+// those before it. The chain's type rules, the matcher's patterns, the instances' names and the
+// kernels all read the order and the rules from here. C++17, so that an engine can read it.
+#pragma once
+
+#include "catena/config.hpp"
+
+#include <cstdint>
+
+namespace catena {
+
+enum class stage_kind : std::uint8_t {
+    combine,       ///< value = the results of a token's experts times their weights, added up, plus
+                   ///< x, or nothing, or x * sigmoid(a number for each row)
+    add_residual,  ///< value = value * a number + residual: the sum that a norm reads
+    rms_norm,      ///< value *= 1 / sqrt(mean(value^2) + eps), times a number
+    layer_norm,    ///< value = (value - mean(value)) / sqrt(variance(value) + eps)
+    l2_norm,       ///< value /= max(sqrt(sum(value^2)), eps)
+    glu,           ///< value *= f(gate), or without a gate value = f(value): f is a gate_function
+                   ///< of the launch
+    mul_weight,    ///< value *= weight, the norm's
+    add_bias,      ///< value += bias, the norm's
+    gate,          ///< value *= f(gate), behind a norm
+    join_residual,    ///< value = (value + residual) * a number in memory, behind a norm's weight
+    next_norm,        ///< an rms_norm of that sum
+    mul_next_weight,  ///< value *= the second norm's weight
+    emit,             ///< a tee: the value is also written, in `formats`
+    quantize,         ///< the value is written in `formats`, the activations that the group reads
+    mul_mat,          ///< the group: matrices whose formats are `formats` read the value
+    mul_mat_id,       ///< as mul_mat, with matrices that expert ids pick for each token
+    epilogue          ///< what the group's launch may also do with a finished output: `parts`
+};
+inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;
+
+constexpr const char* name(stage_kind kind) {
+    constexpr const char* names[] = {
+        "combine",    "add_residual", "rms_norm", "layer_norm",    "l2_norm",   "glu",
+        "mul_weight", "add_bias",     "gate",     "join_residual", "next_norm", "mul_next_weight",
+        "emit",       "quantize",     "mul_mat",  "mul_mat_id",    "epilogue"};
+    static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
+    return names[static_cast<int>(kind)];
+}
+
+/// A set of stages. Since stages have one order, a set is also a sequence.
+struct stage_set {
+    std::uint32_t bits = 0;
+    static_assert(stage_kind_count <= 32, "one bit for each stage");
+
+    CATENA_FN static constexpr stage_set of(stage_kind kind) {
+        return {1u << static_cast<unsigned>(kind)};
+    }
+    /// All stages that come before `kind`.
+    CATENA_FN static constexpr stage_set before(stage_kind kind) {
+        return {(1u << static_cast<unsigned>(kind)) - 1};
+    }
+    CATENA_FN constexpr bool empty() const { return bits == 0; }
+    CATENA_FN constexpr bool has(stage_kind kind) const { return (bits & of(kind).bits) != 0; }
+    CATENA_FN constexpr bool any(stage_set of) const { return (bits & of.bits) != 0; }
+    CATENA_FN constexpr bool contains(stage_set other) const { return (other.bits & ~bits) == 0; }
+    CATENA_FN constexpr stage_set without(stage_set other) const { return {bits & ~other.bits}; }
+    CATENA_FN constexpr stage_set both(stage_set other) const { return {bits & other.bits}; }
+    constexpr int size() const {
+        int n = 0;
+        for (std::uint32_t rest = bits; rest != 0; rest &= rest - 1) ++n;
+        return n;
+    }
+};
+
+CATENA_FN constexpr stage_set operator|(stage_set a, stage_set b) { return {a.bits | b.bits}; }
+CATENA_FN constexpr stage_set operator|(stage_set a, stage_kind b) { return a | stage_set::of(b); }
+CATENA_FN constexpr stage_set operator|(stage_kind a, stage_kind b) { return stage_set::of(a) | b; }
+CATENA_FN constexpr bool operator==(stage_set a, stage_set b) { return a.bits == b.bits; }
+CATENA_FN constexpr bool operator!=(stage_set a, stage_set b) { return !(a == b); }
+
+/// The stages that a row step does to its value. It also emits and quantizes; the rest is done by
+/// the launch of a group.
+inline constexpr stage_set row_stages = stage_set::before(stage_kind::emit);
+inline constexpr stage_set norm_stages =
+    stage_kind::rms_norm | stage_kind::layer_norm | stage_kind::l2_norm;
+/// The stages that make the value of a row; a row without one is x itself, or a sum.
+inline constexpr stage_set value_stages = norm_stages | stage_kind::glu;
+inline constexpr stage_set group_stages =
+    stage_kind::mul_mat | stage_kind::mul_mat_id | stage_kind::epilogue;
+
+CATENA_FN constexpr bool has_norm(stage_set stages) { return stages.any(norm_stages); }
+
+/// What a stage asks of the stages before it, besides the order.
+struct stage_rule {
+    stage_set behind;  ///< one of them stands before it; empty: it asks for none
+    stage_set apart;   ///< none of them does
+};
+
+constexpr stage_rule rule_of(stage_kind kind) {
+    switch (kind) {
+        case stage_kind::rms_norm:
+        case stage_kind::layer_norm:
+        case stage_kind::l2_norm:
+            return {{}, value_stages};
+        case stage_kind::glu:
+            return {{}, stage_set::before(stage_kind::glu)};
+        case stage_kind::mul_weight:
+        case stage_kind::add_bias:
+        case stage_kind::gate:
+            return {norm_stages, {}};
+        case stage_kind::join_residual:
+            return {stage_set::of(stage_kind::mul_weight),
+                    stage_kind::add_residual | stage_kind::add_bias | stage_kind::gate};
+        case stage_kind::next_norm:
+            return {stage_set::of(stage_kind::join_residual), {}};
+        case stage_kind::mul_next_weight:
+            return {stage_set::of(stage_kind::next_norm), {}};
+        case stage_kind::mul_mat_id:
+            return {};
+        case stage_kind::epilogue:
+            return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
+        case stage_kind::combine:
+        case stage_kind::add_residual:
+        case stage_kind::emit:
+        case stage_kind::quantize:
+        case stage_kind::mul_mat:
+            return {};
+    }
+    return {};
+}
+
+/// May the stage follow those that the value has passed?
+constexpr bool may_follow(stage_set passed, stage_kind kind) {
+    const stage_rule rule = rule_of(kind);
+    const stage_set repeats = kind == stage_kind::emit ? stage_set::of(kind) : stage_set{};
+    const bool in_order = (stage_set::before(kind) | repeats).contains(passed);
+    return in_order && (rule.behind.empty() || passed.any(rule.behind)) && !passed.any(rule.apart);
+}
+
+/// The stages that a launch leaves out where their operands are null. A row must have the others
+/// exactly as a problem needs them: rows of a norm alone are smaller than rows that also join.
+inline constexpr stage_set optional_stages =
+    stage_kind::combine | stage_kind::add_residual | stage_kind::mul_weight | stage_kind::add_bias |
+    stage_kind::gate | stage_kind::next_norm | stage_kind::mul_next_weight;
+
+/// Does a row with the stages `has` do those that are needed, and none that it cannot leave out?
+constexpr bool serves(stage_set has, stage_set needs) {
+    return has.contains(needs) && optional_stages.contains(has.without(needs));
+}
+
+/// The stages that read a vector of one row's length, shared by all rows.
+inline constexpr stage_set vector_stages =
+    stage_kind::mul_weight | stage_kind::add_bias | stage_kind::mul_next_weight;
+
+CATENA_FN constexpr bool gates(stage_set stages) {
+    return stages.any(stage_kind::glu | stage_kind::gate);
+}
+
+CATENA_FN constexpr bool adds_residual(stage_set stages) {
+    return stages.any(stage_kind::add_residual | stage_kind::join_residual);
+}
+
+}  // namespace catena

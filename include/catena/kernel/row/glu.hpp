@@ -1,0 +1,48 @@
+// glu: f(gate) * x, or f(gate) alone without x. gate: what a norm made, times f(gate).
+#pragma once
+
+#include "catena/kernel/gate.hpp"
+#include "catena/kernel/row/stage.hpp"
+
+namespace catena::kernel {
+
+template <class Row>
+CATENA_FN void gate_quad(const Row& r, const real (&g)[quad], real (&v)[quad]) {
+    CATENA_UNROLL
+    for (int i = 0; i < quad; ++i)
+        v[i] = gated_apart(r.a.function, g[i], v[i], real{r.a.alpha}, real{r.a.limit});
+}
+
+template <class Row>
+struct row_stage<stage_kind::glu, Row> : idle_stage<Row> {
+    using typename idle_stage<Row>::quads;
+
+    CATENA_FN void make(const Row& r, int at, quads& v) const {
+        quads g;
+        r.load_row(row_at(r.a.gate, r.a.gate_at, r.place), at, g);
+        if (r.a.x != nullptr) {
+            r.load_row(row_at(r.a.x, r.a.x_at, r.place), at, v);
+        } else {
+            CATENA_UNROLL
+            for (int j = 0; j < Row::held; ++j)
+                for (int i = 0; i < quad; ++i) v[j][i] = r.inside(at, j, i) ? real{1} : real{0};
+        }
+        CATENA_UNROLL
+        for (int j = 0; j < Row::held; ++j) gate_quad(r, g[j], v[j]);
+    }
+};
+
+template <class Row>
+struct row_stage<stage_kind::gate, Row> : idle_stage<Row> {
+    typename Row::quads gate;
+
+    CATENA_FN bool active(const Row& r) const { return r.a.gate != nullptr; }
+    CATENA_FN void load(const Row& r, int at, int j) {
+        r.load_quad_of(row_at(r.a.gate, r.a.gate_at, r.place), at, j, gate[j]);
+    }
+    CATENA_FN void apply(const Row& r, int, int j, real (&v)[quad]) const {
+        gate_quad(r, gate[j], v);
+    }
+};
+
+}  // namespace catena::kernel

@@ -1,0 +1,87 @@
+// The norms. Each learns one or two numbers of the whole row, which every element is then changed
+// by.
+#pragma once
+
+#include "catena/exec/elementary.hpp"
+#include "catena/kernel/row/stage.hpp"
+
+namespace catena::kernel {
+
+template <class Row>
+CATENA_FN real over_root_of_mean(const Row& r, real squares, float eps) {
+    return real{1} / sqrt(squares / from_int(r.a.k) + real{eps});
+}
+
+template <class Row>
+struct row_stage<stage_kind::rms_norm, Row> : idle_stage<Row> {
+    using typename idle_stage<Row>::quads;
+    real scale{1};
+
+    template <class Remake>
+    CATENA_FN void measure(Row& r, quads& v, Remake remake) {
+        const real squares =
+            r.sum_of_row(v, remake, [](real sum, real e, bool) { return fma(e, e, sum); });
+        scale = over_root_of_mean(r, squares, r.a.eps) * real{r.a.norm_scale};
+    }
+    CATENA_FN void apply(const Row&, int, int, real (&v)[quad]) const {
+        for (int i = 0; i < quad; ++i) v[i] = v[i] * scale;
+    }
+};
+
+template <class Row>
+struct row_stage<stage_kind::layer_norm, Row> : idle_stage<Row> {
+    using typename idle_stage<Row>::quads;
+    real mean{0}, scale{1};
+
+    template <class Remake>
+    CATENA_FN void measure(Row& r, quads& v, Remake remake) {
+        mean = r.sum_of_row(v, remake, [](real sum, real e, bool) { return sum + e; }) /
+               from_int(r.a.k);
+        const real squares = r.sum_of_row(v, remake, [this](real sum, real e, bool in_row) {
+            const real rest = centered(e, in_row);
+            return fma(rest, rest, sum);
+        });
+        scale = over_root_of_mean(r, squares, r.a.eps) * real{r.a.norm_scale};
+    }
+    CATENA_FN void apply(const Row& r, int at, int j, real (&v)[quad]) const {
+        for (int i = 0; i < quad; ++i) v[i] = centered(v[i], r.inside(at, j, i)) * scale;
+    }
+
+  private:
+    CATENA_FN real centered(real e, bool in_row) const { return in_row ? e - mean : real{0}; }
+};
+
+template <class Row>
+struct row_stage<stage_kind::l2_norm, Row> : idle_stage<Row> {
+    using typename idle_stage<Row>::quads;
+    real scale{1};
+
+    template <class Remake>
+    CATENA_FN void measure(Row& r, quads& v, Remake remake) {
+        const real length =
+            sqrt(r.sum_of_row(v, remake, [](real sum, real e, bool) { return fma(e, e, sum); }));
+        const real eps{r.a.eps};
+        scale = real{1} / (less(length, eps) ? eps : length) * real{r.a.norm_scale};
+    }
+    CATENA_FN void apply(const Row&, int, int, real (&v)[quad]) const {
+        for (int i = 0; i < quad; ++i) v[i] = v[i] * scale;
+    }
+};
+
+template <class Row>
+struct row_stage<stage_kind::next_norm, Row> : idle_stage<Row> {
+    using typename idle_stage<Row>::quads;
+    real scale{1};
+
+    CATENA_FN bool active(const Row& r) const { return r.a.next_weight != nullptr; }
+    template <class Remake>
+    CATENA_FN void measure(Row& r, quads& v, Remake remake) {
+        const auto square = [](real sum, real e, bool) { return fma(e, e, sum); };
+        scale = over_root_of_mean(r, r.sum_of_row(v, remake, square), r.a.next_eps);
+    }
+    CATENA_FN void apply(const Row&, int, int, real (&v)[quad]) const {
+        for (int i = 0; i < quad; ++i) v[i] = v[i] * scale;
+    }
+};
+
+}  // namespace catena::kernel
