@@ -2,7 +2,7 @@
 #
 # A Catch2 executable test_<name>, run as one ctest called <name>. Sources include
 # "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths. HEADER_ONLY: the
-# planner is compiled with the test, as sanitizers need it.
+# planner is compiled with the test, as sanitizers need it. Tests that may take long start first.
 
 # Catch2 3 brings its main as a library; Catch2 2 is one header, whose main is compiled once, here.
 find_package(Catch2 3 QUIET)
@@ -34,5 +34,5 @@ function(catena_add_test name)
   target_compile_definitions(test_${name} PRIVATE
     CATENA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CATENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${name} COMMAND test_${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
