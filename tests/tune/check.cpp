@@ -176,7 +176,8 @@ TEST_CASE("Of what experts made a row has the results of every slot, and their w
 TEST_CASE("A row's operands are those that the problem names", "[tune]") {
     memory m;
     problem p = norm_problem(256, 3);
-    p.needs.residual = p.sum = true;
+    p.needs.stages = p.needs.stages | stage_kind::add_residual;
+    p.sum = true;
     p.needs.emits = p.needs.emits | format::f16;
     const bench::operands o = bench::operands_of(p, 0, m.deal);
     holds(o.inputs, o.row.residual, 4 * 256 * 3);

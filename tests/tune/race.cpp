@@ -79,9 +79,10 @@ constexpr budget plenty = {.seconds = 1e6};
 }  // namespace
 
 TEST_CASE("What is chosen is the best there is, to within what noise allows", "[tune]") {
-    // Medians that differ by four standard errors are a tie, and may mislead by as many.
+    // Medians that differ by four standard errors are a tie, and may mislead by as many. The tuner
+    // takes the error from the quartiles of 33 samples, which make it half as large again at times.
     const double error = 1.253 * simulation{}.noise / std::sqrt(double{std::end(cuts)[-1]});
-    const double allowed = 2 * 4 * std::hypot(error, error);
+    const double allowed = (1.5 * 4 + 4) * std::hypot(error, error);
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         simulated_device on(sm_90, {.seed = seed});
         tuning t = blank_of(on);

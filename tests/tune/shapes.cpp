@@ -48,7 +48,6 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
         inside += s.places;
         problem apart = s.what;
         apart.needs.stages = {};
-        apart.needs.scale = false;
         CHECK(std::any_of(all.begin(), all.end(), [&](const shape& o) { return o.what == apart; }));
         const auto space = space_of(*arch_named("sm_90"), s.computes);
         for (const auto p : {norm_placement::prologue, norm_placement::deferred})

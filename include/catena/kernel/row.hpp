@@ -41,7 +41,7 @@ class row_work {
             CATENA_UNROLL
             for (int j = 0; j < held; ++j) load<all>(row_.first, j);
         }
-        measure<first_norm>(v, [&](int at) { make(at, v); });
+        measure<norm_stages>(v, [&](int at) { make(at, v); });
         unsigned largest = 0;
         if constexpr (kept) {
             finish_and_store(row_.first, v);
@@ -86,12 +86,10 @@ class row_work {
   private:
     static constexpr bool kept = thread::kept, roomy = thread::roomy;
     static constexpr int held = thread::held, stride = thread::stride;
-    /// What finishes the value that was made, up to the sum that a second norm reads, and from
-    /// there on.
     static constexpr stage_set all = C.stages;
+    /// The stages up to the sum that a second norm reads, and those behind it.
     static constexpr stage_set up_to_sum = stage_set::before(stage_kind::next_norm);
     static constexpr stage_set behind_sum = all.without(up_to_sum);
-    static constexpr stage_set first_norm = norm_stages;
     static constexpr stage_set second_norm = stage_set::of(stage_kind::next_norm);
     static constexpr bool joins = C.stages.has(stage_kind::join_residual);
     using in_blocks = activation_rows<C.emits>;
@@ -99,7 +97,7 @@ class row_work {
     using quads = typename thread::quads;
 
     thread row_;
-    row_stages<C.stages, thread> stages_;
+    stage_sequence<C.stages, thread> stages_;
     int int8_sum_ = 0;  // of what the thread wrote as int8_token
 
     CATENA_FN void load_constants() {
@@ -119,7 +117,7 @@ class row_work {
         });
     }
 
-    /// x, joined by the residual or by its gate. All loads are in flight before the first addition.
+    /// What the first stages make of x.
     CATENA_FN void make(int at, quads& v) {
         if constexpr (!C.stages.any(stage_kind::combine | stage_kind::glu))
             row_.load_row(row_at(row_.a.x, row_.a.x_at, row_.place), at, v);
@@ -139,7 +137,7 @@ class row_work {
         });
     }
 
-    /// From what was made to what is written, a part of the way.
+    /// Changes what was made by the stages `Some`.
     template <stage_set Some>
     CATENA_FN void apply(int at, quads& v) {
         CATENA_UNROLL

@@ -24,10 +24,10 @@ using stage_or_absent =
 
 template <stage_set Stages, class Row,
           class Kinds = std::make_integer_sequence<int, static_cast<int>(stage_kind::emit)>>
-struct row_stages;
+struct stage_sequence;
 
 template <stage_set Stages, class Row, int... Kinds>
-struct row_stages<Stages, Row, std::integer_sequence<int, Kinds...>>
+struct stage_sequence<Stages, Row, std::integer_sequence<int, Kinds...>>
     : stage_or_absent<Stages, static_cast<stage_kind>(Kinds), Row>... {
     /// Calls `visit(stage)` for each stage among `Some`, in their order.
     template <stage_set Some, class Visit>
