@@ -66,6 +66,21 @@ TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]
     }
 }
 
+TEST_CASE("the version is printed when it is asked for, and stands in all JSON", "[command]") {
+    workplace w;
+    const outcome o = w.run("--version");
+    CHECK(o.code == 0);
+    CHECK(o.out == "catena " CATENA_VERSION "\n");
+    for (const char* arguments : {"explain small.json --json", "run small.json --host --json",
+                                  "instances --arch sm_90 --json", "verify small.json --json",
+                                  "coverage --arch sm_90 --json"}) {
+        INFO(arguments);
+        const auto j = nlohmann::ordered_json::parse(w.run(arguments).out);
+        CHECK(j.begin().key() == "catena");
+        CHECK(j["catena"] == CATENA_VERSION);
+    }
+}
+
 TEST_CASE("wrong usage is exit code 2 and says what is wrong", "[command]") {
     workplace w;
     CHECK(w.run("").code == 2);
@@ -78,6 +93,11 @@ TEST_CASE("wrong usage is exit code 2 and says what is wrong", "[command]") {
     CHECK(w.run("run small.json --layers 0").code == 2);
     CHECK(w.run("run small.json --layers x").code == 2);
     CHECK(w.run("run small.json --layers 0").err.size() < 200);
+    CHECK(w.run("run small.json --seed -1").code == 2);
+    CHECK(w.run("run small.json --seed -1").err.size() < 200);
+    CHECK(w.run("explain small.json --json --html page.html").code == 2);
+    CHECK_THAT(w.run("explain small.json --json --dot graph.dot").err, Catch::Contains("--dot"));
+    CHECK(w.files() == 1);
     CHECK(w.run("tune --arch sm_90 --simulate 1 --time 0s").code == 2);
     CHECK(w.run("tune --arch sm_90 --simulate 1 --check-model").code == 2);
     CHECK(w.run("instances").code == 2);
@@ -282,7 +302,9 @@ TEST_CASE("tune leaves a record that it goes on from, and says when nothing was 
     const outcome unknown = w.run("tune --arch sm_90 --check-model");
     CHECK(unknown.code == 0);
     CHECK_THAT(unknown.out, Catch::Contains("nothing was measured"));
-    const outcome part = w.run(tune + " --time 90s");
+    const outcome none = w.run(tune + " --time 1s");
+    CHECK(none.code == 3);  // nothing is decided
+    const outcome part = w.run(tune + " --resume --time 90s");
     CHECK(part.code == 0);
     CHECK_THAT(part.err, Catch::Contains("with --resume goes on"));
     const outcome rest = w.run(tune + " --time 2h --resume --rows rows.txt");

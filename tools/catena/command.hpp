@@ -13,7 +13,7 @@ enum exit_code : int {
     exit_ok = 0,
     exit_check_failed = 1,  ///< it ran, and a result is outside its tolerance
     exit_bad_input = 2,     ///< wrong usage, or a file or an arch that cannot be used
-    exit_incomplete = 3     ///< nothing failed, but not all of it could run
+    exit_incomplete = 3     ///< nothing failed, but what was asked for could not be done
 };
 
 /// What the user can mend: printed as one sentence, exit code 2.
@@ -23,7 +23,7 @@ struct failure : std::runtime_error {
 
 inline constexpr const char* exit_code_help =
     "Exit codes: 0 done; 1 a check failed; 2 wrong usage or bad input (nothing is written); 3 "
-    "run: no step failed, but some did not run.";
+    "nothing failed, but run left steps out, or tune decided nothing.";
 
 inline constexpr const char* optimized_help =
     "As if the engine had asked for an order before it allocated: reorder, and deal the memory "

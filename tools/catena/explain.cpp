@@ -30,7 +30,7 @@ int explain(const explain_options& o) {
     if (!o.html.empty()) write_whole(o.html, as_html(r));
     if (!o.dot.empty()) write_whole(o.dot, as_dot(r));
     const bool instead = !(o.html.empty() && o.dot.empty());
-    if (!instead || o.output.json || !o.output.file.empty())
+    if (!instead || !o.output.file.empty())
         write_whole(o.output.file, o.output.json ? as_json(r, o.verbose) : as_text(r, o.verbose));
     return exit_ok;
 }
@@ -64,14 +64,16 @@ void add_explain(CLI::App& app, int& code) {
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
     command->add_option("--arch", o->arch, "The instance set to plan with")->capture_default_str();
-    add_output_file(*command, "--html", o->html,
-                    "Write a page for a browser to FILE, instead of text");
-    add_output_file(*command, "--dot", o->dot,
-                    "Write each distinct layer for graphviz to FILE, instead of text");
+    CLI::Option* const html = add_output_file(
+        *command, "--html", o->html, "Write a page for a browser to FILE, instead of text");
+    CLI::Option* const dot =
+        add_output_file(*command, "--dot", o->dot,
+                        "Write each distinct layer for graphviz to FILE, instead of text");
     command->add_flag("--optimized", o->optimized, optimized_help);
     command->add_flag("--verbose", o->verbose,
                       "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);
+    command->get_option("--json")->excludes(html)->excludes(dot);
     command->callback([o, &code] { code = explain(*o); });
 }
 

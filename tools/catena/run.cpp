@@ -11,6 +11,8 @@
 #include "catena/engine/json.hpp"
 #include "catena/runtime.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace catena::tool {
@@ -96,7 +98,7 @@ void add_run(CLI::App& app, int& code) {
     command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");
     command
         ->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")
-        ->check(CLI::NonNegativeNumber)
+        ->check(CLI::Range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
         ->capture_default_str();
     command->add_option("--rows", o->check.random_rows, "Random rows per matrix to sample")
         ->check(CLI::Range(0, 1 << 20))

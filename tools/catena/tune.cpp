@@ -194,7 +194,9 @@ int tune_now(const tune_options& o) {
         fmt::print(stderr, "{}: not everything is decided{}\n",
                    interrupted ? "interrupted" : "time is up",
                    out.empty() ? "" : "; the same command with --resume goes on");
-    return exit_ok;
+    const bool decided =
+        std::any_of(t.problems.begin(), t.problems.end(), [](const auto& p) { return p.decided; });
+    return decided ? exit_ok : exit_incomplete;
 }
 
 }  // namespace
