@@ -28,7 +28,7 @@ struct chain_case {
 std::vector<chain_case> chains_of(const model& m, const table& rows);
 
 /// A layer from the middle of the model: all nodes that the plan takes over between the attention
-/// inputs of two neighbours. What is left to the engine there (attention, the choice of experts)
+/// inputs of two neighbors. What is left to the engine there (attention, the choice of experts)
 /// is in no side's time; `excluded` lists its ops.
 struct layer_case {
     chain_case what;

@@ -11,8 +11,8 @@ from records import OURS, geometric_mean
 matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "catena", "font.size": 9, "axes.grid": True,
                             "grid.alpha": 0.3, "axes.axisbelow": True, "axes.spines.top": False,
                             "axes.spines.right": False})
-COLOURS = {OURS: "#0b6e4f", "floor": "#9aa0a6"}
-PEER_COLOURS = ["#d1495b", "#edae49", "#30638e", "#8d5a97", "#6d6875", "#b56576"]
+COLORS = {OURS: "#0b6e4f", "floor": "#9aa0a6"}
+PEER_COLORS = ["#d1495b", "#edae49", "#30638e", "#8d5a97", "#6d6875", "#b56576"]
 
 
 def svg_of(figure, not_measured):
@@ -36,20 +36,20 @@ def roofline(cases, not_measured):
     least, most = (f(c["bytes"] for c in timed) for f in (min, max))
     sizes = [least / 2 * (4 * most / least) ** (i / 200) for i in range(201)]
     for launches, dashes in ((1, "-"), (2, "--")):
-        axes.plot(sizes, [s / (launches * node + s / read) / 1e3 for s in sizes], dashes, color=COLOURS["floor"],
+        axes.plot(sizes, [s / (launches * node + s / read) / 1e3 for s in sizes], dashes, color=COLORS["floor"],
                   label=f"attainable, {launches} launch{'es' if launches > 1 else ''}")
     markers = {"instance": ".", "chain": "o", "layer": "D"}
     for kind in markers:
         of_kind = [c for c in timed if c["kind"] == kind]
         if of_kind:
             axes.scatter([c["bytes"] for c in of_kind], [c["bytes"] / c["times"][OURS]["median_us"] / 1e3 for c in of_kind],
-                         marker=markers[kind], s=60 if kind == "layer" else 18, color=COLOURS[OURS], alpha=0.8,
+                         marker=markers[kind], s=60 if kind == "layer" else 18, color=COLORS[OURS], alpha=0.8,
                          label=f"Catena, {kind}s")
-    for colour, peer in zip(PEER_COLOURS, sorted({p for c in timed for p in c["times"] if p.startswith("ggml")})):
+    for color, peer in zip(PEER_COLORS, sorted({p for c in timed for p in c["times"] if p.startswith("ggml")})):
         beside = [c for c in timed if peer in c["times"]]
         axes.scatter([c["bytes"] for c in beside], [c["bytes"] / c["times"][peer]["median_us"] / 1e3 for c in beside],
-                     marker="x", s=18, color=colour, alpha=0.8, label=peer)
-    axes.axhline(read / 1e3, color=COLOURS["floor"], linewidth=0.8)
+                     marker="x", s=18, color=color, alpha=0.8, label=peer)
+    axes.axhline(read / 1e3, color=COLORS["floor"], linewidth=0.8)
     axes.set(xscale="log", xlabel="bytes that the case must move", ylabel="GB/s", ylim=(0, 1.08 * read / 1e3))
     axes.legend(frameon=False, fontsize=8)
     return "roofline", "Roofline: bytes over time", svg_of(figure, not_measured)
@@ -65,11 +65,11 @@ def bars(cases, kind, columns, not_measured):
     step = 0.85 / (2 + len(peers))
     named = set()
     for at, c in enumerate(shown):
-        series = [("floor", c["attainable_us"] / c["times"][OURS]["median_us"], COLOURS["floor"]), (OURS, 1.0, COLOURS[OURS])]
-        series += [(p, c["ratios"].get(p), PEER_COLOURS[i % len(PEER_COLOURS)]) for i, p in enumerate(peers)]
-        for i, (name, value, colour) in enumerate(series):
+        series = [("floor", c["attainable_us"] / c["times"][OURS]["median_us"], COLORS["floor"]), (OURS, 1.0, COLORS[OURS])]
+        series += [(p, c["ratios"].get(p), PEER_COLORS[i % len(PEER_COLORS)]) for i, p in enumerate(peers)]
+        for i, (name, value, color) in enumerate(series):
             if value is not None:
-                axes.barh(at + (i + 0.5) * step - 0.425, value, height=0.9 * step, color=colour,
+                axes.barh(at + (i + 0.5) * step - 0.425, value, height=0.9 * step, color=color,
                           label=None if name in named else name)
                 named.add(name)
     axes.set_yticks(range(len(shown)), [f"{c['model']}\n{c['case']}" for c in shown], fontsize=7)

@@ -16,3 +16,16 @@ foreach(program consumer consumer_of_planner)
   run(${CMAKE_COMMAND} --build ${WORK}/build --target ${program})
   run(${WORK}/build/${program})
 endforeach()
+
+# The small engine that README shows needs the host executor, which a subproject does not bring.
+if(CATENA_BUILD)
+  run(${CMAKE_COMMAND} -S ${EXAMPLES}/small_engine -B ${WORK}/small_engine -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+      ${catena})
+  run(${CMAKE_COMMAND} --build ${WORK}/small_engine)
+  execute_process(COMMAND ${WORK}/small_engine/small_engine OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  file(READ ${EXAMPLES}/../README.md readme)
+  string(FIND "${readme}" "$ small_engine\n${said}```" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "README.md does not show what small_engine prints: ${said}")
+  endif()
+endif()

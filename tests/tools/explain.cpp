@@ -108,7 +108,7 @@ TEST_CASE("an arch without instances names those there are", "[explain]") {
 TEST_CASE("text folds repeated steps into one line with their count", "[explain][graphs]") {
     const json::graph g = json::read(CATENA_TEST_DATA "/graphs/llama-3.2-3b-q4km.tg1.json.gz");
     const std::string text = as_text(make_report(g, table_for("sm_90")), false);
-    CHECK_THAT(text, Catch::Contains("57 in the graph, 57 read by quantised matmuls, 57 emit"));
+    CHECK_THAT(text, Catch::Contains("57 in the graph, 57 read by quantized matmuls, 57 emit"));
     CHECK(text.size() < 8000);
 }
 

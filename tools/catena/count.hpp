@@ -12,7 +12,7 @@
 
 namespace catena::tool {
 
-/// A value that quantised matmuls read, RESHAPEs removed.
+/// A value that quantized matmuls read, RESHAPEs removed.
 struct activation {
     std::int32_t tensor = no_tensor;
     std::string producer;               ///< "MUL(RMS_NORM)", "GLU/SWIGLU", "FLASH_ATTN_EXT", ...
@@ -25,9 +25,9 @@ struct activation {
 struct wishes {
     int scaled_norms = 0;                 ///< norm x weight, whoever reads them
     std::vector<activation> activations;  ///< in the order of their first readers
-    int matmuls = 0;                      ///< quantised ones, over all activations
+    int matmuls = 0;                      ///< quantized ones, over all activations
     std::vector<std::int32_t> numbers;    ///< positions of matmuls of f32, f16 or bf16 weights
-    int launches_per_node = 0;  ///< one per launching node and one quantise per such matmul
+    int launches_per_node = 0;  ///< one per launching node and one quantize per such matmul
 };
 
 wishes count(const graph_view& g);
@@ -39,7 +39,7 @@ struct tally {
     int wanted = 0, matmuls = 0, quantized_once = 0;
 };
 
-/// Two or more quantised matmuls of one activation and one op kind, and how many of them run in one
+/// Two or more quantized matmuls of one activation and one op kind, and how many of them run in one
 /// launch: as the file's memory is, and if the engine had asked for an order before it allocated.
 struct group_tally {
     int wanted = 0, planned_before_alloc = 0, planned_after_alloc = 0, partial_after_alloc = 0;
@@ -53,8 +53,8 @@ struct progress {
     std::map<std::string, tally> by_producer;
     group_tally groups;
     int numbers_served = 0;  ///< of wishes::numbers
-    int standalone = 0;      ///< activations quantised by a launch that does nothing else
-    int launches = 0;        ///< Catena's, the engine's nodes, the quantises it still does
+    int standalone = 0;      ///< activations quantized by a launch that does nothing else
+    int launches = 0;        ///< Catena's, the engine's nodes, the quantizes it still does
     /// The same if the engine fuses its remaining nodes as ggml-cuda.
     int launches_engine_fused = 0;
     std::vector<left_node>

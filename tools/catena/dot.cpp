@@ -108,7 +108,7 @@ class drawing {
         const explained_step& step = r_.plan.steps[at(s)];
         line("    subgraph cluster_layer_{}_step_{} {{", l.first, s);
         line("      label={}; style=filled; color=\"{}\"; fontsize=10;", quoted(step.instance),
-             colours[at(step.chain) % std::size(colours)]);
+             colors[at(step.chain) % std::size(colors)]);
         if (step.nodes.empty()) line("      step_{} [label=\"quantize\"];", s);
         for (const std::int32_t n : nodes) draw_node(n);
         line("    }}");
@@ -176,8 +176,8 @@ class drawing {
         return -1;
     }
 
-    static constexpr const char* colours[] = {"#cfe3ff", "#ffe0c2", "#d5f2d0",
-                                              "#f3d6f5", "#fff0b3", "#cdeff0"};
+    static constexpr const char* colors[] = {"#cfe3ff", "#ffe0c2", "#d5f2d0",
+                                             "#f3d6f5", "#fff0b3", "#cdeff0"};
 
     const report& r_;
     const graph_view g_;

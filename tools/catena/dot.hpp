@@ -1,4 +1,4 @@
-// A report for graphviz: each distinct layer once, a cluster around each step, edges labelled with
+// A report for graphviz: each distinct layer once, a cluster around each step, edges labeled with
 // what they carry.
 #pragma once
 

@@ -111,7 +111,7 @@ value problem_json(const problem& p) {
     if (p.needs.kind == skeleton::row) {
         add("computes", chain_part(p.needs) + (p.sum ? ", and writes the sum" : ""));
         add("writes", formats_part(p.needs.emits));
-        if (p.quant_k > 0) add("quantised rows", fmt::format("of {}", p.quant_k));
+        if (p.quant_k > 0) add("quantized rows", fmt::format("of {}", p.quant_k));
     } else {
         add("activation", name(p.needs.activation));
         add("matrices", fmt::format("{}, {}", matrices(p), formats_part(p.needs.weights)));

@@ -205,7 +205,7 @@ class place {
         return fits ? fusion{next(), rule} : fusion{};
     }
 
-    /// Only the plain modes are fused, whose pairs are neighbours or halves.
+    /// Only the plain modes are fused, whose pairs are neighbors or halves.
     bool plain_rope(int rope) const {
         constexpr int dimensions = 1, mode = 2, offset = 15, neox = 2;
         const std::int32_t* p = node(rope).params;

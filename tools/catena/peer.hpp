@@ -11,7 +11,7 @@
 namespace catena::tool {
 
 struct peer_launches {
-    int launches = 0;                  ///< kernels, quantises included
+    int launches = 0;                  ///< kernels, quantizes included
     int quantizes = 0;                 ///< of those
     std::map<std::string, int> fused;  ///< how often each rule applied
 };
@@ -19,12 +19,12 @@ struct peer_launches {
 /// True for a node that costs at least one launch: it computes something and has elements.
 bool launches(const tensor& t);
 
-/// True for a MUL_MAT or MUL_MAT_ID whose matrix is a quantised leaf: ggml-cuda quantises its
+/// True for a MUL_MAT or MUL_MAT_ID whose matrix is a quantized leaf: ggml-cuda quantizes its
 /// activation.
 bool reads_quantized(const graph_view& g, const tensor& t);
 
 /// Launches of the nodes for which `mine` is false, as ggml-cuda fuses them; a node that is mine
-/// separates its neighbours. An empty `mine` is all false.
+/// separates its neighbors. An empty `mine` is all false.
 ///
 /// Rules: RMS_NORM MUL [ADD] or [ROPE [VIEW SET_ROWS]]; RMS_NORM SCALE; ROPE VIEW SET_ROWS; two
 /// matmuls [with biases or, of nvfp4, scales] and a GLU of them, one column (experts: up to 8

@@ -70,10 +70,10 @@ class folded {
 void print_activations(buffer& out, const report& r) {
     const progress& d = r.done;
     line(out,
-         "norm x weight  {} in the graph, {} read by quantised matmuls, {} emit what those read",
+         "norm x weight  {} in the graph, {} read by quantized matmuls, {} emit what those read",
          r.wanted.scaled_norms, d.norms_wanted, d.norms_emitted);
     line(out,
-         "activations    {} read by {} quantised matmuls, {} quantised once for all their readers",
+         "activations    {} read by {} quantized matmuls, {} quantized once for all their readers",
          d.all.wanted, d.all.matmuls, d.all.quantized_once);
     for (const auto& [producer, t] : d.by_producer)
         line(out, "  {:<40} {:>4} read by {:>4}, {:>4} once", producer, t.wanted, t.matmuls,

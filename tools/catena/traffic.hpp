@@ -21,13 +21,13 @@ struct traffic {
 };
 
 /// Every operand once. Of lookups the rows that are looked up, of experts as many matrices as there
-/// are columns. A quantised matmul reads q8_1; 0 for a node that launches nothing.
+/// are columns. A quantized matmul reads q8_1; 0 for a node that launches nothing.
 std::int64_t node_bytes(const graph_view& g, const tensor& t);
 
-/// The launch that quantises the activation of such a matmul, of it alone.
+/// The launch that quantizes the activation of such a matmul, of it alone.
 std::int64_t quantize_bytes(const graph_view& g, const tensor& matmul);
 
-/// Every node on its own, and a quantise before each quantised matmul.
+/// Every node on its own, and a quantize before each quantized matmul.
 traffic one_by_one(const graph_view& g);
 
 /// The plan's steps, and the engine's nodes one by one.

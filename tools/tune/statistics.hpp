@@ -16,7 +16,7 @@ struct summary {
 inline summary summary_of(std::vector<double> values) {
     if (values.empty()) return {};
     std::sort(values.begin(), values.end());
-    const auto at = [&](double share) {  // between neighbours in proportion
+    const auto at = [&](double share) {  // between neighbors in proportion
         const double place = share * static_cast<double>(values.size() - 1);
         const auto below = static_cast<std::size_t>(place);
         const std::size_t above = std::min(below + 1, values.size() - 1);

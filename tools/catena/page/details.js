@@ -50,7 +50,7 @@ function drawSummary() {
           `${page.gpu}. Catena's ${format.count(steps.length)} steps, in blue: `,
           `${format.bytes(report.bytes)}, ${format.us(report.attainable_us)}; `,
           `workspace ${format.bytes(report.workspace_bytes)}.`),
-        h("h2", {}, "Activations quantised once"), activationTable(),
+        h("h2", {}, "Activations quantized once"), activationTable(),
         groups.length ? h("h2", {}, "Groups") : "",
         pairs(groups.map(([k, v]) => [k.replaceAll("_", " "), `${v}`])),
         h("h2", {}, "Left to the engine, or not as far"), reasonList(),
@@ -86,9 +86,9 @@ function legend() {
     return [
         h("h2", {}, "Legend"),
         h("ul.legend", {},
-          key(h("i.step.hue0"), "a step of Catena: one launch; a chain's steps share a colour"),
+          key(h("i.step.hue0"), "a step of Catena: one launch; a chain's steps share a color"),
           key(h("i.engine"), "launches of the engine"),
-          key(h("i.quantize"), "a quantise that the engine does for one matmul"),
+          key(h("i.quantize"), "a launch in which the engine quantizes for one matmul"),
           key(h("i.before"), "launches of the layer, node by node"),
           key(h("i.bandkey.hue0"), "how long a chain's q8_1 lives; dots are nodes that it covers"),
           key(h("i.f32key"), "who reads the same value as f32")),
@@ -119,7 +119,7 @@ function whyPart(n) {
 }
 
 function nodePart(n) {
-    const alone = `${format.bytes(n.bytes)}${n.quantized ? ", after a quantise" : ""}`;
+    const alone = `${format.bytes(n.bytes)}${n.quantized ? ", after a launch that quantizes" : ""}`;
     const left = n.launches ? "the engine" : "nothing to run";
     const runs = n.step ? `in the step at node ${n.step.launch_at}` : left;
     return [
@@ -145,7 +145,7 @@ function stepPart(s) {
         (cluster > 1 ? `, in clusters of ${cluster}` : "");
     const matmuls = new Set(s.matmuls.map(m => m[0]));
     const others = s.nodes.filter(n => !matmuls.has(n.i));
-    const covers = s.nodes.length ? nodeLinks(others) : "no node: it quantises for the readers";
+    const covers = s.nodes.length ? nodeLinks(others) : "no node: it quantizes for the readers";
     return [
         h(`h2.hue${s.of.hue}`, {}, h("span.swatch"), `Step at node ${s.launch_at}`),
         h("p.chain", {}, s.of.name), h("h3", {}, "Instance"), h("p.instance", {}, s.instance),
@@ -164,7 +164,7 @@ function chainPart(c, s) {
     const makes = c.maker.nodes.includes(c.made);  // otherwise the engine does, as f32
     const launched = [...new Set([c.maker, ...c.steps])];
     return [
-        h("h3", {}, c === s.of ? "Chain" : "Its epilogue quantises"), pairs([
+        h("h3", {}, c === s.of ? "Chain" : "Its epilogue quantizes"), pairs([
             ["steps", launched.map(o => h("div", {}, o === s ? o.instance : stepLink(o)))],
             ["norm made", c.norm], ["q8_1 for", nodeLinks(c.served)],
             ["f32 for", makes && !c.f32_written ? "nobody: it is not written" : nodeLinks(c.plain)]

@@ -1,5 +1,5 @@
 // The graph, a section per distinct layer. A section shows one of its layers, node by node; in the
-// gutter each chain is a band from its first step to the last reader of what it quantised.
+// gutter each chain is a band from its first step to the last reader of what it quantized.
 const graph = document.getElementById("graph");
 const ROW = 26, LANE = 18;
 let showViews = false;
@@ -163,13 +163,13 @@ function marks(n) {
     if (n.reads) mark(n.reads === "f32" ? "" : ".q8", `reads its activation as ${n.reads}`, n.reads);
     if (n.emits) mark(".q8", "written in one pass", `writes ${n.emits}`);
     if (!n.step && n.quantized)
-        mark(".bad", "the engine quantises the activation for this matmul alone", "quantised here");
+        mark(".bad", "the engine quantizes the activation for this matmul alone", "quantized here");
     if (n.reasons.length)
         mark(".why", n.reasons.map(r => r.sentence).join("\n"), n.step ? "split" : "left");
     return out;
 }
 
-// The nodes on a chain's band: its steps', and the one whose value another chain's step quantises.
+// The nodes on a chain's band: its steps', and the one whose value another chain's step quantizes.
 const coveredBy = c =>
     [...(c.steps.includes(c.maker) || !c.made ? [] : [c.made]), ...c.steps.flatMap(s => s.nodes)];
 

@@ -1,5 +1,5 @@
-// The map: every layer in order, every launch of it. A step is a coloured cell, runs of the
-// engine's launches are grey, quantises that it still does are hatched; the pale bar behind is what
+// The map: every layer in order, every launch of it. A step is a colored cell, runs of the
+// engine's launches are gray, quantizes that it still does are hatched; the pale bar behind is what
 // the layer cost node by node.
 const map = document.getElementById("map");
 
@@ -28,7 +28,7 @@ function cellOf({kind, step, first, last, count}, style) {
             `i.step.hue${step.of.hue}`,
             {style, "data-step": step.i, title: `node ${first}: ${step.instance}`});
     let title = `node ${first}: the engine`;
-    if (kind === "quantize") title += " quantises for this matmul alone";
+    if (kind === "quantize") title += " quantizes for this matmul alone";
     if (count > 1) title = `${count} launches of the engine, nodes ${first} to ${last}`;
     return h(`i.${kind}`, {style, "data-node": first, title});
 }

@@ -71,7 +71,7 @@ class nmse_sum {
 /// floats.
 inline constexpr double same_rule_limit = 1e-6;
 
-/// True when `found` is the neighbour of `rule` on the other side of `exact`, which lies about
+/// True when `found` is the neighbor of `rule` on the other side of `exact`, which lies about
 /// halfway: the kernel's float may round the other way than the reference's double. (Not quite
 /// halfway: the stored scale is rounded to f16 after it was used.)
 inline bool other_side_of_a_tie(double found, double rule, double exact) {
