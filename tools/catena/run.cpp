@@ -11,9 +11,8 @@
 #include "catena/engine/json.hpp"
 #include "catena/runtime.hpp"
 
-#include <cstdint>
-#include <limits>
 #include <memory>
+#include <string>
 
 namespace catena::tool {
 namespace {
@@ -96,9 +95,13 @@ void add_run(CLI::App& app, int& code) {
         ->check(CLI::Range(1, 1 << 20))
         ->type_name("N");
     command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");
+    const auto whole = [](const std::string& text) {
+        const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+        return digits ? std::string() : "'" + text + "' is no whole number from 0 on";
+    };
     command
         ->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")
-        ->check(CLI::Range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
+        ->check(whole)
         ->capture_default_str();
     command->add_option("--rows", o->check.random_rows, "Random rows per matrix to sample")
         ->check(CLI::Range(0, 1 << 20))

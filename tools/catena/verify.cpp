@@ -66,7 +66,7 @@ std::string as_text(const std::vector<proof_of_file>& all, const std::string& ar
 }
 
 std::string as_json(const std::vector<proof_of_file>& all, const std::string& arch) {
-    nlohmann::ordered_json out = nlohmann::ordered_json::array();
+    nlohmann::ordered_json graphs = nlohmann::ordered_json::array();
     for (const proof_of_file& p : all) {
         const verification& v = p.found;
         nlohmann::ordered_json one{{"graph", p.file}, {"arch", arch}, {"proved", v.proved}};
@@ -80,9 +80,9 @@ std::string as_json(const std::vector<proof_of_file>& all, const std::string& ar
         else
             one.update(
                 {{"fault", v.state.message}, {"step", v.step}, {"node", v.node}, {"byte", v.byte}});
-        out.push_back(std::move(one));
+        graphs.push_back(std::move(one));
     }
-    return json_text(out);
+    return json_text({{"graphs", std::move(graphs)}});
 }
 
 int verify_files(const verify_options& o) {
