@@ -50,7 +50,7 @@ class engine {
         const catena::plan plan = planner_.plan(view_.view());
         void* workspace = machine_.allocate<std::byte>(
             "workspace", static_cast<std::size_t>(plan.workspace_bytes()),
-            catena::exec::memory::uninitialised);
+            catena::exec::memory::uninitialized);
         for (int i = 0; i < plan.size(); ++i) {
             if (plan.at(i).role == catena::role::engine) cpu_.run(ggml_graph_node(graph, i));
             if (plan.at(i).role != catena::role::launch) continue;
@@ -145,7 +145,7 @@ int main() {
     const token planned(l);
     engine e;
     e.declare("weights", l.buffer.get(), catena::exec::memory::constant);
-    e.declare("values", planned.y->buffer, catena::exec::memory::initialised);
+    e.declare("values", planned.y->buffer, catena::exec::memory::initialized);
     if (!e.compute(planned.graph)) return 1;
 
     double error = 0, size = 0;

@@ -135,14 +135,14 @@ bool compute(graph& g) {
     for (value& v : g.values)
         machine.add(
             "a value", v.memory.data(), v.memory.size(),
-            v.is_weight ? catena::exec::memory::constant : catena::exec::memory::initialised);
+            v.is_weight ? catena::exec::memory::constant : catena::exec::memory::initialized);
 
     const adapter adapted(g);
     const catena::planner planner{catena::instances::on_host(catena::instances::sm_90())};
     const catena::plan plan = planner.plan(adapted.view());
     void* workspace =
         machine.allocate<std::byte>("workspace", static_cast<std::size_t>(plan.workspace_bytes()),
-                                    catena::exec::memory::uninitialised);
+                                    catena::exec::memory::uninitialized);
     for (int i = 0; i < plan.size(); ++i) {
         const catena::role who = plan.at(i).role;
         std::printf("node %d: %s\n", i, catena::name(who));

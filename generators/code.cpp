@@ -31,9 +31,7 @@ std::string spelled(stage_kind kind) { return "stage_kind::" + std::string(name(
 
 std::string code(stage_set stages) {
     std::string list;
-    for (int i = 0; i < stage_kind_count; ++i) {
-        const auto kind = static_cast<stage_kind>(i);
-        if (!stages.has(kind)) continue;
+    for (const stage_kind kind : stages) {
         const std::string one = spelled(kind);
         list += list.empty() ? "stage_set::of(" + one + ")" : " | " + one;
     }

@@ -1,4 +1,4 @@
-// Plain data as C++ source: designated initialisers, fields at their defaults left out.
+// Plain data as C++ source: designated initializers, fields at their defaults left out.
 #pragma once
 
 #include "catena/pick/row.hpp"

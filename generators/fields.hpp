@@ -82,15 +82,9 @@ E enumerator(const std::string& text, int count) {
 
 template <class T>
 json to_json_value(T value) {
-    if constexpr (std::is_same_v<T, format_set>) {
+    if constexpr (std::is_same_v<T, format_set> || std::is_same_v<T, stage_set>) {
         json list = json::array();
-        for (const format f : value) list.push_back(name(f));
-        return list;
-    } else if constexpr (std::is_same_v<T, stage_set>) {
-        json list = json::array();
-        for (int i = 0; i < stage_kind_count; ++i)
-            if (const auto kind = static_cast<stage_kind>(i); value.has(kind))
-                list.push_back(name(kind));
+        for (const auto one : value) list.push_back(name(one));
         return list;
     } else if constexpr (std::is_same_v<T, epilogue_set>) {
         json list = json::array();

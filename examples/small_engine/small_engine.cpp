@@ -10,7 +10,7 @@ int main() {
     std::vector<tensor> t;
     const auto add = [&](op kind, format type, int k, int rows, int a = -1, int b = -1) {
         const std::int64_t row = row_bytes(type, k), all = row * rows;
-        const auto memory = a < 0 ? exec::memory::constant : exec::memory::initialised;
+        const auto memory = a < 0 ? exec::memory::constant : exec::memory::initialized;
         const auto data = machine.allocate<std::byte>("tensor", all, memory);
         std::ranges::copy(encode_row(type, std::vector(k * rows, 1.f)), data);
         t.push_back({.kind = kind, .type = type, .flags = flag_compute, .weight = rows > 1});
@@ -24,7 +24,7 @@ int main() {
     add(op::mul, format::f32, 512, 1, 3, 1), add(op::mul_mat, format::f32, 96, 1, 2, 4);
     const int nodes[] = {3, 4, 5};
     const plan p = planner{instances::on_host(instances::sm_90())}.plan({t.data(), 6, nodes, 3});
-    void* scratch = machine.allocate<int>("", p.workspace_bytes(), exec::memory::initialised);
+    void* scratch = machine.allocate<int>("", p.workspace_bytes(), exec::memory::initialized);
     for (int i = 0; i < p.size(); ++i)  // role::engine: run the node; role::covered: do nothing
         if (p.at(i).role == role::launch && !p.launch(i, &machine, scratch).ok()) return 1;
     std::printf("3 nodes, %zu launches, result %g\n", p.steps().size(), *(float*)t[5].data);

@@ -16,7 +16,7 @@
 #endif
 
 // Loops over register arrays must be unrolled on a GPU, long loops of kernel bodies must not. A
-// host compiler is left to its own judgement.
+// host compiler is left to its own judgment.
 #if defined(__CUDACC__)
 #define CATENA_UNROLL _Pragma("unroll")
 #define CATENA_NO_UNROLL _Pragma("unroll 1")

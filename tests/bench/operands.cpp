@@ -87,7 +87,7 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
         exec::host_device device{3};
         device.add("inputs", room.get(), bytes / 2, exec::memory::constant);
         device.add("outputs", static_cast<std::byte*>(room.get()) + bytes / 2, bytes / 2,
-                   exec::memory::uninitialised);
+                   exec::memory::uninitialized);
         const status done = rows.launch(rows.kernels[i], config_of(r, p, a, band), o.args(),
                                         o.args_bytes(), &device);
         std::string why = done.ok() ? "" : done.message;

@@ -27,12 +27,12 @@ template <class Copies>
 std::string run_on_host(const Copies& planned, const small_graph& g, const memory& arena) {
     exec::host_device device{7};
     const std::int64_t values = bytes_of_copies(g, 0), all = bytes_of_copies(g, 2);
-    device.add("values", arena.base, static_cast<std::size_t>(values), exec::memory::initialised);
+    device.add("values", arena.base, static_cast<std::size_t>(values), exec::memory::initialized);
     device.add("weights", arena.base + values, static_cast<std::size_t>(all - values),
                exec::memory::constant);
     auto* workspace = device.allocate<std::byte>(
         "workspace", static_cast<std::size_t>(planned.workspace_bytes()) + 256,
-        exec::memory::uninitialised);
+        exec::memory::uninitialized);
     const status done = planned.launch(&device, workspace);
     return done.ok()                   ? ""
            : device.findings().empty() ? done.message

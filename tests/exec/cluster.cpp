@@ -30,7 +30,7 @@ constexpr catena::launch_config two_of_four = {
 TEST_CASE("the first block of a cluster reads what its others store there") {
     for (const std::uint64_t seed : {0, 1, 2}) {
         host_device device(seed);
-        auto* sums = device.allocate<int>("sums", 2, memory::uninitialised);
+        auto* sums = device.allocate<int>("sums", 2, memory::uninitialized);
         passes(device, two_of_four, [=](host& x) { add_up(x, sums); });
         CHECK(sums[0] == 32 * (0 + 1 + 2 + 3));
         CHECK(sums[1] == 32 * (4 + 5 + 6 + 7));
@@ -39,7 +39,7 @@ TEST_CASE("the first block of a cluster reads what its others store there") {
 
 TEST_CASE("without clusters a block is its own first one") {
     host_device device;
-    auto* sums = device.allocate<int>("sums", 2, memory::uninitialised);
+    auto* sums = device.allocate<int>("sums", 2, memory::uninitialized);
     passes(device, {.blocks = 2, .threads = 32, .shared_bytes = 128},
            [=](host& x) { add_up(x, sums); });
     CHECK(sums[0] == 0);
@@ -48,7 +48,7 @@ TEST_CASE("without clusters a block is its own first one") {
 
 TEST_CASE("blocks alone bring their cluster along, once") {
     host_device device;
-    auto* sums = device.allocate<int>("sums", 2, memory::uninitialised);
+    auto* sums = device.allocate<int>("sums", 2, memory::uninitialized);
     device.run_only({6, 4, 6});
     passes(device, two_of_four, [=](host& x) { add_up(x, sums); });
     CHECK(sums[1] == 32 * (4 + 5 + 6 + 7));
@@ -78,7 +78,7 @@ TEST_CASE("what was stored in a first block is read after the next meeting, not 
         if (meets)
             passes(device, two_of_four, body);
         else
-            CHECK(says(caught(device, fault::uninitialised, two_of_four, body),
+            CHECK(says(caught(device, fault::uninitialized, two_of_four, body),
                        "nobody has written"));
     }
 }

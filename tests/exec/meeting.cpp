@@ -15,7 +15,7 @@ using catena::real;
 
 TEST_CASE("a shuffle exchanges values of every kind within its warp") {
     host_device device(3);
-    auto* y = device.allocate<int>("y", 192, memory::uninitialised);
+    auto* y = device.allocate<int>("y", 192, memory::uninitialized);
     passes(device, {.threads = 64}, [=](host& x) {
         const int t = x.thread();
         x.store(y + t, x.shuffle_xor(t, 5));
@@ -31,7 +31,7 @@ TEST_CASE("a shuffle exchanges values of every kind within its warp") {
 
 TEST_CASE("a lane may take the value of any lane") {
     host_device device(5);
-    auto* y = device.allocate<int>("y", 128, memory::uninitialised);
+    auto* y = device.allocate<int>("y", 128, memory::uninitialized);
     passes(device, {.threads = 64}, [=](host& x) {
         const int t = x.thread();
         x.store(y + t, x.shuffle(t, (x.lane() * 5 + 3) % 32));
@@ -46,7 +46,7 @@ TEST_CASE("a lane may take the value of any lane") {
 TEST_CASE("shuffles in a row do not mix up their values, in any order of threads") {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         host_device device(seed);
-        auto* y = device.allocate<int>("y", 32, memory::uninitialised);
+        auto* y = device.allocate<int>("y", 32, memory::uninitialized);
         passes(device, {.threads = 32}, [=](host& x) {
             int v = x.lane();
             for (int mask = 1; mask < 32; mask *= 2) v += x.shuffle_xor(v, mask);
@@ -58,7 +58,7 @@ TEST_CASE("shuffles in a row do not mix up their values, in any order of threads
 
 TEST_CASE("dp4a adds four products of signed bytes and wraps") {
     host_device device;
-    auto* y = device.allocate<int>("y", 4, memory::uninitialised);
+    auto* y = device.allocate<int>("y", 4, memory::uninitialized);
     passes(device, {.threads = 32}, [=](host& x) {
         if (x.thread() != 0) return;
         x.store(y, x.dp4a(0x01020304, 0x05060708, 100));
@@ -74,7 +74,7 @@ TEST_CASE("dp4a adds four products of signed bytes and wraps") {
 
 TEST_CASE("a funnel shift takes a word out of two, by a distance modulo 32") {
     host_device device;
-    auto* y = device.allocate<unsigned>("y", 4, memory::uninitialised);
+    auto* y = device.allocate<unsigned>("y", 4, memory::uninitialized);
     passes(device, {.threads = 32}, [=](host& x) {
         constexpr unsigned distance[] = {0, 8, 31, 40};
         if (x.thread() < 4)
@@ -88,7 +88,7 @@ TEST_CASE("a funnel shift takes a word out of two, by a distance modulo 32") {
 
 TEST_CASE("permute picks four bytes out of two words, or their signs") {
     host_device device;
-    auto* y = device.allocate<unsigned>("y", 4, memory::uninitialised);
+    auto* y = device.allocate<unsigned>("y", 4, memory::uninitialized);
     passes(device, {.threads = 32}, [=](host& x) {
         constexpr unsigned pick[] = {0x3210, 0x7654, 0x0527, 0xc9f8};
         if (x.thread() < 4)
@@ -180,8 +180,8 @@ TEST_CASE("lanes that meet in different places are caught") {
 TEST_CASE("a dependent launch must not touch what may be in use before grid_wait") {
     host_device device;
     const auto* w = device.allocate<float>("weight", 32, memory::constant);
-    auto* x_ = device.allocate<float>("x", 32, memory::initialised);
-    auto* y = device.allocate<float>("y", 32, memory::initialised);
+    auto* x_ = device.allocate<float>("x", 32, memory::initialized);
+    auto* y = device.allocate<float>("y", 32, memory::initialized);
     const auto body = [=](bool reads_early, bool writes_early) {
         return [=](host& x) {
             const real scale = x.load(w + x.thread());
@@ -204,7 +204,7 @@ TEST_CASE("a dependent launch must not touch what may be in use before grid_wait
 
 TEST_CASE("one thread may wait for the grid on behalf of those it then meets") {
     host_device device;
-    auto* y = device.allocate<int>("y", 64, memory::uninitialised);
+    auto* y = device.allocate<int>("y", 64, memory::uninitialized);
     const auto body = [=](bool meets) {
         return [=](host& x) {
             if (x.thread() == 0) x.grid_wait();
@@ -276,8 +276,8 @@ TEST_CASE("a correct kernel gives the same bits for every seed") {
     std::vector<float> first;
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
         host_device device(seed);
-        auto* in = device.allocate<float>("in", 1000, memory::initialised);
-        auto* out = device.allocate<float>("out", 2, memory::uninitialised);
+        auto* in = device.allocate<float>("in", 1000, memory::initialized);
+        auto* out = device.allocate<float>("out", 2, memory::uninitialized);
         for (int i = 0; i < 1000; ++i) in[i] = 1.0f / static_cast<float>(i + 1);
         passes(device, {.blocks = 2, .threads = 96, .shared_bytes = 12}, [=](host& x) {
             auto* s = x.shared<float>(3);
@@ -301,7 +301,7 @@ TEST_CASE("a correct kernel gives the same bits for every seed") {
 
 TEST_CASE("a device runs the blocks that it is asked for") {
     host_device device;
-    auto* y = device.allocate<int>("y", 8, memory::initialised);
+    auto* y = device.allocate<int>("y", 8, memory::initialized);
     const auto body = [=](host& x) {
         if (x.thread() == 0) x.store(y + x.block(), 1);
     };

@@ -1,4 +1,4 @@
-// What the host executor finds in single accesses: bounds, initialisation, alignment, constants.
+// What the host executor finds in single accesses: bounds, initialization, alignment, constants.
 // Every kernel here is wrong in one way and stands next to its corrected twin.
 #include "launch.hpp"
 
@@ -12,7 +12,7 @@ using catena::real;
 
 TEST_CASE("a read past the end of global memory is caught") {
     host_device device;
-    auto* x = device.allocate<float>("x", 100, memory::initialised);
+    auto* x = device.allocate<float>("x", 100, memory::initialized);
     const auto body = [=](int n) {
         return [=](host& x_) {
             for (int i = x_.thread(); i < n; i += x_.threads()) x_.load(x + i);
@@ -33,7 +33,7 @@ TEST_CASE("a read past the end of global memory is caught") {
 
 TEST_CASE("a write before the start of global memory is caught") {
     host_device device;
-    auto* y = device.allocate<float>("y", 64, memory::uninitialised);
+    auto* y = device.allocate<float>("y", 64, memory::uninitialized);
     const auto body = [=](int shift) {
         return [=](host& x) { x.store(y + x.thread() - shift, real{1}); };
     };
@@ -46,7 +46,7 @@ TEST_CASE("a write before the start of global memory is caught") {
 
 TEST_CASE("an access that only ends outside is caught") {
     host_device device;
-    auto* x = device.allocate<unsigned char>("x", 24, memory::initialised);
+    auto* x = device.allocate<unsigned char>("x", 24, memory::initialized);
     const finding f =
         caught(device, fault::out_of_bounds, {.threads = 32}, [=](host& h) { h.load16(x + 16); });
     CHECK(f.offset == 16);
@@ -112,7 +112,7 @@ TEST_CASE("a read of shared memory that nobody wrote is caught, in every block a
             x.load(s + x.lane());
         };
     };
-    const finding f = caught(device, fault::uninitialised,
+    const finding f = caught(device, fault::uninitialized,
                              {.blocks = 3, .threads = 32, .shared_bytes = 128}, body(false));
     CHECK(f.block == 1);
     CHECK(f.thread == 0);
@@ -123,11 +123,11 @@ TEST_CASE("a read of shared memory that nobody wrote is caught, in every block a
 
 TEST_CASE("a read of global memory that nobody wrote is caught, byte by byte") {
     host_device device;
-    auto* y = device.allocate<std::uint16_t>("workspace", 64, memory::uninitialised);
+    auto* y = device.allocate<std::uint16_t>("workspace", 64, memory::uninitialized);
     passes(device, {.threads = 32},
            [=](host& x) { x.store(y + 2 * x.thread(), std::uint16_t{1}); });
     passes(device, {.threads = 32}, [=](host& x) { x.load(y + 2 * x.thread()); });
-    const finding f = caught(device, fault::uninitialised, {.threads = 32}, [=](host& x) {
+    const finding f = caught(device, fault::uninitialized, {.threads = 32}, [=](host& x) {
         x.load(reinterpret_cast<const unsigned*>(y + 2 * x.thread()));
     });
     CHECK(f.address == address(y + 1));
@@ -137,7 +137,7 @@ TEST_CASE("a read of global memory that nobody wrote is caught, byte by byte") {
     passes(device, {.threads = 32},
            [=](host& x) { x.load(reinterpret_cast<const unsigned*>(y + 2 * x.thread())); });
     device.mark(y + 40, 2, false);
-    CHECK(caught(device, fault::uninitialised, {.threads = 32}, [=](host& x) {
+    CHECK(caught(device, fault::uninitialized, {.threads = 32}, [=](host& x) {
               x.load(y + x.thread() + 32);
           }).offset == 80);
 }
@@ -145,7 +145,7 @@ TEST_CASE("a read of global memory that nobody wrote is caught, byte by byte") {
 TEST_CASE("a write to constant memory is caught") {
     host_device device;
     auto* w = device.allocate<int>("weight", 32, memory::constant);
-    auto* y = device.allocate<int>("y", 32, memory::uninitialised);
+    auto* y = device.allocate<int>("y", 32, memory::uninitialized);
     const auto body = [](int* to) { return [=](host& x) { x.store(to + x.thread(), 1); }; };
     const finding f = caught(device, fault::read_only, {.threads = 32}, body(w));
     CHECK(says(f, "writes 4 bytes at weight (128 bytes) + 0"));
@@ -154,7 +154,7 @@ TEST_CASE("a write to constant memory is caught") {
 
 TEST_CASE("a misaligned access is caught, scalar and vector, shared and global") {
     host_device device;
-    auto* x = device.allocate<unsigned char>("x", 256, memory::initialised);
+    auto* x = device.allocate<unsigned char>("x", 256, memory::initialized);
     const auto scalar = [=](int shift) {
         return [=](host& h) { h.load(reinterpret_cast<const int*>(x + shift)); };
     };
@@ -185,7 +185,7 @@ TEST_CASE("ranges may be sparse and far larger than memory") {
     void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     REQUIRE(base != MAP_FAILED);
-    for (const memory kind : {memory::constant, memory::initialised}) {
+    for (const memory kind : {memory::constant, memory::initialized}) {
         host_device device;
         device.add("model", base, bytes, kind);
         const auto* x = static_cast<const float*>(base);
@@ -202,7 +202,7 @@ TEST_CASE("ranges may be sparse and far larger than memory") {
 TEST_CASE("ranges must not overlap, and one that is removed is unknown again") {
     host_device device;
     float x[16] = {};
-    device.add("x", x, sizeof x, memory::initialised);
+    device.add("x", x, sizeof x, memory::initialized);
     CHECK_THROWS_WITH(device.add("again", x + 15, 4, memory::constant),
                       "memory range again overlaps x: declare every allocation once");
     CHECK_THROWS_WITH(device.add("nothing", x, 0, memory::constant),
@@ -216,7 +216,7 @@ TEST_CASE("ranges must not overlap, and one that is removed is unknown again") {
 
 TEST_CASE("the first finding ends the launch: nothing runs after it") {
     host_device device;
-    auto* y = device.allocate<int>("y", 4, memory::initialised);
+    auto* y = device.allocate<int>("y", 4, memory::initialized);
     caught(device, fault::out_of_bounds, {.blocks = 4, .threads = 32}, [=](host& x) {
         if (x.thread() == 0) x.store(y + x.block(), 1);
         x.sync();

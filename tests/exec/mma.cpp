@@ -138,7 +138,7 @@ TEST_CASE("mma gives what a triple loop gives, in any order of threads, and wrap
 TEST_CASE("mma after mma does not mix up operands, whoever is slow") {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         host_device device(seed);
-        auto* y = device.allocate<int>("y", 64, memory::uninitialised);
+        auto* y = device.allocate<int>("y", 64, memory::uninitialized);
         passes(device, {.threads = 64}, [=](host& x) {
             int d[4] = {};
             for (unsigned i = 1; i <= 5; ++i) {

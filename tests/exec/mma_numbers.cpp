@@ -173,7 +173,7 @@ TEST_CASE("mma of numbers adds exact products in double and rounds once") {
 
 TEST_CASE("what f32 has beyond tf32 does not count in an mma") {
     host_device device;
-    auto* y = device.allocate<float>("y", 32, memory::uninitialised);
+    auto* y = device.allocate<float>("y", 32, memory::uninitialized);
     passes(device, {.threads = 32}, [=](host& x) {
         const unsigned one = f32_bits(1.0f) | 0x1fffu;
         real d[4] = {{0}, {0}, {0}, {0}};
@@ -231,7 +231,7 @@ TEST_CASE("load_matrices deals rows of 16 bytes to four lanes each, from aligned
             for (int i = 0; i < 4; ++i) x.store(y + 4 * x.lane() + i, v[i]);
         };
     };
-    auto* y = device.allocate<unsigned>("y", 128, memory::uninitialised);
+    auto* y = device.allocate<unsigned>("y", 128, memory::uninitialized);
     passes(device, {.threads = 32, .shared_bytes = 528}, body(0, y));
     for (unsigned lane = 0; lane < 32; ++lane)
         for (unsigned i = 0; i < 4; ++i)

@@ -92,7 +92,7 @@ TEST_CASE("sync_warp does not order two warps") {
     });
 }
 
-TEST_CASE("neighbouring bytes of one word are no race, the same byte is") {
+TEST_CASE("neighboring bytes of one word are no race, the same byte is") {
     const auto body = [](int step) {
         return [=](host& x) {
             auto* s = x.shared<std::uint8_t>(256);
@@ -119,7 +119,7 @@ TEST_CASE("a word races with a byte of it") {
 
 TEST_CASE("global memory races within a block too") {
     host_device device;
-    auto* y = device.allocate<float>("y", 64, memory::initialised);
+    auto* y = device.allocate<float>("y", 64, memory::initialized);
     const auto body = [=](bool synced) {
         return [=](host& x) {
             const real v = x.load(y + (x.thread() + 1) % 64);
@@ -136,7 +136,7 @@ TEST_CASE("global memory races within a block too") {
 TEST_CASE("two blocks that write the same global bytes race, whatever they wait for") {
     for (const std::uint64_t seed : {0u, 1u, 2u}) {
         host_device device(seed);
-        auto* y = device.allocate<int>("y", 64, memory::uninitialised);
+        auto* y = device.allocate<int>("y", 64, memory::uninitialized);
         const auto body = [=](bool apart) {
             return [=](host& x) {
                 x.sync();
@@ -156,7 +156,7 @@ TEST_CASE("two blocks that write the same global bytes race, whatever they wait 
 TEST_CASE("a block that reads what another writes races, in either order") {
     for (const int writer : {0, 1}) {
         host_device device;
-        auto* y = device.allocate<int>("y", 1, memory::initialised);
+        auto* y = device.allocate<int>("y", 1, memory::initialized);
         const finding f = caught(device, fault::race, {.blocks = 2, .threads = 32}, [=](host& x) {
             if (x.thread() != 0) return;
             if (x.block() == writer)
@@ -173,7 +173,7 @@ TEST_CASE("a block that reads what another writes races, in either order") {
 
 TEST_CASE("launches are ordered: the next may read and write what the last one wrote") {
     host_device device;
-    auto* y = device.allocate<int>("y", 32, memory::uninitialised);
+    auto* y = device.allocate<int>("y", 32, memory::uninitialized);
     passes(device, one_warp, [=](host& x) { x.store(y + x.thread(), 1); });
     passes(device, one_warp, [=](host& x) { x.load(y + 31 - x.thread()); });
     passes(device, one_warp, [=](host& x) { x.store(y + 31 - x.thread(), 1); });

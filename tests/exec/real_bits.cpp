@@ -119,20 +119,20 @@ bool run(exec::host_device& device, host_kernel kernel, const launch_config& con
 /// A norm row of 512 elements, quantized, against 5 rows of q4_K.
 bool run_bodies(exec::host_device& device) {
     constexpr int k = 512, rows = 5;
-    auto* x = device.allocate<float>("x", k, exec::memory::initialised);
+    auto* x = device.allocate<float>("x", k, exec::memory::initialized);
     auto* w = device.allocate<float>("w", k, exec::memory::constant);
-    auto* f32 = device.allocate<float>("f32", k, exec::memory::uninitialised);
-    auto* f16 = device.allocate<std::uint16_t>("f16", k, exec::memory::uninitialised);
+    auto* f32 = device.allocate<float>("f32", k, exec::memory::uninitialized);
+    auto* f16 = device.allocate<std::uint16_t>("f16", k, exec::memory::uninitialized);
     auto* q8_1 =
-        device.allocate<unsigned char>("q8_1", q8_1_row_bytes(k), exec::memory::uninitialised);
-    auto* fp8 = device.allocate<unsigned char>("fp8", k, exec::memory::uninitialised);
-    auto* fp8_scales = device.allocate<float>("fp8 scales", k / 128, exec::memory::uninitialised);
-    auto* fp4 = device.allocate<unsigned char>("fp4", k / 2, exec::memory::uninitialised);
+        device.allocate<unsigned char>("q8_1", q8_1_row_bytes(k), exec::memory::uninitialized);
+    auto* fp8 = device.allocate<unsigned char>("fp8", k, exec::memory::uninitialized);
+    auto* fp8_scales = device.allocate<float>("fp8 scales", k / 128, exec::memory::uninitialized);
+    auto* fp4 = device.allocate<unsigned char>("fp4", k / 2, exec::memory::uninitialized);
     auto* fp4_scales =
-        device.allocate<unsigned char>("fp4 scales", k / 32, exec::memory::uninitialised);
+        device.allocate<unsigned char>("fp4 scales", k / 32, exec::memory::uninitialized);
     constexpr std::int64_t weight_bytes = rows * row_bytes(format::q4_K, k);
     auto* weight = device.allocate<unsigned char>("weight", weight_bytes, exec::memory::constant);
-    auto* y = device.allocate<float>("y", rows, exec::memory::uninitialised);
+    auto* y = device.allocate<float>("y", rows, exec::memory::uninitialized);
     std::uint32_t state = 7;
     const auto next = [&state] { return state = state * 1664525u + 1013904223u; };
     for (int i = 0; i < k; ++i) {

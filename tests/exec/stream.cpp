@@ -46,7 +46,7 @@ template <copy_method M>
 void streams_every_piece(std::uint64_t seed) {
     ring r;
     r.device.set_seed(seed);
-    auto* y = r.device.allocate<unsigned char>("y", 2 * 8 * piece, memory::uninitialised);
+    auto* y = r.device.allocate<unsigned char>("y", 2 * 8 * piece, memory::uninitialized);
     passes(r.device, config,
            with_stream<M>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
                for (int i = 0; i < stages; ++i) fill(stream, to, from, i, i);
@@ -75,7 +75,7 @@ TEST_CASE("a stream delivers every piece, by every method, in any order of threa
 template <copy_method M>
 void fills_by_lanes() {
     ring r;
-    auto* y = r.device.allocate<unsigned char>("y", 2 * piece, memory::uninitialised);
+    auto* y = r.device.allocate<unsigned char>("y", 2 * piece, memory::uninitialized);
     passes(r.device, config,
            with_stream<M>(r.source, [=](host& x, auto& stream, auto* to, auto* from) {
                // Four quarters of a piece, in turned order; the second is left out.
@@ -129,7 +129,7 @@ TEST_CASE("a lane copies 16 bytes of its own, and by cp.async words") {
 
 TEST_CASE("bytes really arrive at the wait, whatever the source holds then") {
     ring r;
-    auto* y = r.device.allocate<unsigned char>("y", 2, memory::uninitialised);
+    auto* y = r.device.allocate<unsigned char>("y", 2, memory::uninitialized);
     unsigned char* source = r.source;
     passes(r.device, config,
            with_stream<copy_method::bulk>(source, [=](host& x, auto& stream, auto* to, auto* from) {
@@ -294,7 +294,7 @@ TEST_CASE("rows of different lengths are copied by one call, none longer than pr
     ring from_ring;
     const unsigned char* source = from_ring.source;
     host_device& device = from_ring.device;
-    auto* y = device.allocate<unsigned char>("y", 64, memory::uninitialised);
+    auto* y = device.allocate<unsigned char>("y", 64, memory::uninitialized);
     const auto body = [=]<copy_method M>(int longest) {
         return with_stream<M>(source, [=](host& x, auto& stream, auto* to, auto* from) {
             stream.begin(0, 16 + longest);
@@ -359,7 +359,7 @@ TEST_CASE("a stage is read by the stream's own warp only") {
 }
 
 TEST_CASE("weights may stream before grid_wait, an activation may not") {
-    for (const memory kind : {memory::constant, memory::initialised}) {
+    for (const memory kind : {memory::constant, memory::initialized}) {
         host_device device;
         auto* source = device.allocate<unsigned char>("source", 2 * 8 * piece, kind);
         const auto body = with_stream<copy_method::bulk>(

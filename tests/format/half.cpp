@@ -8,7 +8,7 @@ using namespace catena;
 
 static_assert(f16_from_f32_bits(0x3f800000) == 0x3c00, "usable in constant expressions");
 static_assert(f32_bits_from_f16(0x0001) == 0x33800000);
-static_assert(bf16_from_f32_bits(0x3f808000) == 0x3f80, "a tie goes to the even neighbour");
+static_assert(bf16_from_f32_bits(0x3f808000) == 0x3f80, "a tie goes to the even neighbor");
 
 namespace {
 
@@ -23,7 +23,7 @@ float value_of_f16(unsigned half) {
                          : sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-/// Narrowing is right at both neighbours of a pair, at the tie between them and beside it; that is
+/// Narrowing is right at both neighbors of a pair, at the tie between them and beside it; that is
 /// everywhere, since it is monotone.
 template <class Narrow>
 long wrong_between(float a, float b, unsigned a_bits, Narrow narrow) {
@@ -64,7 +64,7 @@ TEST_CASE("every bf16 pattern widens to its value and narrows back to itself") {
     CHECK(wrong == 0);
 }
 
-TEST_CASE("narrowing to f16 goes to the nearest, ties to even, between all neighbours") {
+TEST_CASE("narrowing to f16 goes to the nearest, ties to even, between all neighbors") {
     long wrong = 0;
     for (unsigned half = 0; half < 0x7bff; ++half) {
         const float a = value_of_f16(half), b = value_of_f16(half + 1);
@@ -74,7 +74,7 @@ TEST_CASE("narrowing to f16 goes to the nearest, ties to even, between all neigh
     CHECK(wrong == 0);
 }
 
-TEST_CASE("narrowing to bf16 goes to the nearest, ties to even, between all neighbours") {
+TEST_CASE("narrowing to bf16 goes to the nearest, ties to even, between all neighbors") {
     long wrong = 0;
     for (unsigned brain = 0; brain < 0x7f7f; ++brain) {
         const float a = f32_from_bits(brain << 16), b = f32_from_bits((brain + 1) << 16);

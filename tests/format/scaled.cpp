@@ -21,7 +21,7 @@ std::vector<float> bell() {
     return values;
 }
 
-/// Half the distance between neighbours at the top of the range, relative to it; what a power of
+/// Half the distance between neighbors at the top of the range, relative to it; what a power of
 /// two as the scale cuts off there, if that is more.
 double coarseness(format f) {
     switch (f) {

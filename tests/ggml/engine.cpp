@@ -70,7 +70,7 @@ class engine {
         if (!how.optimize || !reorder()) ggml_gallocr_alloc_graph(allocator_.get(), g.cgraph());
         out_.memory = ggml_gallocr_get_buffer_size(allocator_.get(), 0);
         declare("weights", m.buffer(), catena::exec::memory::constant);
-        declare("inputs and caches", g.state(), catena::exec::memory::initialised);
+        declare("inputs and caches", g.state(), catena::exec::memory::initialized);
         declare_values();
         out_.produced.resize(static_cast<std::size_t>(g.size()));
         out_.by_step.resize(out_.produced.size());
@@ -145,7 +145,7 @@ class engine {
         for (int i = 0; i < graph_.size(); ++i) {
             const ggml_tensor* t = graph_.node(i);
             if (t->view_src != nullptr || t->buffer == nullptr) continue;
-            return declare("values", t->buffer, catena::exec::memory::initialised);
+            return declare("values", t->buffer, catena::exec::memory::initialized);
         }
     }
 
@@ -165,7 +165,7 @@ class engine {
         if (plan.workspace_bytes() > 0)
             workspace = device_.allocate<std::byte>(
                 "workspace", static_cast<std::size_t>(plan.workspace_bytes()),
-                catena::exec::memory::uninitialised);
+                catena::exec::memory::uninitialized);
         for (int i = 0; i < plan.size(); ++i) {
             switch (plan.at(i).role) {
                 case catena::role::engine:

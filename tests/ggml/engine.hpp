@@ -56,7 +56,7 @@ struct verdict {
 /// are allowed to whoever read it.
 verdict judge(graph& reference, const outcome& seen);
 
-/// Normalised mean squared error of f32 values.
+/// Normalized mean squared error of f32 values.
 double nmse(const std::vector<std::byte>& expected, const std::vector<std::byte>& found);
 
 /// The bytes of node i after ggml's CPU backend has run the whole graph by itself.

@@ -7,7 +7,7 @@
 
 namespace catena_test {
 
-/// Normalised mean squared error: sum (a - b)^2 / sum b^2. Infinite as soon as one number is not
+/// Normalized mean squared error: sum (a - b)^2 / sum b^2. Infinite as soon as one number is not
 /// finite.
 template <class Got>
 double nmse(std::span<const Got> got, std::span<const double> wanted) {

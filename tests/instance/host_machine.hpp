@@ -20,8 +20,8 @@ class host_machine : public local_machine {
         using catena::exec::memory;
         device_.add(name, to, initial.size(),
                     kind == contents::weights ? memory::constant
-                    : kind == contents::data  ? memory::initialised
-                                              : memory::uninitialised);
+                    : kind == contents::data  ? memory::initialized
+                                              : memory::uninitialized);
         return to;
     }
 

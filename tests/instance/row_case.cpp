@@ -244,7 +244,7 @@ void put_experts(const row_case& c, const row_data& d, machine& on, row_args& a)
 
 bool ordinary(const row_case& c) {
     return c.put == row_values::normal || c.put == row_values::zeros ||
-           c.put == row_values::cancelling;
+           c.put == row_values::canceling;
 }
 
 }  // namespace

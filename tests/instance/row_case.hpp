@@ -15,12 +15,12 @@ namespace catena_test {
 enum class row_values {
     normal,
     zeros,
-    nan,        ///< one NaN, in the last row
-    infinity,   ///< one infinity, in the last row
-    tiny,       ///< results so small that q8_1's half d and s underflow, some blocks in part
-    huge,       ///< so large that they overflow
-    cancelling  ///< every 32 add up to nothing but their rounding, which the order of additions
-                ///< decides
+    nan,       ///< one NaN, in the last row
+    infinity,  ///< one infinity, in the last row
+    tiny,      ///< results so small that q8_1's half d and s underflow, some blocks in part
+    huge,      ///< so large that they overflow
+    canceling  ///< every 32 add up to nothing but their rounding, which the order of additions
+               ///< decides
 };
 
 struct row_case {

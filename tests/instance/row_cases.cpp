@@ -241,7 +241,7 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .n1 = 2,
          .emits = all,
          .scale = true,
-         .put = row_values::cancelling},
+         .put = row_values::canceling},
         {.what = "odd k, rows off every boundary",
          .k = 37,
          .n1 = 3,

@@ -68,7 +68,7 @@ inline row_data make_data(const row_case& c) {
                 std::ldexp(scaled[i], c.put == row_values::tiny ? -8 - 5 * step : 4 + 2 * step);
         }
     }
-    if (c.put == row_values::cancelling) {
+    if (c.put == row_values::canceling) {
         if (c.scale) std::ranges::fill(d.weight, 1024.0f);
         for (std::size_t i = 0; i < d.x.size(); i += 32) {
             const auto block = std::span(d.x).subspan(i, 32);

@@ -176,7 +176,7 @@ TEST_CASE("what cannot be a chain is left with its reason", "[match]") {
         c.g[c.x].type = format::f16;
         CHECK(reason_of(c.norm) == reason::not_f32);
     }
-    SECTION("x has gaps between neighbours") {
+    SECTION("x has gaps between neighbors") {
         c.g[c.x].nb[0] = 8;
         CHECK(reason_of(c.norm) == reason::not_unit_stride);
     }

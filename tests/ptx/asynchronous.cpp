@@ -68,7 +68,7 @@ std::uint32_t barrier_place(const warp& w, int lane, std::uint32_t address) {
     return static_cast<std::uint32_t>(shared_offset(w, lane, address, 8));
 }
 
-/// Its operations are in order by themselves, but all follow its initialisation.
+/// Its operations are in order by themselves, but all follow its initialization.
 phase_barrier& barrier_at(warp& w, int lane, std::uint32_t address, proxy by = proxy::generic) {
     const auto b = w.in.barriers.find(barrier_place(w, lane, address));
     if (b == w.in.barriers.end()) w.fail(lane, "there is no mbarrier at this address");
@@ -76,7 +76,7 @@ phase_barrier& barrier_at(warp& w, int lane, std::uint32_t address, proxy by = p
     return b->second;
 }
 
-void initialise(warp& w, const instruction& i, lanes which) {
+void initialize(warp& w, const instruction& i, lanes which) {
     for (; which != 0; which &= which - 1) {
         const int l = std::countr_zero(which);
         const auto at = barrier_place(w, l, get<std::uint32_t>(w.unit(i.at[0]), l));
@@ -145,7 +145,7 @@ opcode asynchronous(const std::string& name) {
         {"cp.async.cg.shared.global", {copy_chunks, "aAn"}},
         {"cp.async.commit_group", {commit_copies, ""}},
         {"cp.async.wait_group", {wait_for_copies, "n"}},
-        {"mbarrier.init.shared.b64", {initialise, "aw"}},
+        {"mbarrier.init.shared.b64", {initialize, "aw"}},
         {"mbarrier.arrive.expect_tx.release.cta.shared::cta.b64", {arrive_and_expect, "daw"}},
         {"mbarrier.try_wait.parity.shared::cta.b64", {try_wait, "paw", flow::phase}},
         {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",

@@ -28,7 +28,7 @@ site global_range::of(const std::byte* p, std::size_t bytes) {
 void global_memory::add(const std::string& name, void* at, std::size_t bytes, content kind) {
     auto* first = static_cast<std::byte*>(at);
     global_range r{name, first, first + bytes, kind};
-    if (kind == content::uninitialised) r.written.resize(bytes);
+    if (kind == content::uninitialized) r.written.resize(bytes);
     ranges.push_back(std::move(r));
 }
 

@@ -20,8 +20,8 @@ struct finding : std::runtime_error {
 
 enum class content {
     constant,  ///< may be read before the grid before has completed, never written
-    initialised,
-    uninitialised  ///< may be read once written
+    initialized,
+    uninitialized  ///< may be read once written
 };
 
 struct global_range {
@@ -29,7 +29,7 @@ struct global_range {
     std::byte* first;
     std::byte* last;
     content kind;
-    std::vector<bool> written = {};  ///< uninitialised: which bytes
+    std::vector<bool> written = {};  ///< uninitialized: which bytes
     history past = history(0);       ///< of this launch, if it is not constant
 
     bool has(const std::byte* p, std::size_t bytes) const {

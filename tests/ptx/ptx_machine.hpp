@@ -20,8 +20,8 @@ class ptx_machine : public local_machine {
         std::byte* const to = place(initial, offset);
         memory_.add(name, to, initial.size(),
                     kind == contents::weights ? ptx::content::constant
-                    : kind == contents::data  ? ptx::content::initialised
-                                              : ptx::content::uninitialised);
+                    : kind == contents::data  ? ptx::content::initialized
+                                              : ptx::content::uninitialized);
         return to;
     }
 

@@ -79,12 +79,12 @@ TEST_CASE("PTX: warps of a block are ordered by bar.sync") {
 }
 
 TEST_CASE("PTX: accesses of global memory race too, and blocks of a grid always") {
-    const std::string neighbour =
+    const std::string neighbor =
         "xor.b32 %r2, %r0, 32; mul.wide.u32 %d5, %r2, 4; add.s64 %d5, %d0, %d5;\n"
         "st.global.u32 [%d2], %r0;\n";
     const std::string load = "ld.global.u32 %r3, [%d5]; st.global.u32 [%d3], %r3;";
-    finds(with(64, neighbour + load), "no bar.sync or mbarrier is in between");
-    finds_nothing(with(64, neighbour + meet + load));
+    finds(with(64, neighbor + load), "no bar.sync or mbarrier is in between");
+    finds_nothing(with(64, neighbor + meet + load));
     snippet two = with(32, "st.global.u32 [%d3], %r0;");
     two.blocks = 2;
     finds(two, "nothing orders blocks of a grid");

@@ -37,8 +37,8 @@ struct snippet {
                                  body + "\nret;\n}\n";
         const ptx::program code = ptx::bind(ptx::parse(text), "snippet");
         ptx::global_memory memory;
-        memory.add("in", in.data(), in.size() * 4, ptx::content::initialised);
-        memory.add("out", out.data(), out.size() * 4, ptx::content::uninitialised);
+        memory.add("in", in.data(), in.size() * 4, ptx::content::initialized);
+        memory.add("out", out.data(), out.size() * 4, ptx::content::uninitialized);
         const void* pointers[] = {in.data(), out.data()};
         std::vector<std::byte> parameters(sizeof pointers);
         std::memcpy(parameters.data(), pointers, sizeof pointers);

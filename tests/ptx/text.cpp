@@ -44,8 +44,8 @@ class reader {
             }
             const int line = line_;
             const std::size_t end = text_.find_first_of(";{", at_);
-            const bool initialised = text_.substr(at_, end - at_).find('=') != std::string::npos;
-            if (initialised || end == std::string::npos || text_[end] == ';') {
+            const bool initialized = text_.substr(at_, end - at_).find('=') != std::string::npos;
+            if (initialized || end == std::string::npos || text_[end] == ';') {
                 const std::string text(trimmed(up_to(text_.find(';', at_))));
                 ++at_;
                 if (text.find(".func") == std::string::npos)  // else it is declared before its body

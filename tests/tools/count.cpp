@@ -25,7 +25,7 @@ int wanted_norms(const wishes& w) {
 
 }  // namespace
 
-TEST_CASE("a norm x weight that a quantised matmul reads through a reshape is wanted", "[count]") {
+TEST_CASE("a norm x weight that a quantized matmul reads through a reshape is wanted", "[count]") {
     const json::graph g = json::parse(catena_test::small_graph().dump(), "small");
     const wishes w = count(g.view());
     CHECK(w.scaled_norms == 1);
@@ -34,7 +34,7 @@ TEST_CASE("a norm x weight that a quantised matmul reads through a reshape is wa
     CHECK(w.activations[0].producer == "MUL(RMS_NORM)");
     CHECK(w.activations[0].readers == std::vector<std::int32_t>{3});
     CHECK(w.matmuls == 1);
-    CHECK(w.launches_per_node == 5);  // RMS_NORM, MUL, MUL_MAT, ADD, and one quantise
+    CHECK(w.launches_per_node == 5);  // RMS_NORM, MUL, MUL_MAT, ADD, and one quantize
 }
 
 TEST_CASE("a norm x weight that is viewed in part is not the matmul's activation", "[count]") {
@@ -47,7 +47,7 @@ TEST_CASE("a norm x weight that is viewed in part is not the matmul's activation
     CHECK(w.activations[0].producer == "VIEW");
 }
 
-TEST_CASE("a matrix that is no weight, or is not quantised, asks for nothing", "[count]") {
+TEST_CASE("a matrix that is no weight, or is not quantized, asks for nothing", "[count]") {
     auto text = catena_test::small_graph();
     text["tensors"][2]["weight"] = false;
     CHECK(count(json::parse(text.dump(), "small").view()).matmuls == 0);
@@ -80,7 +80,7 @@ TEST_CASE("nothing is done where nothing was planned, and every matmul is listed
     CHECK(p.not_fused[0].why == reason::no_chain);
 }
 
-TEST_CASE("an activation that two chains serve is not quantised once", "[count]") {
+TEST_CASE("an activation that two chains serve is not quantized once", "[count]") {
     auto text = catena_test::small_graph();
     auto second = text["tensors"][6];
     second["id"] = 9;
@@ -101,7 +101,7 @@ TEST_CASE("an activation that two chains serve is not quantised once", "[count]"
     e.chains[0].served = {3, 6};
     e.chains[1].served = {};
     CHECK(judge(g.view(), w, e).norms_emitted == 1);
-    e.chains[0].norm = -1;  // a quantise of its own serves them: once, but not from the norm
+    e.chains[0].norm = -1;  // a quantize of its own serves them: once, but not from the norm
     CHECK(judge(g.view(), w, e).norms_emitted == 0);
     CHECK(judge(g.view(), w, e).all.quantized_once == 1);
     CHECK(judge(g.view(), w, e).standalone == 1);
@@ -124,7 +124,7 @@ TEST_CASE("the given graphs hold as many norms times a weight as were counted by
         }
 }
 
-TEST_CASE("Qwen3.6 has 431 quantised matmuls that read 201 activations", "[count][graphs]") {
+TEST_CASE("Qwen3.6 has 431 quantized matmuls that read 201 activations", "[count][graphs]") {
     const json::graph g = given("qwen3.6-35b-a3b-q4km.tg1");
     const wishes w = count(g.view());
     CHECK(w.matmuls == 431);

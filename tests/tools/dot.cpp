@@ -170,7 +170,7 @@ TEST_CASE("real graphs are valid: every edge ends at a node, every distinct laye
     }
 }
 
-TEST_CASE("an edge carries q8_1 out of a launch that gates and quantises its results",
+TEST_CASE("an edge carries q8_1 out of a launch that gates and quantizes its results",
           "[dot][graphs]") {
     const drawn d =
         drawn_of(json::read(CATENA_TEST_DATA "/graphs/qwen3.6-35b-a3b-q4km.tg1.json.gz"));

@@ -88,7 +88,7 @@ TEST_CASE("a norm, its MUL and the ADD behind it are one launch of the peer", "[
     CHECK(g.count().fused.empty());
 }
 
-TEST_CASE("gate, up and their GLU are one launch and one quantise, for one column only", "[peer]") {
+TEST_CASE("gate, up and their GLU are one launch and one quantize, for one column only", "[peer]") {
     for (const std::int64_t columns : {1, 4}) {
         graph_builder g;
         const auto x = g.node(op::scale, "SCALE", {64, columns}, {g.leaf({64, columns})});

@@ -4,8 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-# include, generators and tests are not yet spelled so.
-FOLDERS = ["docs", "examples", "tools", "bench", "scripts", "cmake"]
+FOLDERS = ["docs", "examples", "tools", "bench", "scripts", "cmake", "include", "generators", "tests"]
 FILES = ["*.md", "CITATION.cff", "CMakeLists.txt"]
 # "catalogue" and "dialogue" are spelled so in America too.
 VERBS = ("author capital categor character custom emphas equal factor final general harmon initial item local material "
@@ -14,13 +13,13 @@ VERBS = ("author capital categor character custom emphas equal factor final gene
 WORDS = ("analys(e|ed|ing)|armour|artefact|behaviour|cancell(ed|ing)|centr(e|ed|es)|colour|defence|favour|fibre|flavour|grey|"
          "harbour|honour|judgement|label+l(ed|ing)|labour|licence|modell(ed|ing)|neighbour|offence|programme\\b|rigour|"
          "signall(ed|ing)|travell(ed|er|ing)|vapour|whilst")
-API = "memory::"  # exec::memory::initialised: a name that users call
-BRITISH = re.compile(rf"(?<![a-z])(?<!{API})(un|re|de|dis)*((?:{'|'.join(VERBS)})is(e[drs]?|es|ers|ing|able|ation)|{WORDS})", re.I)
+BRITISH = re.compile(rf"(?<![a-z])(un|re|de|dis)*((?:{'|'.join(VERBS)})is(e[drs]?|es|ers|ing|able|ation)|{WORDS})", re.I)
 
 
 def texts(root):
     for folder in FOLDERS:
-        yield from (f for f in sorted((root / folder).rglob("*")) if f.is_file() and f.suffix not in {".json", ".png", ".gz"})
+        yield from (f for f in sorted((root / folder).rglob("*")) if f.is_file() and f.suffix not in {".json", ".png", ".gz"}
+                    and f.resolve() != Path(__file__).resolve())
     for pattern in FILES:
         yield from sorted(root.glob(pattern))
 

@@ -64,6 +64,21 @@ struct stage_set {
         for (std::uint32_t rest = bits; rest != 0; rest &= rest - 1) ++n;
         return n;
     }
+
+    /// For loops over the stages of the set, in their order.
+    struct iterator {
+        std::uint32_t rest;
+        constexpr stage_kind operator*() const {
+            return static_cast<stage_kind>(__builtin_ctz(rest));
+        }
+        constexpr iterator& operator++() {
+            rest &= rest - 1;
+            return *this;
+        }
+        constexpr bool operator!=(iterator o) const { return rest != o.rest; }
+    };
+    constexpr iterator begin() const { return {bits}; }
+    constexpr iterator end() const { return {0}; }
 };
 
 CATENA_FN constexpr stage_set operator|(stage_set a, stage_set b) { return {a.bits | b.bits}; }
@@ -109,8 +124,6 @@ constexpr stage_rule rule_of(stage_kind kind) {
             return {stage_set::of(stage_kind::join_residual), {}};
         case stage_kind::mul_next_weight:
             return {stage_set::of(stage_kind::next_norm), {}};
-        case stage_kind::mul_mat_id:
-            return {};
         case stage_kind::epilogue:
             return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
         case stage_kind::combine:
@@ -118,7 +131,8 @@ constexpr stage_rule rule_of(stage_kind kind) {
         case stage_kind::emit:
         case stage_kind::quantize:
         case stage_kind::mul_mat:
-            return {};
+        case stage_kind::mul_mat_id:
+            break;
     }
     return {};
 }

@@ -39,7 +39,7 @@ inline quantized_32 quantize_32(const float* in) {
         out.d = out.sum = f32_from_bits(f32_nan_bits);
         return out;
     }
-    // In the order of eight neighbouring threads that own four values each: every thread its four
+    // In the order of eight neighboring threads that own four values each: every thread its four
     // in sequence, then pairs at distance 1, 2, 4.
     float part[8];
     for (int t = 0; t < 8; ++t) part[t] = in[4 * t] + in[4 * t + 1] + in[4 * t + 2] + in[4 * t + 3];

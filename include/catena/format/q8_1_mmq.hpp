@@ -93,7 +93,7 @@ struct codec<format::q8_1_mmq_d2s6> {
     }
 
   private:
-    /// In the order of four neighbouring threads that own four values each.
+    /// In the order of four neighboring threads that own four values each.
     static float sum_of_16(const float* in) {
         float part[4];
         for (int t = 0; t < 4; ++t)

@@ -1,5 +1,5 @@
 // What a matvec does with a finished dot product before it is written: times scale and factor, plus
-// bias, gated by its neighbour or a function of it, added to those of the token's other slots, plus
+// bias, gated by its neighbor or a function of it, added to those of the token's other slots, plus
 // residual, as f32 and as q8_1. Every part is a switch of the member, the sum over slots of the
 // launch, equal in all threads of a block. All of it stands once in a kernel.
 #pragma once

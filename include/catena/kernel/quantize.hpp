@@ -1,4 +1,4 @@
-// Quantizing 32 values, once for all activation formats: 8 neighbouring threads hold a quad each.
+// Quantizing 32 values, once for all activation formats: 8 neighboring threads hold a quad each.
 // The row skeleton and the epilogue of a matvec share it, so both give the same bytes.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace catena::kernel {
 
-inline constexpr int quad = 4;  ///< neighbouring elements that a thread owns
+inline constexpr int quad = 4;  ///< neighboring elements that a thread owns
 
 /// A quad as a call takes it.
 struct real_quad {
@@ -60,7 +60,7 @@ CATENA_FN quantized_quad scaled_by(unsigned largest, real sum) {
     return {d, to_half(d) | (s << 16), 0};
 }
 
-/// Quantizes one quad of each thread. Eight neighbours share a scale and a sum; `d2s6`: sixteen a
+/// Quantizes one quad of each thread. Eight neighbors share a scale and a sum; `d2s6`: sixteen a
 /// scale, four a sum. Whole warps. d = amax / 127, q = v / d rounded half away from zero. A block
 /// that holds a NaN or an infinity gets NaNs for d and the sum, so that it is not lost.
 template <class X>

@@ -6,7 +6,7 @@
 // any k will do.
 //
 // Thread t owns elements 4 * (j * threads + t) .. + 3 for j = 0, 1, ...: 32 quantized values belong
-// to 8 neighbouring threads, and the order of additions depends on the number of threads alone.
+// to 8 neighboring threads, and the order of additions depends on the number of threads alone.
 // Every element is read before the thread that read it writes it: an output may lie exactly over x,
 // residual or gate.
 #pragma once
@@ -207,7 +207,7 @@ class row_work {
             write_16(a.bf16, a.bf16_at, [](real r) { return to_bfloat16(r); });
     }
 
-    /// What needs neighbours, of one quad.
+    /// What needs neighbors, of one quad.
     CATENA_FN void write_quantized(int at, const real (&v)[quad], bool blocks,
                                    const in_blocks& in_rows, const scaled& apart) {
         if (blocks) in_rows.store(row_.x, at, v);

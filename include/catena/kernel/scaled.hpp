@@ -1,6 +1,6 @@
 // Activations whose scales lie apart: a thread's quad of the row in every such format, by the rules
 // of format/scaled.hpp to the bit. Groups of 16, 32 and 128 values belong to 4, 8 and 32
-// neighbouring threads; the scale of a whole row is handed in.
+// neighboring threads; the scale of a whole row is handed in.
 #pragma once
 
 #include "catena/exec/executor.hpp"
@@ -13,7 +13,7 @@
 
 namespace catena::kernel {
 
-/// The largest magnitude of `threads` neighbours, as bits.
+/// The largest magnitude of `threads` neighbors, as bits.
 template <class X>
 CATENA_FN unsigned largest_of(X& x, unsigned mine, int threads) {
     CATENA_NO_UNROLL

@@ -1,6 +1,6 @@
 // How a weight format is taken apart, once for every skeleton. A *group* is 32 consecutive values
 // of a weight row, never across a block; its eight *words* hold four int8 each, word i the values
-// 4i .. 4i + 3. One header per format in kernel/unpack/ specialises `unpack`; the skeletons know
+// 4i .. 4i + 3. One header per format in kernel/unpack/ specializes `unpack`; the skeletons know
 // nothing else about formats.
 #pragma once
 

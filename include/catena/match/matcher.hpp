@@ -1,4 +1,4 @@
-// Matching: does a chain fit at a node? Use edges are followed, not neighbours.
+// Matching: does a chain fit at a node? Use edges are followed, not neighbors.
 #pragma once
 
 #include "catena/match/gated.hpp"

@@ -42,7 +42,7 @@ struct reader {
     bool quantized() const { return servable() && !as_f32; }
 };
 
-/// f32 with neighbours next to each other, at multiples of 4 bytes: what a kernel reads and writes
+/// f32 with neighbors next to each other, at multiples of 4 bytes: what a kernel reads and writes
 /// row by row.
 inline reason plain_rows(const tensor& t) {
     if (t.type != format::f32) return reason::not_f32;

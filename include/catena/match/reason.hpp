@@ -18,7 +18,7 @@ namespace catena {
     X(missing_source, "it lacks a source that its op needs")                                       \
     X(extra_source, "it has a source that its op is not known to have")                            \
     X(not_f32, "a value of the chain is not f32")                                                  \
-    X(not_unit_stride, "neighbours in a row lie {have} bytes apart, not {need}")                   \
+    X(not_unit_stride, "neighbors in a row lie {have} bytes apart, not {need}")                    \
     X(unaligned,                                                                                   \
       "tensor {have} lies at an address, or has strides, that {need} bytes do not divide")         \
     X(overlaps_itself, "rows of tensor {have}, which it writes, lie over each other")              \

@@ -56,10 +56,7 @@ inline std::string chain_part(const computation& c) {
         if (!out.empty()) out += '_';
         out += part;
     };
-    for (int i = 0; i < stage_kind_count; ++i) {
-        const auto kind = static_cast<stage_kind>(i);
-        if (c.stages.has(kind)) add(name_in_instance(kind));
-    }
+    for (const stage_kind kind : c.stages) add(name_in_instance(kind));
     if (c.kind != skeleton::row) add(c.kind == skeleton::matvec ? "mul_mat" : "mul_mat_tiles");
     return out.empty() ? "quantize" : out;
 }

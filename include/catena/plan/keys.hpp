@@ -22,8 +22,9 @@ inline std::uint64_t hash(const problem& p) {
     hasher h;
     h << (p.needs.emits.bits ^ p.needs.weights.bits);
     h << detail::as_word(p.k, p.quant_k) << detail::as_word(p.columns, p.rows);
-    h << detail::as_word(static_cast<std::int64_t>(p.needs.stages.bits) << 1 | (p.sum ? 1 : 0),
-                         p.alignment << 8 | static_cast<int>(p.needs.activation));
+    h << detail::as_word(
+        static_cast<std::int64_t>(p.needs.stages.bits) << 1 | (p.sum ? 1 : 0) | p.slots << 20,
+        p.alignment << 8 | static_cast<int>(p.needs.activation));
     for (int i = 0; i < p.member_count; ++i)
         h << detail::as_word(p.member[i].rows,
                              p.member[i].epilogue.bits << 8 | static_cast<int>(p.member[i].type));

@@ -231,7 +231,7 @@ struct node_run {
         for (std::int64_t i = 0; i < catena::elements(t); ++i) numbered(t, i) = numbered(src(0), i);
     }
 
-    /// Neighbours are turned by an angle that grows with their token.
+    /// Neighbors are turned by an angle that grows with their token.
     void rope() const {
         each_row(t, [&](auto i1, auto i2, auto i3) {
             const auto position = static_cast<double>(*at<std::int32_t>(src(1), i2));

@@ -55,11 +55,11 @@ class host : public machine {
         const mapping& room = *rooms_.emplace_back(std::make_unique<mapping>(name, bytes));
         std::size_t end = 0;
         for (const byte_range& part : constants) {
-            declare(name, room, {end, part.begin}, exec::memory::uninitialised);
+            declare(name, room, {end, part.begin}, exec::memory::uninitialized);
             declare(name, room, part, exec::memory::constant);
             end = part.end;
         }
-        declare(name, room, {end, bytes}, exec::memory::uninitialised);
+        declare(name, room, {end, bytes}, exec::memory::uninitialized);
         return room.base();
     }
 

@@ -44,7 +44,7 @@ struct add_op {
             constexpr stage_kind kind = Before.behind(stage_kind::mul_weight)
                                             ? stage_kind::join_residual
                                             : stage_kind::add_residual;
-            constexpr bool fits = !Before.passed.has(stage_kind::add_residual) && Before.fits(kind);
+            constexpr bool fits = Before.fits(kind);
             static_assert(fits,
                           "catena: add(residual) comes once, first, behind combine or right after "
                           "the norm and its mul(weight): move it there");

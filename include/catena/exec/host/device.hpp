@@ -51,8 +51,8 @@ class host_device {
     bool remove(const void* base) { return machine_.global.remove(base); }
 
     /// After the host wrote to, or gave up, bytes of a range that is not constant.
-    void mark(const void* base, std::size_t bytes, bool initialised) {
-        machine_.global.mark(base, bytes, initialised);
+    void mark(const void* base, std::size_t bytes, bool initialized) {
+        machine_.global.mark(base, bytes, initialized);
     }
 
     /// What findings call a kernel.

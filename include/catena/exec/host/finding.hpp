@@ -29,7 +29,7 @@ inline std::string spell(site at) {
 
 enum class fault : std::uint8_t {
     out_of_bounds,
-    uninitialised,
+    uninitialized,
     read_only,  ///< a write to constant memory
     misaligned,
     race,

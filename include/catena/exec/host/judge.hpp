@@ -26,7 +26,7 @@ inline void machine::check_range(thread& t, access a, std::uintptr_t address, st
     if (!t.past_grid_wait) check_grid_order(t, a, address, bytes, at);
     if (a == access::write && range->kind == memory::constant)
         stop_at(t, fault::read_only, at, a, address, bytes,
-                "constant memory: write elsewhere, or declare it initialised");
+                "constant memory: write elsewhere, or declare it initialized");
     while (bytes > 0) {
         const auto& w = *global.open(address);
         const std::size_t n = std::min<std::size_t>(bytes, w.end - address);
@@ -67,8 +67,8 @@ inline void machine::judge(thread& t, access a, std::uintptr_t address, std::siz
     switch (found.what) {
         case verdict::fine:
             return;
-        case verdict::uninitialised:
-            stop_for(fault::uninitialised, "which nobody has written: write it first");
+        case verdict::uninitialized:
+            stop_for(fault::uninitialized, "which nobody has written: write it first");
             return;
         case verdict::no_array:
             stop_for(fault::out_of_bounds, "outside the array: check the index against its size");

@@ -21,8 +21,8 @@ namespace catena::exec {
 
 enum class memory : std::uint8_t {
     constant,      ///< holds data, no kernel writes it: weights. Costs no shadow
-    initialised,   ///< holds data
-    uninitialised  ///< holds nothing until a kernel writes it, byte by byte
+    initialized,   ///< holds data
+    uninitialized  ///< holds nothing until a kernel writes it, byte by byte
 };
 
 class global_memory {
@@ -83,7 +83,7 @@ class global_memory {
     }
 
     /// Says anew whether [base, base + bytes), all in one range that is not constant, holds data.
-    void mark(const void* base, std::size_t bytes, bool initialised) {
+    void mark(const void* base, std::size_t bytes, bool initialized) {
         auto address = reinterpret_cast<std::uintptr_t>(base);
         const auto end = address + bytes;
         range* r = find(address);
@@ -93,7 +93,7 @@ class global_memory {
         while (address < end) {
             const auto stop = std::min(end, address / page_bytes * page_bytes + page_bytes);
             mark_shadow(shadow_of(*r, address), address, stop - address,
-                        initialised ? stamps::before_all_launches : stamps::never);
+                        initialized ? stamps::before_all_launches : stamps::never);
             address = stop;
         }
     }
@@ -135,7 +135,7 @@ class global_memory {
         return &w;
     }
 
-    /// Forgets every stamp; keeps which bytes are initialised.
+    /// Forgets every stamp; keeps which bytes are initialized.
     void renumber() {
         for (const auto& r : ranges_) {
             for (auto& [page, cells] : r->pages)
@@ -165,7 +165,7 @@ class global_memory {
         auto& cells = r.pages[page];
         if (cells == nullptr) {
             cells = std::make_unique<cell[]>(page_bytes / 4);
-            if (r.kind == memory::initialised)
+            if (r.kind == memory::initialized)
                 std::fill_n(cells.get(), page_bytes / 4,
                             cell{stamps::before_all_launches, stamps::never});
         }

@@ -21,7 +21,7 @@ using split_word = std::array<cell, 4>;
 
 enum class verdict : std::uint8_t {
     fine,
-    uninitialised,
+    uninitialized,
     races_with_write,
     races_with_read,
     in_flight,
@@ -46,7 +46,7 @@ namespace detail {
 inline verdict read_cell(cell& c, stamp me, const present& now) {
     if (c.write >= stamps::in_flight)
         return c.write == stamps::in_flight ? verdict::in_flight : verdict::no_array;
-    if (c.write < now.oldest) return verdict::uninitialised;
+    if (c.write < now.oldest) return verdict::uninitialized;
     if (unordered_write(c.write, me, now)) return verdict::races_with_write;
     c.read = with_read(c.read, me, now);
     return verdict::fine;

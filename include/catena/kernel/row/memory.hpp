@@ -1,4 +1,4 @@
-// The memory of a row: where it starts in a tensor, and four neighbouring elements of it at a time.
+// The memory of a row: where it starts in a tensor, and four neighboring elements of it at a time.
 #pragma once
 
 #include "catena/exec/real.hpp"

@@ -12,19 +12,25 @@ CATENA_FN real over_root_of_mean(const Row& r, real squares, float eps) {
     return real{1} / sqrt(squares / from_int(r.a.k) + real{eps});
 }
 
+/// A norm that changes an element by nothing but one number of the row.
 template <class Row>
-struct row_stage<stage_kind::rms_norm, Row> : idle_stage<Row> {
-    using typename idle_stage<Row>::quads;
+struct scaling_norm : idle_stage<Row> {
     real scale{1};
+
+    CATENA_FN void apply(const Row&, int, int, real (&v)[quad]) const {
+        for (int i = 0; i < quad; ++i) v[i] = v[i] * scale;
+    }
+};
+
+template <class Row>
+struct row_stage<stage_kind::rms_norm, Row> : scaling_norm<Row> {
+    using typename idle_stage<Row>::quads;
 
     template <class Remake>
     CATENA_FN void measure(Row& r, quads& v, Remake remake) {
         const real squares =
             r.sum_of_row(v, remake, [](real sum, real e, bool) { return fma(e, e, sum); });
-        scale = over_root_of_mean(r, squares, r.a.eps) * real{r.a.norm_scale};
-    }
-    CATENA_FN void apply(const Row&, int, int, real (&v)[quad]) const {
-        for (int i = 0; i < quad; ++i) v[i] = v[i] * scale;
+        this->scale = over_root_of_mean(r, squares, r.a.eps) * real{r.a.norm_scale};
     }
 };
 
@@ -52,35 +58,27 @@ struct row_stage<stage_kind::layer_norm, Row> : idle_stage<Row> {
 };
 
 template <class Row>
-struct row_stage<stage_kind::l2_norm, Row> : idle_stage<Row> {
+struct row_stage<stage_kind::l2_norm, Row> : scaling_norm<Row> {
     using typename idle_stage<Row>::quads;
-    real scale{1};
 
     template <class Remake>
     CATENA_FN void measure(Row& r, quads& v, Remake remake) {
         const real length =
             sqrt(r.sum_of_row(v, remake, [](real sum, real e, bool) { return fma(e, e, sum); }));
         const real eps{r.a.eps};
-        scale = real{1} / (less(length, eps) ? eps : length) * real{r.a.norm_scale};
-    }
-    CATENA_FN void apply(const Row&, int, int, real (&v)[quad]) const {
-        for (int i = 0; i < quad; ++i) v[i] = v[i] * scale;
+        this->scale = real{1} / (less(length, eps) ? eps : length) * real{r.a.norm_scale};
     }
 };
 
 template <class Row>
-struct row_stage<stage_kind::next_norm, Row> : idle_stage<Row> {
+struct row_stage<stage_kind::next_norm, Row> : scaling_norm<Row> {
     using typename idle_stage<Row>::quads;
-    real scale{1};
 
     CATENA_FN bool active(const Row& r) const { return r.a.next_weight != nullptr; }
     template <class Remake>
     CATENA_FN void measure(Row& r, quads& v, Remake remake) {
         const auto square = [](real sum, real e, bool) { return fma(e, e, sum); };
-        scale = over_root_of_mean(r, r.sum_of_row(v, remake, square), r.a.next_eps);
-    }
-    CATENA_FN void apply(const Row&, int, int, real (&v)[quad]) const {
-        for (int i = 0; i < quad; ++i) v[i] = v[i] * scale;
+        this->scale = over_root_of_mean(r, r.sum_of_row(v, remake, square), r.a.next_eps);
     }
 };
 

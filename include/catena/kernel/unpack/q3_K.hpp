@@ -26,7 +26,7 @@ struct unpack<format::q3_K> {
         }
     }
 
-    /// A group's two scales lie in neighbouring bytes: their low nibbles in bytes 0 .. 7, their
+    /// A group's two scales lie in neighboring bytes: their low nibbles in bytes 0 .. 7, their
     /// high pairs in bytes 8 .. 11.
     template <class X>
     CATENA_FN static group_scales<2, false> scales_of(X& x, const std::byte* block, int group) {

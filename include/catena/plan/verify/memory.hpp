@@ -12,7 +12,7 @@
 
 namespace catena::proof {
 
-/// In which dimensions of a value one element stands for many. Neighbouring dimensions alike are
+/// In which dimensions of a value one element stands for many. Neighboring dimensions alike are
 /// one.
 class spreading {
   public:
