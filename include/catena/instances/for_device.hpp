@@ -2,7 +2,7 @@
 #pragma once
 
 #include "catena/instances/all.hpp"
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 
 #include <string_view>  // rbegin, rend
 
