@@ -1,8 +1,8 @@
 // The table for a GPU: its own set, or the nearest older one that runs there.
 #pragma once
 
-#include "catena/instances/all.hpp"
 #include "catena/error/message.hpp"
+#include "catena/instances/all.hpp"
 
 #include <string_view>  // rbegin, rend
 
