@@ -42,7 +42,7 @@ std::string all_header(const std::vector<instance_set>& sets) {
         out += "#if defined(" + has_macro(set) + ")\n#include \"catena/instances/" +
                std::string(set.target->name) + ".hpp\"\n#endif\n";
     out +=
-        "#include \"catena/launch/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
+        "#include \"catena/error/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
         "#include <string_view>\n\n"
         "namespace catena::instances {\n\n"
         "// Each file has its own of what follows: those of one program may be compiled with "

@@ -1,7 +1,7 @@
 // Which of two policies is the simpler one: what a tuner keeps when it cannot tell them apart.
 #pragma once
 
-#include "catena/pick/policy.hpp"
+#include "catena/kernel/policy.hpp"
 
 #include <tuple>
 

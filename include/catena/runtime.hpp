@@ -4,8 +4,8 @@
 
 #include "catena/arch/arch.hpp"
 #include "catena/chain/lowered.hpp"
+#include "catena/exec/launch.hpp"
 #include "catena/format/format.hpp"
-#include "catena/launch/launch.hpp"
 #include "catena/match/graph.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/pick/row.hpp"

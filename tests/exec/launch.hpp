@@ -1,7 +1,7 @@
 // Runs a body, written as a lambda, on the host executor.
 #pragma once
 
-#include "catena/launch/host.hpp"
+#include "catena/exec/host/launch.hpp"
 
 #include "catena_test/catch.hpp"
 

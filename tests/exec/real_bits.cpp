@@ -1,9 +1,9 @@
 // Prints a hash of the results of every operation of `real` in a kernel on the host executor, and
 // of row and matvec bodies. Compiled with flags that license a compiler to change results: the
 // lines must not change.
+#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
-#include "catena/launch/host.hpp"
 #include "real_values.hpp"
 
 #include <cfenv>

@@ -3,7 +3,7 @@
 
 #include "machine.hpp"
 
-#include "catena/launch/host.hpp"
+#include "catena/exec/host/launch.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // Where an instance runs in a test, and the memory it runs on: the host executor, or a GPU.
 #pragma once
 
-#include "catena/launch/launch.hpp"
+#include "catena/exec/launch.hpp"
 #include "catena/pick/row.hpp"
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 #include "run/check.hpp"
 #include "run/report.hpp"
 
+#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/args.hpp"
-#include "catena/launch/host.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"

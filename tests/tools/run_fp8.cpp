@@ -2,8 +2,8 @@
 // whatever their scales belong to.
 #include "run/check.hpp"
 
+#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/args.hpp"
-#include "catena/launch/host.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"

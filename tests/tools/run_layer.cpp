@@ -4,8 +4,8 @@
 #include "optimized.hpp"
 #include "run/check.hpp"
 
+#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/args.hpp"
-#include "catena/launch/host.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"

@@ -2,9 +2,9 @@
 #include "run/check.hpp"
 
 #include "catena/exec/host.hpp"
+#include "catena/exec/host/launch.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/kernel/matvec.hpp"
-#include "catena/launch/host.hpp"
 
 #include "catena_test/catch.hpp"
 #include "small_graph.hpp"

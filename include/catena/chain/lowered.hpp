@@ -84,6 +84,9 @@ struct stage {
 
 inline constexpr int max_stages = 16;
 
+/// Matrices that one launch of a group can hold.
+inline constexpr int max_members = 16;
+
 struct lowered_chain {
     const char* name = "";       ///< as the catalogue calls it: "norm_input"
     const char* signature = "";  ///< as chain::signature spells it: "rms_norm | mul(weight) | ..."

@@ -5,7 +5,7 @@
 
 #include "catena/engine/ggml/pointer_index.hpp"
 #include "catena/engine/ggml/vocabulary.hpp"
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/match/graph.hpp"
 
 #include <ggml-backend.h>

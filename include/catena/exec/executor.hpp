@@ -4,9 +4,10 @@
 #pragma once
 
 #include "catena/config.hpp"
+#include "catena/exec/copy_method.hpp"
 #include "catena/exec/operand.hpp"
 #include "catena/exec/real.hpp"
-#include "catena/pick/policy.hpp"
+#include "catena/format/format.hpp"
 
 #include <cstdint>
 #include <type_traits>

@@ -27,7 +27,7 @@
 #if defined(CATENA_HAS_SM_120)
 #include "catena/instances/sm_120.hpp"
 #endif
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/pick/row.hpp"
 
 #include <string_view>

@@ -1,8 +1,8 @@
 // The table for a GPU: its own set, or the nearest older one that runs there.
 #pragma once
 
+#include "catena/error/message.hpp"
 #include "catena/instances/all.hpp"
-#include "catena/launch/message.hpp"
 
 #include <string_view>  // rbegin, rend
 

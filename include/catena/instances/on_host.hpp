@@ -1,7 +1,7 @@
 // Host kernels for the rows of every set: what runs a plan for any arch without its GPU.
 #pragma once
 
-#include "catena/launch/host.hpp"
+#include "catena/exec/host/launch.hpp"
 #include "catena/pick/row.hpp"
 
 namespace catena::instances {

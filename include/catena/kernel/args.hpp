@@ -4,15 +4,11 @@
 
 #include "catena/chain/lowered.hpp"
 #include "catena/config.hpp"
+#include "catena/format/rows.hpp"
 
 #include <cstdint>
 
 namespace catena {
-
-/// Where one logical row starts: rows are numbered r = i1 + n1 * (i2 + n2 * i3).
-struct row_strides {
-    std::int64_t nb1 = 0, nb2 = 0, nb3 = 0;
-};
 
 /// An activation whose scales lie apart: data [k, rows], scales [k / scale_group, rows], both
 /// without gaps. data is 4-byte aligned; scales are of `row_args::scale_type`, of the mx and nv
@@ -80,8 +76,6 @@ struct row_args {
     bool one_plus_weight = false;     ///< the norm is times 1 + weight
     bool weight_early = false;        ///< weights are leaves: they may be read before the grid wait
 };
-
-inline constexpr int max_members = 16;
 
 /// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are
 /// 2-byte aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16

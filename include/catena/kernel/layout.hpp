@@ -2,9 +2,11 @@
 // Written once, here.
 #pragma once
 
+#include "catena/chain/lowered.hpp"
 #include "catena/config.hpp"
 #include "catena/format/number.hpp"
-#include "catena/pick/policy.hpp"
+#include "catena/format/rows.hpp"
+#include "catena/kernel/policy.hpp"
 
 #include <cstdint>
 
@@ -19,27 +21,8 @@ inline constexpr int piece_unit = 256;
 /// multiples.
 inline constexpr int warp_values = 32 * warp_size;
 
-inline constexpr int q8_1_bytes = info(format::q8_1).block_bytes;  ///< half d, half s, int8 q[32]
-
 CATENA_FN constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
     return (n + unit - 1) / unit * unit;
-}
-
-/// Blocks of a q8_1 row of k elements, its padding included.
-CATENA_FN constexpr std::int64_t q8_1_row_blocks(std::int64_t k) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored_elements(format::q8_1, k)) /
-                                     32);
-}
-CATENA_FN constexpr std::int64_t q8_1_row_bytes(std::int64_t k) {
-    return q8_1_row_blocks(k) * q8_1_bytes;
-}
-
-/// Bytes of an activation row as a group reads it: the layouts of int8 are as large as q8_1; of fp8
-/// scales count too. Of what is quantized, none is larger than bf16_mma and f16_mma.
-constexpr std::int64_t activation_row_bytes(format f, std::int64_t k) {
-    if (f == format::fp8_group) return row_bytes(f, k) + scale_bytes(f, k);
-    if (in_mma_blocks(f)) return row_bytes(f, stored_elements(f, k));
-    return f == format::f32 ? 4 * k : q8_1_row_bytes(k);
 }
 
 /// q8_1_row_bytes as bodies ask, in 32 bits, which hold those of a row.

@@ -3,8 +3,8 @@
 // synchronizes: fit for capture.
 #pragma once
 
-#include "catena/launch/launch.hpp"
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
+#include "catena/exec/launch.hpp"
 
 #include <cuda_runtime_api.h>
 

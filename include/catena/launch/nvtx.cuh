@@ -2,7 +2,7 @@
 // comes with the CUDA Toolkit, is header-only, and does nothing when no profiler is attached.
 #pragma once
 
-#include "catena/launch/observer.hpp"
+#include "catena/plan/observer.hpp"
 
 #include <nvtx3/nvToolsExt.h>
 

@@ -2,7 +2,7 @@
 // from a clock; launch/timer.cuh has CUDA's.
 #pragma once
 
-#include "catena/launch/observer.hpp"
+#include "catena/plan/observer.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 // without looking again. An engine's adapter can be wrong; a planner must not crash on it.
 #pragma once
 
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/match/graph.hpp"
 
 #include <cstdint>

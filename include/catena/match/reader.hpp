@@ -2,7 +2,7 @@
 // numbers, or as somebody else who needs f32, with the reason.
 #pragma once
 
-#include "catena/kernel/args.hpp"
+#include "catena/format/rows.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/match/reason.hpp"

@@ -1,7 +1,7 @@
 // What every node of a chain must be, and the operands that a row step reads.
 #pragma once
 
-#include "catena/kernel/args.hpp"
+#include "catena/format/rows.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/reader.hpp"
 #include "catena/match/reason.hpp"

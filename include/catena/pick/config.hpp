@@ -3,8 +3,8 @@
 #pragma once
 
 #include "catena/arch/arch.hpp"
+#include "catena/exec/launch.hpp"
 #include "catena/kernel/layout.hpp"
-#include "catena/launch/launch.hpp"
 #include "catena/pick/problem.hpp"
 #include "catena/pick/row.hpp"
 

@@ -6,7 +6,7 @@
 // and lines that begin with '#'. What names a row that the table does not have is passed over.
 #pragma once
 
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/pick/measured.hpp"
 #include "catena/pick/name.hpp"
 

@@ -3,8 +3,9 @@
 #pragma once
 
 #include "catena/arch/arch.hpp"
-#include "catena/launch/launch.hpp"
-#include "catena/pick/policy.hpp"
+#include "catena/chain/lowered.hpp"
+#include "catena/exec/launch.hpp"
+#include "catena/kernel/policy.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Options from the environment, and the names of chains that options switch off.
 #pragma once
 
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/options.hpp"
 

@@ -3,7 +3,7 @@
 // for a step are many times as large: plan::choice_of makes them for one step.
 #pragma once
 
-#include "catena/launch/status.hpp"
+#include "catena/error/status.hpp"
 #include "catena/match/graph.hpp"
 #include "catena/pick/choice.hpp"
 

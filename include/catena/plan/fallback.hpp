@@ -1,7 +1,7 @@
 // Counting what a plan achieved, and the sentence for the first fallback.
 #pragma once
 
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/match/reader.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/plan.hpp"

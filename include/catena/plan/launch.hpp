@@ -2,7 +2,7 @@
 // function.
 #pragma once
 
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/plan.hpp"
 

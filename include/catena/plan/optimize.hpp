@@ -3,7 +3,7 @@
 // alone: the same for every number of columns, with fusion on or off.
 #pragma once
 
-#include "catena/launch/status.hpp"
+#include "catena/error/status.hpp"
 #include "catena/match/graph.hpp"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // if the engine takes its options through options::from_environment().
 #pragma once
 
-#include "catena/launch/status.hpp"
+#include "catena/error/status.hpp"
 #include "catena/pick/pick.hpp"
 #include "catena/plan/sink.hpp"
 

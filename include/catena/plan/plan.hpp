@@ -4,12 +4,12 @@
 #pragma once
 
 #include "catena/kernel/args.hpp"
-#include "catena/launch/observer.hpp"
 #include "catena/match/graph.hpp"
 #include "catena/pick/choice.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/counters.hpp"
 #include "catena/plan/explain.hpp"
+#include "catena/plan/observer.hpp"
 #include "catena/plan/options.hpp"
 #include "catena/plan/slots.hpp"
 

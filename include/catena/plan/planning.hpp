@@ -2,7 +2,7 @@
 #pragma once
 
 #include "catena/config.hpp"
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/plan/build.hpp"
 #include "catena/plan/environment.hpp"
 #include "catena/plan/fallback.hpp"

@@ -2,7 +2,7 @@
 // roles, what is left.
 #pragma once
 
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/plan/draft.hpp"
 #include "catena/plan/request.hpp"
 #include "catena/plan/slots.hpp"

@@ -3,7 +3,7 @@
 
 #include "memory.hpp"
 
-#include "catena/launch/launch.hpp"
+#include "catena/exec/launch.hpp"
 #include "catena/pick/row.hpp"
 
 #include <cstdint>

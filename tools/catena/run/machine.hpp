@@ -2,7 +2,7 @@
 // addresses of their own, which only `write` and `read` may touch.
 #pragma once
 
-#include "catena/launch/status.hpp"
+#include "catena/error/status.hpp"
 #include "catena/pick/row.hpp"
 
 #include <cstddef>

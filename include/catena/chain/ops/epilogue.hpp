@@ -8,7 +8,7 @@
 #include "catena/chain/ops/glu.hpp"
 #include "catena/chain/ops/mul.hpp"
 #include "catena/chain/ops/quantize.hpp"
-#include "catena/kernel/layout.hpp"
+#include "catena/format/rows.hpp"
 
 #include <type_traits>
 

@@ -8,7 +8,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 #include "catena/format/number.hpp"
-#include "catena/kernel/layout.hpp"
+#include "catena/format/rows.hpp"
 
 namespace catena::chain {
 

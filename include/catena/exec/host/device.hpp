@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/exec/host/thread.hpp"
-#include "catena/launch/launch.hpp"
+#include "catena/exec/launch.hpp"
 
 #include <algorithm>
 #include <cfenv>

@@ -2,7 +2,7 @@
 // protocol begin, copy..., commit, wait, release, stage after stage round the ring.
 #pragma once
 
-#include "catena/pick/policy.hpp"
+#include "catena/exec/copy_method.hpp"
 
 #include <cstddef>
 #include <cstdint>

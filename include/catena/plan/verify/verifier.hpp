@@ -2,7 +2,7 @@
 #pragma once
 
 #include "catena/config.hpp"
-#include "catena/launch/message.hpp"
+#include "catena/error/message.hpp"
 #include "catena/plan/launch.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/verify.hpp"

@@ -1,9 +1,9 @@
 // Launches a kernel on the host executor. `stream` is an exec::host_device, `kernel` a host_kernel.
 #pragma once
 
+#include "catena/error/message.hpp"
 #include "catena/exec/host.hpp"
-#include "catena/launch/launch.hpp"
-#include "catena/launch/message.hpp"
+#include "catena/exec/launch.hpp"
 
 #include <cstddef>
 #include <exception>

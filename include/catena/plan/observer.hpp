@@ -2,7 +2,7 @@
 // or whatever an engine wants to know.
 #pragma once
 
-#include "catena/launch/status.hpp"
+#include "catena/error/status.hpp"
 
 namespace catena {
 

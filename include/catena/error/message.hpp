@@ -1,7 +1,7 @@
 // Building a status' sentence without allocating.
 #pragma once
 
-#include "catena/launch/status.hpp"
+#include "catena/error/status.hpp"
 
 #include <cstdint>
 #include <cstdio>

@@ -2,19 +2,12 @@
 // field of the table row. A field that its skeleton does not use stays zero.
 #pragma once
 
-#include "catena/chain/lowered.hpp"
 #include "catena/config.hpp"
+#include "catena/exec/copy_method.hpp"
 
 #include <cstdint>
 
 namespace catena {
-
-/// How weight bytes travel from global to shared memory.
-enum class copy_method : std::uint8_t {
-    plain,  ///< loads and stores of any alignment; every arch
-    async,  ///< cp.async, 16 bytes a thread (sm_80)
-    bulk    ///< cp.async.bulk with an mbarrier per stage (sm_90)
-};
 
 /// How a matvec multiplies, or a matmul of numbers; an accumulation order each.
 enum class inner_product : std::uint8_t {

@@ -1,8 +1,8 @@
 // A launch as a value, and the function through which a table's kernels are launched: CUDA's in
-// launch/cuda.cuh, the host executor's in launch/host.hpp. Neither is included here.
+// launch/cuda.cuh, the host executor's in exec/host/launch.hpp. Neither is included here.
 #pragma once
 
-#include "catena/launch/status.hpp"
+#include "catena/error/status.hpp"
 
 #include <cstddef>
 #include <cstdint>

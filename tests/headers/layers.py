@@ -1,0 +1,65 @@
+"""layers.py ROOT: no source includes one of a layer to the right of its own.
+
+The order stands here; docs/architecture.md (Stages) tells it. A folder that is in no layer, and an
+include that leads back, are refused.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+library = ["config.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", "plan",
+           "launch", "engine", "runtime.hpp", "catena.hpp", "instances"]
+programs = ["generators", "measure", "tools/text", "tools/json", "tools/tune", "tools/catena", "bench"]
+layers = [f"include/catena/{name}" for name in library] + programs
+sources = {".hpp", ".cpp", ".cuh", ".cu"}
+include = re.compile(r'\s*#\s*include "([^"]+)"')
+
+
+def layer_of(path):
+    """The number of the layer that holds a path below ROOT; None if there is none."""
+    inside = [i for i, layer in enumerate(layers) if path == layer or path.startswith(layer + "/")]
+    return inside[0] if inside else None
+
+
+root = Path(sys.argv[1])
+files = sorted(p.relative_to(root).as_posix() for top in ("include/catena", "generators", "measure", "tools", "bench")
+               for p in (root / top).rglob("*") if p.suffix in sources)
+named = {}  # what targets find by name alone: their own folder and those of the layers they link
+for file in files:
+    if not file.startswith("include/"):
+        named.setdefault(Path(file).name, []).append(file)
+
+
+def target_of(file, text):
+    """The file below ROOT that `#include "text"` in `file` reads; None for what is not Catena's."""
+    for found in (Path(file).parent / text, Path("include") / text):
+        if (root / found).is_file():
+            return found.as_posix()
+    candidates = named.get(text, [])
+    if len(candidates) > 1:
+        sys.exit(f"{file}: \"{text}\" may be any of {', '.join(candidates)}: give one of them another name")
+    if text.startswith("catena/") and not candidates:
+        sys.exit(f"{file}: there is no include/{text}")
+    return candidates[0] if candidates else None
+
+
+arrows, bad = 0, []
+for file in files:
+    mine = layer_of(file)
+    if mine is None:
+        bad.append(f"{file}: its folder is in no layer: give it a place in tests/headers/layers.py")
+        continue
+    for number, line in enumerate((root / file).read_text().splitlines(), 1):
+        found = include.match(line)
+        target = target_of(file, found[1]) if found else None
+        other = layer_of(target) if target else None
+        if other is None or other == mine:
+            continue
+        arrows += 1
+        if other > mine:
+            bad.append(f"{file}:{number}: {layers[mine]} includes {target}, which stands to the right of it: move what "
+                       f"both need into {layers[mine]} or further left")
+print(f"{len(files)} files, {arrows} includes from one layer of another, {len(bad)} wrong")
+print("\n".join(bad))
+sys.exit(1 if bad or arrows < 100 else 0)
