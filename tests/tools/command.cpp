@@ -288,7 +288,7 @@ TEST_CASE("tune leaves a record that it goes on from, and says when nothing was 
     const outcome rest = w.run(tune + " --time 2h --resume --rows rows.txt");
     CHECK(rest.code == 0);
     CHECK_THAT(rest.out, !Catch::Contains("undecided"));
-    CHECK_THAT(content(w.path + "/rows.txt"), Catch::Contains("mul_mat.q6_K"));
+    CHECK_THAT(content(w.path + "/rows.txt"), Catch::Contains("matvec.q6_K"));
     CHECK_THAT(w.run("tune --arch sm_90 --check-model --out t.json").out,
                Catch::Contains("predicted over measured"));
 }
