@@ -27,9 +27,9 @@ std::vector<compiled_family> families_of(const arch& target, const std::set<std:
             if (only.empty() || only.count(f.name) != 0) out.push_back({std::move(f), {}});
     }
     if (!only.empty() && out.size() != only.size())
-        throw std::runtime_error(std::string(target.name) +
-                                 " does not have all of these families: name them as " +
-                                 "the files in instances/" + target.name + ", such as matvec_q4_K");
+        throw std::runtime_error(
+            std::string(target.name) + " does not have all of these families: name them as " +
+            "the comments in instances/" + target.name + "/rows.inc, such as matvec_q4_K");
     return out;
 }
 
@@ -48,10 +48,9 @@ std::vector<compiled_family> compile_families(const arch& target, const std::str
              ("catena_" + std::to_string(getpid()) + "_" + std::to_string(worker)))
                 .string();
         for (std::size_t i = next++; i < files.size(); i = next++) {
-            const std::string source =
-                std::string("instances/") + target.name + "/" + files[i].family.name + ".cu";
+            const std::string& family = files[i].family.name;
             try {
-                files[i].result = compile(nvcc, target, CATENA_SOURCE_DIR, source, scratch);
+                files[i].result = compile(nvcc, target, CATENA_SOURCE_DIR, family, scratch);
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(guard);
                 if (!failed) failed = std::current_exception();
@@ -59,7 +58,7 @@ std::vector<compiled_family> compile_families(const arch& target, const std::str
                 return;
             }
             const std::lock_guard<std::mutex> lock(guard);
-            std::fprintf(stderr, "[%zu/%zu] %s\n", ++done, files.size(), source.c_str());
+            std::fprintf(stderr, "[%zu/%zu] %s\n", ++done, files.size(), family.c_str());
         }
     };
     std::vector<std::thread> workers;

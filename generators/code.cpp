@@ -1,6 +1,6 @@
 #include "code.hpp"
 
-#include "catena/pick/name.hpp"
+#include "catena/instances/rows.hpp"
 
 #include <utility>
 
@@ -63,6 +63,8 @@ const char* spelled(operand o) {
 }
 
 std::string code(epilogue_set parts) {
+    if (parts == instances::full_epilogue) return "full_epilogue";
+    if (parts == instances::tile_epilogue) return "tile_epilogue";
     static constexpr std::pair<epilogue_part, const char*> all[] = {
         {epilogue_part::scale, "scale"},       {epilogue_part::factor, "factor"},
         {epilogue_part::bias, "bias"},         {epilogue_part::glu, "glu"},
@@ -88,14 +90,7 @@ std::string stage_code(const stage& s) {
 
 }  // namespace
 
-std::string code(format_set formats) {
-    std::string list;
-    for (const format f : formats) {
-        const std::string one = "format::" + std::string(name(f));
-        list += list.empty() ? "format_set::of(" + one + ")" : " | " + one;
-    }
-    return list;
-}
+std::string code(format_set formats) { return "formats(" + quoted(formats_part(formats)) + ")"; }
 
 std::string code(const computation& c) {
     braces out;
@@ -109,47 +104,33 @@ std::string code(const computation& c) {
     return out.text();
 }
 
-std::string code(const policy& p) {
-    braces out;
-    out.number("threads", p.threads)
-        .number("min_blocks", p.min_blocks, 1)
-        .number("values", p.values);
-    out.number("rows", p.rows).number("columns", p.columns).number("piece", p.piece);
-    out.number("stages", p.stages).number("slices", p.slices).number("cluster", p.cluster);
-    if (p.copy != copy_method::plain)
-        out.field("copy", "copy_method::" + std::string(name(p.copy)));
-    if (p.activation == activation_source::shared)
-        out.field("activation", "activation_source::shared");
-    if (p.product != inner_product::dp4a)
-        out.field("product", "inner_product::" + std::string(name(p.product)));
-    if (p.placement != norm_placement::producer)
-        out.field("placement", "norm_placement::" + std::string(name(p.placement)));
-    return out.flag("vector", p.vector).text();
-}
-
 std::string code(const provenance& p) {
-    braces out;
     switch (p.kind) {
         case provenance_kind::predicted:
-            return "{}";
+            break;
         case provenance_kind::inherited:
-            out.field("kind", "provenance_kind::inherited").field("arch", quoted(p.arch));
-            break;
+            return "inherited(" + quoted(p.arch) + ")";
         case provenance_kind::measured:
-            out.field("kind", "provenance_kind::measured").field("gpu", quoted(p.gpu));
-            out.field("cuda", quoted(p.cuda)).field("date", quoted(p.date));
-            out.field("median_us", std::to_string(p.median_us));
-            out.field("spread", std::to_string(p.spread));
-            break;
+            return "measured(" + quoted(p.gpu) + ", " + quoted(p.cuda) + ", " + quoted(p.date) +
+                   ", " + std::to_string(p.median_us) + ", " + std::to_string(p.spread) + ")";
     }
-    return out.text();
+    return "predicted";
+}
+
+std::string computation_name(const computation& c) {
+    const std::string out =
+        launch_part(c) + "_" + formats_part(c.kind == skeleton::row ? c.emits : c.weights);
+    if (c.kind == skeleton::matmul) return out + "_" + name(c.activation);
+    return c.kind == skeleton::matvec && !c.stages.empty() ? out + "_norm" : out;
 }
 
 std::string code(const row& r) {
-    return "{.computes = " + code(r.computes) + ",\n .numbers = " + code(r.numbers) +
-           ",\n .order = " + std::to_string(r.order) +
-           ", .registers = " + std::to_string(r.registers) + ", .evidence = " + code(r.evidence) +
-           "}";
+    const computation& c = r.computes;
+    return "CATENA_ROW(" + launch_part(c) + ", " +
+           formats_part(c.kind == skeleton::row ? c.emits : c.weights) + ", " +
+           policy_part(c.kind, r.numbers) + ", " + computation_name(c) + ", " +
+           std::to_string(r.order) + ", " + std::to_string(r.registers) + ", " + code(r.evidence) +
+           ")";
 }
 
 std::string code(const lowered_chain& c) {

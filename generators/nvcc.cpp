@@ -13,15 +13,16 @@
 namespace catena::generator {
 
 compiled_file compile(const std::string& nvcc, const arch& target,
-                      const std::filesystem::path& root, const std::string& source,
+                      const std::filesystem::path& root, const std::string& family,
                       const std::string& scratch) {
     // wgmma is of sm_90a, which is what every GPU of compute capability 9.0 is.
     const std::string number = std::string(target.name).substr(3) + (target.wgmma ? "a" : "");
+    const std::string source =
+        CATENA_KERNEL_SOURCES "/" + std::string(target.name) + "/" + family + ".cu";
     const std::string cubin = scratch + ".cubin", log = scratch + ".part";
     const std::string command = "'" + nvcc + "' -std=c++20 -O3 -DNDEBUG -Xptxas -v -arch=sm_" +
                                 number + " -I'" + (root / "include").string() + "' -cubin '" +
-                                (root / source).string() + "' -o '" + cubin + "' > '" + log +
-                                "' 2>&1";
+                                source + "' -o '" + cubin + "' > '" + log + "' 2>&1";
     compiled_file out;
     const auto start = std::chrono::steady_clock::now();
     const int code = std::system(command.c_str());

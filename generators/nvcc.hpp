@@ -22,10 +22,11 @@ struct interrupted : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Compiles `source`, below `root`, to a cubin for `target`; scratch files lie beside `scratch` and
-/// are removed. Throws with nvcc's words when it refuses, `interrupted` when it could not say.
+/// Compiles a family of the set of `target`, from the source that the build wrote, to a cubin;
+/// headers are those below `root`, scratch files lie beside `scratch` and are removed. Throws with
+/// nvcc's words when it refuses, `interrupted` when it could not say.
 compiled_file compile(const std::string& nvcc, const arch& target,
-                      const std::filesystem::path& root, const std::string& source,
+                      const std::filesystem::path& root, const std::string& family,
                       const std::string& scratch);
 
 }  // namespace catena::generator

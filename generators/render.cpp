@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <tuple>
 
 namespace catena::generator {
@@ -75,24 +74,20 @@ std::string all_header(const std::vector<instance_set>& sets) {
     return out;
 }
 
-std::string sources_cmake(const std::vector<rendered_file>& files) {
-    std::map<std::string, std::string> lists;
-    const std::string root = "instances/";
-    for (const rendered_file& file : files) {
-        if (file.path.compare(0, root.size(), root) != 0) continue;
-        const std::string name = file.path.substr(root.size());
-        const std::string ending = name.substr(name.rfind('.') + 1);
-        if (ending != "cpp" && ending != "cu") continue;
-        const std::string arch = name.substr(0, name.find('/'));
-        const bool other = name.find("/other_") != std::string::npos;
-        lists["catena_" + arch +
-              (ending == "cu" ? "_kernels"
-               : other        ? "_other_sources"
-                              : "_sources")] += "  " + name + "\n";
-    }
-    std::string out = "# The sources of every instance set, relative to instances/.\n";
-    for (const auto& [name, sources] : lists) out += "set(" + name + "\n" + sources + ")\n";
-    return out;
+/// computations.hpp: what the rows of all sets compute, by name.
+std::string computations_header(const std::vector<instance_set>& sets) {
+    std::vector<computation> all;
+    for (const instance_set& set : sets)
+        for (const row& r : set.rows)
+            if (std::find(all.begin(), all.end(), r.computes) == all.end())
+                all.push_back(r.computes);
+    std::string out =
+        "// What the rows of every instance set compute, by the names that the rows use.\n"
+        "#pragma once\n\n#include \"catena/instances/rows.hpp\"\n\n"
+        "namespace catena::instances::computations {\n\n";
+    for (const computation& c : all)
+        out += "inline constexpr computation " + computation_name(c) + " =\n    " + code(c) + ";\n";
+    return out + "\n}  // namespace catena::instances::computations\n";
 }
 
 }  // namespace
@@ -107,13 +102,14 @@ bool is_stamped(const std::string& text) {
 
 std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
                                   const std::vector<instance_set>& sets) {
-    std::vector<rendered_file> files = {{"instances/chains.inc", chains_inc(chains)},
-                                        {"include/catena/instances/all.hpp", all_header(sets)}};
+    std::vector<rendered_file> files = {
+        {"instances/chains.inc", chains_inc(chains)},
+        {"include/catena/instances/all.hpp", all_header(sets)},
+        {"include/catena/instances/computations.hpp", computations_header(sets)}};
     const auto append = [&](std::vector<rendered_file> more) {
         files.insert(files.end(), more.begin(), more.end());
     };
-    for (const instance_set& set : sets)
-        append(is_host(set) ? render_host(set, sets) : render_cuda(set));
+    for (const instance_set& set : sets) append(is_host(set) ? render_host(set) : render_cuda(set));
     const auto by_kind_and_path = [](const rendered_file& a, const rendered_file& b) {
         const auto ending = [](const rendered_file& f) { return f.path.substr(f.path.rfind('.')); };
         const auto folder = [](const rendered_file& f) {
@@ -122,9 +118,7 @@ std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
         return std::tuple(folder(a), ending(a), a.path) < std::tuple(folder(b), ending(b), b.path);
     };
     std::sort(files.begin(), files.end(), by_kind_and_path);
-    files.push_back({"instances/sources.cmake", sources_cmake(files)});
-    for (rendered_file& file : files)
-        file.content = stamped(file.path.ends_with(".cmake") ? "#" : "//", file.content);
+    for (rendered_file& file : files) file.content = stamped("//", file.content);
     return files;
 }
 

@@ -1,62 +1,8 @@
 #include "render_cuda.hpp"
 
-#include "registers.hpp"
-
 namespace catena::generator {
 
 namespace {
-
-std::string family_namespace(const instance_set& set, const family_rows& f) {
-    return std::string(set.target->name) + "_" + f.name;
-}
-
-/// `computes`: how the file spells what the row computes.
-std::string kernel_code(const row& r, const instance_set& set, int index,
-                        const std::string& computes) {
-    const std::string number = std::to_string(index);
-    const std::string args = std::string(name(r.computes.kind)) + "_args", p = "p" + number;
-    // A block of a matvec may have the warps of as many as the policy promises (share_of). The
-    // registers are the same; without the 1 ptxas keeps to fewer, and spills.
-    const bool wide = r.computes.kind == skeleton::matvec;
-    const std::string bounds =
-        wide ? p + ".threads * " + p + ".min_blocks, 1" : p + ".threads, " + p + ".min_blocks";
-    return "constexpr policy " + p + " = " + code(r.numbers) + ";\n" +
-           "extern \"C\" __global__ __launch_bounds__(" + bounds + ") void\n" +
-           symbol(r, *set.target) + "(const __grid_constant__ " + args + " args) {\n" +
-           "    run_on_device<" + computes + ", " + p + ">(args);\n}\n\n";
-}
-
-rendered_file kernels_cu(const instance_set& set, const family_rows& f) {
-    std::string out = "// " + std::string(set.target->name) + ": " + f.name + ".\n" +
-                      "#include \"catena/instances/device_instance.cuh\"\n\n" +
-                      "namespace catena::instances::" + family_namespace(set, f) + " {\n\n";
-    const computation& c = f.rows.front().computes;
-    if (c.kind != skeleton::row)
-        out += "constexpr format_set weights = " + code(c.weights) + ";\n\n";
-    std::vector<computation> computations;  // of a row skeleton
-    for (std::size_t i = 0; i < f.rows.size(); ++i) {
-        const row& r = f.rows[i];
-        std::string computes = "weights";
-        if (r.computes.kind == skeleton::row) {
-            if (computations.empty() || computations.back() != r.computes) {
-                out += "constexpr computation c" + std::to_string(computations.size()) + " = " +
-                       code(r.computes) + ";\n\n";
-                computations.push_back(r.computes);
-            }
-            computes = "c" + std::to_string(computations.size() - 1);
-        } else if (r.computes.kind == skeleton::matmul) {
-            computes = "format::" + std::string(name(r.computes.activation)) + ", weights";
-        }
-        out += kernel_code(r, set, static_cast<int>(i), computes);
-    }
-    const std::string count = std::to_string(f.rows.size());
-    out += "extern const void* const kernels[" + count + "];\nconst void* const kernels[" + count +
-           "] = {\n";
-    for (const row& r : f.rows)
-        out += "    reinterpret_cast<const void*>(&" + symbol(r, *set.target) + "),\n";
-    out += "};\n\n}  // namespace catena::instances::" + family_namespace(set, f) + "\n";
-    return {folder(set) + f.name + ".cu", out};
-}
 
 std::string medians_data(const instance_set& set) {
     std::string out;
@@ -84,44 +30,37 @@ std::string medians_code(const instance_set& set) {
 
 rendered_file table_cpp(const instance_set& set) {
     const std::string name = set.target->name;
-    const std::vector<family_rows> all = families(set.rows);
-    std::string out = "// The table of " + name + ".\n#include \"catena/instances/" + name +
-                      ".hpp\"\n\n" +
-                      "#if CATENA_WITH_CUDA\n#include \"catena/instances/gather.hpp\"\n"
-                      "#include \"catena/launch/cuda.cuh\"\n#endif\n\n"
-                      "namespace catena::instances {\n\n" +
-                      table_data() + medians_data(set) + "#if CATENA_WITH_CUDA\n";
-    for (const family_rows& f : all)
-        out += "namespace " + family_namespace(set, f) + " { extern const void* const kernels[" +
-               std::to_string(f.rows.size()) + "]; }\n";
-    out += "#endif\n\ntable " + name + "() {\n    table t;\n    t.target = arch_named(\"" + name +
-           "\");\n    t.rows = rows;\n    t.row_count = " + std::to_string(set.rows.size()) +
-           ";\n" + medians_code(set) +
-           "    t.chains = chains;\n    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
-           "#if CATENA_WITH_CUDA\n    static const auto kernels = gather(";
-    for (std::size_t i = 0; i < all.size(); ++i)
-        out +=
-            (i == 0 ? "\n        " : ",\n        ") + family_namespace(set, all[i]) + "::kernels";
-    out +=
-        ");\n    static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));\n"
-        "    t.kernels = kernels.data();\n    t.launch = launch_cuda;\n#endif\n    return t;\n}\n\n"
-        "}  // namespace catena::instances\n";
-    return {folder(set) + "table.cpp", out};
+    const auto kernels = [&name](const std::string& reader) {
+        return "#define CATENA_ROW(...) " + reader + "(" + name +
+               ", __VA_ARGS__)\n#include \"rows.inc\"\n#undef CATENA_ROW\n";
+    };
+    return {folder(set) + "table.cpp",
+            "// The table of " + name + ".\n#include \"catena/instances/" + name +
+                ".hpp\"\n\n#include \"catena/instances/computations.hpp\"\n"
+                "#if CATENA_WITH_CUDA\n#include \"catena/launch/cuda.cuh\"\n#endif\n\n"
+                "namespace catena::instances {\n\n" +
+                table_data() + medians_data(set) + "#if CATENA_WITH_CUDA\n" +
+                kernels("CATENA_KERNEL_DECLARATION") + "#endif\n\ntable " + name +
+                "() {\n    table t;\n    t.target = arch_named(\"" + name +
+                "\");\n    t.rows = rows;\n"
+                "    t.row_count = sizeof(rows) / sizeof(rows[0]);\n" +
+                medians_code(set) +
+                "    t.chains = chains;\n"
+                "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
+                "#if CATENA_WITH_CUDA\n    static const void* const kernels[] = {\n" +
+                kernels("CATENA_KERNEL_ADDRESS") +
+                "    };\n    t.kernels = kernels;\n    t.launch = launch_cuda;\n#endif\n"
+                "    return t;\n}\n\n}  // namespace catena::instances\n"};
 }
 
 }  // namespace
 
 std::vector<rendered_file> render_cuda(const instance_set& set) {
-    const std::string name = set.target->name;
-    std::vector<rendered_file> files = {
-        rows_inc(set), table_cpp(set),
-        set_header(
-            set, "",
-            "/// The table. Without CUDA its rows are described and their kernels are missing.\n"
-            "table " +
-                name + "();\n")};
-    for (const family_rows& f : families(set.rows)) files.push_back(kernels_cu(set, f));
-    return files;
+    return {rows_inc(set), table_cpp(set),
+            set_header(set, "",
+                       "/// The table. Without CUDA its rows are described and their kernels are "
+                       "missing.\ntable " +
+                           std::string(set.target->name) + "();\n")};
 }
 
 }  // namespace catena::generator

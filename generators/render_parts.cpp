@@ -1,8 +1,5 @@
 #include "render_parts.hpp"
 
-#include "catena/pick/name.hpp"
-
-#include <algorithm>
 #include <cctype>
 
 namespace catena::generator {
@@ -28,9 +25,12 @@ std::vector<family_rows> families(const std::vector<row>& rows) {
 }
 
 rendered_file rows_inc(const instance_set& set) {
-    std::string out = "// The rows of " + std::string(set.target->name) + ".\n";
-    for (const row& r : set.rows)
-        out += "// " + row_name(r, set.target->name) + "\n" + code(r) + ",\n";
+    std::string out =
+        "// The rows of " + std::string(set.target->name) + ": see catena/instances/rows.hpp.\n";
+    for (const family_rows& f : families(set.rows)) {
+        out += "// " + f.name + "\n";
+        for (const row& r : f.rows) out += code(r) + "\n";
+    }
     return {folder(set) + "rows.inc", out};
 }
 
@@ -46,7 +46,8 @@ rendered_file set_header(const instance_set& set, const std::string& includes,
 
 std::string table_data() {
     return "namespace {\n\n"
-           "constexpr row rows[] = {\n#include \"rows.inc\"\n};\n\n"
+           "constexpr row rows[] = {\n#define CATENA_ROW CATENA_TABLE_ROW\n"
+           "#include \"rows.inc\"\n#undef CATENA_ROW\n};\n\n"
            "constexpr lowered_chain chains[] = {\n#include \"../chains.inc\"\n};\n\n"
            "}  // namespace\n\n";
 }

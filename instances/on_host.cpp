@@ -8,7 +8,7 @@ namespace catena::instances {
 
 host_kernel host_kernel_for(const computation& computes, const policy& numbers) {
     for (int f = 0; f < host_family_count; ++f) {
-        const host_family& family = host_families[f];
+        const host_family& family = *host_families[f];
         for (int i = 0; i < family.count; ++i)
             if (family.first[i].numbers == numbers && family.first[i].computes == computes)
                 return family.first[i].run;

@@ -1,9 +1,9 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2a89d4a87aa23b81.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3ddc6130ff7c9778.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
+#include "catena/instances/computations.hpp"
 #if CATENA_WITH_CUDA
-#include "catena/instances/gather.hpp"
 #include "catena/launch/cuda.cuh"
 #endif
 
@@ -12,7 +12,9 @@ namespace catena::instances {
 namespace {
 
 constexpr row rows[] = {
+#define CATENA_ROW CATENA_TABLE_ROW
 #include "rows.inc"
+#undef CATENA_ROW
 };
 
 constexpr lowered_chain chains[] = {
@@ -22,161 +24,25 @@ constexpr lowered_chain chains[] = {
 }  // namespace
 
 #if CATENA_WITH_CUDA
-namespace sm_100_row_add_layer_norm_mul_bias { extern const void* const kernels[8]; }
-namespace sm_100_row_add_rms_norm_mul_bias { extern const void* const kernels[4]; }
-namespace sm_100_row_combine_add_rms_norm_mul { extern const void* const kernels[6]; }
-namespace sm_100_row_glu { extern const void* const kernels[8]; }
-namespace sm_100_row_l2_norm { extern const void* const kernels[5]; }
-namespace sm_100_row_quantize { extern const void* const kernels[8]; }
-namespace sm_100_row_rms_norm_mul_add_rms_norm_mul { extern const void* const kernels[2]; }
-namespace sm_100_row_rms_norm_mul_gate { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q8_0 { extern const void* const kernels[5]; }
-namespace sm_100_matmul_q8_0 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q4_0 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q4_0 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q4_1 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q4_1 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q5_0 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q5_0 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q5_1 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q5_1 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q2_K { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q2_K { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q3_K { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q3_K { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q4_K { extern const void* const kernels[5]; }
-namespace sm_100_matmul_q4_K { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q5_K { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q5_K { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q6_K { extern const void* const kernels[4]; }
-namespace sm_100_matmul_q6_K { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq4_nl { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq4_nl { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq4_xs { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq4_xs { extern const void* const kernels[5]; }
-namespace sm_100_matvec_mxfp4 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_mxfp4 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_nvfp4 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_nvfp4 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq2_xxs { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq2_xxs { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq2_xs { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq2_xs { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq2_s { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq2_s { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq3_xxs { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq3_xxs { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq3_s { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq3_s { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq1_s { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq1_s { extern const void* const kernels[5]; }
-namespace sm_100_matvec_iq1_m { extern const void* const kernels[3]; }
-namespace sm_100_matmul_iq1_m { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q1_0 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q1_0 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q2_0 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_q2_0 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_tq1_0 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_tq1_0 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_tq2_0 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_tq2_0 { extern const void* const kernels[5]; }
-namespace sm_100_matvec_q4_K_q6_K { extern const void* const kernels[4]; }
-namespace sm_100_matvec_q4_K_q5_K { extern const void* const kernels[3]; }
-namespace sm_100_matvec_q6_K_q5_K { extern const void* const kernels[3]; }
-namespace sm_100_matvec_q3_K_q5_K { extern const void* const kernels[3]; }
-namespace sm_100_matvec_q8_0_q5_0 { extern const void* const kernels[3]; }
-namespace sm_100_matvec_f16 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_f16 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_bf16 { extern const void* const kernels[4]; }
-namespace sm_100_matmul_bf16 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_f32 { extern const void* const kernels[5]; }
-namespace sm_100_matmul_f32 { extern const void* const kernels[4]; }
-namespace sm_100_matvec_fp8_e4m3 { extern const void* const kernels[3]; }
-namespace sm_100_matmul_fp8_e4m3 { extern const void* const kernels[4]; }
+#define CATENA_ROW(...) CATENA_KERNEL_DECLARATION(sm_100, __VA_ARGS__)
+#include "rows.inc"
+#undef CATENA_ROW
 #endif
 
 table sm_100() {
     table t;
     t.target = arch_named("sm_100");
     t.rows = rows;
-    t.row_count = 300;
+    t.row_count = sizeof(rows) / sizeof(rows[0]);
     t.chains = chains;
     t.chain_count = sizeof(chains) / sizeof(chains[0]);
 #if CATENA_WITH_CUDA
-    static const auto kernels = gather(
-        sm_100_row_add_layer_norm_mul_bias::kernels,
-        sm_100_row_add_rms_norm_mul_bias::kernels,
-        sm_100_row_combine_add_rms_norm_mul::kernels,
-        sm_100_row_glu::kernels,
-        sm_100_row_l2_norm::kernels,
-        sm_100_row_quantize::kernels,
-        sm_100_row_rms_norm_mul_add_rms_norm_mul::kernels,
-        sm_100_row_rms_norm_mul_gate::kernels,
-        sm_100_matvec_q8_0::kernels,
-        sm_100_matmul_q8_0::kernels,
-        sm_100_matvec_q4_0::kernels,
-        sm_100_matmul_q4_0::kernels,
-        sm_100_matvec_q4_1::kernels,
-        sm_100_matmul_q4_1::kernels,
-        sm_100_matvec_q5_0::kernels,
-        sm_100_matmul_q5_0::kernels,
-        sm_100_matvec_q5_1::kernels,
-        sm_100_matmul_q5_1::kernels,
-        sm_100_matvec_q2_K::kernels,
-        sm_100_matmul_q2_K::kernels,
-        sm_100_matvec_q3_K::kernels,
-        sm_100_matmul_q3_K::kernels,
-        sm_100_matvec_q4_K::kernels,
-        sm_100_matmul_q4_K::kernels,
-        sm_100_matvec_q5_K::kernels,
-        sm_100_matmul_q5_K::kernels,
-        sm_100_matvec_q6_K::kernels,
-        sm_100_matmul_q6_K::kernels,
-        sm_100_matvec_iq4_nl::kernels,
-        sm_100_matmul_iq4_nl::kernels,
-        sm_100_matvec_iq4_xs::kernels,
-        sm_100_matmul_iq4_xs::kernels,
-        sm_100_matvec_mxfp4::kernels,
-        sm_100_matmul_mxfp4::kernels,
-        sm_100_matvec_nvfp4::kernels,
-        sm_100_matmul_nvfp4::kernels,
-        sm_100_matvec_iq2_xxs::kernels,
-        sm_100_matmul_iq2_xxs::kernels,
-        sm_100_matvec_iq2_xs::kernels,
-        sm_100_matmul_iq2_xs::kernels,
-        sm_100_matvec_iq2_s::kernels,
-        sm_100_matmul_iq2_s::kernels,
-        sm_100_matvec_iq3_xxs::kernels,
-        sm_100_matmul_iq3_xxs::kernels,
-        sm_100_matvec_iq3_s::kernels,
-        sm_100_matmul_iq3_s::kernels,
-        sm_100_matvec_iq1_s::kernels,
-        sm_100_matmul_iq1_s::kernels,
-        sm_100_matvec_iq1_m::kernels,
-        sm_100_matmul_iq1_m::kernels,
-        sm_100_matvec_q1_0::kernels,
-        sm_100_matmul_q1_0::kernels,
-        sm_100_matvec_q2_0::kernels,
-        sm_100_matmul_q2_0::kernels,
-        sm_100_matvec_tq1_0::kernels,
-        sm_100_matmul_tq1_0::kernels,
-        sm_100_matvec_tq2_0::kernels,
-        sm_100_matmul_tq2_0::kernels,
-        sm_100_matvec_q4_K_q6_K::kernels,
-        sm_100_matvec_q4_K_q5_K::kernels,
-        sm_100_matvec_q6_K_q5_K::kernels,
-        sm_100_matvec_q3_K_q5_K::kernels,
-        sm_100_matvec_q8_0_q5_0::kernels,
-        sm_100_matvec_f16::kernels,
-        sm_100_matmul_f16::kernels,
-        sm_100_matvec_bf16::kernels,
-        sm_100_matmul_bf16::kernels,
-        sm_100_matvec_f32::kernels,
-        sm_100_matmul_f32::kernels,
-        sm_100_matvec_fp8_e4m3::kernels,
-        sm_100_matmul_fp8_e4m3::kernels);
-    static_assert(sizeof(kernels) / sizeof(void*) == sizeof(rows) / sizeof(row));
-    t.kernels = kernels.data();
+    static const void* const kernels[] = {
+#define CATENA_ROW(...) CATENA_KERNEL_ADDRESS(sm_100, __VA_ARGS__)
+#include "rows.inc"
+#undef CATENA_ROW
+    };
+    t.kernels = kernels;
     t.launch = launch_cuda;
 #endif
     return t;

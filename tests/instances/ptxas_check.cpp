@@ -38,14 +38,13 @@ std::string faults(const row& r, const std::string& name,
     return name + " was not compiled\n";
 }
 
-/// What ptxas says of a file: as the build has kept it, or now.
-std::string words(const std::string& file, const arch& target, const std::string& nvcc,
+/// What ptxas says of a family: as the build has kept it, or now.
+std::string words(const std::string& family, const arch& target, const std::string& nvcc,
                   const std::filesystem::path& kept, const std::string& log) {
-    if (std::filesystem::exists(kept / file)) return read_text(kept / file);
-    const std::string source = std::string("instances/") + target.name + "/" + file;
-    std::printf("compiling %s\n", source.c_str());
+    if (std::filesystem::exists(kept / (family + ".cu"))) return read_text(kept / (family + ".cu"));
+    std::printf("compiling %s of %s\n", family.c_str(), target.name);
     std::fflush(stdout);
-    return compile(nvcc, target, CATENA_SOURCE_DIR, source, log).said;
+    return compile(nvcc, target, CATENA_SOURCE_DIR, family, log).said;
 }
 
 }  // namespace
@@ -68,7 +67,7 @@ int main(int argc, char** argv) try {
             const std::string f = family(r.computes);
             if (!whole && families.count(f) == 0) continue;
             if (!compiled.insert(f).second) continue;
-            log += words(f + ".cu", *target, argv[1], argv[3], argv[4]);
+            log += words(f, *target, argv[1], argv[3], argv[4]);
         }
         const std::vector<compiled_kernel> kernels = parse_ptxas(log);
         const registers_by_name now = registers_of(set, kernels);

@@ -73,13 +73,13 @@ TEST_CASE("misaligned rows get the plain row", "[decisions]") {
 TEST_CASE("the matvec with more bytes in flight wins on a large matrix", "[decisions]") {
     const table t = table_of(matvec_rows);
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}), t) ==
-          "mul_mat.q4_K.t128_r4_c1_p1024_s4_bulk_global.toy");
+          "matvec.q4_K.t128_r4_c1_p1024_bulk4.toy");
 }
 
 TEST_CASE("columns decide before anything else", "[decisions]") {
     const table t = table_of(matvec_rows);
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}, 2), t) ==
-          "mul_mat.q4_K.t64_r2_c4_p1024_s2_plain_global.toy");
+          "matvec.q4_K.t64_r2_c4_p1024_plain2.toy");
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 8192}}, 5), t) == "none");
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("bands that do not divide among the SMs evenly cost what the fullest S
 TEST_CASE("only a row that lists all formats of a group serves it", "[decisions]") {
     const table t = table_of(matvec_rows);
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q6_K, 512}}), t) ==
-          "mul_mat.q4_K_q6_K.t64_r1_c1_p1024_s2_plain_global.toy");
+          "matvec.q4_K_q6_K.t64_r1_c1_p1024_plain2.toy");
     CHECK(picked_name(matvec_problem(4096, {{format::q4_K, 512}, {format::q8_0, 512}}), t) ==
           "none");
 }

@@ -15,15 +15,15 @@ TEST_CASE("a name spells what is computed, the formats, the policy and the arch"
     CHECK(row_name(row_of(quantize_row, plain_row), "toy") == "quantize.q8_1.t64_v0.toy");
     policy p = narrow_matvec;
     CHECK(row_name(row_of(matvec_of(q6 | q4), p), "toy") ==
-          "mul_mat.q4_K_q6_K.t64_r2_c1_p1024_s2_plain_global.toy");
+          "matvec.q4_K_q6_K.t64_r2_c1_p1024_plain2.toy");
     p.copy = copy_method::bulk;
     p.activation = activation_source::shared;
     p.min_blocks = 3;
     CHECK(row_name(row_of(matvec_of(q8), p), "toy") ==
-          "mul_mat.q8_0.t64_m3_r2_c1_p1024_s2_bulk_shared.toy");
+          "matvec.q8_0.t64_m3_r2_c1_p1024_bulk2_smem.toy");
     p.product = inner_product::mma;
     CHECK(row_name(row_of(matvec_of(q8), p), "toy") ==
-          "mul_mat.q8_0.t64_m3_r2_c1_p1024_s2_bulk_shared_mma.toy");
+          "matvec.q8_0.t64_m3_r2_c1_p1024_bulk2_smem_mma.toy");
 }
 
 TEST_CASE("policies that differ have names that differ", "[name]") {
@@ -70,4 +70,23 @@ TEST_CASE("an index without a row has no name", "[name]") {
     CHECK(row_name(toy_table(), -1) == "none");
     CHECK(row_name(toy_table(), toy_row_count) == "none");
     CHECK(row_name(table{}, 0) == "none");
+}
+
+TEST_CASE("sets of formats that rows write have names of their own", "[name]") {
+    const format_set ggml = plain_formats | ggml_activations;
+    CHECK(formats_part(ggml) == "ggml");
+    CHECK(formats_named("ggml") == ggml);
+    CHECK(formats_named("q8_1_q8_1_mmq_d4") ==
+          (format_set::of(format::q8_1) | format::q8_1_mmq_d4));
+}
+
+TEST_CASE("a text that is no name is not read", "[name]") {
+    REQUIRE(row_named("matvec.q4_K.t64_r2_c1_p1024_bulk4_smem_x8.sm_90"));
+    for (const char* wrong :
+         {"", "matvec", "matvec.q4_K.t64", "matvec.q4_Kx.t64.sm_90", "matvec.q4.t64.sm_90",
+          "matvec.q4_K.t64_y2.sm_90", "matvec.q4_K.t.sm_90", "matvec.q4_K.t64_bulk.sm_90",
+          "matvec.q4_K.64.sm_90", "matvec.q4_K.t64_vect.sm_90", ".q4_K.t64.sm_90"}) {
+        INFO(wrong);
+        CHECK_FALSE(row_named(wrong));
+    }
 }

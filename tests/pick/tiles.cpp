@@ -111,7 +111,7 @@ TEST_CASE("a tile that is quantized holds whole blocks of results", "[tiles]") {
 }
 
 TEST_CASE("a name tells how many warps share rows", "[tiles]") {
-    CHECK(row_name(tiles(sliced), "toy") == "mul_mat_tiles.q4_K.t128_r16_c32_p256_s2_plain_k4.toy");
+    CHECK(row_name(tiles(sliced), "toy") == "matmul.q4_K.t128_r16_c32_p256_plain2_k4.toy");
 }
 
 TEST_CASE("steps that arrive late are waited for: plain copies always, others with few stages",

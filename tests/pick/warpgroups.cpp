@@ -87,8 +87,7 @@ TEST_CASE("a warpgroup's tile is swizzled without gaps, has an order and a name 
     CHECK(tile_block_bytes(warpgroups, f16) == 128);
     CHECK(tile_stage_bytes(warpgroups, f16) == 49152);
     CHECK(tiles(warpgroups).order != tiles(warps).order);
-    CHECK(row_name(tiles(warpgroups), "toy") ==
-          "mul_mat_tiles.f16.t256_r32_c128_p64_s4_async_wgmma.toy");
+    CHECK(row_name(tiles(warpgroups), "toy") == "matmul.f16.t256_r32_c128_p64_async4_wgmma.toy");
 }
 
 TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by warps", "[tiles]") {

@@ -320,7 +320,7 @@ TEST_CASE("a log has a line for the plan, each step and each finding", "[control
     std::snprintf(cost, sizeof(cost), "%.2f", first.predicted_us);
     CHECK(lines[1] == "  node 1: " + row_name(p.rows(), first.row) + " covers 0 1, " +
                           std::to_string(first.bytes) + " bytes, " + cost + " us predicted");
-    CHECK_THAT(lines[2], Contains("node 2: mul_mat.q4_K.") && Contains(" covers 2 3, "));
+    CHECK_THAT(lines[2], Contains("node 2: matvec.q4_K.") && Contains(" covers 2 3, "));
     CHECK(lines[3] == "  node 4 stays with the engine: the chain lists no matrix of this format");
     lines.clear();
     o.enabled = false;

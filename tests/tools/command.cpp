@@ -257,8 +257,11 @@ TEST_CASE("run takes the first layers of a real graph only", "[command][graphs]"
     CHECK(j["total"]["failed"] == 0);
     CHECK(j["total"]["steps"].get<int>() < 20);
     int norms = 0;
-    for (const auto& step : j["steps"])
-        norms += step["instance"].get<std::string>().find("rms_norm") != std::string::npos;
+    for (const auto& step : j["steps"]) {
+        const auto instance = step["instance"].get<std::string>();
+        norms += instance.find("rms_norm") == 0;
+        norms += instance.find("_deferred.") != std::string::npos;  // by a matvec that reads it
+    }
     CHECK(norms == 2);
 }
 
@@ -272,21 +275,20 @@ TEST_CASE("instances lists the rows of an arch", "[command]") {
     CHECK(j["rows"][0].contains("provenance"));
 }
 
-TEST_CASE("coverage shows the domain of an arch, and a hole is exit code 1", "[command]") {
+TEST_CASE("coverage shows the domain of an arch, which has no hole", "[command]") {
     workplace w;
     const outcome text = w.run("coverage --arch sm_90");
     CHECK_THAT(text.out, Catch::Contains("q4_K") && Catch::Contains("matvec"));
     const auto j = nlohmann::json::parse(w.run("coverage --arch sm_90 --json").out);
-    int holes = 0;
     for (const auto& line : j["formats"])
         for (const auto& cell : line["cells"]) {
             const bool whole = cell["served"] == cell["problems"];
             CHECK(cell["problems"] > 0);
             CHECK(cell["hole"] == (!whole && cell["absent"] == ""));
-            holes += cell["hole"] == true ? 1 : 0;
+            CHECK(cell["hole"] == false);
         }
-    CHECK(text.code == (holes == 0 ? 0 : 1));
-    CHECK_THAT(text.out, Catch::Contains(std::to_string(holes) + " hole"));
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, Catch::Contains("0 hole"));
     CHECK(w.run("coverage --arch sm_70").code == 2);
 }
 
@@ -310,7 +312,7 @@ TEST_CASE("tune leaves a record that it goes on from, and says when nothing was 
     const outcome rest = w.run(tune + " --time 2h --resume --rows rows.txt");
     CHECK(rest.code == 0);
     CHECK_THAT(rest.out, !Catch::Contains("undecided"));
-    CHECK_THAT(content(w.path + "/rows.txt"), Catch::Contains("mul_mat.q6_K"));
+    CHECK_THAT(content(w.path + "/rows.txt"), Catch::Contains("matvec.q6_K"));
     CHECK_THAT(w.run("tune --arch sm_90 --check-model --out t.json").out,
                Catch::Contains("predicted over measured"));
 }

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["docs", "examples", "tools", "bench", "scripts", "cmake", "include", "generators", "tests"]
+FOLDERS = ["docs", "examples", "tools", "bench", "measure", "scripts", "cmake", "include", "generators", "tests"]
 FILES = ["*.md", "CITATION.cff", "CMakeLists.txt"]
 # "catalogue" and "dialogue" are spelled so in America too.
 VERBS = ("author capital categor character custom emphas equal factor final general harmon initial item local material "

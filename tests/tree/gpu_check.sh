@@ -2,9 +2,9 @@
 set -euo pipefail
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{scripts,cmake,include,instances/sm_90,generators,tools,tests,bench,bin,build/gpu/bin,"a caller"}
+mkdir -p "$root"/{scripts,cmake,include,instances,build/gpu/instances/sm_90,generators,tools,tests,bench,bin,build/gpu/bin,"a caller"}
 cp "$1/scripts/gpu-check" "$root/scripts"
-touch "$root/CMakeLists.txt" "$root"/instances/sm_90/{one,two}.cu
+touch "$root/CMakeLists.txt" "$root"/build/gpu/instances/sm_90/{one,two}.cu
 cd "$root"
 
 # stand_in PATH [CODE]: notes that it was called, and with what; exits with what $PATH_exits says, or runs the code.

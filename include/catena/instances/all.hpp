@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6eec64f993d1ba20.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a9b96eaecead1567.
 // The instance sets that this program links, by the name of their arch. A set is there when its
 // target catena::instances_<arch> is linked, which defines CATENA_HAS_<ARCH>.
 #pragma once

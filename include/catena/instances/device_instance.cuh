@@ -1,8 +1,9 @@
-// How the generated CUDA kernels are made: a skeleton's body on the CUDA executor. Only the
-// generated files of instances/<arch> include this.
+// How the build's .cu files make kernels of rows: a skeleton's body on the CUDA executor. Only the
+// files that cmake/catena_kernels.cmake writes include this.
 #pragma once
 
 #include "catena/exec/cuda.cuh"
+#include "catena/instances/computations.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
@@ -15,16 +16,41 @@ __device__ __forceinline__ void run_on_device(const row_args& args) {
     kernel::row_body<exec::cuda, P, C>(x, args);
 }
 
-template <format_set Weights, policy P>
+template <computation C, policy P>
 __device__ __forceinline__ void run_on_device(const matvec_args& args) {
     exec::cuda x;
-    kernel::matvec_body<exec::cuda, P, Weights>(x, args);
+    kernel::matvec_body<exec::cuda, P, C.weights>(x, args);
 }
 
-template <format Layout, format_set Weights, policy P>
+template <computation C, policy P>
 __device__ __forceinline__ void run_on_device(const matmul_args& args) {
     exec::cuda x;
-    kernel::matmul_body<exec::cuda, P, Layout, Weights>(x, args);
+    kernel::matmul_body<exec::cuda, P, C.activation, C.weights>(x, args);
 }
+
+/// The launch bounds. A block of a matvec may have the warps of as many as the policy promises
+/// (share_of). The registers are the same; without the 1 ptxas keeps to fewer, and spills.
+constexpr int bound_threads(skeleton kind, const policy& p) {
+    return kind == skeleton::matvec ? p.threads * p.min_blocks : p.threads;
+}
+constexpr int bound_blocks(skeleton kind, const policy& p) {
+    return kind == skeleton::matvec ? 1 : p.min_blocks;
+}
+
+/// The kernel of a row; its symbol is the row's name, as profilers and ptxas show it.
+#define CATENA_KERNEL(arch, launch, formats, numbers, computes)                                    \
+    constexpr ::catena::policy policy_of_##computes##_##numbers =                                  \
+        ::catena::policy_named(#numbers).value();                                                  \
+    extern "C" __global__ __launch_bounds__(                                                       \
+        ::catena::instances::bound_threads(::catena::instances::computations::computes.kind,       \
+                                           policy_of_##computes##_##numbers),                      \
+        ::catena::instances::bound_blocks(::catena::instances::computations::computes.kind,        \
+                                          policy_of_##computes##_##numbers)) void                  \
+        catena_##launch##_##formats##_##numbers##_##arch(                                          \
+            const __grid_constant__ ::catena::instances::kernel_args<                              \
+                ::catena::instances::computations::computes.kind>::type args) {                    \
+        ::catena::instances::run_on_device<::catena::instances::computations::computes,            \
+                                           policy_of_##computes##_##numbers>(args);                \
+    }
 
 }  // namespace catena::instances

@@ -1,8 +1,10 @@
-// How the generated host kernels are made: a skeleton's body on the host executor, keyed by what
-// the row computes and its policy. Only the generated files of instances/host include this.
+// How the build's host kernels are made of rows: a skeleton's body on the host executor, keyed by
+// what the row computes and its policy. Only the files that cmake/catena_kernels.cmake writes
+// include this.
 #pragma once
 
 #include "catena/exec/host.hpp"
+#include "catena/instances/computations.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
@@ -25,5 +27,10 @@ template <computation C, policy P>
 constexpr host_instance host_instance_of() {
     return {C, P, &run_on_host<C, P>};
 }
+
+/// An element of an array of instances.
+#define CATENA_HOST_KERNEL(computation, policy)                                                    \
+    ::catena::instances::host_instance_of<::catena::instances::computations::computation,          \
+                                          ::catena::policy_named(#policy).value()>(),
 
 }  // namespace catena::instances

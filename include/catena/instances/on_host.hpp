@@ -12,13 +12,13 @@ struct host_instance {
     host_kernel run;
 };
 
-/// The host instances of one generated file.
+/// The host instances of one file.
 struct host_family {
     const host_instance* first;
     int count;
 };
 
-extern const host_family host_families[];
+extern const host_family* const host_families[];
 extern const int host_family_count;
 
 /// The kernel of a row's computation and policy, or null when it was not compiled: no set has such

@@ -1,12 +1,15 @@
-// The name of an instance, derived from its fields in this one place:
-//   <chain part>.<formats>.<policy>.<arch>, such as
-//   rms_norm_mul.f32_q8_1.t256_v16_vec.sm_90 and
-//   mul_mat.q4_K_q6_K.t256_r2_c1_p2048_s4_bulk_shared.sm_90
+// The name of an instance, derived from its fields in this one place, and read back from it:
+//   <chain>.<formats>.<policy>.<arch>, such as
+//   rms_norm_mul_gate.ggml.t256_v16_vec.sm_90 and
+//   matvec.q4_K_q6_K.t256_r2_c1_p2048_bulk4_smem.sm_90
+// docs/naming.md explains every letter and word.
 #pragma once
 
 #include "catena/pick/row.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace catena {
 
@@ -61,8 +64,28 @@ inline std::string chain_part(const computation& c) {
     return out.empty() ? "quantize" : out;
 }
 
-/// "f32_q8_1", in the order of the registry.
+/// Sets of formats that a row writes, by a name of their own.
+struct named_formats {
+    const char* name;
+    format_set formats;
+};
+inline constexpr format_set plain_formats =
+    format_set::of(format::f32) | format::f16 | format::bf16;
+inline constexpr format_set ggml_activations = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
+                                               format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 |
+                                               format::bf16_mma | format::f16_mma;
+inline constexpr named_formats named_format_sets[] = {
+    {"ggml", plain_formats | ggml_activations},
+    {"ggml_activations", ggml_activations},
+    {"engines", plain_formats | format::int8_token | format::fp8_tensor | format::fp8_token |
+                    format::fp8_group | format::mxfp8_rows | format::mxfp4_rows |
+                    format::nvfp4_rows},
+};
+
+/// "ggml" for a set with a name of its own; else "q4_K_q6_K", in the order of the registry.
 inline std::string formats_part(format_set formats) {
+    for (const named_formats& set : named_format_sets)
+        if (set.formats == formats) return set.name;
     std::string out;
     for (const format f : formats) {
         if (!out.empty()) out += '_';
@@ -71,8 +94,7 @@ inline std::string formats_part(format_set formats) {
     return out.empty() ? "none" : out;
 }
 
-/// "t256_v16_vec", "t256_r2_c1_p2048_s4_bulk_shared"; "_m4" when the launch bounds promise 4 blocks
-/// an SM.
+/// "t256_v16_vec", "t256_r2_c1_p2048_bulk4_smem"; what is at its default is left out.
 inline std::string policy_part(skeleton kind, const policy& p) {
     std::string out;
     const auto number = [&out](const char* letter, int n) {
@@ -88,24 +110,24 @@ inline std::string policy_part(skeleton kind, const policy& p) {
     number("_r", p.rows);
     number("_c", p.columns);
     number("_p", p.piece);
-    number("_s", p.stages);
-    out.append("_").append(name(p.copy));
-    if (kind == skeleton::matmul) {
-        if (p.slices != 0) number("_k", p.slices);
-        if (p.cluster != 0) number("_cluster", p.cluster);
-        if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
-        return out;
-    }
-    out.append("_").append(name(p.activation));
-    if (p.cluster != 0) number("_cluster", p.cluster);
+    out.append("_");
+    number(name(p.copy), p.stages);
+    if (p.activation == activation_source::shared) out.append("_smem");
+    if (p.slices != 0) number("_k", p.slices);
+    if (p.cluster != 0) number("_x", p.cluster);
     if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
     if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));
     return out;
 }
 
+/// What a launch computes: chain_part for a row, "matvec" and "matmul" else.
+inline std::string launch_part(const computation& c) {
+    return c.kind == skeleton::row ? chain_part(c) : name(c.kind);
+}
+
 inline std::string row_name(const computation& c, const policy& p, const char* arch) {
-    return chain_part(c) + "." + formats_part(c.kind == skeleton::row ? c.emits : c.weights) + "." +
-           policy_part(c.kind, p) + "." + arch;
+    return launch_part(c) + "." + formats_part(c.kind == skeleton::row ? c.emits : c.weights) +
+           "." + policy_part(c.kind, p) + "." + arch;
 }
 
 inline std::string row_name(const row& r, const char* arch) {
@@ -116,6 +138,102 @@ inline std::string row_name(const row& r, const char* arch) {
 inline std::string row_name(const table& t, int index) {
     if (index < 0 || index >= t.row_count) return "none";
     return row_name(t.rows[index], t.target != nullptr ? t.target->name : "no_arch");
+}
+
+namespace detail {
+
+/// Cuts what stands before the next `separator` off `text`.
+constexpr std::string_view next_part(std::string_view& text, char separator) {
+    const std::size_t end = text.find(separator);
+    const std::string_view part = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    return part;
+}
+
+/// The number that follows `prefix` in `part`; -1 when the part is not of that form.
+constexpr int number_after(std::string_view prefix, std::string_view part) {
+    if (part.substr(0, prefix.size()) != prefix) return -1;
+    const std::string_view digits = part.substr(prefix.size());
+    if (digits.empty() || digits.size() > 6) return -1;
+    int n = 0;
+    for (const char c : digits) {
+        if (c < '0' || c > '9') return -1;
+        n = n * 10 + (c - '0');
+    }
+    return n;
+}
+
+}  // namespace detail
+
+/// The reverse of policy_part; nothing for a text that is none.
+constexpr std::optional<policy> policy_named(std::string_view text) {
+    policy out;
+    constexpr struct {
+        const char* prefix;
+        int policy::*field;
+    } numbers[] = {{"t", &policy::threads}, {"m", &policy::min_blocks}, {"v", &policy::values},
+                   {"r", &policy::rows},    {"c", &policy::columns},    {"p", &policy::piece},
+                   {"k", &policy::slices},  {"x", &policy::cluster}};
+    while (!text.empty()) {
+        const std::string_view part = detail::next_part(text, '_');
+        bool known = part == "vec" || part == "smem";
+        if (part == "vec") out.vector = true;
+        if (part == "smem") out.activation = activation_source::shared;
+        for (const auto& [prefix, field] : numbers)
+            if (const int n = detail::number_after(prefix, part); n >= 0)
+                out.*field = n, known = true;
+        for (const copy_method m : {copy_method::plain, copy_method::async, copy_method::bulk})
+            if (const int n = detail::number_after(name(m), part); n >= 0)
+                out.copy = m, out.stages = n, known = true;
+        for (const inner_product p : {inner_product::mma, inner_product::fma, inner_product::wgmma})
+            if (part == name(p)) out.product = p, known = true;
+        for (const norm_placement p :
+             {norm_placement::prologue, norm_placement::deferred, norm_placement::passing})
+            if (part == name(p)) out.placement = p, known = true;
+        if (!known) return std::nullopt;
+    }
+    return out;
+}
+
+/// The reverse of formats_part; nothing for a text that is none.
+constexpr std::optional<format_set> formats_named(std::string_view text) {
+    for (const named_formats& set : named_format_sets)
+        if (text == set.name) return set.formats;
+    format_set out;
+    while (!text.empty()) {
+        format longest = format::unknown;  // q8_1 begins the names of other formats
+        std::size_t length = 0;
+        for (int i = 0; i < format_count; ++i) {
+            const std::string_view one = name(static_cast<format>(i));
+            const bool whole =
+                text.size() == one.size() || (text.size() > one.size() && text[one.size()] == '_');
+            if (whole && text.substr(0, one.size()) == one && one.size() > length)
+                longest = static_cast<format>(i), length = one.size();
+        }
+        if (length == 0) return std::nullopt;
+        out = out | longest;
+        text = text.size() == length ? std::string_view() : text.substr(length + 1);
+    }
+    return out;
+}
+
+/// What a row's name says.
+struct named_row {
+    std::string_view launch;  ///< launch_part
+    format_set formats;       ///< that a row skeleton writes; else the weights
+    policy numbers;
+    std::string_view arch;
+};
+
+/// The reverse of row_name; nothing for a text that is none. Views `text`.
+constexpr std::optional<named_row> row_named(std::string_view text) {
+    named_row out;
+    out.launch = detail::next_part(text, '.');
+    const std::optional<format_set> formats = formats_named(detail::next_part(text, '.'));
+    const std::optional<policy> numbers = policy_named(detail::next_part(text, '.'));
+    if (out.launch.empty() || text.empty() || !formats || !numbers) return std::nullopt;
+    out.formats = *formats, out.numbers = *numbers, out.arch = text;
+    return out;
 }
 
 }  // namespace catena

@@ -1,5 +1,6 @@
 #include "tables.hpp"
 
+#include "catena/instances/computations.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/measured.hpp"
@@ -14,8 +15,12 @@ using namespace catena;
 
 namespace {
 
+using namespace catena::instances;
+
 constexpr row rows[] = {
+#define CATENA_ROW CATENA_TABLE_ROW
 #include "../../../instances/host/rows.inc"
+#undef CATENA_ROW
 };
 
 constexpr lowered_chain chains[] = {

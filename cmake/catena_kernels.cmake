@@ -1,0 +1,116 @@
+# The sources of kernels, written into the build folder from the rows of instances/<arch>/rows.inc.
+
+# The rows of an arch: one element each, which CATENA_ROW_PATTERN takes apart.
+set(CATENA_ROW_PATTERN "^CATENA_ROW\\(([^,]+), ([^,]+), ([^,]+), ([^,]+), ")
+function(catena_rows arch result)
+  set(file ${PROJECT_SOURCE_DIR}/instances/${arch}/rows.inc)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(STRINGS ${file} rows REGEX "${CATENA_ROW_PATTERN}")
+  if(NOT rows)
+    message(FATAL_ERROR "${file} has no rows: restore the file, which is tracked")
+  endif()
+  set(${result} "${rows}" PARENT_SCOPE)
+endfunction()
+
+# The family of a row, which is compiled in one file: matvec_q4_K, matmul_q4_K, row_glu.
+function(catena_family launch formats result)
+  if(launch MATCHES "^mat(vec|mul)$")
+    set(${result} ${launch}_${formats} PARENT_SCOPE)
+  else()
+    set(${result} row_${launch} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# catena_cuda_sources(<arch> <result>): a .cu for each family of the arch.
+function(catena_cuda_sources arch result)
+  catena_rows(${arch} rows)
+  foreach(row IN LISTS rows)
+    string(REGEX MATCH "${CATENA_ROW_PATTERN}" found "${row}")
+    catena_family(${CMAKE_MATCH_1} ${CMAKE_MATCH_2} family)
+    list(APPEND families ${family})
+    string(REGEX MATCH "${CATENA_ROW_PATTERN}" found "${row}")
+    string(APPEND kernels_${family}
+           "CATENA_KERNEL(${arch}, ${CMAKE_MATCH_1}, ${CMAKE_MATCH_2}, ${CMAKE_MATCH_3}, ${CMAKE_MATCH_4})\n")
+  endforeach()
+  list(REMOVE_DUPLICATES families)
+  foreach(family IN LISTS families)
+    set(source ${PROJECT_BINARY_DIR}/instances/${arch}/${family}.cu)
+    file(CONFIGURE OUTPUT ${source} CONTENT
+"// ${family} of ${arch}: written from instances/${arch}/rows.inc when the build is configured.
+#include \"catena/instances/device_instance.cuh\"
+
+${kernels_${family}}" @ONLY)
+    list(APPEND sources ${source})
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+# catena_host_sources(<result> <every>): host kernels of the rows of all archs, each computation and policy
+# once, a few to a file, and families.cpp, which lists them. All of the host and sm_90, of the others the row
+# skeleton and one weight format; with <every> all of all.
+function(catena_host_sources result every)
+  foreach(arch IN ITEMS host LISTS CATENA_ARCHS)
+    catena_rows(${arch} rows)
+    foreach(row IN LISTS rows)
+      string(REGEX MATCH "${CATENA_ROW_PATTERN}" found "${row}")
+      set(launch ${CMAKE_MATCH_1})
+      set(formats ${CMAKE_MATCH_2})
+      set(policy ${CMAKE_MATCH_3})
+      set(computation ${CMAKE_MATCH_4})
+      if(DEFINED "seen ${computation} ${policy}")
+        continue()
+      endif()
+      catena_family(${launch} ${formats} family)
+      if(NOT every AND NOT arch MATCHES "^(host|sm_90)$" AND NOT family MATCHES "^(row_.*|mat(vec|mul)_q4_K)$")
+        continue()
+      endif()
+      set("seen ${computation} ${policy}" ON)
+      list(APPEND families ${family})
+      list(APPEND kernels_${family} "    CATENA_HOST_KERNEL(${computation}, ${policy})\n")
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES families)
+
+  set(in_a_file 8)  # a few seconds of compilation each
+  foreach(family IN LISTS families)
+    list(LENGTH kernels_${family} count)
+    foreach(first RANGE 0 ${count} ${in_a_file})
+      if(first EQUAL count)
+        break()
+      endif()
+      list(SUBLIST kernels_${family} ${first} ${in_a_file} kernels)
+      list(JOIN kernels "" kernels)
+      math(EXPR part "${first} / ${in_a_file}")
+      set(source ${PROJECT_BINARY_DIR}/instances/host/${family}_${part}.cpp)
+      file(CONFIGURE OUTPUT ${source} CONTENT
+"// Host kernels of ${family}, part ${part}: written from instances/*/rows.inc when the build is configured.
+#include \"catena/instances/host_instance.hpp\"
+
+namespace catena::instances {
+namespace {
+constexpr host_instance kernels[] = {
+${kernels}};
+}
+extern const host_family ${family}_${part};
+const host_family ${family}_${part} = {kernels, sizeof(kernels) / sizeof(kernels[0])};
+}  // namespace catena::instances
+" @ONLY)
+      list(APPEND sources ${source})
+      string(APPEND declared "extern const host_family ${family}_${part};\n")
+      string(APPEND listed "    &${family}_${part},\n")
+    endforeach()
+  endforeach()
+  set(source ${PROJECT_BINARY_DIR}/instances/host/families.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT
+"// The files of host kernels: written from instances/*/rows.inc when the build is configured.
+#include \"catena/instances/on_host.hpp\"
+
+namespace catena::instances {
+${declared}
+const host_family* const host_families[] = {
+${listed}};
+const int host_family_count = sizeof(host_families) / sizeof(host_families[0]);
+}  // namespace catena::instances
+" @ONLY)
+  set(${result} ${sources} ${source} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,68 @@
+// What the rows of instances/<arch>/rows.inc are made of. A row is a line
+//   CATENA_ROW(launch, formats, policy, computation, order, registers, evidence)
+// whose first three fields are its name without the arch. Tables, CUDA kernels and host kernels
+// are readers of the same line; the build cuts it into kernels (cmake/catena_kernels.cmake).
+#pragma once
+
+#include "catena/kernel/args.hpp"
+#include "catena/pick/name.hpp"
+
+namespace catena::instances {
+
+/// Every part of an epilogue; the columns of a tile are of any token and slot, so a matmul does
+/// not combine experts.
+inline constexpr epilogue_set tile_epilogue =
+    epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias |
+    epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize;
+inline constexpr epilogue_set full_epilogue = tile_epilogue | epilogue_part::combine;
+
+/// The set that pick/name.hpp knows by this name. A name that it does not know does not compile.
+constexpr format_set formats(std::string_view name) { return formats_named(name).value(); }
+
+/// A row's evidence.
+inline constexpr provenance predicted;
+constexpr provenance inherited(const char* arch) {
+    provenance p;
+    p.kind = provenance_kind::inherited;
+    p.arch = arch;
+    return p;
+}
+constexpr provenance measured(const char* gpu, const char* cuda, const char* date, double median_us,
+                              double spread) {
+    provenance p;
+    p.kind = provenance_kind::measured;
+    p.gpu = gpu, p.cuda = cuda, p.date = date;
+    p.median_us = median_us, p.spread = spread;
+    return p;
+}
+
+/// As an element of an array of rows.
+#define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, evidence)         \
+    {::catena::instances::computations::computation, ::catena::policy_named(#policy).value(),      \
+     order, registers, evidence},
+
+/// The arguments of a kernel.
+template <skeleton Kind>
+struct kernel_args;
+template <>
+struct kernel_args<skeleton::row> {
+    using type = row_args;
+};
+template <>
+struct kernel_args<skeleton::matvec> {
+    using type = matvec_args;
+};
+template <>
+struct kernel_args<skeleton::matmul> {
+    using type = matmul_args;
+};
+
+/// A CUDA kernel's declaration, and its place in a table's array.
+#define CATENA_KERNEL_DECLARATION(arch, launch, formats, policy, computation, ...)                 \
+    extern "C" void catena_##launch##_##formats##_##policy##_##arch(                               \
+        ::catena::instances::kernel_args<                                                          \
+            ::catena::instances::computations::computation.kind>::type);
+#define CATENA_KERNEL_ADDRESS(arch, launch, formats, policy, ...)                                  \
+    reinterpret_cast<const void*>(&catena_##launch##_##formats##_##policy##_##arch),
+
+}  // namespace catena::instances
