@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace catena {
 
@@ -163,23 +164,23 @@ constexpr int number_after(std::string_view prefix, std::string_view part) {
     return n;
 }
 
+using policy_number = int policy::*;
+inline constexpr std::pair<const char*, policy_number> policy_numbers[] = {
+    {"t", &policy::threads}, {"m", &policy::min_blocks}, {"v", &policy::values},
+    {"r", &policy::rows},    {"c", &policy::columns},    {"p", &policy::piece},
+    {"k", &policy::slices},  {"x", &policy::cluster}};
+
 }  // namespace detail
 
 /// The reverse of policy_part; nothing for a text that is none.
 constexpr std::optional<policy> policy_named(std::string_view text) {
     policy out;
-    constexpr struct {
-        const char* prefix;
-        int policy::*field;
-    } numbers[] = {{"t", &policy::threads}, {"m", &policy::min_blocks}, {"v", &policy::values},
-                   {"r", &policy::rows},    {"c", &policy::columns},    {"p", &policy::piece},
-                   {"k", &policy::slices},  {"x", &policy::cluster}};
     while (!text.empty()) {
         const std::string_view part = detail::next_part(text, '_');
         bool known = part == "vec" || part == "smem";
         if (part == "vec") out.vector = true;
         if (part == "smem") out.activation = activation_source::shared;
-        for (const auto& [prefix, field] : numbers)
+        for (const auto& [prefix, field] : detail::policy_numbers)
             if (const int n = detail::number_after(prefix, part); n >= 0)
                 out.*field = n, known = true;
         for (const copy_method m : {copy_method::plain, copy_method::async, copy_method::bulk})
