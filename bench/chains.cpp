@@ -49,8 +49,9 @@ found look_at(const model& m, const catena::plan& p, std::size_t chain) {
     const planned_chain& c = p.chains()[chain];
     const graph_view g = m.one.view();
     found f;
-    for (const std::int32_t at : {c.add, c.norm, c.mul, c.glu, c.unary})
-        if (at >= 0) f.nodes.insert(at);
+    if (!c.stages.empty() && c.made_by >= 0)
+        for (const std::int32_t at : p.covered(p.steps()[static_cast<std::size_t>(c.made_by)]))
+            f.nodes.insert(at);
     bool experts = false;
     positions products;
     std::map<std::string, std::string> matrices;  // by format
@@ -71,11 +72,12 @@ found look_at(const model& m, const catena::plan& p, std::size_t chain) {
     }
     for (const auto& [format, list] : matrices) f.matrices += " " + format + " " + list;
     f.gated = g.at(c.activation).kind == op::glu;
-    for (int i = 0; i < g.size() && c.norm >= 0; ++i)  // covered, or left to the engine
+    for (int i = 0; i < g.size() && has_norm(c.stages); ++i)  // covered, or left to the engine
         for (const std::int32_t s : g.node(i).src)
             f.gates = f.gates || (g.node(i).kind == op::glu && products.count(s) != 0);
     const std::string part = experts ? "MoE" : f.gates || f.gated ? "ffn" : "attention";
-    const bool input = c.norm >= 0 && c.unary < 0;  // a gated norm is how some attention ends
+    // A gated norm is how some attention ends.
+    const bool input = has_norm(c.stages) && !c.stages.has(stage_kind::gate);
     f.kind = part + (input ? " input" : " output");
     return f;
 }
@@ -145,7 +147,8 @@ layer_case layer_of(const model& m, const table& rows) {
         for (const std::int32_t at : p.covered(s))
             if (at >= first && at < last && !of_sum(s, m.one.view().node(at))) nodes.insert(at);
     }
-    for (const planned_chain& c : p.chains()) values += c.mul >= first && c.mul < last;
+    for (const planned_chain& c : p.chains())
+        values += c.stages.has(stage_kind::mul_weight) && c.node >= first && c.node < last;
 
     const std::vector<std::int32_t> kept = served(m, rows, nodes);
     std::map<std::string, int> others;

@@ -35,31 +35,31 @@ match of_two(const graph_view& view) {
         m.why = {0, reason::reshaped};
         return m;
     }
-    m.x = *first;
-    (t.kind == op::add ? m.residual : m.gate) = *second;
+    m.reads[operand::x] = *first;
+    m.reads[t.kind == op::add ? operand::residual : operand::gate] = *second;
     m.stages = stage_set::of(t.kind == op::mul ? stage_kind::glu : stage_kind::add_residual);
     return m;
 }
 
 /// The only node of a view as a row step.
 match alone(const graph_index& g) {
-    const auto norm = [&g](stage_kind kind) {
+    const auto made_by = [&g](stage_kind kind) {
         pattern p;
         p.known = true;
         p.stages = stage_set::of(kind);
-        return matcher(g, p).at_norm(0);
+        return matcher(g, p).at(0);
     };
     match m;
     switch (g.view.node(0).kind) {
         case op::rms_norm:
-            m = norm(stage_kind::rms_norm);
+            m = made_by(stage_kind::rms_norm);
             break;
         case op::norm:
-            m = norm(stage_kind::layer_norm);
+            m = made_by(stage_kind::layer_norm);
             break;
         case op::glu:
         case op::unary:
-            m = matcher(g, {}).at_gated(0);
+            m = made_by(stage_kind::glu);
             break;
         case op::add:
         case op::mul:

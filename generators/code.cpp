@@ -1,5 +1,6 @@
 #include "code.hpp"
 
+#include "catena/chain/operands.hpp"
 #include "catena/instances/rows.hpp"
 
 #include <utility>
@@ -38,29 +39,7 @@ std::string code(stage_set stages) {
     return list;
 }
 
-const char* spelled(operand o) {
-    switch (o) {
-        case operand::none:
-            return "operand::none";
-        case operand::residual:
-            return "operand::residual";
-        case operand::weight:
-            return "operand::weight";
-        case operand::one_plus_weight:
-            return "operand::one_plus_weight";
-        case operand::bias:
-            return "operand::bias";
-        case operand::gate:
-            return "operand::gate";
-        case operand::scale:
-            return "operand::scale";
-        case operand::next_weight:
-            return "operand::next_weight";
-        case operand::factor:
-            return "operand::factor";
-    }
-    return "";
-}
+std::string spelled(operand o) { return "operand::" + std::string(chain::name(o)); }
 
 std::string code(epilogue_set parts) {
     if (parts == instances::full_epilogue) return "full_epilogue";

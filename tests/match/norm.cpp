@@ -4,6 +4,8 @@
 #include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
 
+#include "takes.hpp"
+
 using namespace catena;
 using namespace catena_test;
 
@@ -16,7 +18,7 @@ match match_at(graph_builder& g, id norm, bool residual = false) {
     INFO(s.message);
     REQUIRE(s.ok());
     const pattern p = pattern_of(chain_of("c", residual, true, q4 | q6));
-    return matcher(index, p).at_norm(g.position(norm));
+    return matcher(index, p).at(g.position(norm));
 }
 
 /// x, norm, MUL with a weight, one q4_K matmul.
@@ -35,11 +37,11 @@ TEST_CASE("a norm, its weight and a quantized matmul are a place", "[match]") {
     plain_case c;
     const match m = match_at(c.g, c.norm);
     REQUIRE(m.found());
-    CHECK(m.x.tensor == c.x);
-    CHECK(m.weight == c.w);
-    CHECK(m.residual.tensor == no_tensor);
+    CHECK(m.reads[operand::x].tensor == c.x);
+    CHECK(m.reads[operand::weight].tensor == c.w);
+    CHECK(m.reads[operand::residual].tensor == no_tensor);
     CHECK(m.activation == c.mul);
-    CHECK(m.eps == 1e-5f);
+    CHECK(m.numbers.eps == 1e-5f);
     CHECK(m.quant_k == 512);
     REQUIRE(m.readers.size() == 1);
     CHECK(m.readers[0].servable());
@@ -55,7 +57,7 @@ TEST_CASE("the arguments of the MUL may be swapped", "[match]") {
     g.matmul(format::q4_K, 64, mul);
     const match m = match_at(g, norm);
     REQUIRE(m.found());
-    CHECK(m.weight == w);
+    CHECK(m.reads[operand::weight].tensor == w);
     CHECK(m.activation == mul);
 }
 
@@ -71,8 +73,8 @@ TEST_CASE("a SCALE that alone reads the norm is part of the place", "[match]") {
     SECTION("beside others") { g.other({mul}), taken = false; }
     const match m = match_at(g, norm);
     REQUIRE(m.found());
-    CHECK(m.norm_scale == (taken ? g.position(scaled) : -1));
-    CHECK(m.norm_times == (taken ? 0.25f : 1.0f));
+    CHECK(takes(m, g.position(scaled)) == taken);
+    CHECK(m.numbers.norm_scale == (taken ? 0.25f : 1.0f));
     CHECK(m.activation == (taken ? scaled : mul));
     CHECK(m.servable() == (taken ? 1 : 0));
     g.other({out});
@@ -89,10 +91,10 @@ TEST_CASE("a SCALE may stand before the residual", "[match]") {
     if (read) g.other({scaled});
     const match m = match_at(g, norm, true);
     REQUIRE(m.found());
-    CHECK(m.x_scale == (read ? -1 : g.position(scaled)));
-    CHECK(m.x_times == (read ? 1.0f : 0.25f));
-    if (!read) CHECK(m.x.tensor == x);
-    if (!read) CHECK(m.residual.tensor == past);
+    CHECK(takes(m, g.position(scaled)) == !read);
+    CHECK(m.numbers.x_scale == (read ? 1.0f : 0.25f));
+    if (!read) CHECK(m.reads[operand::x].tensor == x);
+    if (!read) CHECK(m.reads[operand::residual].tensor == past);
 }
 
 TEST_CASE("members stand anywhere behind the norm, and other readers keep f32", "[match]") {
@@ -207,9 +209,9 @@ TEST_CASE("the residual chain takes the ADD before the norm", "[match][residual]
     SECTION("and does not write the sum that nobody else reads") {
         const match m = match_at(g, norm, true);
         REQUIRE(m.found());
-        CHECK(m.x.tensor == x);
-        CHECK(m.residual.tensor == r);
-        CHECK(m.add == g.position(sum));
+        CHECK(m.reads[operand::x].tensor == x);
+        CHECK(m.reads[operand::residual].tensor == r);
+        CHECK(m.sum == g.position(sum));
         CHECK_FALSE(m.sum_needed);
     }
     SECTION("and writes the sum when the next layer reads it") {

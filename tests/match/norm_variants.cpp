@@ -5,6 +5,8 @@
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
 
+#include "takes.hpp"
+
 using namespace catena;
 using namespace catena_test;
 using chain::act, chain::add, chain::bias, chain::emit, chain::glu, chain::layer_norm, chain::mul,
@@ -33,7 +35,7 @@ match at(graph_builder& g, const pattern& p, id node) {
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
     const matcher m(index, p);
-    return has_norm(p.stages) ? m.at_norm(g.position(node)) : m.at_gated(g.position(node));
+    return m.at(g.position(node));
 }
 
 /// Heads of 128, normed, scaled and gated; 4 of them make a row of the matmul's activation.
@@ -65,11 +67,11 @@ TEST_CASE("a norm whose result is gated is a place with the gate's operand", "[m
     const match m = at(h.g, gated_norm, h.norm);
     REQUIRE(m.found());
     CHECK(m.stages.has(stage_kind::rms_norm));
-    CHECK(m.x.tensor == h.x);
-    CHECK(h.g.view().at(m.gate.tensor).view_src == h.z);
-    CHECK(m.function == gate_function::silu);
-    CHECK(m.glu == h.g.position(h.value));
-    CHECK(m.unary == h.g.position(h.silu));
+    CHECK(m.reads[operand::x].tensor == h.x);
+    CHECK(h.g.view().at(m.reads[operand::gate].tensor).view_src == h.z);
+    CHECK(m.numbers.function == gate_function::silu);
+    CHECK(m.at(stage_kind::gate) == h.g.position(h.value));
+    CHECK(takes(m, h.g.position(h.silu)));
     CHECK(m.activation == h.value);
     CHECK(m.quant_k == 512);
     CHECK(m.servable() == 1);
@@ -99,8 +101,8 @@ TEST_CASE("a norm that is multiplied with another value is gated by it", "[match
     g.matmul(format::q4_K, 64, value);
     const match m = at(g, gated_norm, norm);
     REQUIRE(m.found());
-    CHECK(m.gate.tensor == other);
-    CHECK(m.function == gate_function::none);
+    CHECK(m.reads[operand::gate].tensor == other);
+    CHECK(m.numbers.function == gate_function::none);
     CHECK(m.activation == value);
 }
 
@@ -112,9 +114,9 @@ TEST_CASE("a norm whose weight has a row for each group of heads is gated by it"
     g.matmul(format::q4_K, 64, g.reshape(value, {512, 3}));
     const match m = at(g, gated_bare_norm, norm);
     REQUIRE(m.found());
-    CHECK(m.gate.tensor == weight_of);
-    CHECK(m.gate.at.nb1 == 512);
-    CHECK(m.gate.at.nb2 == 0);  // the same rows for every column
+    CHECK(m.reads[operand::gate].tensor == weight_of);
+    CHECK(m.reads[operand::gate].at.nb1 == 512);
+    CHECK(m.reads[operand::gate].at.nb2 == 0);  // the same rows for every column
     CHECK(m.quant_k == 512);
 }
 
@@ -125,7 +127,7 @@ TEST_CASE("a norm without a weight, or a layer norm without a bias, is a place",
     g.matmul(format::q4_K, 64, bare);
     const match m = at(g, bare_norm, bare);
     REQUIRE(m.found());
-    CHECK(m.weight == no_tensor);
+    CHECK(m.reads[operand::weight].tensor == no_tensor);
     CHECK(m.activation == bare);
     const id norm = g.same_shape(op::norm, x, {x});
     const id scaled = g.mul(norm, g.weight(format::f32, {512}));
@@ -133,7 +135,7 @@ TEST_CASE("a norm without a weight, or a layer norm without a bias, is a place",
     const match l = at(g, scaled_layer_norm, norm);
     REQUIRE(l.found());
     CHECK(l.stages.has(stage_kind::layer_norm));
-    CHECK(l.bias == no_tensor);
+    CHECK(l.reads[operand::bias].tensor == no_tensor);
     CHECK(l.activation == scaled);
 }
 
@@ -144,10 +146,10 @@ TEST_CASE("a product of rows that a quantized matmul reads is a gated value", "[
     g.matmul(format::q4_K, 64, value);
     const match m = at(g, product, value);
     REQUIRE(m.found());
-    CHECK(m.x.tensor == x);
-    CHECK(m.gate.tensor == y);
-    CHECK(m.gate.at.nb1 == 0);
-    CHECK(m.function == gate_function::none);
+    CHECK(m.reads[operand::x].tensor == x);
+    CHECK(m.reads[operand::gate].tensor == y);
+    CHECK(m.reads[operand::gate].at.nb1 == 0);
+    CHECK(m.numbers.function == gate_function::none);
     const id unread = g.mul(x, g.input(format::f32, {512, 3}));
     g.other({unread});
     CHECK(at(g, product, unread).why.why == reason::no_gate);
@@ -172,8 +174,8 @@ TEST_CASE("a layer norm with weight and bias is a place", "[match]") {
     const match m = at(b.g, biased_norm, b.norm);
     REQUIRE(m.found());
     CHECK(m.stages.has(stage_kind::layer_norm));
-    CHECK(m.bias == b.bias_of);
-    CHECK(m.bias_add == b.g.position(b.value));
+    CHECK(m.reads[operand::bias].tensor == b.bias_of);
+    CHECK(m.at(stage_kind::add_bias) == b.g.position(b.value));
     CHECK(m.activation == b.value);
     CHECK(m.servable() == 1);
 }
@@ -199,9 +201,9 @@ TEST_CASE("a UNARY that a quantized matmul reads is a place without a second fac
     g.matmul(format::q4_K, 64, gelu);
     const match m = at(g, function, gelu);
     REQUIRE(m.found());
-    CHECK(m.x.tensor == no_tensor);
-    CHECK(m.gate.tensor == x);
-    CHECK(m.function == gate_function::gelu);
+    CHECK(m.reads[operand::x].tensor == no_tensor);
+    CHECK(m.reads[operand::gate].tensor == x);
+    CHECK(m.numbers.function == gate_function::gelu);
     CHECK(m.activation == gelu);
     CHECK(m.servable() == 1);
     CHECK(at(g, function, g.unary(x, sub_op::softplus)).why.why == reason::no_gate);
@@ -215,9 +217,9 @@ TEST_CASE("the square of a RELU is one function", "[match]") {
     g.matmul(format::q4_K, 64, square);
     const match m = at(g, function, square);
     REQUIRE(m.found());
-    CHECK(m.function == gate_function::relu_squared);
-    CHECK(m.gate.tensor == x);
-    CHECK(m.unary == g.position(relu));
+    CHECK(m.numbers.function == gate_function::relu_squared);
+    CHECK(m.reads[operand::gate].tensor == x);
+    CHECK(takes(m, g.position(relu)));
     CHECK(m.activation == square);
     g.other({relu});
     CHECK(at(g, function, square).why.why == reason::no_gate);

@@ -36,7 +36,7 @@ TEST_CASE("a norm whose eps is NaN, infinite or negative is left", "[parameters]
     g.matmul(format::q4_K, 64, g.mul(norm, g.weight(format::f32, {512})));
     const indexed in(g);
     const match m =
-        matcher(in.index, pattern_of(chain_of("c", false, true, q4))).at_norm(g.position(norm));
+        matcher(in.index, pattern_of(chain_of("c", false, true, q4))).at(g.position(norm));
     CHECK(m.why.why == (eps >= 0 && eps < infinity ? reason::none : reason::eps));
 }
 

@@ -30,7 +30,7 @@ static_assert(!same_family(joined, again));
 match at(graph_builder& g, const pattern& p, id node) {
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
-    return matcher(index, p).at_norm(g.position(node));
+    return matcher(index, p).at(g.position(node));
 }
 
 /// The end of one block of a layer and the start of the next; `swapped`: operands of MUL and ADD.
@@ -58,17 +58,17 @@ TEST_CASE("a norm, its sum with a residual and the norm of that are one place", 
     block b{GENERATE(false, true)};
     const match m = at(b.g, again, b.norm);
     REQUIRE(m.found());
-    CHECK(m.joins());
-    CHECK(m.x.tensor == b.x);
-    CHECK(m.residual.tensor == b.past);
-    CHECK(m.weight == b.weight_of);
-    CHECK(m.next_weight == b.next_weight_of);
-    CHECK(m.eps == 0.5f);
-    CHECK(m.next_eps == 0.25f);
-    CHECK(m.mul == b.g.position(b.scaled));
-    CHECK(m.add == b.g.position(b.sum));
-    CHECK(m.next_norm == b.g.position(b.next));
-    CHECK(m.next_mul == b.g.position(b.value));
+    CHECK(m.stages.has(stage_kind::join_residual));
+    CHECK(m.reads[operand::x].tensor == b.x);
+    CHECK(m.reads[operand::residual].tensor == b.past);
+    CHECK(m.reads[operand::weight].tensor == b.weight_of);
+    CHECK(m.reads[operand::next_weight].tensor == b.next_weight_of);
+    CHECK(m.numbers.eps == 0.5f);
+    CHECK(m.numbers.next_eps == 0.25f);
+    CHECK(m.at(stage_kind::mul_weight) == b.g.position(b.scaled));
+    CHECK(m.sum == b.g.position(b.sum));
+    CHECK(m.at(stage_kind::next_norm) == b.g.position(b.next));
+    CHECK(m.at(stage_kind::mul_next_weight) == b.g.position(b.value));
     CHECK(m.activation == b.value);
     CHECK_FALSE(m.sum_needed);
     CHECK(m.servable() == 1);
@@ -91,9 +91,9 @@ TEST_CASE("a sum that matrices read is the value of a place", "[match]") {
     const id q = b.g.matmul(format::q4_K, 64, b.sum);
     const match m = at(b.g, joined, b.norm);
     REQUIRE(m.found());
-    CHECK(m.joins());
+    CHECK(m.stages.has(stage_kind::join_residual));
     CHECK(m.activation == b.sum);
-    CHECK(m.next_norm == -1);
+    CHECK(m.at(stage_kind::next_norm) == -1);
     CHECK(m.f32_needed);  // for the norm
     CHECK(m.servable() == 1);
     CHECK(m.readers.back().node == b.g.position(q));
@@ -112,10 +112,10 @@ TEST_CASE("the sum may be times a number in memory", "[match]") {
     const match m = at(g, joined, norm), next = at(g, again, norm);
     REQUIRE(m.found());
     CHECK(m.activation == (constant ? product : sum_of));
-    CHECK(m.sum_factor == (constant ? factor : no_tensor));
+    CHECK(m.reads[operand::factor].tensor == (constant ? factor : no_tensor));
     CHECK(next.found() == constant);
     if (!constant) return;
-    CHECK(next.sum() == g.position(product));
+    CHECK(next.sum == g.position(product));
     CHECK(next.activation == value);
     CHECK(next.sum_needed);
 }
@@ -129,7 +129,7 @@ TEST_CASE("a sum that somebody reads before it is multiplied is not multiplied",
     const match m = at(g, joined, norm);
     REQUIRE(m.found());
     CHECK(m.activation == sum_of);
-    CHECK(m.sum_factor == no_tensor);
+    CHECK(m.reads[operand::factor].tensor == no_tensor);
 }
 
 TEST_CASE("a norm that is read besides, or to which no tensor of its shape is added, is not joined",

@@ -22,7 +22,7 @@ struct reader_case {
         INFO(s.message);
         REQUIRE(s.ok());
         const pattern p = pattern_of(chain_of("c", false, true, q4 | q6));
-        const match m = matcher(index, p).at_norm(g.position(mul) - 1);
+        const match m = matcher(index, p).at(g.position(mul) - 1);
         REQUIRE(m.found());
         for (const reader& r : m.readers)
             if (r.node == g.position(t)) return r.left.why;
@@ -72,7 +72,7 @@ TEST_CASE("more than kernels can number is left", "[reader]") {
         graph_index index;
         REQUIRE(index.build(g.view()).ok());
         const pattern p = pattern_of(chain_of("c", false, true, q4));
-        CHECK(matcher(index, p).at_norm(0).why.why == reason::too_large);
+        CHECK(matcher(index, p).at(0).why.why == reason::too_large);
     }
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("the first reader that is served says how long rows are", "[reader]") 
     graph_index index;
     REQUIRE(index.build(c.g.view()).ok());
     const pattern p = pattern_of(chain_of("c", false, true, q4 | q6));
-    CHECK(matcher(index, p).at_norm(c.g.position(c.mul) - 1).quant_k == 1024);
+    CHECK(matcher(index, p).at(c.g.position(c.mul) - 1).quant_k == 1024);
 }
 
 TEST_CASE("a norm row need not be an activation row", "[reader]") {
@@ -122,7 +122,7 @@ TEST_CASE("a norm row need not be an activation row", "[reader]") {
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
     const pattern p = pattern_of(chain_of("c", false, true, q4));
-    const match m = matcher(index, p).at_norm(0);
+    const match m = matcher(index, p).at(0);
     REQUIRE(m.found());
     CHECK(m.quant_k == 1024);
     CHECK(m.servable() == 1);

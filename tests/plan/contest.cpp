@@ -94,7 +94,7 @@ TEST_CASE("a chain that lost is not tried again in a smaller shape", "[plan][con
     graph_builder served, lost;
     make(served), make(lost);
     const plan before = checked_plan(served);
-    REQUIRE(before.chains()[0].add >= 0);
+    REQUIRE(before.chains()[0].sum >= 0);
     contested known{{{key_of(before), 1, 2}}};
     CHECK(plan_with(lost, known).steps().size() == 0);
 }

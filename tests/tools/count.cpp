@@ -93,7 +93,7 @@ TEST_CASE("an activation that two chains serve is not quantized once", "[count]"
     REQUIRE(w.activations[0].readers == std::vector<std::int32_t>{3, 6});
     explanation e;
     e.chains.resize(2);
-    e.chains[0].norm = e.chains[1].norm = 0;
+    e.chains[0].stages = e.chains[1].stages = stage_set::of(stage_kind::rms_norm);
     e.chains[0].served = {3};
     e.chains[1].served = {6};
     CHECK(judge(g.view(), w, e).norms_emitted == 0);
@@ -101,7 +101,7 @@ TEST_CASE("an activation that two chains serve is not quantized once", "[count]"
     e.chains[0].served = {3, 6};
     e.chains[1].served = {};
     CHECK(judge(g.view(), w, e).norms_emitted == 1);
-    e.chains[0].norm = -1;  // a quantize of its own serves them: once, but not from the norm
+    e.chains[0].stages = {};  // a quantize of its own serves them: once, but not from the norm
     CHECK(judge(g.view(), w, e).norms_emitted == 0);
     CHECK(judge(g.view(), w, e).all.quantized_once == 1);
     CHECK(judge(g.view(), w, e).standalone == 1);

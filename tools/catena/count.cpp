@@ -145,7 +145,7 @@ progress judge(const graph_view& g, const wishes& w, const explanation& e) {
         }
         p.norms_wanted += a.scaled_norm;
         p.norms_emitted +=
-            a.scaled_norm && once && e.chains[static_cast<std::size_t>(chain)].norm >= 0;
+            a.scaled_norm && once && has_norm(e.chains[static_cast<std::size_t>(chain)].stages);
         p.standalone += once && e.chains[static_cast<std::size_t>(chain)].standalone();
     }
     std::stable_sort(p.not_fused.begin(), p.not_fused.end(),

@@ -159,7 +159,7 @@ std::string as_text(const report& r, bool verbose) {
             norms.add(c.norm_apart.empty()
                           ? fmt::format("that of their readers, {}", name(c.placement))
                           : fmt::format("their own: {}", c.norm_apart),
-                      c.norm);
+                      c.node);
     norms.print(out);
 
     line(out, "\nnot fused, or not as far");

@@ -11,6 +11,7 @@ namespace catena {
 
 enum class operand : std::uint8_t {
     none,
+    x,  ///< what the chain starts from
     residual,
     weight,
     one_plus_weight,  ///< 1 + weight: norms whose weight is trained around zero
@@ -18,8 +19,9 @@ enum class operand : std::uint8_t {
     gate,
     scale,
     next_weight,  ///< of the norm of a sum whose first part is a norm itself
-    factor
+    factor        ///< a number in memory
 };
+inline constexpr int operand_count = static_cast<int>(operand::factor) + 1;
 
 /// The function of a gated value. GLU's names differ by op (SWIGLU is silu); these are ggml's
 /// formulas, but that a NaN always stays one.

@@ -27,6 +27,8 @@ constexpr const char* name(operand o) {
     switch (o) {
         case operand::none:
             return "none";
+        case operand::x:
+            return "x";
         case operand::residual:
             return "residual";
         case operand::weight:

@@ -30,10 +30,19 @@ struct expert_results {
     std::int32_t slots = 0;
 };
 
+/// The numbers of a row step that the engine's graph gives, not a tensor.
+struct row_numbers {
+    float eps = 0, next_eps = 0;
+    float x_scale = 1;     ///< of x, or what stands for it, where the residual is added to that
+    float norm_scale = 1;  ///< of the norm, before its weight
+    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
+    gate_function function = gate_function::none;
+};
+
 /// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the
 /// gate of a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with
 /// unit element stride; weights and bias are [k] f32, shared by all rows.
-struct row_args {
+struct row_args : row_numbers {
     const float* x = nullptr;
     const float* gate = nullptr;      ///< stage_kind::glu: the value is function(gate) * x, and
                                       ///< function(gate) alone without x; else what a norm is times
@@ -67,15 +76,27 @@ struct row_args {
                                ///< is not always a quantize row)
     std::int32_t quant_blocks = 0;  ///< q8_1 blocks from one activation row to the next; those past
                                     ///< quant_k / 32 are written as zeros
-    float eps = 0, next_eps = 0;
-    float x_scale = 1;     ///< of x, or what stands for it, where the residual is added to that
-    float norm_scale = 1;  ///< of the norm, before its weight
-    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
-    gate_function function = gate_function::none;
     format scale_type = format::f32;  ///< f32, f16 or bf16
     bool one_plus_weight = false;     ///< the norm is times 1 + weight
     bool weight_early = false;        ///< weights are leaves: they may be read before the grid wait
 };
+
+/// Where row_args holds an operand: its address and, if it has rows of its own, their strides.
+using row_address_field = const float* row_args::*;
+using row_strides_field = row_strides row_args::*;
+struct row_operand_field {
+    operand which;
+    row_address_field data;
+    row_strides_field at;
+};
+inline constexpr row_operand_field row_operand_fields[] = {
+    {operand::x, &row_args::x, &row_args::x_at},
+    {operand::residual, &row_args::residual, &row_args::residual_at},
+    {operand::gate, &row_args::gate, &row_args::gate_at},
+    {operand::weight, &row_args::weight, nullptr},
+    {operand::bias, &row_args::bias, nullptr},
+    {operand::next_weight, &row_args::next_weight, nullptr},
+    {operand::factor, &row_args::sum_factor, nullptr}};
 
 /// One matrix of a group. weight is [k, rows] (dense) or [k, rows, experts] (expert). Weights are
 /// 2-byte aligned, as every block struct is; a policy that copies by `async` or `bulk` wants 16

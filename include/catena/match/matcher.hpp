@@ -1,10 +1,7 @@
 // Matching: does a chain fit at a node? Use edges are followed, not neighbors.
 #pragma once
 
-#include "catena/match/gated.hpp"
-#include "catena/match/match.hpp"
-#include "catena/match/norm.hpp"
-#include "catena/match/reader.hpp"
+#include "catena/match/row/stages.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -20,48 +17,11 @@ class matcher {
     matcher(const graph_index& index, const pattern& chain)
         : index_(index), view_(index.view), chain_(chain) {}
 
-    /// A chain with a norm, at the RMS_NORM or NORM that is node `position`.
-    match at_norm(std::int32_t position) const {
+    /// A chain that makes a value, at node `position`: a norm, or a GLU, MUL, UNARY, SQR or CONT.
+    match at(std::int32_t position) const {
         slot_sums sums(index_);
-        match m = place_at_norm(position, sums);
+        match m = place_at({index_, view_, chain_, sums, position, nullptr});
         if (m.found()) read(m);
-        return m;
-    }
-
-    /// The same without its readers: `read` lists them.
-    match place_at_norm(std::int32_t position, slot_sums& sums) const {
-        return norm_matcher(index_, chain_).at(position, sums);
-    }
-
-    /// A chain of a gated value, at the GLU, MUL, UNARY, SQR or CONT that is node `position`.
-    match at_gated(std::int32_t position) const {
-        match m = place_at_gated(position);
-        if (m.found()) read(m);
-        return m;
-    }
-
-    /// The same without its readers.
-    match place_at_gated(std::int32_t position) const {
-        match m;
-        m.stages = stage_set::of(stage_kind::glu);
-        m.glu = position;
-        m.stream = view_.node(position).stream;
-        m.activation = view_.nodes[position];
-        const gated v = gathered_at(index_, position);
-        m.why = v.why;
-        if (m.found() && v.product() && !multiplied_quantized(m.activation))
-            m.why = {position, reason::no_gate};
-        if (m.found()) m.why = rows_fit(index_, position, m.activation);
-        if (m.found() && elements(view_.at(m.activation)) > max_values)
-            m.why = {position, reason::too_large, elements(view_.at(m.activation)), max_values};
-        if (!m.found()) return m;
-        m.unary = v.unary;
-        m.copy = v.copy;
-        m.x = v.x;
-        m.gate = v.gate;
-        m.function = v.function;
-        m.alpha = v.alpha;
-        m.limit = v.limit;
         return m;
     }
 
@@ -71,7 +31,7 @@ class matcher {
                    std::int32_t most = all_readers) const {
         match m;
         const tensor& t = view_.at(value);
-        m.x = {value, 0, strides_of(t)};
+        m.reads[operand::x] = {value, 0, strides_of(t)};
         m.activation = value;
         m.why = plain_rows_at(view_, value, index_.position(value));
         if (m.found() && index_.written_in_place(index_.root(value)))
@@ -116,16 +76,6 @@ class matcher {
     const graph_index& index_;
     const graph_view& view_;
     const pattern& chain_;
-
-    /// Does a quantized matrix multiply the value? Nothing is gained by any other product.
-    bool multiplied_quantized(std::int32_t value) const {
-        const range<use> readers = index_.readers(index_.root(value));
-        return std::any_of(readers.begin(), readers.end(), [this](const use& u) {
-            const tensor& t = view_.node(u.node);
-            return is_matmul(t.kind) && u.slot == 1 && t.src[0] != no_tensor &&
-                   info(view_.at(t.src[0]).type).role == format_role::weight;
-        });
-    }
 
     /// Readers of different row lengths share one quantized copy where padding moves no block. The
     /// first that is served says how long its rows are.

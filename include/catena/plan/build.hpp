@@ -82,40 +82,29 @@ class plan_builder {
 
     bool given(std::int32_t node) const { return !given_.empty() && given_.count(node) != 0; }
 
+    site site_of(const family& f, std::int32_t node) {
+        return {g_, view_, f.common, sums_, node, draft_.accepted.actions()};
+    }
+
     void plan_norm(std::int32_t node) {
         left_over why{{node, reason::no_chain}, {}};
-        const use behind = behind_scale(g_, node);
-        const op next = behind.node < 0 ? op::none : g_.kind(behind.node);
-        const stage_kind norm =
-            g_.kind(node) == op::norm ? stage_kind::layer_norm : stage_kind::rms_norm;
         for (const family& f : known_.families) {
-            if (!f.common.has(norm)) continue;
+            const site here = site_of(f, node);
+            if (f.common.stages.empty() || !may_fit(here)) continue;
             if (given(node)) break;
-            const pattern& p = f.common;
-            const bool gate = p.has(stage_kind::gate), weight = p.has(stage_kind::mul_weight);
-            const bool again = p.has(stage_kind::next_norm);
-            if ((p.has(stage_kind::combine) && !may_combine(view_, view_.node(node).src[0])) ||
-                (p.has(stage_kind::add_residual) && !sum_left(draft_, node)) ||
-                (p.has(stage_kind::add_bias) && next != op::add) ||
-                (gate && weight && next != op::mul) ||
-                (p.has(stage_kind::join_residual) &&
-                 !(next == op::add && summed(draft_, behind.node, again))) ||
-                (!weight && !unweighted(g_, node, gate)))
-                continue;
-            const matcher look(g_, p);
-            match m = look.place_at_norm(node, sums_);
-            if (m.experts.found() && !sum_open(draft_, m.experts)) continue;
-            if (m.x_scale >= 0 && draft_.covered(m.x_scale)) m.leave_scale(view_);
+            match m = place_at(here);
+            if (m.why.why == reason::taken) continue;
             if (!m.found()) {
+                const bool weight = f.common.has(stage_kind::mul_weight);
                 const bool closer = weight || why.what.why == reason::no_chain;
                 if (closer && why.what.why != reason::none_served) why = {m.why, {}};
                 continue;
             }
-            const std::int32_t add = m.add;
-            const left_over now = run(look, f, std::move(m));
+            const std::int32_t sum = m.sum;
+            const left_over now = run(f, std::move(m));
             if (now.what.fits()) return;
-            if (add >= 0 && now.what.why == reason::overlap)
-                draft_.leave({add, reason::overlap, now.what.have});
+            if (sum >= 0 && now.what.why == reason::overlap)
+                draft_.leave({sum, reason::overlap, now.what.have});
             const bool said = why.what.why != reason::no_chain;
             if (!said || now.what.why != reason::not_read) why = now;
         }
@@ -129,12 +118,12 @@ class plan_builder {
         if (engine_fuses(g_, node)) return draft_.leave({node, reason::engine_fuses});
         if (!read_by_matmul(g_, view_.nodes[node]) && (alone || mere_product(g_, node))) return;
         for (const family& f : known_.families) {
-            if (!f.common.has(stage_kind::glu) || f.common.alone != alone) continue;
+            const site here = site_of(f, node);
+            if (f.common.stages.empty() || !may_fit(here)) continue;
             if (given(node)) break;
-            const matcher look(g_, f.common);
-            match m = look.place_at_gated(node);
+            match m = place_at(here);
             const bool known = m.found() || m.why.why != reason::no_gate;
-            const left_over why = m.found() ? run(look, f, std::move(m)) : left_over{m.why, {}};
+            const left_over why = m.found() ? run(f, std::move(m)) : left_over{m.why, {}};
             if (why.what.fits()) return;
             if (alone && (!known || why.what.why == reason::not_read)) return;  // a gate, say
             if (known)
@@ -177,11 +166,15 @@ class plan_builder {
 
     /// Turns a match without its readers into steps, if a matmul is among them or an engine needs
     /// several launches for it. Returns why not, or reason::none.
-    left_over run(const matcher& look, const family& f, match&& m) {
-        if (m.unary >= 0 && draft_.covered(m.unary)) return {{m.node(), reason::no_gate}, {}};
+    left_over run(const family& f, match&& m) {
+        const auto covered_aside = [this](const taken_node& n) {
+            return n.aside && draft_.covered(n.node);
+        };
+        if (std::any_of(m.taken.begin(), m.taken.end(), covered_aside))
+            return {{m.node, reason::no_gate}, {}};
         if (!read_by_matmul(g_, m.activation) && engine_needs_one(view_, m))
-            return {{m.node(), reason::not_read}, {}};
-        look.read(m);
+            return {{m.node, reason::not_read}, {}};
+        matcher(g_, f.common).read(m);
         return settle(f, std::move(m));
     }
 
@@ -192,7 +185,7 @@ class plan_builder {
     }
 
     left_over serve(const family& f, match&& m) {
-        left_over last{{m.node(), reason::not_read}, {}};
+        left_over last{{m.node, reason::not_read}, {}};
         const bool by_engine = m.stages.empty();
         if (by_engine) m.f32_needed = false;  // it is there
         judge_.judge_all(f.common, m, last);
@@ -203,7 +196,7 @@ class plan_builder {
             };
             const auto matmuls = std::count_if(m.readers.begin(), m.readers.end(), multiplies);
             if (last.what.why == reason::not_read && matmuls > 0)
-                last.what = {m.node(), reason::none_served, matmuls};
+                last.what = {m.node, reason::none_served, matmuls};
             return last;
         }
         const auto any = [&m](auto&& reads) {
@@ -215,14 +208,14 @@ class plan_builder {
         m.f32_needed = by_others || (!by_engine && any(as_it_is));
         if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
             (m.sum_needed && !f.common.sum_emits.has(format::f32)))
-            return {{m.node(), reason::no_emit}, {}};
+            return {{m.node, reason::no_emit}, {}};
 
         if (by_engine && m.layouts().empty()) {  // numbers alone read it: there is nothing to make
             groups_.group(f, draft_.add_place(choices_.chain_of(f, m), std::move(m), -1));
             return {};
         }
         const finding apart =
-            read ? groups_.fuse_inside(f, m, by_others) : finding{m.norm, reason::norm_shared};
+            read ? groups_.fuse_inside(f, m, by_others) : finding{m.node, reason::norm_shared};
         return apart.fits() ? left_over{} : add_row(f, std::move(m), apart);
     }
 
@@ -234,7 +227,7 @@ class plan_builder {
         const picked& found = choices_.pick(row.what);
         if (found.row < 0) {
             draft_.abandon();
-            return {{m.node(), reason::no_row}, found.nearest};
+            return {{m.node, reason::no_row}, found.nearest};
         }
         run_by(row, found);
         draft_.trial.at_once = row.what.rows == 1 && has_norm(m.stages) &&
@@ -243,7 +236,7 @@ class plan_builder {
         if (!m.layouts().empty()) draft_.writes(m);
         if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
             draft_.abandon();
-            return {{m.node(), reason::overlap, v}, {}};
+            return {{m.node, reason::overlap, v}, {}};
         }
         const std::int32_t chain = choices_.chain_of(f, m), maker = draft_.accept();
         const bool norm = has_norm(m.stages);
@@ -260,7 +253,7 @@ class plan_builder {
     /// compute.
     left_over contest(const family& f, match&& m) {
         const draft::mark before = draft_.here();
-        const std::int32_t node = m.node();
+        const std::int32_t node = m.node;
         left_over why = serve(f, std::move(m));
         if (!why.what.fits()) return why;
         std::uint64_t key = 0;

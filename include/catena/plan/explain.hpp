@@ -16,16 +16,16 @@ namespace catena {
 /// A place where a chain runs: a value that is made or quantized once, and its readers. Node
 /// positions and tensor indices; -1: not part of it.
 struct chain_place {
-    std::int32_t chain = -1;  ///< index into the table's chains
-    stage_set stages = {};    ///< empty: the engine's value, or an epilogue's
-    std::int32_t add = -1, norm = -1, mul = -1;
-    std::int32_t glu = -1, unary = -1;    ///< a gated value: GLU or MUL, and the UNARY of its gate
+    std::int32_t chain = -1;              ///< index into the table's chains
+    stage_set stages = {};                ///< empty: the engine's value, or an epilogue's
+    std::int32_t node = -1;               ///< its norm, or what ends a gated value
+    std::int32_t sum = -1;                ///< of x and a residual, before or behind the norm
     std::int32_t activation = no_tensor;  ///< the tensor whose readers are served
     std::int32_t made_by = -1;  ///< the step that makes it: a row step, a group whose epilogue
                                 ///< quantizes it, or its readers', which makes the norm too; -1:
                                 ///< none, numbers are multiplied with the engine's
     bool f32_written = false;   ///< somebody else reads, or may read, the activation
-    bool sum_written = false;   ///< the same of x + residual
+    bool sum_written = false;   ///< the same of the sum
 };
 
 struct explained_chain : chain_place {

@@ -15,9 +15,9 @@ namespace catena {
 /// Could a matvec make this activation that holds the readers in scope? It reads f32 rows as they
 /// lie, has dense matrices alone, and of the norm that numbers read q8_1 is written for the others.
 inline finding grouper::inside_fits(const match& m, const inside_scope& scope) const {
-    const auto no = [&m](reason why) { return finding{m.norm, why}; };
-    const bool norm = m.stages.has(stage_kind::rms_norm) && m.weight != no_tensor && m.add < 0 &&
-                      m.norm_scale < 0 && m.bias == no_tensor && m.gate.tensor == no_tensor;
+    const auto no = [&m](reason why) { return finding{m.node, why}; };
+    constexpr stage_set made = stage_kind::rms_norm | stage_kind::mul_weight;
+    const bool norm = m.stages == made && m.taken.size() == 2;  // without a SCALE
     const bool copied = m.copies() && &rows_of(view_, m) == &view_.at(m.activation);
     if (!norm && !copied && !m.stages.empty()) return no(reason::no_norm_inside);
     if (known_.asked.pick.same_bits) return no(reason::same_bits);
@@ -29,12 +29,12 @@ inline finding grouper::inside_fits(const match& m, const inside_scope& scope) c
         if (first == nullptr) first = &r;
         if (!known_.norms_inside.has(r.weight)) return no(reason::no_norm_inside);
         if (r.expert || !one_launch(view_, *first, r)) return no(reason::norm_shared);
-        const std::int32_t read = norm ? m.x.tensor : view_.node(r.node).src[1];
+        const std::int32_t read = norm ? m.reads[operand::x].tensor : view_.node(r.node).src[1];
         const tensor& x = view_.at(read);
-        const tensor& from = copied ? view_.at(m.gate.tensor) : x;
-        const bool aligned = base_alignment(from) == 16 &&
-                             detail::check_columns(view_, read).fits() &&
-                             (!norm || base_alignment(view_.at(m.weight)) == 16);
+        const tensor& from = copied ? view_.at(m.reads[operand::gate].tensor) : x;
+        const bool aligned =
+            base_alignment(from) == 16 && detail::check_columns(view_, read).fits() &&
+            (!norm || base_alignment(view_.at(m.reads[operand::weight].tensor)) == 16);
         const bool whole_rows = view_.at(view_.node(r.node).src[1]).ne[0] == x.ne[0] &&
                                 (m.quant_k == x.ne[0] || (scope.numbers && m.quant_k == 0));
         if (!aligned || !whole_rows || quotient(elements(x), x.ne[0]) > known_.norm_columns)
@@ -45,7 +45,7 @@ inline finding grouper::inside_fits(const match& m, const inside_scope& scope) c
 
 /// Does the step that is tried read, in place of what a CONT would copy, what that copies?
 inline bool grouper::copies_inside(const match& m) const {
-    return m.copies() && draft_.trial.has(m.glu);
+    return m.copies() && draft_.trial.has(m.node);
 }
 
 /// Lets the step that is tried write its norm as it is, for matrices of numbers that cannot join
@@ -105,7 +105,7 @@ inline finding grouper::fuse_inside(const family& f, match& m, bool f32_by_other
     problem bare;
     for (const reader& r : m.readers) {
         if (!scope.holds(r)) continue;
-        if (bare.member_count == max_members) return {m.norm, reason::norm_shared};
+        if (bare.member_count == max_members) return {m.node, reason::norm_shared};
         if (bare.member_count == 0)
             start_group(view_, bare, skeleton::matvec, r.layout, r.node), scope.make(bare);
         add_member(view_, bare, plain_output(view_, r.node), false, true);
@@ -120,7 +120,7 @@ inline finding grouper::fuse_inside(const family& f, match& m, bool f32_by_other
     match& found = draft_.places[at(place)].found;
     std::vector<made_value> values;
     why = try_inside(f, place, scope, values) ? weigh_.inside(found, draft_.steps.back().what)
-                                              : finding{found.norm, reason::norm_split};
+                                              : finding{found.node, reason::norm_split};
     if (!why.fits()) {
         for (reader& r : found.readers) r.dealt = false;
         m = std::move(found);

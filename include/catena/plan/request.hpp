@@ -30,7 +30,7 @@ inline row_shape shape_of(const graph_view& view, const match& m) {
         return o.tensor == no_tensor || (o.offset == 0 && contiguous(view.at(o.tensor)) &&
                                          elements(view.at(o.tensor)) == elements(value));
     };
-    if (whole(m.x) && whole(m.gate) && contiguous(value))
+    if (whole(m.reads[operand::x]) && whole(m.reads[operand::gate]) && contiguous(value))
         out = {{m.quant_k, quotient(elements(value), m.quant_k), 1, 1}, true};
     return out;
 }
@@ -54,7 +54,8 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
     p.sum = m.sum_needed;
     if (m.experts.found())
-        p.slots = slot_rows_of(view, m.experts).slots + (m.x.tensor != no_tensor ? 1 : 0);
+        p.slots =
+            slot_rows_of(view, m.experts).slots + (m.reads[operand::x].tensor != no_tensor ? 1 : 0);
     const row_shape shape = shape_of(view, m);
     p.k = shape.ne[0];
     p.rows = shape.ne[1] * shape.ne[2] * shape.ne[3];
@@ -66,20 +67,16 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
         p.alignment = std::min(p.alignment, own);
     };
     const auto written = [&](std::int32_t t) { reaches({t, 0, strides_of(view.at(t))}); };
-    reaches(m.x);
-    reaches(m.residual);
+    for (const row_operand_field& f : row_operand_fields)
+        if (f.which != operand::factor) reaches(m.reads[f.which]);
     if (m.experts.found()) {
         const slot_rows rows = slot_rows_of(view, m.experts);
         const std::uint64_t bits = static_cast<std::uint64_t>(
             base_alignment(view.at(m.experts.results)) | rows.nb1 | (p.rows > 1 ? rows.nb2 : 0));
         p.alignment = std::min(p.alignment, static_cast<int>(bits & (~bits + 1)));
     }
-    reaches(m.gate);
-    reaches({m.weight, 0, {}});
-    reaches({m.bias, 0, {}});
-    reaches({m.next_weight, 0, {}});
     if (m.f32_needed) written(m.activation);
-    if (m.sum_needed) written(view.nodes[m.sum()]);
+    if (m.sum_needed) written(view.nodes[m.sum]);
     return p;
 }
 
@@ -157,10 +154,12 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     const auto place = [&shape](const row_strides& own) {
         return shape.recut ? row_strides{shape.ne[0] * 4, 0, 0} : own;
     };
-    a.x = at.floats(m.x.tensor, m.x.offset);
-    a.x_at = place(m.x.at);
-    a.gate = at.floats(m.gate.tensor, m.gate.offset);
-    a.gate_at = place(m.gate.at);
+    static_cast<row_numbers&>(a) = m.numbers;
+    for (const row_operand_field& f : row_operand_fields) {
+        const row_operand& o = m.reads[f.which];
+        a.*f.data = at.floats(o.tensor, o.offset);
+        if (f.at != nullptr) a.*f.at = place(o.at);
+    }
     if (m.experts.found()) {
         const slot_rows rows = slot_rows_of(view, m.experts);
         a.experts.results = at.floats(m.experts.results);
@@ -175,16 +174,10 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
         a.experts.gate = at.floats(m.experts.gate);
         if (m.experts.gate != no_tensor) a.experts.gate_nb = view.at(m.experts.gate).nb[1];
     }
-    a.residual = at.floats(m.residual.tensor, m.residual.offset);
-    a.residual_at = m.residual.at;
-    a.weight = at.floats(m.weight);
-    a.bias = at.floats(m.bias);
-    a.next_weight = at.floats(m.next_weight);
-    a.sum_factor = at.floats(m.sum_factor);
-    a.weight_early = m.weight != no_tensor;  // the matcher takes leaves only
+    a.weight_early = m.reads[operand::weight].tensor != no_tensor;  // the matcher takes leaves only
     if (m.sum_needed) {
-        a.sum = at.floats(view.nodes[m.sum()]);
-        a.sum_at = strides_of(view.node(m.sum()));
+        a.sum = at.floats(view.nodes[m.sum]);
+        a.sum_at = strides_of(view.node(m.sum));
     }
     if (m.f32_needed) {
         a.f32 = at.floats(m.activation);
@@ -197,13 +190,6 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     a.n2 = static_cast<std::int32_t>(shape.ne[2]);
     a.quant_k = static_cast<std::int32_t>(m.quant_k);
     a.quant_blocks = m.quant_k > 0 ? static_cast<std::int32_t>(q8_1_row_blocks(m.quant_k)) : 0;
-    a.eps = m.eps;
-    a.next_eps = m.next_eps;
-    a.x_scale = m.x_times;
-    a.norm_scale = m.norm_times;
-    a.alpha = m.alpha;
-    a.limit = m.limit;
-    a.function = m.function;
     return a;
 }
 

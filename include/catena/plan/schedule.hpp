@@ -62,6 +62,8 @@ class schedule {
     }
 
     bool covered(std::int32_t node) const { return action_[at(node)] >= 0; }
+    /// Of every node the step that covers it, or -1.
+    const std::int32_t* actions() const { return action_.data(); }
 
     /// The first node that forbids step `m`, or -1: it is legal. Its nodes before `first` are known
     /// to be.

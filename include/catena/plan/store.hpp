@@ -164,11 +164,8 @@ class plan_writer {
             planned_chain& c = out_.chains_.emplace_back();
             c.chain = p.chain;
             c.stages = m.stages;
-            c.add = m.add;
-            c.norm = m.norm;
-            c.mul = m.mul;
-            c.glu = m.glu;
-            c.unary = m.unary;
+            c.node = m.node;
+            c.sum = m.sum;
             c.activation = m.activation;
             if (p.made_by >= 0) c.made_by = stored[at(p.made_by)];
             c.f32_written = m.f32_needed;
@@ -229,17 +226,18 @@ class plan_writer {
         if (asked.needs.activation == format::f32) {
             const match& m = draft_.places[at(s.chain)].found;
             const bool copies =
-                m.copies() && out_.nodes_[at(m.glu)].step == &s - out_.steps_.data();
-            h.x = address.of(copies ? m.gate.tensor : first.src[1]);
+                m.copies() && out_.nodes_[at(m.node)].step == &s - out_.steps_.data();
+            h.x = address.of(copies ? m.reads[operand::gate].tensor : first.src[1]);
             h.x_bytes = view_.at(first.src[1]).nb[1];
         }
         if (makes_norm(asked)) {
             const match& m = draft_.places[at(s.chain)].found;
-            h.x = address.of(m.x.tensor);
-            h.x_bytes = m.x.at.nb1;
-            h.norm_weight = address.floats(m.weight);
+            const row_operand& x = m.reads[operand::x];
+            h.x = address.of(x.tensor);
+            h.x_bytes = x.at.nb1;
+            h.norm_weight = address.floats(m.reads[operand::weight].tensor);
             if (asked.needs.emits.has(format::f32)) h.norm_f32 = address.floats(m.activation);
-            h.eps = m.eps;
+            h.eps = m.numbers.eps;
         }
         if (asked.expert) {
             const tensor& ids = view_.at(first.src[2]);

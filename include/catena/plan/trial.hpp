@@ -40,29 +40,27 @@ inline void cover_row(const graph_index& g, const match& m, move& trial) {
     if (m.stages.empty()) {
         const auto first = std::find_if(m.readers.begin(), m.readers.end(),
                                         [](const reader& r) { return r.quantized(); });
-        trial.also_reads = m.x.tensor;
+        trial.also_reads = m.reads[operand::x].tensor;
         trial.launch_at = first->node;
         return;
     }
-    std::int32_t value = -1;  // what the next node of the chain reads
-    const auto next = [&](std::int32_t n, unsigned internal) {
-        if (n < 0) return;
-        const bool written =
-            g.view.nodes[n] == m.activation ? m.f32_needed : n == m.sum() && m.sum_needed;
-        node(n, !written, internal | (value < 0 ? 0u : fed_by(g, n, value)));
-        value = n;
-    };
     for (const std::int32_t n : m.experts.nodes)
-        if (n != m.add) node(n, true, fed_by_experts(g, n, m));
-    next(m.x_scale, 0);
-    if (!m.joins()) next(m.add, fed_by_experts(g, m.add, m));
-    for (const std::int32_t n : {m.norm, m.mul, m.norm_scale, m.bias_add}) next(n, 0);
-    if (m.joins())
-        for (const std::int32_t n : {m.add, m.sum_mul, m.next_norm, m.next_mul}) next(n, 0);
-    const bool gathers = m.copy >= 0 && !m.copies();
-    if (gathers) node(m.copy, true, 0);
-    if (m.unary >= 0) node(m.unary, true, gathers ? fed_by(g, m.unary, m.copy) : 0);
-    next(m.glu, m.unary < 0 ? 0u : fed_by(g, m.glu, m.unary));
+        node(n, n != m.sum || !m.sum_needed, fed_by_experts(g, n, m));
+    // A node reads the value that the one before it made, and what was made aside for it.
+    std::int32_t value = m.experts.found() ? m.sum : -1;
+    std::size_t aside = 0;
+    for (std::size_t i = 0; i < m.taken.size(); ++i) {
+        const taken_node& n = m.taken[i];
+        unsigned internal = value < 0 ? 0 : fed_by(g, n.node, value);
+        for (std::size_t made = aside; made < i; ++made)
+            internal |= fed_by(g, n.node, m.taken[made].node);
+        const bool written =
+            g.view.nodes[n.node] == m.activation ? m.f32_needed : n.node == m.sum && m.sum_needed;
+        node(n.node, !written, internal);
+        if (n.aside) continue;
+        value = n.node;
+        aside = i + 1;
+    }
     std::sort(trial.nodes.begin(), trial.nodes.end(),
               [](const covered_node& a, const covered_node& b) { return a.node < b.node; });
 }

@@ -14,7 +14,7 @@ class weigher {
     /// row step, or reason::none.
     finding inside(const match& m, const problem& group) {
         finding why = inside_.of({group, m.stages}, [&] { return weighed_inside(m, group); });
-        why.node = m.norm;
+        why.node = m.node;
         return why;
     }
 
@@ -91,7 +91,7 @@ class weigher {
 
     finding weighed_inside(const match& m, const problem& inside) {
         const picked in = rows_.pick(inside);
-        if (in.row < 0) return {m.norm, reason::no_norm_inside};
+        if (in.row < 0) return {m.node, reason::no_norm_inside};
         const bool numbers = has_numbers(inside.needs.weights);
         problem group = inside;
         group.needs.stages = {};
@@ -103,10 +103,10 @@ class weigher {
         const picked row = rows_.pick(made);
         if (behind.row < 0 || row.row < 0) return {};
         if (!in.measured && behind.measured && row.measured)
-            return {m.norm, reason::norm_unmeasured};
+            return {m.node, reason::norm_unmeasured};
         const double apart_us = behind.predicted_us + row.predicted_us;
         if (in.predicted_us < apart_us) return {};
-        return {m.norm, reason::norm_slower, static_cast<std::int64_t>(in.predicted_us * 1000),
+        return {m.node, reason::norm_slower, static_cast<std::int64_t>(in.predicted_us * 1000),
                 static_cast<std::int64_t>(apart_us * 1000)};
     }
 };

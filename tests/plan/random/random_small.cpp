@@ -29,7 +29,7 @@ void count(const catena::plan& plan, small_tally& met) {
     for (const catena::step& s : plan.steps()) {
         if (!s.what.needs.stages.has(catena::stage_kind::combine)) continue;
         ++met.combined;
-        met.early += plan.chains()[static_cast<std::size_t>(s.chain)].add > s.launch_at;
+        met.early += plan.chains()[static_cast<std::size_t>(s.chain)].sum > s.launch_at;
     }
 }
 

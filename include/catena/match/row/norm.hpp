@@ -1,0 +1,91 @@
+// rms_norm, layer_norm: the RMS_NORM or NORM itself. next_norm: the RMS_NORM of a sum that a first
+// norm joined, with its weight.
+#pragma once
+
+#include "catena/match/row/weight.hpp"
+
+#include <cstring>
+
+namespace catena {
+
+/// The node of `m`, a norm, with its input and eps; its result is the value so far.
+inline finding take_norm(const site& s, match& m, float& eps) {
+    if (const finding f = node_fits(s.index, m.node, 1); !f.fits()) return f;
+    const tensor& n = s.view.node(m.node);
+    m.reads[operand::x] = s.rows(n.src[0]);
+    if (!same_shape(n, s.view.at(n.src[0]))) return {m.node, reason::reshaped};
+    if (const finding f = rows_fit(s.index, m.node, n.src[0]); !f.fits()) return f;
+    if (elements(n) > max_values) return {m.node, reason::too_large, elements(n), max_values};
+    if (!finite_from_zero(n.params[0])) return {m.node, reason::eps};
+    std::memcpy(&eps, &n.params[0], sizeof eps);
+    m.activation = s.view.nodes[m.node];
+    return {};
+}
+
+/// Is a norm read as a chain without a weight wants it: by others than one MUL or, if it is gated,
+/// by one MUL with something else than a weight of one row?
+inline bool unweighted(const site& s) {
+    const bool gate = s.chain.has(stage_kind::gate);
+    const use only = s.index.only_reader(s.view.nodes[s.node]);
+    if (only.node < 0 || only.slot > 1 || s.index.kind(only.node) != op::mul) return !gate;
+    const std::int32_t other = s.view.node(only.node).src[1 - only.slot];
+    return gate && other != no_tensor &&
+           !(s.index.constant(other) && elements(s.view.at(other)) == s.view.node(s.node).ne[0]);
+}
+
+template <stage_kind Kind, op Node>
+struct norm_match : idle_match {
+    static bool may_fit(const site& s) {
+        return s.index.kind(s.node) == Node &&
+               (s.chain.has(stage_kind::mul_weight) || unweighted(s));
+    }
+
+    static finding take(const site& s, match& m) {
+        if (const finding f = take_norm(s, m, m.numbers.eps); !f.fits()) return f;
+        m.take({Kind, m.node});
+        if (s.chain.has(stage_kind::mul_weight)) return {};
+        if (const finding f = rows_fit(s.index, m.node, m.activation); !f.fits()) return f;
+        take_norm_scale(s, m, Kind);
+        return {};
+    }
+};
+template <>
+struct stage_match<stage_kind::rms_norm> : norm_match<stage_kind::rms_norm, op::rms_norm> {};
+template <>
+struct stage_match<stage_kind::layer_norm> : norm_match<stage_kind::layer_norm, op::norm> {};
+
+template <>
+struct stage_match<stage_kind::next_norm> : idle_match {
+    /// The sum goes on, and so does its norm: by the first RMS_NORM of it that fits.
+    static finding take(const site& s, match& m) {
+        const std::int32_t sum = m.activation;
+        finding why{m.sum, reason::not_normed_again};
+        for (const use& u : s.index.readers(sum)) {
+            if (s.index.kind(u.node) != op::rms_norm) continue;
+            match next;
+            next.node = u.node;
+            float eps = 0;
+            why = take_norm(s, next, eps);
+            weighted w;
+            if (why.fits()) w = weight_of(s, next), why = w.why;
+            if (why.fits()) next.activation = s.view.nodes[w.mul];
+            if (why.fits()) why = s.vector_fits(next, w.mul, w.weight);
+            if (!why.fits()) continue;
+            const std::int32_t x = next.reads[operand::x].tensor;
+            if (!names_whole(s.view, x, sum) || !same_shape(s.view.at(x), s.view.at(sum))) {
+                why = {u.node, reason::reshaped};
+                continue;
+            }
+            m.take({stage_kind::next_norm, u.node});
+            m.take({stage_kind::mul_next_weight, w.mul, false, false});
+            m.reads[operand::next_weight].tensor = w.weight;
+            m.numbers.next_eps = eps;
+            m.activation = next.activation;
+            m.sum_needed = s.needed(sum);
+            return {};
+        }
+        return why;
+    }
+};
+
+}  // namespace catena
