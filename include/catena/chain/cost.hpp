@@ -20,7 +20,7 @@ constexpr chain_work cost(const lowered_chain& chain, const sizes& n) {
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         work& part = skeleton_of(s.kind) == skeleton::row ? total.row : total.matvec;
-        stages::with(s.kind, [&](auto meaning) { part += meaning.count(s, n); });
+        with_meaning(s.kind, [&](auto meaning) { part += meaning.count(s, n); });
     }
     return total;
 }

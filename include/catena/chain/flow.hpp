@@ -19,6 +19,10 @@ struct flow {
 
     constexpr bool at_start() const { return passed.empty(); }
     constexpr bool behind(stage_kind kind) const { return !at_start() && last == kind; }
+    /// Is it the sum that a norm reads next?
+    constexpr bool behind_sum() const {
+        return !at_start() && sum_stages.has(last) && !has_norm(passed);
+    }
     /// Does it end with the sum of x and a residual, emitted?
     constexpr bool sum_emitted() const {
         return behind(stage_kind::emit) && !passed.has(stage_kind::emit);
@@ -40,14 +44,17 @@ struct flow {
     }
 };
 
+template <stage_kind Kind>
+struct stage_meaning;
+
 /// What flows out of an op that may not stand there, beside the sentence of the rule that the op
 /// breaks: no later rule of the chain is looked at.
 inline constexpr flow refused{.refused = true};
 
 /// An op is an empty type. Its minimal complete definition: `lowered` (its stage, whose kind is
 /// that of the flow behind it), `spell(out)` and `after<Before>()` (its type rule). For each kind
-/// of stage a type with `kind`, `apply` (the meaning in double) and `count` (bytes and operations)
-/// stands in `stages` (chain/ops.hpp).
+/// of stage, `stage_meaning` has `apply` (what it does in double) and `count` (bytes and
+/// operations).
 template <class T>
 concept chain_op = requires(text& out) {
     requires T::is_op;

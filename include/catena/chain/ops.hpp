@@ -1,4 +1,4 @@
-// All ops. A new op joins with its header and, if it brings a stage kind, its line in `stages`.
+// All ops. A new op joins with its header.
 #pragma once
 
 #include "catena/chain/ops/add.hpp"
@@ -11,30 +11,27 @@
 #include "catena/chain/ops/norm.hpp"
 #include "catena/chain/ops/quantize.hpp"
 
+#include <utility>
+
 namespace catena::chain {
 
-template <class... Stages>
-struct stage_list {
-    /// One type for each kind of stage, in their order?
-    static constexpr bool complete() {
-        int next = 0;
-        return ((static_cast<int>(Stages::kind) == next++) && ...) && next == stage_kind_count;
-    }
+namespace detail {
 
-    /// Calls `visit(meaning)` with the stage type whose kind is `kind`.
-    template <class Visit>
-    static constexpr void with(stage_kind kind, Visit visit) {
-        ((Stages::kind == kind ? visit(Stages{}) : void()), ...);
-    }
-};
+template <class Visit, int... Kinds>
+constexpr void with_meaning_among(stage_kind kind, Visit visit,
+                                  std::integer_sequence<int, Kinds...>) {
+    ((static_cast<stage_kind>(Kinds) == kind
+          ? visit(stage_meaning<static_cast<stage_kind>(Kinds)>{})
+          : void()),
+     ...);
+}
 
-using stages = stage_list<
-    combine_op, add_stage<stage_kind::add_residual>, norm_stage<stage_kind::rms_norm>,
-    norm_stage<stage_kind::layer_norm>, norm_stage<stage_kind::l2_norm>, glu_stage<stage_kind::glu>,
-    mul_stage<stage_kind::mul_weight>, add_stage<stage_kind::add_bias>, glu_stage<stage_kind::gate>,
-    add_stage<stage_kind::join_residual>, norm_stage<stage_kind::next_norm>,
-    mul_stage<stage_kind::mul_next_weight>, emit_stage, quantize_stage,
-    mul_mat_stage<stage_kind::mul_mat>, mul_mat_stage<stage_kind::mul_mat_id>, epilogue_stage>;
-static_assert(stages::complete(), "catena: every stage_kind has a type in `stages`, in order");
+}  // namespace detail
+
+/// Calls `visit(meaning)` with the stage_meaning of a kind. Every kind has one.
+template <class Visit>
+constexpr void with_meaning(stage_kind kind, Visit visit) {
+    detail::with_meaning_among(kind, visit, std::make_integer_sequence<int, stage_kind_count>());
+}
 
 }  // namespace catena::chain

@@ -23,7 +23,7 @@ constexpr bool emits_sum(const lowered_chain& chain, int i) {
     if (i == 0 || chain.stages[i].kind != stage_kind::emit) return false;
     const stage_kind before = chain.stages[i - 1].kind;
     const bool normed = i + 1 < chain.count && chain.stages[i + 1].kind == stage_kind::next_norm;
-    return before == stage_kind::add_residual || (before == stage_kind::join_residual && normed);
+    return before == stage_kind::join_residual ? normed : sum_stages.has(before);
 }
 
 /// Parts of the chain's epilogue.

@@ -16,7 +16,7 @@ inline outputs run_stages(const lowered_chain& chain, int first, evaluation e) {
                                         " asks for more than the chain's epilogue does");
     for (int i = first; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
-        stages::with(s.kind, [&](auto meaning) { meaning.apply(e, s); });
+        with_meaning(s.kind, [&](auto meaning) { meaning.apply(e, s); });
     }
     return std::move(e.out);
 }

@@ -97,6 +97,9 @@ inline constexpr stage_set value_stages = norm_stages | stage_kind::glu;
 inline constexpr stage_set group_stages =
     stage_kind::mul_mat | stage_kind::mul_mat_id | stage_kind::epilogue;
 
+/// The stages behind which the value is the sum that a norm reads. It may be emitted there.
+inline constexpr stage_set sum_stages = stage_kind::add_residual | stage_kind::join_residual;
+
 CATENA_FN constexpr bool has_norm(stage_set stages) { return stages.any(norm_stages); }
 
 /// What a stage asks of the stages before it, besides the order.

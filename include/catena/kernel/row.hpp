@@ -188,7 +188,7 @@ class row_work {
     }
 
     CATENA_FN void store_sum(int at, const quads& v) const {
-        if (!adds_residual(C.stages) || row_.a.sum == nullptr) return;
+        if (!C.stages.any(sum_stages) || row_.a.sum == nullptr) return;
         row_.store_row(row_at(row_.a.sum, row_.a.sum_at, row_.place), at, v);
     }
 

@@ -72,4 +72,11 @@ constexpr auto add(Operand) {
         return refused_op{};
 }
 
+template <>
+struct stage_meaning<stage_kind::add_residual> : add_stage<stage_kind::add_residual> {};
+template <>
+struct stage_meaning<stage_kind::add_bias> : add_stage<stage_kind::add_bias> {};
+template <>
+struct stage_meaning<stage_kind::join_residual> : add_stage<stage_kind::join_residual> {};
+
 }  // namespace catena::chain

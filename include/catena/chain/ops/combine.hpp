@@ -57,4 +57,7 @@ struct combine_op {
 
 inline constexpr combine_op combine{};
 
+template <>
+struct stage_meaning<stage_kind::combine> : combine_op {};
+
 }  // namespace catena::chain

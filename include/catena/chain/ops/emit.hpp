@@ -39,7 +39,7 @@ struct emit_op : emit_stage {
     static constexpr flow after() {
         constexpr bool plain = F == format::f32 || F == format::f16 || F == format::bf16;
         constexpr bool of_values = Before.fits(kind);
-        constexpr bool of_sum = Before.behind(stage_kind::add_residual);
+        constexpr bool of_sum = Before.behind_sum();
         constexpr bool once = of_sum || !Before.emitted.has(F);
         static_assert(plain,
                       "catena: emit<F> writes f32, f16 or bf16: for an activation format write "
@@ -63,5 +63,8 @@ struct emit_op : emit_stage {
 
 template <format F>
 inline constexpr emit_op<F> emit{};
+
+template <>
+struct stage_meaning<stage_kind::emit> : emit_stage {};
 
 }  // namespace catena::chain

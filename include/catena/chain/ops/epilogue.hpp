@@ -188,4 +188,7 @@ constexpr auto make_epilogue() {
 template <auto... Parts>
 inline constexpr auto epilogue = make_epilogue<Parts...>();
 
+template <>
+struct stage_meaning<stage_kind::epilogue> : epilogue_stage {};
+
 }  // namespace catena::chain

@@ -63,4 +63,9 @@ struct act_op {
 inline constexpr glu_op glu{};
 inline constexpr act_op act{};
 
+template <>
+struct stage_meaning<stage_kind::glu> : glu_stage<stage_kind::glu> {};
+template <>
+struct stage_meaning<stage_kind::gate> : glu_stage<stage_kind::gate> {};
+
 }  // namespace catena::chain

@@ -72,4 +72,9 @@ constexpr auto mul(Operand) {
         return refused_op{};
 }
 
+template <>
+struct stage_meaning<stage_kind::mul_weight> : mul_stage<stage_kind::mul_weight> {};
+template <>
+struct stage_meaning<stage_kind::mul_next_weight> : mul_stage<stage_kind::mul_next_weight> {};
+
 }  // namespace catena::chain

@@ -212,4 +212,9 @@ constexpr auto make_group() {
 template <auto... Readers>
 inline constexpr auto group = make_group<Readers...>();
 
+template <>
+struct stage_meaning<stage_kind::mul_mat> : mul_mat_stage<stage_kind::mul_mat> {};
+template <>
+struct stage_meaning<stage_kind::mul_mat_id> : mul_mat_stage<stage_kind::mul_mat_id> {};
+
 }  // namespace catena::chain

@@ -84,4 +84,13 @@ inline constexpr norm_op<stage_kind::rms_norm> rms_norm{};
 inline constexpr norm_op<stage_kind::layer_norm> layer_norm{};
 inline constexpr norm_op<stage_kind::l2_norm> l2_norm{};
 
+template <>
+struct stage_meaning<stage_kind::rms_norm> : norm_stage<stage_kind::rms_norm> {};
+template <>
+struct stage_meaning<stage_kind::layer_norm> : norm_stage<stage_kind::layer_norm> {};
+template <>
+struct stage_meaning<stage_kind::l2_norm> : norm_stage<stage_kind::l2_norm> {};
+template <>
+struct stage_meaning<stage_kind::next_norm> : norm_stage<stage_kind::next_norm> {};
+
 }  // namespace catena::chain

@@ -65,4 +65,7 @@ struct quantize_op : quantize_stage {
 template <format... Fs>
 inline constexpr quantize_op<Fs...> quantize{};
 
+template <>
+struct stage_meaning<stage_kind::quantize> : quantize_stage {};
+
 }  // namespace catena::chain

@@ -114,7 +114,7 @@ class row_launch : public launch_record {
                          row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
         }
         const auto store_sum = [&] {
-            if (a.sum == nullptr || !adds_residual(c.stages)) return;
+            if (a.sum == nullptr || !c.stages.any(sum_stages)) return;
             aligned_rows(n, a.sum, a.sum_at, vector, "the sum");
             write(lies(n, a.sum, a.sum_at), v, "the sum");
         };
