@@ -18,7 +18,8 @@ struct submission {
     /// ggml's number of the graph (ggml_cgraph::uid). 0: a slice that was cut on the way, as the
     /// scheduler cuts one for each tensor that an eval callback looks at.
     std::uint64_t uid = 0;
-    /// What the backend knows. `uses` are the counts that the graph itself holds.
+    /// What the backend knows. `uses` are the counts that the graph itself holds; they are not
+    /// asked for a graph without a number.
     knowledge known;
 };
 
@@ -46,10 +47,7 @@ class backend_planner {
         ++walks_;
         if (const plan* known = cache_.find(s.uid)) return known;
         knowledge believed = s.known;
-        if (s.uid == 0) {  // whoever cut it reads values that carry no flag
-            believed.uses = nullptr;
-            believed.whole_graph = false;
-        }
+        if (s.uid == 0) believed.uses = nullptr;  // whoever cut it reads values without a flag
         state = view_.build(s.graph, believed);
         if (!state.ok()) return nullptr;
         const plan& found = cache_.plan_for(view_.view(), s.uid);
