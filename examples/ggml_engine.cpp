@@ -1,7 +1,7 @@
 // An engine on ggml with Catena in it. ggml's CPU backend runs the nodes that a plan leaves to the
 // engine; the host executor stands in for the GPU and runs the steps of an sm_90 plan. In a backend
 // of a GPU only the machine differs: a cudaStream_t, and memory of that GPU.
-#include "catena/engine/ggml.hpp"
+#include "catena/engine/ggml/backend_planner.hpp"
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
@@ -46,8 +46,10 @@ class engine {
     bool compute(ggml_cgraph* graph) {
         catena::ggml::knowledge known;
         known.whole_graph = true;  // nobody outside reads a value that is not flagged OUTPUT
-        if (const catena::status s = view_.build(graph, known); !s.ok()) return report(s);
-        const catena::plan plan = planner_.plan(view_.view());
+        catena::status state;
+        const catena::plan* found = planner_.before_walk({graph, 0, known}, state);
+        if (found == nullptr) return report(state);
+        const catena::plan& plan = *found;
         void* workspace = machine_.allocate<std::byte>(
             "workspace", static_cast<std::size_t>(plan.workspace_bytes()),
             catena::exec::memory::uninitialized);
@@ -68,8 +70,7 @@ class engine {
   private:
     cpu cpu_;
     catena::exec::host_device machine_;
-    catena::ggml::view_builder view_;
-    catena::planner planner_{catena::instances::on_host(catena::instances::sm_90())};
+    catena::ggml::backend_planner planner_{catena::instances::on_host(catena::instances::sm_90())};
 
     static bool report(const catena::status& s) {
         std::fprintf(stderr, "%s\n", s.message);

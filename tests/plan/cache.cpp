@@ -85,3 +85,15 @@ TEST_CASE("the oldest plan makes room", "[cache]") {
     CHECK(cache.find(2) != nullptr);
     CHECK(cache.find(3) != nullptr);
 }
+
+TEST_CASE("as many graphs as a step is cut into keep their plans", "[cache]") {
+    plan_cache cache(planner{toy_table()});
+    constexpr int splits = 2 * 94 + 1;
+    std::vector<graph_builder> graphs(splits);
+    for (int i = 0; i < splits; ++i)
+        graphs[static_cast<std::size_t>(i)].matmul(
+            format::q4_K, 64 + i, graphs[static_cast<std::size_t>(i)].input(format::f32, {512}));
+    for (int step = 0; step < 3; ++step)
+        for (graph_builder& g : graphs) cache.plan_for(g.view());
+    CHECK(cache.made() == splits);
+}

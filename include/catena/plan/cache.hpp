@@ -66,7 +66,11 @@ inline fingerprint fingerprint_of(const graph_view& view) {
 /// Plans by graph, the last few of them. One per thread, or behind a lock of the engine's.
 class plan_cache {
   public:
-    explicit plan_cache(planner plans, std::size_t capacity = 8)
+    /// Graphs that a decode step and a prompt are cut into, several times: a model whose experts
+    /// lie on the host is cut twice in every layer.
+    static constexpr std::size_t enough = 512;
+
+    explicit plan_cache(planner plans, std::size_t capacity = enough)
         : plans_(std::move(plans)), capacity_(capacity > 0 ? capacity : 1) {}
 
     /// The plan that was made for this id, or null. The engine must give a graph a new id when
@@ -88,9 +92,13 @@ class plan_cache {
             return e.made;
         }
         if (kept_.size() == capacity_) kept_.pop_front();
+        ++made_;
         kept_.push_back({uid, print, plans_.plan(view)});
         return kept_.back().made;
     }
+
+    /// Plans made so far: how often a graph was neither known by id nor by fingerprint.
+    std::int64_t made() const noexcept { return made_; }
 
   private:
     struct entry {
@@ -100,6 +108,7 @@ class plan_cache {
     };
     planner plans_;
     std::size_t capacity_;
+    std::int64_t made_ = 0;
     std::list<entry> kept_;  // the oldest first; a plan stays where it is
 };
 
