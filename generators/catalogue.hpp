@@ -34,8 +34,11 @@ inline constexpr auto multiplied = readers<Ws...> | finish;
 template <format... Ws>
 inline constexpr auto value_of_numbers = plain_value | multiplied<Ws...>;
 
-/// What stands before a norm: a residual, whose sum goes on in f32.
-inline constexpr auto residual_sum = add(residual) | emit<f32>;
+/// What stands before a norm: a residual, whose sum with x or a multiple of x goes on in f32.
+inline constexpr auto residual_sum = mul(scale) | add(residual) | emit<f32>;
+
+/// Before the first norm of some models: a multiple of x.
+inline constexpr auto scaled_x = mul(scale) | emit<f32>;
 
 /// What stands before the norm of a layer behind one with experts.
 inline constexpr auto experts_sum = combine | residual_sum;
@@ -49,6 +52,7 @@ constexpr auto chains_to(auto value, auto as_is) {
     return hana::make_tuple(
         entry<"norm_input">(rms_norm | mul(weight) | value),
         entry<"bare_norm_input">(rms_norm | value),
+        entry<"scaled_norm_input">(scaled_x | rms_norm | mul(weight) | value),
         entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | value),
         entry<"experts_norm_input">(experts_sum | rms_norm | mul(weight) | value),
         entry<"norm_residual_input">(rms_norm | mul(weight) | add(residual) | value),
@@ -77,6 +81,7 @@ inline constexpr auto quantized_as_fp8 = quantize<fp8_group> | multiplied<fp8_e4
 inline constexpr auto fp8_value = plain_value | quantized_as_fp8;
 inline constexpr auto chains_of_fp8 = hana::make_tuple(
     entry<"norm_input">(rms_norm | mul(weight) | fp8_value),
+    entry<"scaled_norm_input">(scaled_x | rms_norm | mul(weight) | fp8_value),
     entry<"residual_norm_input">(residual_sum | rms_norm | mul(weight) | fp8_value),
     entry<"layer_norm_input">(layer_norm | mul(weight) | add(bias) | fp8_value),
     entry<"residual_layer_norm_input">(residual_sum | layer_norm | mul(weight) | add(bias) |

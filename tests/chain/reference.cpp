@@ -210,7 +210,7 @@ TEST_CASE("Numbers multiply what a residual is added to, a norm, and what joins 
     in.next_weight = random_values(64, 40);
     const auto x = in.x;
     const auto residual_norm =
-        lower("", add(residual) | emit<f32> | rms_norm | mul(weight) | emit<f16>);
+        lower("", mul(scale) | add(residual) | emit<f32> | rms_norm | mul(weight) | emit<f16>);
     for (double& v : in.x) v *= 0.25;
     const outputs before = reference(residual_norm, in);
     in.x = x;
@@ -220,9 +220,16 @@ TEST_CASE("Numbers multiply what a residual is added to, a norm, and what joins 
     CHECK(after.sum == before.sum);
     for (std::size_t i = 0; i < 128; ++i) CHECK(after.value[i] == Approx(3 * before.value[i]));
 
+    const auto scaled_norm = lower("", mul(scale) | emit<f32> | rms_norm | mul(weight) | emit<f16>);
+    const outputs alone = reference(scaled_norm, in);
+    for (std::size_t i = 0; i < 128; ++i) {
+        CHECK(alone.sum[i] == 0.25 * x[i]);
+        CHECK(alone.value[i] != after.value[i]);
+    }
+
     const auto joined = rms_norm | mul(weight) | add(residual) | emit<f32>;
     in.norm_scale = 1;
-    const auto sum = reference(lower("", joined), in).value;  // x_scale is of another residual
+    const auto sum = reference(lower("", joined), in).value;  // without mul(scale)
     in.sum_factor = 0.5;
     const outputs twice =
         reference(lower("", joined | rms_norm | mul(next_weight) | emit<f16>), in);

@@ -79,6 +79,7 @@ lowered_chain chain_of(const instance& on, const row_case& c) {
         if (c.sum) add({.kind = stage_kind::emit, .formats = format_set::of(format::f32)});
     };
     if (c.slots > 0) add({.kind = stage_kind::combine});
+    if (does.has(stage_kind::scale)) add({.kind = stage_kind::scale});
     if (!joins) add_sum();
     for (const stage_kind norm :
          {stage_kind::rms_norm, stage_kind::layer_norm, stage_kind::l2_norm})

@@ -39,7 +39,8 @@ bool fit(row_case& c, const computation& computes, const policy& numbers) {
     c.residual = c.residual && adds_residual(computes.stages);
     c.again = c.again && computes.stages.has(stage_kind::next_norm) && c.residual;
     if (c.slots > 0 && !computes.stages.has(stage_kind::combine)) return false;
-    c.sum = c.sum && c.residual;
+    if (!computes.stages.has(stage_kind::scale)) c.x_scale = 1;
+    c.sum = c.sum && (c.residual || c.x_scale != 1);
     c.scale = c.scale && computes.stages.has(stage_kind::mul_weight);
     c.one_plus = c.one_plus && c.scale;
     c.bias = c.bias && computes.stages.has(stage_kind::add_bias);
@@ -173,6 +174,13 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .x_scale = 0.22f,
          .norm_scale = 0.088f,
          .sum_factor = 1.7f},
+        {.what = "a multiple of x and its norm",
+         .k = usual,
+         .n1 = 3,
+         .emits = all,
+         .sum = true,
+         .scale = true,
+         .x_scale = 50.6f},
         {.what = "a norm times a number, without a weight",
          .k = usual,
          .n1 = 2,

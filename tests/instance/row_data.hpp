@@ -98,9 +98,9 @@ inline std::vector<float> sum_of(const row_case& c) {
         const float joins = c.shared_gate ? d.x[i] * static_cast<float>(gate) : d.x[i];
         if (c.shared) sum[i] += joins;
     }
-    for (std::size_t i = 0; c.residual && i < sum.size(); ++i) {
+    for (std::size_t i = 0; i < sum.size(); ++i) {
         const float product = sum[i] * c.x_scale;
-        sum[i] = product + d.residual[i];
+        sum[i] = c.residual ? product + d.residual[i] : product;
     }
     return sum;
 }

@@ -21,7 +21,7 @@ constexpr format_set for_engines = plain | format::int8_token | format::fp8_tens
                                    format::mxfp4_rows | format::nvfp4_rows;
 
 constexpr computation norm_of(stage_kind norm, format_set emits) {
-    return {.stages = stage_kind::combine | stage_kind::add_residual | norm |
+    return {.stages = stage_kind::combine | stage_kind::scale | stage_kind::add_residual | norm |
                       stage_kind::mul_weight | stage_kind::add_bias | stage_kind::gate,
             .emits = emits};
 }

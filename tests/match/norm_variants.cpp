@@ -10,7 +10,7 @@
 using namespace catena;
 using namespace catena_test;
 using chain::act, chain::add, chain::bias, chain::emit, chain::glu, chain::layer_norm, chain::mul,
-    chain::mul_mat, chain::quantize, chain::rms_norm, chain::weight;
+    chain::mul_mat, chain::quantize, chain::rms_norm, chain::scale, chain::weight;
 
 namespace {
 
@@ -24,6 +24,9 @@ constexpr pattern product = pattern_of(chain::lower("", glu | served));
 constexpr pattern biased_norm =
     pattern_of(chain::lower("", layer_norm | mul(weight) | add(bias) | served));
 constexpr pattern function = pattern_of(chain::lower("", act | served));
+constexpr pattern scaled_norm =
+    pattern_of(chain::lower("", mul(scale) | emit<format::f32> | rms_norm | mul(weight) | served));
+static_assert(scaled_norm.known && scaled_norm.sum_emits == format_set::of(format::f32));
 static_assert(gated_norm.known && gated_norm.has(stage_kind::gate) &&
               gated_norm.stages.size() == 3);
 static_assert(biased_norm.known && biased_norm.has(stage_kind::add_bias) &&
@@ -61,6 +64,27 @@ struct biased {
 };
 
 }  // namespace
+
+TEST_CASE("a SCALE may stand before a norm, and what it makes may go on as a sum does", "[match]") {
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 2});
+    const id scaled = g.scale(x, 50.5f);
+    const id norm = g.rms_norm(scaled);
+    g.matmul(format::q4_K, 64, g.mul(norm, g.weight(format::f32, {512})));
+    reason expected = reason::none;
+    bool read = false;
+    SECTION("for the norm alone") {}
+    SECTION("for a residual too") { g.other({scaled}), read = true; }
+    SECTION("not with a sum") { g[scaled].params[1] = 1, expected = reason::no_scale; }
+    const match m = at(g, scaled_norm, norm);
+    REQUIRE(m.why.why == expected);
+    if (expected != reason::none) return;
+    CHECK(m.reads[operand::x].tensor == x);
+    CHECK(m.numbers.x_scale == 50.5f);
+    CHECK(takes(m, g.position(scaled)));
+    CHECK(m.sum == g.position(scaled));
+    CHECK(m.sum_needed == read);
+}
 
 TEST_CASE("a norm whose result is gated is a place with the gate's operand", "[match]") {
     heads h;

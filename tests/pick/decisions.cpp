@@ -58,16 +58,16 @@ const std::vector<row> matvec_rows = {
 
 TEST_CASE("short rows get few threads, long rows many, endless rows the plain row", "[decisions]") {
     const table t = table_of(row_rows);
-    CHECK(picked_name(norm_problem(256), t) == "add_rms_norm_mul.f32_q8_1.t64_v8_vec.toy");
-    CHECK(picked_name(norm_problem(2048), t) == "add_rms_norm_mul.f32_q8_1.t256_v8_vec.toy");
-    CHECK(picked_name(norm_problem(8192), t) == "add_rms_norm_mul.f32_q8_1.t512_v16_vec.toy");
-    CHECK(picked_name(norm_problem(8224), t) == "add_rms_norm_mul.f32_q8_1.t128_v0.toy");
+    CHECK(picked_name(norm_problem(256), t) == "scale_add_rms_norm_mul.f32_q8_1.t64_v8_vec.toy");
+    CHECK(picked_name(norm_problem(2048), t) == "scale_add_rms_norm_mul.f32_q8_1.t256_v8_vec.toy");
+    CHECK(picked_name(norm_problem(8192), t) == "scale_add_rms_norm_mul.f32_q8_1.t512_v16_vec.toy");
+    CHECK(picked_name(norm_problem(8224), t) == "scale_add_rms_norm_mul.f32_q8_1.t128_v0.toy");
 }
 
 TEST_CASE("misaligned rows get the plain row", "[decisions]") {
     problem p = norm_problem(2048);
     p.alignment = 4;
-    CHECK(picked_name(p, table_of(row_rows)) == "add_rms_norm_mul.f32_q8_1.t128_v0.toy");
+    CHECK(picked_name(p, table_of(row_rows)) == "scale_add_rms_norm_mul.f32_q8_1.t128_v0.toy");
 }
 
 TEST_CASE("the matvec with more bytes in flight wins on a large matrix", "[decisions]") {

@@ -11,7 +11,7 @@ using namespace catena_test;
 
 TEST_CASE("a name spells what is computed, the formats, the policy and the arch", "[name]") {
     CHECK(row_name(row_of(norm_row, kept_row), "toy") ==
-          "add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
+          "scale_add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
     CHECK(row_name(row_of(quantize_row, plain_row), "toy") == "quantize.q8_1.t64_v0.toy");
     policy p = narrow_matvec;
     CHECK(row_name(row_of(matvec_of(q6 | q4), p), "toy") ==

@@ -21,7 +21,7 @@ TEST_CASE("a report tells chains, steps, rejected rows and what stayed", "[repor
     CHECK(e.chains[0].served == std::vector<std::int32_t>{2});
     CHECK(e.chains[0].steps == std::vector<std::int32_t>{0, 1});
     REQUIRE(e.steps.size() == 2);
-    CHECK(e.steps[0].instance == "add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
+    CHECK(e.steps[0].instance == "scale_add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
     CHECK(e.steps[1].instance == "matvec.q4_K.t64_r2_c1_p1024_plain2.toy");
     for (std::size_t i = 0; i < e.steps.size(); ++i) {
         const explained_step& s = e.steps[i];

@@ -43,6 +43,23 @@ TEST_CASE("a norm, its weight and its SCALE are one launch; without the weight a
     CHECK(a.weight != nullptr);
 }
 
+TEST_CASE("a SCALE and the norm that reads it are one launch, which writes both", "[plan]") {
+    const bool goes_on = GENERATE(false, true);
+    graph_builder g;
+    const id x = g.input(format::f32, {512, 2});
+    const id scaled = g.scale(x, 50.5f);
+    const id value = g.scaled_norm(scaled);
+    const id made = g.matmul(format::q4_K, 512, value);
+    g.other({goes_on ? g.add(made, scaled) : made});
+    const plan p = checked_plan(g, shipped_table());
+    CHECK(p.steps().size() == 2);
+    const row_args a = row_of(p, value, g);
+    CHECK(a.x == g[x].data);
+    CHECK(a.x_scale == 50.5f);
+    CHECK(a.sum == (goes_on ? g[scaled].data : nullptr));
+    CHECK(p.at(g.position(scaled)).elided == !goes_on);
+}
+
 TEST_CASE("a matvec does not make a norm that is scaled", "[plan]") {
     const bool scaled = GENERATE(false, true);
     graph_builder g;

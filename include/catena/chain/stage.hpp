@@ -12,7 +12,8 @@ namespace catena {
 enum class stage_kind : std::uint8_t {
     combine,       ///< value = the results of a token's experts times their weights, added up, plus
                    ///< x, or nothing, or x * sigmoid(a number for each row)
-    add_residual,  ///< value = value * a number + residual: the sum that a norm reads
+    scale,         ///< value *= a number of the launch
+    add_residual,  ///< value += residual: the sum that a norm reads
     rms_norm,      ///< value *= 1 / sqrt(mean(value^2) + eps), times a number
     layer_norm,    ///< value = (value - mean(value)) / sqrt(variance(value) + eps)
     l2_norm,       ///< value /= max(sqrt(sum(value^2)), eps)
@@ -33,10 +34,11 @@ enum class stage_kind : std::uint8_t {
 inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;
 
 constexpr const char* name(stage_kind kind) {
-    constexpr const char* names[] = {
-        "combine",    "add_residual", "rms_norm", "layer_norm",    "l2_norm",   "glu",
-        "mul_weight", "add_bias",     "gate",     "join_residual", "next_norm", "mul_next_weight",
-        "emit",       "quantize",     "mul_mat",  "mul_mat_id",    "epilogue"};
+    constexpr const char* names[] = {"combine",         "scale",   "add_residual",  "rms_norm",
+                                     "layer_norm",      "l2_norm", "glu",           "mul_weight",
+                                     "add_bias",        "gate",    "join_residual", "next_norm",
+                                     "mul_next_weight", "emit",    "quantize",      "mul_mat",
+                                     "mul_mat_id",      "epilogue"};
     static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
     return names[static_cast<int>(kind)];
 }
@@ -98,7 +100,8 @@ inline constexpr stage_set group_stages =
     stage_kind::mul_mat | stage_kind::mul_mat_id | stage_kind::epilogue;
 
 /// The stages behind which the value is the sum that a norm reads. It may be emitted there.
-inline constexpr stage_set sum_stages = stage_kind::add_residual | stage_kind::join_residual;
+inline constexpr stage_set sum_stages =
+    stage_kind::scale | stage_kind::add_residual | stage_kind::join_residual;
 
 CATENA_FN constexpr bool has_norm(stage_set stages) { return stages.any(norm_stages); }
 
@@ -130,6 +133,7 @@ constexpr stage_rule rule_of(stage_kind kind) {
         case stage_kind::epilogue:
             return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
         case stage_kind::combine:
+        case stage_kind::scale:
         case stage_kind::add_residual:
         case stage_kind::emit:
         case stage_kind::quantize:
@@ -151,8 +155,8 @@ constexpr bool may_follow(stage_set passed, stage_kind kind) {
 /// The stages that a launch leaves out where their operands are null. A row must have the others
 /// exactly as a problem needs them: rows of a norm alone are smaller than rows that also join.
 inline constexpr stage_set optional_stages =
-    stage_kind::combine | stage_kind::add_residual | stage_kind::mul_weight | stage_kind::add_bias |
-    stage_kind::gate | stage_kind::next_norm | stage_kind::mul_next_weight;
+    stage_kind::combine | stage_kind::scale | stage_kind::add_residual | stage_kind::mul_weight |
+    stage_kind::add_bias | stage_kind::gate | stage_kind::next_norm | stage_kind::mul_next_weight;
 
 /// Does a row with the stages `has` do those that are needed, and none that it cannot leave out?
 constexpr bool serves(stage_set has, stage_set needs) {

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash e57232db733296a6.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 0955e1f1cbd34dc8.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
@@ -6,14 +6,8 @@
 
 namespace catena::instances::computations {
 
-inline constexpr computation add_layer_norm_mul_bias_ggml =
-    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::add_residual) | stage_kind::layer_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("ggml")};
-inline constexpr computation add_layer_norm_mul_bias_engines =
-    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::add_residual) | stage_kind::layer_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("engines")};
-inline constexpr computation add_rms_norm_mul_bias_engines =
-    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::add_residual) | stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("engines")};
-inline constexpr computation combine_add_rms_norm_mul_ggml =
-    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::combine) | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight, .emits = formats("ggml")};
+inline constexpr computation combine_scale_add_rms_norm_mul_ggml =
+    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::combine) | stage_kind::scale | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight, .emits = formats("ggml")};
 inline constexpr computation glu_ggml =
     {.kind = skeleton::row, .stages = stage_set::of(stage_kind::glu), .emits = formats("ggml")};
 inline constexpr computation glu_engines =
@@ -28,6 +22,12 @@ inline constexpr computation rms_norm_mul_add_rms_norm_mul_ggml =
     {.kind = skeleton::row, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::join_residual | stage_kind::next_norm | stage_kind::mul_next_weight, .emits = formats("ggml")};
 inline constexpr computation rms_norm_mul_gate_ggml =
     {.kind = skeleton::row, .stages = stage_set::of(stage_kind::rms_norm) | stage_kind::mul_weight | stage_kind::gate, .emits = formats("ggml")};
+inline constexpr computation scale_add_layer_norm_mul_bias_ggml =
+    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::scale) | stage_kind::add_residual | stage_kind::layer_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("ggml")};
+inline constexpr computation scale_add_layer_norm_mul_bias_engines =
+    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::scale) | stage_kind::add_residual | stage_kind::layer_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("engines")};
+inline constexpr computation scale_add_rms_norm_mul_bias_engines =
+    {.kind = skeleton::row, .stages = stage_set::of(stage_kind::scale) | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::add_bias, .emits = formats("engines")};
 inline constexpr computation matvec_q8_0 =
     {.kind = skeleton::matvec, .activation = format::q8_1, .weights = formats("q8_0"), .epilogue = full_epilogue};
 inline constexpr computation matvec_q8_0_norm =

@@ -33,8 +33,8 @@ struct expert_results {
 /// The numbers of a row step that the engine's graph gives, not a tensor.
 struct row_numbers {
     float eps = 0, next_eps = 0;
-    float x_scale = 1;     ///< of x, or what stands for it, where the residual is added to that
-    float norm_scale = 1;  ///< of the norm, before its weight
+    float x_scale = 1;           ///< of x, or of what experts made
+    float norm_scale = 1;        ///< of the norm, before its weight
     float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
     gate_function function = gate_function::none;
 };
@@ -53,7 +53,8 @@ struct row_args : row_numbers {
     const float* bias = nullptr;
     const float* next_weight = nullptr;  ///< of the norm of what was joined; null: it is not normed
     const float* sum_factor = nullptr;   ///< what was joined is times that number; null: 1
-    float* sum = nullptr;                ///< receives x * x_scale + residual, or what was joined
+    float* sum = nullptr;                ///< receives what a norm reads, x * x_scale + residual,
+                                         ///< or what was joined
     float* f32 = nullptr;
     void* f16 = nullptr;
     void* bf16 = nullptr;

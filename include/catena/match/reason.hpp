@@ -44,6 +44,7 @@ namespace catena {
     X(weight_not_f32, "the weight of the norm is not f32")                                         \
     X(weight_shape, "the weight of the norm is not one row of {need} elements (it has {have})")    \
     X(no_residual, "the norm's input is not an ADD of two tensors of its own shape")               \
+    X(no_scale, "the norm's input is not a SCALE of rows by a number")                             \
     X(no_experts, "the norm's input is not a sum of experts' results")                             \
     X(not_read, "no quantized matmul reads the result")                                            \
     X(none_served, "none of the {have} quantized matmuls that read the result can be served")      \

@@ -35,11 +35,11 @@ inline constexpr catena::arch toy_arch = {.name = "toy",
 
 inline constexpr format_set plain_and_q8_1 = format_set::of(format::f32) | format::q8_1;
 
-inline constexpr computation norm_row = {.kind = catena::skeleton::row,
-                                         .stages = catena::stage_kind::add_residual |
-                                                   catena::stage_kind::rms_norm |
-                                                   catena::stage_kind::mul_weight,
-                                         .emits = plain_and_q8_1};
+inline constexpr computation norm_row = {
+    .kind = catena::skeleton::row,
+    .stages = catena::stage_kind::scale | catena::stage_kind::add_residual |
+              catena::stage_kind::rms_norm | catena::stage_kind::mul_weight,
+    .emits = plain_and_q8_1};
 inline constexpr computation quantize_row = {.kind = catena::skeleton::row,
                                              .emits = format_set::of(format::q8_1)};
 constexpr computation matvec_of(format_set weights) {
@@ -101,6 +101,7 @@ constexpr catena::lowered_chain chain_of(const char* name, bool add, bool norm,
         c.stages[c.count++] = {kind, reads, formats};
     };
     if (add) {
+        stage(stage_kind::scale, operand::scale);
         stage(stage_kind::add_residual, operand::residual);
         stage(stage_kind::emit, operand::none, format_set::of(format::f32));
     }

@@ -245,12 +245,8 @@ class row_launch {
         const auto add_residual = [&] {
             if (a_.residual == nullptr) return;
             const float* residual = row_of(a_.residual, a_.residual_at, r);
-            const float scale = joins ? 1 : a_.x_scale;
             const float factor = a_.sum_factor == nullptr ? 1 : *a_.sum_factor;
-            for (std::size_t i = 0; i < k; ++i) {
-                const float product = v[i] * scale;
-                v[i] = (product + residual[i]) * factor;
-            }
+            for (std::size_t i = 0; i < k; ++i) v[i] = (v[i] + residual[i]) * factor;
         };
         const auto write_sum = [&] {
             if (a_.sum != nullptr)
@@ -263,6 +259,8 @@ class row_launch {
         const auto weigh = [&](const float* weight) {
             for (std::size_t i = 0; weight != nullptr && i < k; ++i) v[i] *= weight[i];
         };
+        if (c.stages.has(stage_kind::scale))
+            for (float& f : v) f *= a_.x_scale;
         if (c.stages.has(stage_kind::add_residual)) add_residual();
         const auto gate = [&] {
             const float* g = row_of(a_.gate, a_.gate_at, r);

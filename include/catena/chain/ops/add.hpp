@@ -1,6 +1,5 @@
-// add(residual): the sum that a norm reads, of which one part is times a number of the launch; or
-// the sum of a weighted norm and what goes past it, times a number in memory. add(bias): after the
-// norm and its weight.
+// add(residual): the sum that a norm reads; or the sum of a weighted norm and what goes past it,
+// times a number in memory. add(bias): after the norm and its weight.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -19,10 +18,9 @@ struct add_stage {
     static void apply(evaluation& e, const stage& s) {
         const std::vector<double>& added = per_row ? e.in.residual : e.in.bias;
         expect_elements(name(s.reads), added, per_row ? e.in.k * e.in.rows : e.in.k);
-        const double scale = kind == stage_kind::add_residual ? e.in.x_scale : 1;
         const double factor = kind == stage_kind::join_residual ? e.in.sum_factor : 1;
         for (std::size_t i = 0; i < e.value.size(); ++i)
-            e.value[i] = (e.value[i] * scale + added[i % added.size()]) * factor;
+            e.value[i] = (e.value[i] + added[i % added.size()]) * factor;
         e.at_sum = kind == stage_kind::add_residual;
     }
 
@@ -44,10 +42,10 @@ struct add_op {
             constexpr stage_kind kind = Before.behind(stage_kind::mul_weight)
                                             ? stage_kind::join_residual
                                             : stage_kind::add_residual;
-            constexpr bool fits = Before.fits(kind);
+            constexpr bool fits = Before.fits(kind) && !Before.sum_emitted();
             static_assert(fits,
-                          "catena: add(residual) comes once, first, behind combine or right after "
-                          "the norm and its mul(weight): move it there");
+                          "catena: add(residual) comes once, first, right behind combine or "
+                          "mul(scale), or right after the norm and its mul(weight): move it there");
             return fits ? Before.then(kind) : refused;
         } else {
             constexpr bool again = Before.passed.has(stage_kind::next_norm);

@@ -1,10 +1,18 @@
-// add_residual: the sum that a norm reads, x times a number plus the residual. join_residual: what
-// a norm and its weight made plus the residual, times a number in memory.
+// scale: x, or what experts made, times a number. add_residual: that plus the residual, the sum
+// that a norm reads. join_residual: what a norm and its weight made plus the residual, times a
+// number in memory.
 #pragma once
 
 #include "catena/kernel/row/stage.hpp"
 
 namespace catena::kernel {
+
+template <class Row>
+struct row_stage<stage_kind::scale, Row> : idle_stage<Row> {
+    CATENA_FN void make(const Row& r, int, typename Row::quads& v) const {
+        Row::scale(real{r.a.x_scale}, v);
+    }
+};
 
 template <class Row>
 struct row_stage<stage_kind::add_residual, Row> : idle_stage<Row> {
@@ -15,7 +23,6 @@ struct row_stage<stage_kind::add_residual, Row> : idle_stage<Row> {
         if (r.a.residual == nullptr) return;
         quads other;
         r.load_row(row_at(r.a.residual, r.a.residual_at, r.place), at, other);
-        Row::scale(real{r.a.x_scale}, v);
         Row::add(other, v);
     }
 };

@@ -1,5 +1,6 @@
-// add_residual: the ADD whose sum a norm reads, with a SCALE of one part. join_residual: the ADD of
-// a residual to a weighted norm, with a MUL of the sum by a number in memory.
+// scale: the SCALE that a norm reads, or of one part of the sum that it reads. add_residual: the
+// ADD of that sum. join_residual: the ADD of a residual to a weighted norm, with a MUL of the sum
+// by a number in memory.
 #pragma once
 
 #include "catena/match/row/weight.hpp"
@@ -28,18 +29,55 @@ struct stage_match<stage_kind::add_residual> : idle_match {
         }
         m.reads[operand::x] = s.rows(parts[0]);
         m.reads[operand::residual] = s.rows(parts[1]);
-        for (const int i : {0, 1}) {
-            const scaled_value x = unscaled(s.index, parts[i], add);
-            if (x.scale < 0 || !s.open(x.scale)) continue;
-            m.reads[operand::x] = s.rows(x.value);
-            m.reads[operand::residual] = s.rows(parts[1 - i]);
-            m.numbers.x_scale = x.by;
-            m.take({stage_kind::add_residual, x.scale, true});
-            break;
-        }
         m.take({stage_kind::add_residual, add});
         m.sum = add;
         m.sum_needed = s.needed(sum);
+        return {};
+    }
+};
+
+template <>
+struct stage_match<stage_kind::scale> : idle_match {
+    static bool may_fit(const site& s) {
+        if (s.chain.has(stage_kind::add_residual)) return true;  // one part may be scaled
+        const std::int32_t x = s.view.node(s.node).src[0];
+        const std::int32_t scale = x == no_tensor ? -1 : s.index.position(x);
+        return scale >= 0 && s.index.kind(scale) == op::scale && s.open(scale);
+    }
+
+    static finding take(const site& s, match& m) {
+        if (s.chain.has(stage_kind::combine)) return {};  // which finds it
+        return s.chain.has(stage_kind::add_residual) ? take_of_part(s, m) : take_of_input(s, m);
+    }
+
+  private:
+    static void take_number(const site& s, match& m, std::int32_t node, std::int32_t x, float by) {
+        m.take({stage_kind::scale, node});
+        m.reads[operand::x] = s.rows(x);
+        m.numbers.x_scale = by;
+    }
+
+    static finding take_of_part(const site& s, match& m) {
+        const std::int32_t* parts = s.view.node(m.sum).src;
+        for (const int i : {0, 1}) {
+            const scaled_value x = unscaled(s.index, parts[i], m.sum);
+            if (x.scale < 0 || !s.open(x.scale)) continue;
+            m.reads[operand::residual] = s.rows(parts[1 - i]);
+            take_number(s, m, x.scale, x.value, x.by);
+            return {};
+        }
+        m.stages = m.stages.without(stage_set::of(stage_kind::scale));
+        return {};
+    }
+
+    /// The scaled rows go on as a sum does: others may read them too.
+    static finding take_of_input(const site& s, match& m) {
+        const std::int32_t x = m.reads[operand::x].tensor, scale = s.index.position(x);
+        const number_of n = scale_at(s.index, scale);
+        if (!n.found || !rows_fit(s.index, scale, x).fits()) return {m.node, reason::no_scale};
+        take_number(s, m, scale, s.view.at(x).src[0], n.by);
+        m.sum = scale;
+        m.sum_needed = s.needed(x);
         return {};
     }
 };

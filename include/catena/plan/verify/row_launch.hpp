@@ -109,9 +109,9 @@ class row_launch : public launch_record {
             v = c.stages.has(stage_kind::combine) && a.experts.results != nullptr
                     ? experts(a, n, vector)
                     : row_operand_at(n, a.x, a.x_at, vector, "x");
+            if (c.stages.has(stage_kind::scale)) v = times(v, a.x_scale);
             if (c.stages.has(stage_kind::add_residual) && a.residual != nullptr)
-                v = plus(times(v, a.x_scale),
-                         row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
+                v = plus(v, row_operand_at(n, a.residual, a.residual_at, vector, "the residual"));
         }
         const auto store_sum = [&] {
             if (a.sum == nullptr || !c.stages.any(sum_stages)) return;
