@@ -41,6 +41,10 @@ void add_verify(CLI::App& app, int& code);
 CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to,
                              const char* help);
 
+/// The option that names an instance set, as table_for takes it.
+inline constexpr const char* arch_help = "The instance set, or native: that of the GPU";
+CLI::Option* add_arch(CLI::App& command, std::string& to, const char* help = arch_help);
+
 /// Options that several subcommands have.
 struct output_options {
     bool json = false;
