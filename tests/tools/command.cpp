@@ -1,66 +1,20 @@
 // The command as a process: what it prints where, its exit codes, and that it leaves no
 // half-written file.
-#include "catena_test/catch.hpp"
-#include "small_graph.hpp"
+#include "workplace.hpp"
 
-#include <sys/wait.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <string>
-#include <utility>
 
 namespace fs = std::filesystem;
-
-namespace {
-
-struct outcome {
-    int code;
-    std::string out, err;
-};
-
-std::string content(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// A directory with a small graph in it, and the command run there.
-struct workplace {
-    std::string path = catena_test::scratch("command");
-    workplace() {
-        fs::create_directories(path);
-        catena_test::write_file(path + "/small.json", catena_test::small_graph().dump());
-    }
-    ~workplace() { fs::remove_all(path); }
-
-    outcome run(const std::string& arguments, const std::string& by = "") const {
-        const std::string line = "cd '" + path + "' && " + by + " '" CATENA_COMMAND "' " +
-                                 arguments + " >out 2>err </dev/null";
-        const int status = std::system(line.c_str());
-        outcome o{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(path + "/out"),
-                  content(path + "/err")};
-        fs::remove(path + "/out");
-        fs::remove(path + "/err");
-        return o;
-    }
-    int files() const {
-        return static_cast<int>(
-            std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
-    }
-};
-
-}  // namespace
+using namespace catena_test;
 
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
     for (const char* arguments : {"--help", "explain --help", "run --help", "verify --help",
-                                  "instances --help", "tune --help"}) {
+                                  "diff --help", "instances --help", "tune --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));
@@ -103,66 +57,6 @@ TEST_CASE("wrong usage is exit code 2 and says what is wrong", "[command]") {
     CHECK(w.run("tune --arch sm_90 --simulate 1 --time 0s").code == 2);
     CHECK(w.run("tune --arch sm_90 --simulate 1 --check-model").code == 2);
     CHECK(w.run("instances").code == 2);
-}
-
-TEST_CASE("a mistyped subcommand, option, arch, chain or format is answered with the nearest",
-          "[command]") {
-    workplace w;
-    CHECK_THAT(w.run("explian small.json").err, Catch::EndsWith("Did you mean 'explain'?\n"));
-    CHECK_THAT(w.run("explain small.json --optimised").err,
-               Catch::EndsWith("Did you mean '--optimized'?\n"));
-    CHECK_THAT(w.run("explain small.json --frobnicate").err, !Catch::Contains("Did you mean"));
-    CHECK_THAT(w.run("explain small.json --arch sm90").err,
-               Catch::EndsWith("did you mean 'sm_90'?\n"));
-    const std::string tune = "tune --simulate 1 --graphs small.json --arch ";
-    CHECK_THAT(w.run(tune + "sm_91").err, Catch::EndsWith("did you mean 'sm_90'?\n"));
-    CHECK_THAT(w.run(tune + "sm_90 --formats q4_k").err, Catch::EndsWith("did you mean 'q4_K'?\n"));
-    CHECK_THAT(w.run(tune + "sm_90 --chains norm_inputs").err,
-               Catch::Contains("did you mean 'norm_input"));
-}
-
-TEST_CASE("text fits the width of COLUMNS, 80 at least; a pipe, a file and JSON are as they are",
-          "[command]") {
-    workplace w;
-    const auto longest = [](const std::string& text) {
-        std::istringstream lines(text);
-        std::size_t most = 0;
-        for (std::string line; std::getline(lines, line);) most = std::max(most, line.size());
-        return most;
-    };
-    const outcome piped = w.run("explain small.json", "env -u COLUMNS");
-    CHECK(longest(piped.out) > 80);
-    for (const auto& [set, most] : {std::pair{"20", 80}, {"80", 80}, {"90", 90}}) {
-        for (const char* arguments : {"explain small.json", "explain --help", "--help"}) {
-            CAPTURE(set, arguments);
-            const outcome o = w.run(arguments, std::string("env COLUMNS=") + set);
-            CHECK(longest(o.out) <= static_cast<std::size_t>(most));
-        }
-    }
-    CHECK(w.run("explain small.json", "env COLUMNS=x").out == piped.out);
-    CHECK(w.run("explain small.json --json", "env COLUMNS=80").out ==
-          w.run("explain small.json --json").out);
-    CHECK(w.run("explain small.json --output file", "env COLUMNS=80").code == 0);
-    CHECK(content(w.path + "/file") == piped.out);
-}
-
-TEST_CASE("native is an arch wherever one is named", "[command]") {
-    workplace w;
-    for (const char* arguments : {"explain small.json", "verify small.json", "run small.json",
-                                  "instances", "coverage", "tune --simulate 1"}) {
-        INFO(arguments);
-        const outcome o = w.run(arguments + std::string(" --arch native"));
-        CHECK_THAT(o.err, !Catch::Contains("'native'"));
-        if (o.code != 0) CHECK_THAT(o.err, Catch::Contains("there is no GPU"));
-    }
-}
-
-TEST_CASE("instances --legend says what a name's parts mean", "[command]") {
-    workplace w;
-    CHECK_THAT(w.run("instances --legend").out, Catch::Contains("threads of a block"));
-    const auto j = nlohmann::json::parse(w.run("instances --legend --json").out);
-    CHECK(j["policy"][0]["part"] == "tN");
-    CHECK(w.run("instances --legend --arch sm_90").code == 2);
 }
 
 TEST_CASE("bad input is exit code 2, one sentence on standard error, and nothing elsewhere",

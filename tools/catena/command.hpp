@@ -31,6 +31,7 @@ inline constexpr const char* optimized_help =
 
 /// Each adds its subcommand to the app. When it was asked for, its exit code ends up in `code`.
 void add_coverage(CLI::App& app, int& code);
+void add_diff(CLI::App& app, int& code);
 void add_explain(CLI::App& app, int& code);
 void add_instances(CLI::App& app, int& code);
 void add_run(CLI::App& app, int& code);

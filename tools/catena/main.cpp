@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
                          "Print the version and exit");
     int code = exit_ok;
     add_coverage(app, code);
+    add_diff(app, code);
     add_explain(app, code);
     add_run(app, code);
     add_instances(app, code);
