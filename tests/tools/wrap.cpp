@@ -23,7 +23,7 @@ TEST_CASE("the rest of a line begins below its second column, or two columns in"
 }
 
 TEST_CASE("a word longer than the width stays whole, and letters count, not bytes", "[wrap]") {
-    CHECK(wrapped("a abcdefghijklmnop b\n", 10) == "a\n  abcdefghijklmnop\n  b\n");
+    CHECK(wrapped("abc abcdefghijklmnop b\n", 10) == "abc\n  abcdefghijklmnop\n  b\n");
     CHECK(wrapped("\u00e9\u00e9\u00e9\u00e9 \u00e9\u00e9\u00e9\u00e9\u00e9\n", 10) ==
           "\u00e9\u00e9\u00e9\u00e9 \u00e9\u00e9\u00e9\u00e9\u00e9\n");
 }
