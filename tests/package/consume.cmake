@@ -8,7 +8,7 @@ if(CATENA_SOURCE)
   set(catena -DCATENA_SOURCE=${CATENA_SOURCE} -DCATENA_CUDA=OFF)
 else()
   run(${CMAKE_COMMAND} --install ${CATENA_BUILD} --prefix ${WORK}/prefix)
-  set(catena -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+  set(catena -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCOMPONENTS=${COMPONENTS})
 endif()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
     -DEXAMPLES=${EXAMPLES} ${catena})
@@ -16,6 +16,29 @@ foreach(program consumer consumer_of_planner)
   run(${CMAKE_COMMAND} --build ${WORK}/build --target ${program})
   run(${WORK}/build/${program})
 endforeach()
+
+if(COMPONENTS MATCHES command)
+  run(${CMAKE_COMMAND} --build ${WORK}/build --target plan)
+endif()
+
+# A program without CMake, by what pkg-config says.
+find_program(PKG_CONFIG pkg-config)
+if(CATENA_BUILD AND PKG_CONFIG)
+  file(GLOB_RECURSE pc ${WORK}/prefix/catena.pc)
+  cmake_path(GET pc PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} ${folder})
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs catena OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  file(WRITE ${WORK}/empty.cpp [[
+#include "catena/runtime.hpp"
+int main() {
+    const catena::graph_view nothing{};
+    return catena::planner{catena::table{}}.plan(nothing).state().ok() ? 1 : 0;  // a table without rows plans nothing
+}
+]])
+  run(${CXX} -std=c++17 ${WORK}/empty.cpp ${flags} -o ${WORK}/by_pkg_config)
+  run(${WORK}/by_pkg_config)
+endif()
 
 # The small engine that README shows needs the host executor, which a subproject does not bring.
 if(CATENA_BUILD)

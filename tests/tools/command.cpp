@@ -1,64 +1,20 @@
 // The command as a process: what it prints where, its exit codes, and that it leaves no
 // half-written file.
-#include "catena_test/catch.hpp"
-#include "small_graph.hpp"
+#include "workplace.hpp"
 
-#include <sys/wait.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace fs = std::filesystem;
-
-namespace {
-
-struct outcome {
-    int code;
-    std::string out, err;
-};
-
-std::string content(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// A directory with a small graph in it, and the command run there.
-struct workplace {
-    std::string path = catena_test::scratch("command");
-    workplace() {
-        fs::create_directories(path);
-        catena_test::write_file(path + "/small.json", catena_test::small_graph().dump());
-    }
-    ~workplace() { fs::remove_all(path); }
-
-    outcome run(const std::string& arguments) const {
-        const std::string line =
-            "cd '" + path + "' && '" CATENA_COMMAND "' " + arguments + " >out 2>err </dev/null";
-        const int status = std::system(line.c_str());
-        outcome o{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(path + "/out"),
-                  content(path + "/err")};
-        fs::remove(path + "/out");
-        fs::remove(path + "/err");
-        return o;
-    }
-    int files() const {
-        return static_cast<int>(
-            std::distance(fs::directory_iterator(path), fs::directory_iterator{}));
-    }
-};
-
-}  // namespace
+using namespace catena_test;
 
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
     for (const char* arguments : {"--help", "explain --help", "run --help", "verify --help",
-                                  "instances --help", "tune --help"}) {
+                                  "diff --help", "instances --help", "tune --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));

@@ -46,6 +46,17 @@ TEST_CASE("a small graph's one activation is emitted by its norm and read by its
     CHECK(j["activations"]["by_producer"]["MUL(RMS_NORM)"]["quantized_once"] == 1);
     CHECK(j["launches"]["per_node"] == 5);
     CHECK(j["launches"]["planned"] == 3);  // norm, matvec, and the engine's ADD
+    CHECK(j["launches"]["saved"]["per_node"] == 2);
+    CHECK(j["launches"]["saved"]["peer"] ==
+          j["launches"]["peer"].get<int>() - j["launches"]["planned_engine_fused"].get<int>());
+    const double steps_us =
+        j["steps"][0]["predicted_us"].get<double>() + j["steps"][1]["predicted_us"].get<double>();
+    const auto& predicted = j["predicted"];
+    CHECK(predicted["steps_us"].get<double>() == Approx(steps_us));
+    CHECK(predicted["engine_floor_us"] > 0);
+    CHECK(predicted["tokens"] == 2);
+    CHECK(predicted["tokens_per_s"].get<double>() ==
+          Approx(2e6 / (steps_us + predicted["engine_floor_us"].get<double>())));
     REQUIRE(j["steps"].size() == 2);
     CHECK(j["steps"][0]["nodes"] == nlohmann::json{0, 1});
     CHECK(j["steps"][1]["nodes"] == nlohmann::json{3});

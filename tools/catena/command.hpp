@@ -31,6 +31,7 @@ inline constexpr const char* optimized_help =
 
 /// Each adds its subcommand to the app. When it was asked for, its exit code ends up in `code`.
 void add_coverage(CLI::App& app, int& code);
+void add_diff(CLI::App& app, int& code);
 void add_explain(CLI::App& app, int& code);
 void add_instances(CLI::App& app, int& code);
 void add_run(CLI::App& app, int& code);
@@ -40,6 +41,10 @@ void add_verify(CLI::App& app, int& code);
 /// An option that names a file to write, which an empty name would silently leave out.
 CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to,
                              const char* help);
+
+/// The option that names an instance set, as table_for takes it.
+inline constexpr const char* arch_help = "The instance set, or native: that of the GPU";
+CLI::Option* add_arch(CLI::App& command, std::string& to, const char* help = arch_help);
 
 /// Options that several subcommands have.
 struct output_options {

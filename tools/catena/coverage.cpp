@@ -131,7 +131,7 @@ std::string as_json(const table& t, const std::vector<format_line>& lines) {
 int print_coverage(const coverage_options& o) {
     const table t = table_for(o.arch);
     const std::vector<format_line> lines = lines_of(t);
-    write_whole(o.output.file, o.output.json ? as_json(t, lines) : as_text(t, lines));
+    write_result(o.output, o.output.json ? as_json(t, lines) : as_text(t, lines));
     for (const format_line& line : lines)
         for (const cell& c : line.cells)
             if (c.hole()) return exit_check_failed;
@@ -147,7 +147,7 @@ void add_coverage(CLI::App& app, int& code) {
     command->footer(
         std::string("A hole, which neither a row nor a declared absence covers, is exit code 1. ") +
         exit_code_help);
-    command->add_option("--arch", o->arch, "The instance set")->required();
+    add_arch(*command, o->arch)->required();
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = print_coverage(*o); });
 }

@@ -31,7 +31,7 @@ int explain(const explain_options& o) {
     if (!o.dot.empty()) write_whole(o.dot, as_dot(r));
     const bool instead = !(o.html.empty() && o.dot.empty());
     if (!instead || !o.output.file.empty())
-        write_whole(o.output.file, o.output.json ? as_json(r, o.verbose) : as_text(r, o.verbose));
+        write_result(o.output, o.output.json ? as_json(r, o.verbose) : as_text(r, o.verbose));
     return exit_ok;
 }
 
@@ -48,7 +48,9 @@ report make_report(const json::graph& g, const table& t) {
     const json::graph ordered = optimized(g);
     const plan_counters after = now.counters(), before = p.plan(ordered.view()).counters();
     done.groups = {after.groups(), before.groups_whole, after.groups_whole, after.groups_partial};
-    return {g, *t.target, now, std::move(e), std::move(w), std::move(done), count_peer(view)};
+    const prediction predicted = predict(view, e, *t.target);
+    return {g,        *t.target, now, std::move(e), std::move(w), std::move(done), count_peer(view),
+            predicted};
 }
 
 std::vector<std::string> rejected(const report& r, std::size_t i) {
@@ -63,7 +65,7 @@ void add_explain(CLI::App& app, int& code) {
         "the engine and why. Nodes are positions in the execution order.");
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
-    command->add_option("--arch", o->arch, "The instance set to plan with")->capture_default_str();
+    add_arch(*command, o->arch)->capture_default_str();
     CLI::Option* const html = add_output_file(
         *command, "--html", o->html, "Write a page for a browser to FILE, instead of text");
     CLI::Option* const dot =

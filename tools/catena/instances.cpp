@@ -1,6 +1,7 @@
 // catena instances: the rows of an arch's table.
 #include "command.hpp"
 #include "json_text.hpp"
+#include "legend.hpp"
 #include "output.hpp"
 #include "tables.hpp"
 
@@ -19,6 +20,7 @@ namespace {
 
 struct instances_options {
     std::string arch;
+    bool legend = false;
     output_options output;
 };
 
@@ -74,8 +76,13 @@ std::string as_json(const table& t) {
 }
 
 int list_instances(const instances_options& o) {
+    if (o.legend) {
+        write_result(o.output, o.output.json ? legend_json() : legend_text());
+        return exit_ok;
+    }
+    if (o.arch.empty()) throw failure("--arch or --legend is required");
     const table t = table_for(o.arch);
-    write_whole(o.output.file, o.output.json ? as_json(t) : as_text(t));
+    write_result(o.output, o.output.json ? as_json(t) : as_text(t));
     return exit_ok;
 }
 
@@ -85,7 +92,8 @@ void add_instances(CLI::App& app, int& code) {
     auto o = std::make_shared<instances_options>();
     CLI::App* command = app.add_subcommand("instances", "List the kernels of an instance set");
     command->footer(exit_code_help);
-    command->add_option("--arch", o->arch, "The instance set")->required();
+    CLI::Option* const arch = add_arch(*command, o->arch);
+    command->add_flag("--legend", o->legend, "Say what the parts of a name mean")->excludes(arch);
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = list_instances(*o); });
 }

@@ -1,7 +1,10 @@
 // catena: explains plans for graph files, proves them, runs their steps against the reference,
 // lists instances and what they cover, tunes them.
 #include "command.hpp"
+#include "nearest.hpp"
+#include "output.hpp"
 #include "version.hpp"
+#include "wrap.hpp"
 
 #include "catena/engine/json.hpp"
 
@@ -10,7 +13,27 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
+#include <vector>
+
+namespace {
+
+/// What the first word that was not expected was meant to be, as a line; empty if nothing is near.
+std::string hint(const CLI::App& app) {
+    const std::vector<std::string> unexpected = app.remaining(true);
+    if (unexpected.empty()) return "";
+    const auto asked = app.get_subcommands();
+    const CLI::App& where = asked.empty() ? app : *asked.front();
+    std::vector<std::string> known;
+    for (const CLI::App* command : where.get_subcommands({})) known.push_back(command->get_name());
+    for (const CLI::Option* option : where.get_options()) known.push_back(option->get_name());
+    const std::string word = unexpected.front().substr(0, unexpected.front().find('='));
+    const std::string meant = catena::tool::nearest(word, known);
+    return meant.empty() ? meant : "Did you mean '" + meant + "'?\n";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
     using namespace catena::tool;
@@ -21,6 +44,7 @@ int main(int argc, char** argv) {
                          "Print the version and exit");
     int code = exit_ok;
     add_coverage(app, code);
+    add_diff(app, code);
     add_explain(app, code);
     add_run(app, code);
     add_instances(app, code);
@@ -30,7 +54,11 @@ int main(int argc, char** argv) {
         app.parse(argc, argv);
         if (app.get_subcommands().empty()) throw CLI::RequiredError::Subcommand(1);
     } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? exit_ok : exit_bad_input;
+        std::ostringstream out, err;
+        const int said = app.exit(e, out, err);
+        fmt::print("{}", wrapped(out.str(), text_width()));
+        fmt::print(stderr, "{}{}", err.str(), hint(app));
+        return said == 0 ? exit_ok : exit_bad_input;
     } catch (const std::bad_alloc&) {
         fmt::print(stderr,
                    "catena: there is not enough memory: free some, or take a smaller graph\n");

@@ -1,14 +1,20 @@
 #include "output.hpp"
 
 #include "command.hpp"
+#include "wrap.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 namespace catena::tool {
@@ -77,6 +83,24 @@ class draft {
 
 }  // namespace
 
+std::size_t text_width() {
+    constexpr std::size_t least = 80;
+    const char* const set = std::getenv("COLUMNS");
+    const std::string_view text = set == nullptr ? "" : set;
+    std::size_t columns = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+    if (error == std::errc() && end == text.data() + text.size() && columns > 0)
+        return std::max(columns, least);
+    winsize screen{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) != 0) return 0;
+    return std::max<std::size_t>(screen.ws_col, least);
+}
+
+void write_result(const output_options& to, const std::string& text) {
+    const bool shown = to.file.empty() && !to.json;
+    write_whole(to.file, shown ? wrapped(text, text_width()) : text);
+}
+
 void write_whole(const std::string& path, const std::string& text) {
     if (path.empty()) return write_to(stdout, "standard output", text);
     if (!is_stream(path)) return draft(path).place(text);
@@ -96,6 +120,10 @@ CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& t
         return file.empty() ? "no file is named" : std::string();
     };
     return command.add_option(name, to, help)->type_name("FILE")->check(named);
+}
+
+CLI::Option* add_arch(CLI::App& command, std::string& to, const char* help) {
+    return command.add_option("--arch", to, help)->type_name("ARCH");
 }
 
 void add_output_options(CLI::App& command, output_options& to) {

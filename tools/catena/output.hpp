@@ -1,9 +1,20 @@
 // Where results go: standard output, or a file that appears whole or not at all.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace catena::tool {
+
+struct output_options;
+
+/// Columns that text has room for: those of COLUMNS, or of the terminal that is standard output; 80
+/// at least. 0: as many as there are, since it is neither.
+std::size_t text_width();
+
+/// Writes the text or JSON of a subcommand to where its options say. Text for standard output is
+/// broken to text_width().
+void write_result(const output_options& to, const std::string& text);
 
 /// Writes `text` to a file beside `path` and renames it; an empty `path` is standard output, and
 /// what is no file, such as /dev/null, is written to. Throws failure; then the file, if it was

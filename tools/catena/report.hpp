@@ -3,6 +3,7 @@
 
 #include "count.hpp"
 #include "peer.hpp"
+#include "prediction.hpp"
 
 #include "catena/engine/json.hpp"
 #include "catena/pick/row.hpp"
@@ -22,6 +23,7 @@ struct report {
     wishes wanted;
     progress done;
     peer_launches peer;
+    prediction predicted;
 };
 
 /// Plans the graph for the table's arch. Throws failure if nothing can be planned.

@@ -65,6 +65,12 @@ std::string as_json(const report& r, bool verbose) {
                         {"planned_engine_fused", r.done.launches_engine_fused},
                         {"steps", r.plan.steps.size()},
                         {"peer_fusions", r.peer.fused}};
+    root["launches"]["saved"] = {{"per_node", r.wanted.launches_per_node - r.done.launches},
+                                 {"peer", r.peer.launches - r.done.launches_engine_fused}};
+    root["predicted"] = {{"steps_us", r.predicted.steps_us},
+                         {"engine_floor_us", r.predicted.engine_us},
+                         {"tokens", r.predicted.tokens},
+                         {"tokens_per_s", r.predicted.tokens_per_s()}};
     root["bytes"] = r.plan.bytes;
     root["attainable_us"] = r.plan.attainable_us;
     root["workspace_bytes"] = r.plan.workspace_bytes;

@@ -95,9 +95,22 @@ void print_launches(buffer& out, const report& r) {
     line(out,
          "planned        {} launches, {} of them Catena's; {} if the engine fuses what it keeps",
          r.done.launches, r.plan.steps.size(), r.done.launches_engine_fused);
+    line(out, "saved          {} launches of those one by one, {} of those by ggml-cuda's fusions",
+         r.wanted.launches_per_node - r.done.launches,
+         r.peer.launches - r.done.launches_engine_fused);
     line(out, "workspace      {} bytes", r.plan.workspace_bytes);
     line(out, "steps move     {:.1f} MB, attainable in {:.0f} us on {}",
          static_cast<double>(r.plan.bytes) / 1e6, r.plan.attainable_us, r.target.gpu);
+}
+
+void print_predicted(buffer& out, const report& r) {
+    const prediction& p = r.predicted;
+    line(out,
+         "predicted      {:.0f} us for Catena's steps, {:.0f} us for the engine's nodes at their "
+         "floor",
+         p.steps_us, p.engine_us);
+    line(out, "               {:.0f} tokens/s, {} at once: predicted, not measured",
+         p.tokens_per_s(), p.tokens);
 }
 
 void print_rejected(buffer& out, const report& r) {
@@ -145,6 +158,7 @@ std::string as_text(const report& r, bool verbose) {
     for (const std::string& note : r.graph.notes) line(out, "note           {}", note);
     print_activations(out, r);
     print_launches(out, r);
+    print_predicted(out, r);
 
     line(out, "\nsteps");
     folded steps;

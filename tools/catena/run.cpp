@@ -69,7 +69,7 @@ int run(const run_options& o) {
             if (on->broken()) break;
         }
     }
-    write_whole(o.output.file, o.output.json ? as_json(report) : as_text(report));
+    write_result(o.output, o.output.json ? as_json(report) : as_text(report));
     return report.exit_code();
 }
 
@@ -94,7 +94,8 @@ void add_run(CLI::App& app, int& code) {
             "such norms, four quantized activations)")
         ->check(CLI::Range(1, 1 << 20))
         ->type_name("N");
-    command->add_option("--arch", o->arch, "The instance set (default: the GPU's, or sm_90)");
+    add_arch(*command, o->arch,
+             "The instance set, or native: that of the GPU (default: the GPU's, or sm_90)");
     const auto whole = [](const std::string& text) {
         const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
         return digits ? std::string() : "'" + text + "' is no whole number from 0 on";

@@ -7,7 +7,8 @@
 
 namespace catena::tool {
 
-/// The table of an arch. Throws failure, naming the archs there are, if it has none.
+/// The table of an arch, or of that of the GPU if `arch` is "native". Throws failure, naming the
+/// archs there are, if it has none.
 table table_for(const std::string& arch);
 
 }  // namespace catena::tool

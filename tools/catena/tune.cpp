@@ -6,6 +6,7 @@
 #include "cuda.hpp"
 #include "files.hpp"
 #include "model.hpp"
+#include "nearest.hpp"
 #include "simulated.hpp"
 #include "tuner.hpp"
 
@@ -60,13 +61,21 @@ std::vector<std::string> given_graphs(const std::string& root) {
     return files;
 }
 
+std::vector<std::string> tunable_archs() {
+    std::vector<std::string> names;
+    for (const arch& a : arch_registry)
+        if (a.compute_capability != 0) names.emplace_back(a.name);
+    return names;
+}
+
 const arch& target_of(const tune_options& o) {
     const std::string name = o.arch == "native" ? tune::native_arch() : o.arch;
     const arch* target = arch_named(name.c_str());
     if (name.empty())
         throw failure("there is no GPU to tune on: name an --arch and try --simulate SEED");
     if (target == nullptr || target->compute_capability == 0)
-        throw failure(fmt::format("no arch is called '{}'", name));
+        throw failure(
+            fmt::format("no arch is called '{}'{}", name, did_you_mean(name, tunable_archs())));
     return *target;
 }
 
@@ -210,8 +219,7 @@ void add_tune(CLI::App& app, int& code) {
                                            "simplest that nothing beats is chosen. "
                                            "Interrupted or out of time, it writes what it knows.");
     command->footer(exit_code_help);
-    command->add_option("--arch", o->arch, "sm_XX, or native: that of the GPU")
-        ->capture_default_str();
+    add_arch(*command, o->arch)->capture_default_str();
     command->add_option("--chains", o->wanted.chains,
                         "Only launches of these entries of the catalogue");
     command->add_option("--formats", o->wanted.formats, "Only matrices of these formats");

@@ -94,7 +94,7 @@ int verify_files(const verify_options& o) {
         all.push_back(prove(file, o, t));
         proved = proved && all.back().found.proved;
     }
-    write_whole(o.output.file, o.output.json ? as_json(all, o.arch) : as_text(all, o.arch));
+    write_result(o.output, o.output.json ? as_json(all, o.arch) : as_text(all, o.arch));
     return proved ? exit_ok : exit_check_failed;
 }
 
@@ -108,7 +108,7 @@ void add_verify(CLI::App& app, int& code) {
         "reads the values that the graph says, and every result is what its node computes.");
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graphs, "Graph files: JSON, plain or gzip")->required();
-    command->add_option("--arch", o->arch, "The instance set to plan with")->capture_default_str();
+    add_arch(*command, o->arch)->capture_default_str();
     command->add_flag("--optimized", o->optimized, optimized_help);
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = verify_files(*o); });

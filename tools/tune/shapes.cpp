@@ -1,6 +1,7 @@
 #include "shapes.hpp"
 
 #include "expand.hpp"
+#include "nearest.hpp"
 #include "policies.hpp"
 
 #include "catena/chain/work.hpp"
@@ -82,7 +83,7 @@ void refuse_unknown(const char* what, const std::vector<std::string>& names,
         std::string all;
         for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
         throw std::runtime_error(std::string("no ") + what + " is called '" + name +
-                                 "'; there are " + all);
+                                 "'; there are " + all + tool::did_you_mean(name, known));
     }
 }
 

@@ -1,0 +1,34 @@
+#include "legend.hpp"
+
+#include "catena_test/catch.hpp"
+#include "tables.hpp"
+
+#include "catena/pick/name.hpp"
+
+#include <set>
+#include <sstream>
+#include <string>
+
+using namespace catena;
+
+TEST_CASE("the legend explains each part of each instance's policy", "[legend]") {
+    std::set<std::string> known;
+    for (const tool::legend_part& p : tool::policy_legend()) known.insert(p.part);
+    std::set<std::string> used;
+    for (const char* arch : {"host", "sm_75", "sm_90", "sm_120"}) {
+        const table t = tool::table_for(arch);
+        for (int i = 0; i < t.row_count; ++i) {
+            std::istringstream policy(policy_part(t.rows[i].computes.kind, t.rows[i].numbers));
+            for (std::string part; std::getline(policy, part, '_');) {
+                const std::size_t end = part.find_last_not_of("0123456789") + 1;
+                used.insert(part == "dp4a" || end == part.size() ? part
+                                                                 : part.substr(0, end) + "N");
+            }
+        }
+    }
+    CHECK(used.size() > 8);
+    for (const std::string& part : used) {
+        INFO(part);
+        CHECK(known.count(part) == 1);
+    }
+}

@@ -1,0 +1,25 @@
+// What the cost model says of a whole step of a graph. Nothing of it is measured.
+#pragma once
+
+#include "catena/arch/arch.hpp"
+#include "catena/match/graph.hpp"
+#include "catena/plan/explain.hpp"
+
+#include <cstdint>
+
+namespace catena::tool {
+
+struct prediction {
+    double steps_us = 0;      ///< the sum of the predicted times of Catena's steps
+    double engine_us = 0;     ///< the floor of the engine's nodes, one by one
+    std::int64_t tokens = 1;  ///< computed at once
+
+    double total_us() const { return steps_us + engine_us; }
+    double tokens_per_s() const {
+        return total_us() > 0 ? 1e6 * static_cast<double>(tokens) / total_us() : 0;
+    }
+};
+
+prediction predict(const graph_view& g, const explanation& plan, const arch& target);
+
+}  // namespace catena::tool
