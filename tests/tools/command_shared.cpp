@@ -14,7 +14,7 @@ TEST_CASE("a mistyped subcommand, option, arch, chain or format is answered with
           "[command]") {
     workplace w;
     CHECK_THAT(w.run("explian small.json").err, Catch::EndsWith("Did you mean 'explain'?\n"));
-    CHECK_THAT(w.run("explain small.json --optimised").err,
+    CHECK_THAT(w.run("explain small.json --optimizd").err,
                Catch::EndsWith("Did you mean '--optimized'?\n"));
     CHECK_THAT(w.run("explain small.json --frobnicate").err, !Catch::Contains("Did you mean"));
     CHECK_THAT(w.run("explain small.json --arch sm90").err,

@@ -45,6 +45,15 @@ inline constexpr int gate_function_count =
     static_cast<int>(sizeof(gate_function_names) / sizeof(const char*));
 constexpr const char* name(gate_function f) { return gate_function_names[static_cast<int>(f)]; }
 
+/// The numbers of a row step that the engine's graph gives, not a tensor.
+struct row_numbers {
+    float eps = 0, next_eps = 0;
+    float x_scale = 1;           ///< of x, or of what experts made
+    float norm_scale = 1;        ///< of the norm, before its weight
+    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
+    gate_function function = gate_function::none;
+};
+
 /// What a matvec may do with a finished output before it is written, in this order.
 enum class epilogue_part : std::uint8_t {
     scale,     ///< times a number

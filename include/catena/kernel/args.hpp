@@ -30,15 +30,6 @@ struct expert_results {
     std::int32_t slots = 0;
 };
 
-/// The numbers of a row step that the engine's graph gives, not a tensor.
-struct row_numbers {
-    float eps = 0, next_eps = 0;
-    float x_scale = 1;           ///< of x, or of what experts made
-    float norm_scale = 1;        ///< of the norm, before its weight
-    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
-    gate_function function = gate_function::none;
-};
-
 /// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the
 /// gate of a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with
 /// unit element stride; weights and bias are [k] f32, shared by all rows.

@@ -2,7 +2,6 @@
 // its value, or the reason why not.
 #pragma once
 
-#include "catena/kernel/args.hpp"
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/reader.hpp"
