@@ -31,12 +31,14 @@ install_python_packages() {
 }
 
 # install_ggml [PREFIX [CMAKE_OPTION...]]: ggml with its CMake package, for the tests of its adapter: the sources in
-# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml.
+# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml. Its sources
+# stay in build/llama, for the tests of the integration in llama.cpp.
 llama_cpp_python=0.3.36  # ggml 0.25.3
+llama=build/llama
 install_ggml() {
     local prefix=${1:-build/ggml}
     local work=$prefix-work
-    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
+    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || [ ! -d "$llama/ggml" ] || return 0
     echo "installing into $prefix: ggml of llama-cpp-python $llama_cpp_python"
     if [ "$(cat "$work/unpacked" 2>/dev/null)" != "$llama_cpp_python" ]; then  # else a build that was cut goes on
         rm -rf "$work"
@@ -51,6 +53,9 @@ install_ggml() {
           -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}" &&
       cmake --build "$work/build" -j "$(nproc)" --target install; } > "$work/log" || { tail -n 40 "$work/log"; return 1; }
     echo "$llama_cpp_python" > "$prefix/installed"
+    rm -rf "$llama"
+    mkdir -p "$llama"
+    mv "$work/ggml" "$llama"
     rm -rf "$work"
 }
 
