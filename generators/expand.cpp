@@ -27,14 +27,10 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
 std::vector<computation> matmul_parts(const lowered_chain& chain) {
     std::vector<computation> parts;
     const format_set layouts = chain::row_part(chain).emits;
-    const auto of_one_slot =
-        [](epilogue_set parts) {  // the columns of a tile are of any token and slot
-            const unsigned sums = epilogue_set::of(epilogue_part::combine).bits;
-            return epilogue_set{static_cast<std::uint8_t>(parts.bits & ~sums)};
-        };
     computation c = chain::matvec_part(chain);
     c.kind = skeleton::matmul;
-    c.epilogue = of_one_slot(c.epilogue);
+    // The columns of a tile are of any token and slot.
+    c.epilogue = c.epilogue.without(epilogue_part::combine);
     for (const format f : chain::matvec_part(chain).weights) {
         c.weights = format_set::of(f);
         for (const format layout : matmul_layouts(f)) {

@@ -139,7 +139,7 @@ constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part);
 std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) {
     const format f = s.formats.back();
     const int half = s.tile / 2;
-    const epilogue_set unquantized = without(every_part, epilogue_part::quantize);
+    const epilogue_set unquantized = every_part.without(epilogue_part::quantize);
     const member_shape plain = {f, 41}, scaled = {f, 12, only(epilogue_part::scale)},
                        biased = {s.formats[0], 7, only(epilogue_part::bias)},
                        gated = {f, half + 5, only(epilogue_part::glu), gate_function::silu},

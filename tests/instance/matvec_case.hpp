@@ -20,21 +20,16 @@ inline constexpr catena::epilogue_set every_part =
     catena::epilogue_part::bias | catena::epilogue_part::glu | catena::epilogue_part::residual |
     catena::epilogue_part::quantize;
 
-constexpr catena::epilogue_set without(catena::epilogue_set set, catena::epilogue_part part) {
-    set.bits = static_cast<std::uint8_t>(set.bits & ~catena::epilogue_set::of(part).bits);
-    return set;
-}
-
 /// The same of one matrix alone.
 inline constexpr catena::epilogue_set every_part_alone =
-    without(every_part, catena::epilogue_part::glu) | catena::epilogue_part::act;
+    every_part.without(catena::epilogue_part::glu) | catena::epilogue_part::act;
 
 /// Those of `parts` that a tile of a matmul can do: it quantizes whole blocks of 32 results.
 constexpr catena::epilogue_set parts_of_tile(const catena::policy& numbers,
                                              catena::epilogue_set parts) {
     const int pair = parts.has(catena::epilogue_part::glu) ? 2 : 1;
     const bool whole = catena::tile_rows(numbers) / pair % 32 == 0;
-    return whole ? parts : without(parts, catena::epilogue_part::quantize);
+    return whole ? parts : parts.without(catena::epilogue_part::quantize);
 }
 
 /// One matrix of a group, or two with a GLU, and what its epilogue does.

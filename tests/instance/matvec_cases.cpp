@@ -143,8 +143,8 @@ constexpr gate_function gates[] = {
 /// A policy of odd rows takes no pairs; a row may compute fewer parts.
 void leave_out_what_it_cannot(matvec_case& c, const computation& computes, const policy& numbers) {
     epilogue_set can = computes.epilogue;
-    if (numbers.rows % 2 != 0) can = without(can, epilogue_part::glu);
-    if (c.slots > slots_added(numbers)) can = without(can, epilogue_part::combine);
+    if (numbers.rows % 2 != 0) can = can.without(epilogue_part::glu);
+    if (c.slots > slots_added(numbers)) can = can.without(epilogue_part::combine);
     for (member_shape& m : c.members) {
         m.parts.bits &= can.bits;
         m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
@@ -193,7 +193,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                          .columns = n,
                          .band_rows = 128});
 
-    const epilogue_set unquantized = without(every_part, epilogue_part::quantize);
+    const epilogue_set unquantized = every_part.without(epilogue_part::quantize);
     const member_shape plain = {f, 41}, biased = {formats[0], 7, only(epilogue_part::bias)},
                        gated = {f, 37, only(epilogue_part::glu), gate_function::silu},
                        added = {formats[0], 70, only(epilogue_part::residual)},

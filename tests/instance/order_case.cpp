@@ -43,7 +43,7 @@ matvec_case finished_case(const computation& computes, const policy& numbers, in
         m.rows = 96;
         m.parts = every_part;
         m.function = gate_function::gelu_erf;
-        if (numbers.rows % 2 != 0) m.parts = without(m.parts, epilogue_part::glu);
+        if (numbers.rows % 2 != 0) m.parts = m.parts.without(epilogue_part::glu);
     }
     return c;
 }

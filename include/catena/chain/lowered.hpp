@@ -65,20 +65,25 @@ enum class epilogue_part : std::uint8_t {
     residual,  ///< plus a tensor of the result's shape
     quantize   ///< also written as q8_1, for the next group
 };
+inline constexpr int epilogue_part_count = static_cast<int>(epilogue_part::quantize) + 1;
 
 struct epilogue_set {
-    std::uint8_t bits = 0;
+    std::uint16_t bits = 0;
+    static_assert(epilogue_part_count <= 16, "one bit for each part");
 
     static constexpr epilogue_set of(epilogue_part p) {
-        return {static_cast<std::uint8_t>(1u << static_cast<unsigned>(p))};
+        return {static_cast<std::uint16_t>(1u << static_cast<unsigned>(p))};
     }
     constexpr bool empty() const { return bits == 0; }
     constexpr bool has(epilogue_part p) const { return (bits & of(p).bits) != 0; }
     constexpr bool contains(epilogue_set other) const { return (other.bits & ~bits) == 0; }
+    constexpr epilogue_set without(epilogue_part p) const {
+        return {static_cast<std::uint16_t>(bits & ~of(p).bits)};
+    }
 };
 
 constexpr epilogue_set operator|(epilogue_set a, epilogue_set b) {
-    return {static_cast<std::uint8_t>(a.bits | b.bits)};
+    return {static_cast<std::uint16_t>(a.bits | b.bits)};
 }
 constexpr epilogue_set operator|(epilogue_set a, epilogue_part b) {
     return a | epilogue_set::of(b);
