@@ -1,4 +1,4 @@
-// Refused with: catena: mul takes weight, one_plus_weight or next_weight, or scale or factor in an
+// Refused with: catena: mul takes weight, one_plus_weight, next_weight or scale, or factor in an
 // epilogue: write mul(weight)
 #include "violation.hpp"
 
