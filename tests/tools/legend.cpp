@@ -5,6 +5,9 @@
 
 #include "catena/pick/name.hpp"
 
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -30,5 +33,18 @@ TEST_CASE("the legend explains each part of each instance's policy", "[legend]")
     for (const std::string& part : used) {
         INFO(part);
         CHECK(known.count(part) == 1);
+    }
+}
+
+TEST_CASE("docs/naming.md has each part of the legend", "[legend]") {
+    std::ifstream in(CATENA_SOURCE_DIR "/docs/naming.md");
+    const std::string page(std::istreambuf_iterator<char>(in), {});
+    REQUIRE(page.size() > 1000);
+    for (const tool::legend_part& p : tool::policy_legend()) {
+        std::string word = p.part;
+        if (word.back() == 'N') word.replace(word.size() - 1, 1, "[0-9]+");
+        const bool found = std::regex_search(page, std::regex("`" + word + "`"));
+        INFO(p.part);
+        CHECK(found);
     }
 }

@@ -9,16 +9,11 @@ namespace catena {
 
 template <>
 struct stage_match<stage_kind::add_residual> : idle_match {
-    /// With experts' results in the sum, combine finds the residual too.
-    static bool may_fit(const site& s) {
-        const std::int32_t x = s.view.node(s.node).src[0];
-        const std::int32_t sum = x == no_tensor ? -1 : s.index.position(x);
-        return sum >= 0 && s.index.kind(sum) == op::add && s.open(sum);
-    }
+    static bool may_fit(const site& s) { return s.reads_open(op::add); }
 
     /// x is the result of an ADD of two tensors of its shape.
     static finding take(const site& s, match& m) {
-        if (s.chain.has(stage_kind::combine)) return {};
+        if (s.chain.has(stage_kind::combine)) return {};  // which finds it
         const std::int32_t sum = m.reads[operand::x].tensor, add = s.index.position(sum);
         if (add < 0 || s.view.at(sum).kind != op::add) return {m.node, reason::no_residual};
         if (const finding f = node_fits(s.index, add, 2); !f.fits()) return f;
@@ -39,10 +34,7 @@ struct stage_match<stage_kind::add_residual> : idle_match {
 template <>
 struct stage_match<stage_kind::scale> : idle_match {
     static bool may_fit(const site& s) {
-        if (s.chain.has(stage_kind::add_residual)) return true;  // one part may be scaled
-        const std::int32_t x = s.view.node(s.node).src[0];
-        const std::int32_t scale = x == no_tensor ? -1 : s.index.position(x);
-        return scale >= 0 && s.index.kind(scale) == op::scale && s.open(scale);
+        return s.chain.has(stage_kind::add_residual) || s.reads_open(op::scale);
     }
 
     static finding take(const site& s, match& m) {
@@ -57,6 +49,7 @@ struct stage_match<stage_kind::scale> : idle_match {
         m.numbers.x_scale = by;
     }
 
+    /// One part of the sum may be scaled.
     static finding take_of_part(const site& s, match& m) {
         const std::int32_t* parts = s.view.node(m.sum).src;
         for (const int i : {0, 1}) {

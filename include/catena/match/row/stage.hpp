@@ -19,6 +19,13 @@ struct site {
 
     bool open(std::int32_t position) const { return steps == nullptr || steps[position] < 0; }
 
+    /// Is what the norm reads made by such a node, which no step covers?
+    bool reads_open(op kind) const {
+        const std::int32_t x = view.node(node).src[0];
+        const std::int32_t maker = x == no_tensor ? -1 : index.position(x);
+        return maker >= 0 && index.kind(maker) == kind && open(maker);
+    }
+
     row_operand rows(std::int32_t t) const {
         return t == no_tensor ? row_operand{} : row_operand{t, 0, strides_of(view.at(t))};
     }
