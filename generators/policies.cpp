@@ -78,8 +78,8 @@ constexpr format common[] = {format::q8_0, format::q4_K, format::q6_K, format::m
 
 /// The norm inside: every block reads all of x and of the norm's weight, so blocks are few and
 /// large. 512 threads have 4096 values on their way at once; where their stages exceed shared
-/// memory, half as many threads. Two rows a warp, for pairs. Deferred: a pass less than a prologue,
-/// and no wait between two.
+/// memory, half as many threads. Two rows a warp, for pairs. Deferred: one pass, and no wait
+/// between two.
 constexpr policy norm_first = {
     .threads = 512, .rows = 2, .columns = 1, .piece = 1024, .placement = norm_placement::deferred};
 
@@ -294,11 +294,10 @@ std::string objection(const arch& target, const row& r) {
         return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
     const bool inside = p.placement != norm_placement::producer;
     if (inside != (!matmul && has_norm(r.computes.stages)))
-        return "a prologue or a deferred norm is for a matvec that makes its norm, and for no "
-               "other";
+        return "a matvec that makes its norm says where, and no other launch does";
     if (inside && (p.placement == norm_placement::passing) != numbers)
         return "a norm is made in passing where numbers are multiplied, and nowhere else";
-    if (made_first(p.placement) && p.activation != activation_source::shared)
+    if (p.placement == norm_placement::deferred && p.activation != activation_source::shared)
         return "a norm that is made before the products lies in shared memory";
     if (p.placement == norm_placement::passing && p.columns != 1)
         return "a norm is made in passing for one column";

@@ -178,7 +178,7 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     CHECK(config_of(r, few, toy_arch, band_of(r, few)).shared_bytes > shared_bytes(r, few));
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
     CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more blocks than SMs
-    r.numbers.placement = norm_placement::prologue;  // whose threads are counted on
+    r.numbers.placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);
 }
 

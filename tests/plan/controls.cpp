@@ -143,7 +143,8 @@ TEST_CASE("the environment changes options, and only where it is set", "[control
     }
     const environment set{{"CATENA_ENABLED", "0"},       {"CATENA_CHAINS_OFF", "norm.q8,residual"},
                           {"CATENA_MEASURED_ONLY", "1"}, {"CATENA_SAME_BITS", "0"},
-                          {"CATENA_LOG", "steps"},       {"CATENA_ERROR_ON_FALLBACK", "1"}};
+                          {"CATENA_LOG", "steps"},       {"CATENA_ERROR_ON_FALLBACK", "1"},
+                          {"CATENA_MAX_COLUMNS", "8"},   {"CATENA_DEPENDENT_LAUNCH", "0"}};
     const options o = options::from_environment(base);
     CHECK(o.state.ok());
     CHECK(!o.enabled);
@@ -151,12 +152,44 @@ TEST_CASE("the environment changes options, and only where it is set", "[control
     CHECK(o.pick.measured_only);
     CHECK(o.error_on_fallback);
     CHECK(o.log == log_level::steps);
+    CHECK(o.pick.max_columns == 8);
+    CHECK(!o.pick.dependent_launch);
     CHECK(o.chains_off == "value,norm.q8,residual");
     const environment empty{{"CATENA_ENABLED", ""}, {"CATENA_LOG", ""}, {"CATENA_CHAINS_OFF", ""}};
     CHECK(options::from_environment().state.ok());
     CHECK(options::from_environment().enabled);
     CHECK(options::from_environment().log == log_level::off);
     CHECK(options::from_environment().chains_off == "");
+}
+
+TEST_CASE("an engine may ask for matmuls of few columns alone", "[controls]") {
+    graph_builder g;
+    const std::int64_t columns = GENERATE(2, 3);
+    g.other({g.matmul(format::q4_K, 64, g.scaled_norm(g.input(format::f32, {512, columns})))});
+    options asked;
+    CHECK(plan_of(g, asked).steps().size() == 2);
+    asked.pick.max_columns = 2;
+    const plan p = plan_of(g, asked);
+    CHECK(p.steps().size() == (columns == 2 ? 2 : 0));
+    if (columns == 2) return;
+    bool said = false;
+    for (const left_node& l : p.explain().not_fused)
+        said = said || l.sentence.find("3 columns; the options leave more than 2 to the engine") !=
+                           std::string::npos;
+    CHECK(said);
+}
+
+TEST_CASE("an engine may ask for kernels one after the other", "[controls]") {
+    mixed_case c;
+    options asked;
+    const auto early = [&] {
+        int n = 0;
+        for (const step& s : plan_of(c.g, asked).steps()) n += s.config.dependent ? 1 : 0;
+        return n;
+    };
+    CHECK(early() == 2);
+    asked.pick.dependent_launch = false;
+    CHECK(early() == 0);
 }
 
 TEST_CASE("nothing but from_environment reads the environment", "[controls]") {
@@ -179,6 +212,10 @@ TEST_CASE("a wrong value of a variable is never ignored", "[controls]") {
         for (const char* value : {"yes", "2", " 1", "10"})
             CHECK(message(name, value) ==
                   std::string(name) + " is '" + value + "': set it to 0 or 1, or unset it");
+    for (const char* value : {"-1", "8 columns", "1000000000"})
+        CHECK(message("CATENA_MAX_COLUMNS", value) ==
+              std::string("CATENA_MAX_COLUMNS is '") + value +
+                  "': set it to a number below 1000000000, or unset it");
     CHECK(message("CATENA_LOG", "1") ==
           "CATENA_LOG is '1': set it to off, summary or steps, or unset it");
     CHECK_THAT(message("CATENA_CHAINS_OFF", "nrom"),

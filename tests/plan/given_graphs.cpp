@@ -59,7 +59,7 @@ table norm_inside_table() {
             if (r.computes.kind == skeleton::matvec) r.computes.epilogue = after;
         policy p = wide_matvec;
         p.activation = activation_source::shared;
-        p.placement = norm_placement::prologue;
+        p.placement = norm_placement::deferred;
         for (const format_set s : {q4, q4 | q6, q8}) {
             computation c = matvec_of(s);
             c.stages = stage_kind::rms_norm | stage_kind::mul_weight;

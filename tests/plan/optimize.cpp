@@ -72,6 +72,22 @@ TEST_CASE("as many readers of one value move to the first as a plan looks at tog
     CHECK(std::find_if_not(begin, o.order.end(), multiplies) - begin == readers_together);
 }
 
+TEST_CASE("a function and the MUL that it gates move together, or not at all", "[optimize]") {
+    layer_case c;
+    const bool of_group = GENERATE(false, true);
+    const id a = c.g.scaled_norm(c.x);
+    const id gate = c.g.matmul(format::q4_K, 512, a);
+    const id other = of_group ? c.g.matmul(format::q4_K, 512, a) : no_tensor;
+    c.g.other({gate});
+    const id opened = c.g.unary(c.g.matmul(format::q4_K, 512, a), sub_op::silu);
+    const id later = of_group ? other : c.g.other({a});
+    const id product = c.g.mul(later, opened);
+    c.g.matmul(format::q4_K, 64, product);
+    const ordering o = optimize(c.g.view());
+    REQUIRE(o.state.ok());
+    CHECK(c.at(o, product) == c.at(o, opened) + 1);
+}
+
 TEST_CASE("nodes outside groups keep their order, and sources run before their readers",
           "[optimize]") {
     layer_case c;

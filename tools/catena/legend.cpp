@@ -34,7 +34,6 @@ constexpr legend_part policy[] = {
     {"mma", "matvec, matmul", "inner product by mma.sync"},
     {"fma", "matvec, matmul", "inner product by fused multiply-adds"},
     {"wgmma", "matmul", "inner product by wgmma"},
-    {"prologue", "matvec", "the norm is made in this launch, whole before the products"},
     {"deferred", "matvec", "the norm is made in this launch; 1 / rms multiplies the products"},
     {"passing", "matvec", "the norm is made in this launch, on the way to the products"},
 };

@@ -79,12 +79,10 @@ std::vector<policy> norm_policies() {
             all.back().placement = norm_placement::passing;
             continue;
         }
-        for (const auto placement : {norm_placement::deferred, norm_placement::prologue}) {
-            if (p.threads != 256 || p.min_blocks > 2) continue;
-            all.push_back(p);
-            all.back().threads = p.min_blocks == 1 ? 512 : 256;
-            all.back().placement = placement;
-        }
+        if (p.threads != 256 || p.min_blocks > 2) continue;
+        all.push_back(p);
+        all.back().threads = p.min_blocks == 1 ? 512 : 256;
+        all.back().placement = norm_placement::deferred;
     }
     return all;
 }

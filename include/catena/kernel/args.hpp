@@ -205,6 +205,22 @@ struct matmul_args {
     matvec_member member[max_members];
 };
 
+/// Where a row, or a member of a group, is told to write an activation in a layout that has one
+/// address. Every list of these layouts reads this one.
+template <class Args>
+using layout_address_field = void* Args::*;
+template <class Args>
+struct layout_field {
+    format layout;
+    layout_address_field<Args> to;
+};
+template <class Args>
+inline constexpr layout_field<Args> layout_fields[] = {{format::q8_1, &Args::q8_1},
+                                                       {format::q8_1_mmq_d4, &Args::q8_1_mmq_d4},
+                                                       {format::q8_1_mmq_ds4, &Args::q8_1_mmq_ds4},
+                                                       {format::bf16_mma, &Args::bf16_mma},
+                                                       {format::f16_mma, &Args::f16_mma}};
+
 /// Rows of the result in one band of the member: a GLU reads two weight rows for each.
 CATENA_FN constexpr std::int32_t band_results(const matvec_args& a, const matvec_member& m) {
     return a.band_rows >> (m.up != nullptr ? 1 : 0);

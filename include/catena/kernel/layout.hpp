@@ -232,7 +232,7 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
     const std::int64_t barrier = 8;
     std::int64_t bytes = warps * p.stages * (stage_bytes(p, c.weights) + barrier);
     if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
-    if (made_first(p.placement)) bytes += norm_bytes(p, columns);
+    if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
     if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;
     return round_up(bytes, 16);
 }

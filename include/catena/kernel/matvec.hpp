@@ -78,7 +78,7 @@ template <policy P, class X, class Columns>
 CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
                                   int column_bytes) {
     constexpr bool shared = P.activation == activation_source::shared;
-    constexpr bool makes = made_first(P.placement);
+    constexpr bool makes = P.placement == norm_placement::deferred;
     const int before = combines<P> ? (b.slots - 1) * slot_bytes(a) : 0;
     int bytes = shared ? before + b.columns * column_bytes : 0;
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));

@@ -1,12 +1,11 @@
 // The activation made inside the matvec that reads it: each block makes the whole rows for itself,
 // so that norm, quantizing and matrices are one launch.
 //
-//   prologue   rms_norm(x) * weight is quantized, as a row step does it
 //   deferred   x * weight is quantized in the one pass that also sums the squares; what lacks,
 //              1 / rms, is a factor of the finished products
 //   passing    weights that are numbers are multiplied with x * weight as it comes (numbers.hpp),
-//   and
-//              each warp sums the squares; 1 / rms as in deferred. One block more writes the norm
+//              and each warp sums the squares; 1 / rms as in deferred. One block more writes the
+//              norm
 //
 // Without a weight x is quantized as it is.
 //
@@ -29,7 +28,7 @@ inline constexpr int line_floats = 32;  ///< of a line of L2
 /// What stands behind the columns in shared memory.
 struct norm_share {
     float* partial;  ///< a float per warp
-    float* factor;   ///< a float per column, deferred
+    float* factor;   ///< a float per column
 };
 
 template <policy P>
@@ -75,11 +74,11 @@ CATENA_FN void prefetch_weight(X& x, const matvec_args& a) {
         x.prefetch(a.norm_weight + at);
 }
 
-/// Makes every column of `u`, f32 rows, blocks at `to`. All threads; a barrier must follow.
+/// Makes every column of `u`, f32 rows, blocks at `to`, and its factor. All threads; a barrier must
+/// follow.
 template <policy P, class X>
 CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
                                const norm_share& share) {
-    constexpr bool deferred = P.placement == norm_placement::deferred;
     const auto write = [&](std::byte* row, int at, const real(&v)[quad]) {
         const quantized_quad z = quantize(x, v);
         if (at < a.k) store_share(x, place_of_q8_1(row + at / 32 * q8_1_bytes), z.d_bits(), z.q);
@@ -95,19 +94,11 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
                 squares = fma(v[i], v[i], squares);
                 v[i] = v[i] * w[i];
             }
-            if constexpr (deferred) write(out, at, v);
+            write(out, at, v);
         });
         real scale{1};
         if (a.norm_weight != nullptr) scale = over_rms(a, block_sum<P>(x, squares, share.partial));
-        if constexpr (deferred) {
-            if (x.thread() == 0) x.store(share.factor + c, scale);
-        } else {
-            each_quad<P>(x, a, row, a.k, [&](int at, real(&v)[quad], const real(&w)[quad]) {
-                CATENA_UNROLL
-                for (int i = 0; i < quad; ++i) v[i] = v[i] * scale * w[i];
-                write(out, at, v);
-            });
-        }
+        if (x.thread() == 0) x.store(share.factor + c, scale);
         x.sync();  // the next column's sum takes the same place
     }
 }

@@ -20,16 +20,11 @@ enum class inner_product : std::uint8_t {
 /// Where a matvec's activation is quantized, and normed if it is; an accumulation order each.
 enum class norm_placement : std::uint8_t {
     producer,  ///< by a launch of its own, which also quantizes
-    prologue,  ///< each block of the matvec makes the whole row for itself
-    deferred,  ///< the same without 1 / rms, which the products are multiplied with
+    deferred,  ///< by each block of the matvec, all of it before the products, which are multiplied
+               ///< with 1 / rms
     passing    ///< of numbers: each warp norms what it multiplies, and sums its squares on the way;
                ///< the products are multiplied with 1 / rms
 };
-
-/// Does a block make its activation before it multiplies?
-CATENA_FN constexpr bool made_first(norm_placement p) {
-    return p == norm_placement::prologue || p == norm_placement::deferred;
-}
 
 /// Where a matvec reads its activation from.
 enum class activation_source : std::uint8_t { global, shared };

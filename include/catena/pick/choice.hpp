@@ -17,6 +17,7 @@ namespace catena {
     X(none, "picked")                                                                              \
     X(computes, "it computes something else")                                                      \
     X(switched_off, "the options demand measured rows, and this one is not")                       \
+    X(max_columns, "{have} columns; the options leave more than {need} to the engine")             \
     X(threads, "{have} threads a block; the arch runs at most {need}, in warps of 32")             \
     X(launch_bounds, "its launch bounds promise {have} threads on an SM; the arch holds {need}")   \
     X(registers, "it needs {have} registers on an SM or thread; the arch has {need}")              \

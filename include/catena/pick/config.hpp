@@ -51,7 +51,7 @@ constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     at_most(a.max_threads_per_sm / r.numbers.threads);
     at_most(a.registers_per_sm / (registers_of(r, a) * r.numbers.threads));
     at_most(quotient(a.shared_per_sm, shared + reserved));
-    if (made_first(r.numbers.placement))
+    if (r.numbers.placement == norm_placement::deferred)
         at_most(r.numbers.min_blocks);  // each makes the whole norm: no more than are asked for
     return blocks;
 }

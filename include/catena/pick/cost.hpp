@@ -148,7 +148,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const bool free = n.product == inner_product::mma && columns > 1;
     const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
-    const double first = made_first(n.placement) ? norm_us(n, p) : 0;
+    const double first = n.placement == norm_placement::deferred ? norm_us(n, p) : 0;
     const double all = memory_latency_us + first + (share.cluster > 1 ? cluster_us : 0) +
                        (memory > issue ? memory : issue) * (1 + spare_share * spare);
     const double beside = passing && !p.needs.emits.empty() ? norm_us(n, p) : 0;

@@ -29,7 +29,6 @@ constexpr const char* name(inner_product p) {
 
 constexpr const char* name(norm_placement p) {
     return p == norm_placement::producer   ? "producer"
-           : p == norm_placement::prologue ? "prologue"
            : p == norm_placement::deferred ? "deferred"
                                            : "passing";
 }
@@ -188,8 +187,7 @@ constexpr std::optional<policy> policy_named(std::string_view text) {
                 out.copy = m, out.stages = n, known = true;
         for (const inner_product p : {inner_product::mma, inner_product::fma, inner_product::wgmma})
             if (part == name(p)) out.product = p, known = true;
-        for (const norm_placement p :
-             {norm_placement::prologue, norm_placement::deferred, norm_placement::passing})
+        for (const norm_placement p : {norm_placement::deferred, norm_placement::passing})
             if (part == name(p)) out.placement = p, known = true;
         if (!known) return std::nullopt;
     }

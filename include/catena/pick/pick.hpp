@@ -8,6 +8,7 @@
 #include "catena/pick/row_index.hpp"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace catena {
@@ -16,9 +17,24 @@ struct preference {
     bool same_bits = false;      ///< one accumulation order for all column counts: results do not
                                  ///< depend on the batch
     bool measured_only = false;  ///< rows without a measurement are not picked
+    /// Matvecs and matmuls with more columns (of experts: tokens) have no row; 0: any number. An
+    /// engine that wants decode steps alone says 8.
+    std::int64_t max_columns = 0;
+    /// Kernels may start before the one before them is done, where the GPU can do so.
+    bool dependent_launch = true;
 };
 
 namespace detail {
+
+constexpr bool too_wide(const problem& p, const preference& want) {
+    const std::int64_t columns = p.expert ? p.tokens : p.columns;
+    return p.needs.kind != skeleton::row && want.max_columns > 0 && columns > want.max_columns;
+}
+
+/// The rejection of every row, of a problem that is too wide.
+constexpr rejection width_rejection(int row, const problem& p, const preference& want) {
+    return {row, limit::max_columns, p.expert ? p.tokens : p.columns, want.max_columns};
+}
 
 /// Did a row come closer to serving? It fell to a later limit, or to the same by less.
 constexpr bool closer(const rejection& a, const rejection& b) {
@@ -151,8 +167,15 @@ inline std::int64_t common_order(const problem& p, const row_index& index, const
 
 /// The row for a problem; row -1 with the nearest rejection when none serves it.
 inline picked pick(const problem& p, const row_index& index, const preference& want = {}) {
-    return detail::walk(p, index, want.measured_only, detail::common_order(p, index, want),
-                        detail::ignore);
+    picked out;
+    if (detail::too_wide(p, want)) {
+        out.nearest = detail::width_rejection(0, p, want);
+        return out;
+    }
+    out = detail::walk(p, index, want.measured_only, detail::common_order(p, index, want),
+                       detail::ignore);
+    out.config.dependent = out.config.dependent && want.dependent_launch;
+    return out;
 }
 inline picked pick(const problem& p, const table& t, const preference& want = {}) {
     return pick(p, row_index(t), want);
@@ -160,6 +183,7 @@ inline picked pick(const problem& p, const table& t, const preference& want = {}
 
 /// Does any row serve the problem? limit::none, or the nearest rejection.
 inline rejection served(const problem& p, const row_index& index, const preference& want = {}) {
+    if (detail::too_wide(p, want)) return detail::width_rejection(0, p, want);
     rejection nearest{0, limit::computes};
     detail::each_contender(p, index, want.measured_only, detail::common_order(p, index, want),
                            [&nearest](std::int32_t, const detail::contender& c) {
@@ -176,9 +200,16 @@ inline choice choose(const problem& p, const row_index& index, const preference&
     std::vector<rejection> by_row;
     for (std::int32_t i = 0; i < index.rows().row_count; ++i)
         by_row.push_back({i, limit::computes});
+    if (detail::too_wide(p, want)) {
+        for (rejection& r : by_row) r = detail::width_rejection(r.row, p, want);
+        out.rejected = std::move(by_row);
+        out.best.nearest = detail::width_rejection(0, p, want);
+        return out;
+    }
     out.best = detail::walk(
         p, index, want.measured_only, detail::common_order(p, index, want),
         [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
+    out.best.config.dependent = out.best.config.dependent && want.dependent_launch;
     if (out.best.row >= 0) by_row[static_cast<std::size_t>(out.best.row)].why = limit::none;
     for (rejection& r : by_row) {
         if (r.why == limit::slower && out.best.measured) r.why = limit::unmeasured;

@@ -5,6 +5,7 @@
 #include "catena/pick/row.hpp"
 #include "catena/plan/options.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -63,6 +64,18 @@ inline void read_switch(const char* name, bool& to, status& state) {
                         "%s is '%.40s': set it to 0 or 1, or unset it", name, value);
 }
 
+inline void read_count(const char* name, std::int64_t& to, status& state) {
+    const char* value = variable(name);
+    if (value == nullptr) return;
+    const std::size_t digits = std::strspn(value, "0123456789");
+    if (value[digits] == '\0' && digits <= 9)
+        to = std::strtoll(value, nullptr, 10);
+    else if (state.ok())
+        state =
+            failure(status_code::invalid_argument,
+                    "%s is '%.40s': set it to a number below 1000000000, or unset it", name, value);
+}
+
 inline void read_log_level(const char* name, log_level& to, status& state) {
     const char* value = variable(name);
     if (value == nullptr) return;
@@ -83,6 +96,8 @@ inline options options::from_environment(options base) {
     detail::read_switch("CATENA_ENABLED", base.enabled, base.state);
     detail::read_switch("CATENA_MEASURED_ONLY", base.pick.measured_only, base.state);
     detail::read_switch("CATENA_SAME_BITS", base.pick.same_bits, base.state);
+    detail::read_count("CATENA_MAX_COLUMNS", base.pick.max_columns, base.state);
+    detail::read_switch("CATENA_DEPENDENT_LAUNCH", base.pick.dependent_launch, base.state);
     detail::read_switch("CATENA_ERROR_ON_FALLBACK", base.error_on_fallback, base.state);
     detail::read_switch("CATENA_VERIFY", base.verify, base.state);
     detail::read_log_level("CATENA_LOG", base.log, base.state);

@@ -7,8 +7,26 @@
 #include "catena/plan/plan.hpp"
 
 #include <string>
+#include <type_traits>
 
 namespace catena {
+
+namespace detail {
+
+/// Has every layout in which a plan holds activations an address in the arguments?
+constexpr bool layouts_have_addresses() {
+    for (const format layout : activation_layouts) {
+        bool found = scales_apart(layout);  // those are filled in one by one
+        for (const layout_field<row_args>& f : layout_fields<row_args>)
+            found = found || f.layout == layout;
+        if (!found) return false;
+    }
+    return true;
+}
+static_assert(layouts_have_addresses(),
+              "an activation layout is missing in layout_fields (kernel/args.hpp)");
+
+}  // namespace detail
 
 inline step_args plan::args(int i, void* workspace) const {
     const step& s = steps_[static_cast<std::size_t>(i)];
@@ -19,11 +37,9 @@ inline step_args plan::args(int i, void* workspace) const {
         return static_cast<std::byte*>(workspace) + c.workspace_offset[layout_number(layout)];
     };
     const auto quantize_to = [&](auto& a, std::int32_t chain) {
-        a.q8_1 = activation(chain, format::q8_1);
-        a.q8_1_mmq_d4 = activation(chain, format::q8_1_mmq_d4);
-        a.q8_1_mmq_ds4 = activation(chain, format::q8_1_mmq_ds4);
-        a.bf16_mma = activation(chain, format::bf16_mma);
-        a.f16_mma = activation(chain, format::f16_mma);
+        using args = std::remove_reference_t<decltype(a)>;
+        for (const layout_field<args>& f : layout_fields<args>)
+            a.*f.to = activation(chain, f.layout);
     };
     step_args out;
     out.kind = s.what.needs.kind;

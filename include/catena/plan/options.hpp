@@ -54,6 +54,8 @@ struct options {
     ///     CATENA_CHAINS_OFF         names as in chains_off, added to them
     ///     CATENA_MEASURED_ONLY      0 | 1
     ///     CATENA_SAME_BITS          0 | 1
+    ///     CATENA_MAX_COLUMNS        a number
+    ///     CATENA_DEPENDENT_LAUNCH   0 | 1
     ///     CATENA_ERROR_ON_FALLBACK  0 | 1
     ///     CATENA_VERIFY             0 | 1
     ///     CATENA_LOG                off | summary | steps

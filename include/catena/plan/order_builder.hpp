@@ -138,6 +138,7 @@ class order_builder {
                                  t.kind == op::sqr;
             const bool unknown = t.kind == op::unary && function_of(t.sub) == gate_function::none;
             if (!follows || unknown || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
+            if (gates_a_product(u.node)) return;  // it moves when the product can
             for (const std::int32_t s : t.src)
                 if (s != no_tensor && !at_hand(s, first, t)) return;
             emit(u.node);
@@ -145,13 +146,29 @@ class order_builder {
         }
     }
 
-    /// A leaf, the ids of the group, or made since its first member.
+    /// Is it a function that a MUL alone reads? Engines do the two in one launch.
+    bool gates_a_product(std::int32_t node) const {
+        const use product = g_.only_reader(view_.nodes[node]);
+        return g_.kind(node) == op::unary && product.node >= 0 && g_.kind(product.node) == op::mul;
+    }
+
+    void emit_gate(std::int32_t node, std::int32_t first) {
+        const tensor& t = view_.node(node);
+        if (emitted_[at(node)] == 0 && gates_a_product(node) && t.view_src == no_tensor &&
+            function_of(t.sub) != gate_function::none && !engine_fuses(g_, node) &&
+            at_hand(t.src[0], first, t))
+            emit(node);
+    }
+
+    /// A leaf, the ids of the group, or made since its first member. The function of a gate moves
+    /// with its product.
     bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) {
         const std::int32_t p = g_.position(source);
         if (!lasts(source)) return false;
         if (p < 0) return named_by(view_.at(source)) == no_tensor;
         if (reader.kind == op::add_id && source == reader.src[2]) return emitted_[at(p)] != 0;
         const std::int32_t made = g_.position(g_.root(source));  // names of it move along
+        if (made >= 0 && reader.kind == op::mul) emit_gate(made, first);
         return std::find(order_.begin() + first, order_.end(), made) != order_.end() &&
                emit_names(source);
     }

@@ -41,16 +41,16 @@ template <class Args>
 std::vector<quantized_output> quantized_outputs(const Args& a, std::int64_t rows,
                                                 std::int64_t q8_1_row) {
     std::vector<quantized_output> all;
-    if (a.q8_1 != nullptr) all.push_back({"q8_1", format::q8_1, a.q8_1, q8_1_row, q8_1_bytes});
-    const auto of_matmul = [&](format type, const void* base) {
-        const int block = info(type).block_bytes;
-        if (base != nullptr) all.push_back({name(type), type, base, block, rows * block});
+    const auto add = [&](format type, const void* base) {
+        const std::int64_t block = info(type).block_bytes;
+        if (base == nullptr) return;
+        if (type == format::q8_1)  // block after block of a row
+            all.push_back({name(type), type, base, q8_1_row, block});
+        else  // the same block of all rows
+            all.push_back({name(type), type, base, block, rows * block});
     };
-    of_matmul(format::q8_1_mmq_d4, a.q8_1_mmq_d4);
-    of_matmul(format::q8_1_mmq_ds4, a.q8_1_mmq_ds4);
-    of_matmul(format::bf16_mma, a.bf16_mma);
-    of_matmul(format::f16_mma, a.f16_mma);
-    if constexpr (requires { a.q8_1_mmq_d2s6; }) of_matmul(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
+    for (const layout_field<Args>& f : layout_fields<Args>) add(f.layout, a.*f.to);
+    if constexpr (requires { a.q8_1_mmq_d2s6; }) add(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
     return all;
 }
 

@@ -131,16 +131,12 @@ class launch_record {
     template <class Args>
     void store_quantized(format_set writes, const Args& a, const value& v, std::int64_t values,
                          std::int64_t k) {
-        const auto store = [&](const void* to, format layout) {
-            if (to == nullptr) return;
-            if (!writes.has(layout)) fail("is not written by its row", 0, name(layout));
-            if (k > 0) quantize(to, layout, v, k, quotient(values, k));
-        };
-        store(a.q8_1, format::q8_1);
-        store(a.q8_1_mmq_d4, format::q8_1_mmq_d4);
-        store(a.q8_1_mmq_ds4, format::q8_1_mmq_ds4);
-        store(a.bf16_mma, format::bf16_mma);
-        store(a.f16_mma, format::f16_mma);
+        for (const layout_field<Args>& f : layout_fields<Args>) {
+            const void* const to = a.*f.to;
+            if (to == nullptr) continue;
+            if (!writes.has(f.layout)) fail("is not written by its row", 0, name(f.layout));
+            if (k > 0) quantize(to, f.layout, v, k, quotient(values, k));
+        }
     }
 
   private:
