@@ -22,19 +22,20 @@ inline void machine::store_first(thread& t, float* p, real v, site at) {
         std::memcpy(p, &v.v, sizeof v.v);
         return;
     }
-    for (const letter& l : letters_)
-        if (l.to == address && l.syncs == cluster_syncs_)
-            stop_at(t, fault::race, at, access::write, address, sizeof(float),
-                    "in the first block of its cluster, which block " + std::to_string(l.from) +
-                        " also writes: give each its own bytes");
-    letters_.push_back({address, v.v, block_, cluster_syncs_, at});
+    const auto [other, first] =
+        letters_.try_emplace({cluster_syncs_, address}, letter{v.v, block_, at});
+    if (!first)
+        stop_at(t, fault::race, at, access::write, address, sizeof(float),
+                "in the first block of its cluster, which block " +
+                    std::to_string(other->second.from) + " also writes: give each its own bytes");
 }
 
 inline void machine::deliver(thread& t, int syncs) {
     if (block() % cluster_blocks_ != 0) return;
-    for (const letter& l : letters_) {
-        if (l.syncs != syncs - 1) continue;
-        auto* const to = reinterpret_cast<float*>(l.to);
+    for (auto at = letters_.lower_bound({syncs - 1, 0});
+         at != letters_.end() && at->first.first == syncs - 1; ++at) {
+        const letter& l = at->second;
+        auto* const to = reinterpret_cast<float*>(at->first.second);
         check<access::write, sizeof(float)>(t, to, l.at);
         std::memcpy(to, &l.value, sizeof l.value);
     }

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -264,12 +265,12 @@ class machine {
 
     /// A value on its way to the first block of a cluster.
     struct letter {
-        std::uintptr_t to;
         float value;
         std::uint32_t from;  // block
-        int syncs;           // of the cluster that its block had passed
         site at;
     };
+    /// By the meetings of the cluster that its block had passed, and its address.
+    using letters = std::map<std::pair<int, std::uintptr_t>, letter>;
 
     void deliver(thread& t, int syncs);
     std::string end_in_cluster();
@@ -294,7 +295,7 @@ class machine {
     std::deque<stream_log> streams_;  // of all warps of the block
     std::vector<wgmma_warp> wgmma_warps_;
     std::vector<std::vector<wgmma_call>> wgmma_calls_;  // of each four warps
-    std::vector<letter> letters_;                       // of the cluster
+    letters letters_;                                   // of the cluster
     present global_now_, shared_now_;
     std::string kernel_;
     std::vector<begin> begins_;  // blocks of this launch, by first era
