@@ -21,44 +21,56 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
     return wide != narrow && wide.weights == narrow.weights && serves(wide, narrow);
 }
 
-/// The matmuls of a chain: for every weight format one in each layout that it may read, if the
-/// chain quantizes so, or if it reads numbers. At so many columns it costs nothing that a group of
-/// two formats is two launches.
-std::vector<computation> matmul_parts(const lowered_chain& chain) {
+/// The matmuls of matrices of one format: one in each layout that it may read, if the chain
+/// quantizes so or it reads numbers.
+std::vector<computation> matmul_parts(const lowered_chain& chain, format weights) {
     std::vector<computation> parts;
     const format_set layouts = chain::row_part(chain).emits;
-    computation c = chain::matvec_part(chain);
+    computation c = chain::matvec_part(chain, format_set::of(weights));
     c.kind = skeleton::matmul;
     // The columns of a tile are of any token and slot.
     c.epilogue = c.epilogue.without(epilogue_part::combine);
-    for (const format f : chain::matvec_part(chain).weights) {
-        c.weights = format_set::of(f);
-        for (const format layout : matmul_layouts(f)) {
-            c.activation = layout;
-            if (layouts.has(layout) || reads_f32(f)) parts.push_back(c);
-        }
+    for (const format layout : matmul_layouts(weights)) {
+        c.activation = layout;
+        if (layouts.has(layout) || reads_f32(weights)) parts.push_back(c);
     }
+    return parts;
+}
+
+/// The launches of a chain's matrices. At so many columns that a matmul takes them it costs nothing
+/// that a group of two formats is two launches.
+std::vector<computation> group_parts(const lowered_chain& chain, format_set weights) {
+    std::vector<computation> parts;
+    if (const computation c = chain::matvec_part(chain, weights); c.activation != format::unknown)
+        parts.push_back(c);
+    const computation normed = chain::normed_matvec_part(chain, weights);
+    if (normed.kind == skeleton::matvec && norm_inside(weights)) parts.push_back(normed);
+    if (weights.size() > 1) return parts;
+    const std::vector<computation> tiles = matmul_parts(chain, *weights.begin());
+    parts.insert(parts.end(), tiles.begin(), tiles.end());
     return parts;
 }
 
 }  // namespace
 
-std::vector<lowered_chain> catalogue_chains() {
-    static constexpr auto all = chain::lower_all(catalogue::entries);
-    return {all.begin(), all.end()};
+catalogue own_catalogue() {
+    static constexpr auto lowered = chain::lower_all(catena::catalogue::chains);
+    catalogue out = {.chains = {lowered.begin(), lowered.end()}, .launches = {}};
+    format_set weights;
+    for (const lowered_chain& c : lowered) weights = weights | chain::weights_of(c);
+    for (const format f : weights) out.launches.push_back(format_set::of(f));
+    for (const format_set mixed : catena::catalogue::shared_launches) out.launches.push_back(mixed);
+    return out;
 }
 
-std::vector<computation> computations_of(const std::vector<lowered_chain>& chains) {
+std::vector<computation> computations_of(const catalogue& all) {
     std::vector<computation> wanted;
-    for (const lowered_chain& c : chains) {
+    for (const lowered_chain& c : all.chains)
         if (chain::has_part(c, skeleton::row)) wanted.push_back(chain::row_part(c));
-        if (chain::matvec_part(c).activation != format::unknown)
-            wanted.push_back(chain::matvec_part(c));
-        if (const computation m = chain::normed_matvec_part(c);
-            m.kind == skeleton::matvec && norm_inside(m.weights))
-            wanted.push_back(m);
-        for (const computation& m : matmul_parts(c)) wanted.push_back(m);
-    }
+    for (const format_set weights : all.launches)
+        for (const lowered_chain& c : all.chains)
+            if (chain::weights_of(c).contains(weights))
+                for (const computation& part : group_parts(c, weights)) wanted.push_back(part);
     std::vector<computation> kept;
     for (const computation& c : wanted) {
         const bool served =

@@ -27,12 +27,18 @@ using engine_medians = std::map<std::string, std::vector<engine_median>>;
 /// Registers of a thread by row name, as ptxas reported them.
 using registers_by_name = std::map<std::string, int>;
 
-/// The chains of the catalogue, in its order.
-std::vector<lowered_chain> catalogue_chains();
+/// What instances are made of: chains, and the formats that a launch of a matvec may hold.
+struct catalogue {
+    std::vector<lowered_chain> chains;
+    std::vector<format_set> launches;  ///< each format of the chains' matrices alone, then mixed
+};
+
+/// Catena's own: generators/catalogue.hpp.
+catalogue own_catalogue();
 
 /// The computations that the chains' launches need, without those that another one serves by
-/// switching parts off. Throws where no skeleton computes a chain.
-std::vector<computation> computations_of(const std::vector<lowered_chain>& chains);
+/// switching parts off.
+std::vector<computation> computations_of(const catalogue& all);
 
 /// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,

@@ -22,7 +22,7 @@ registers_by_name record_registers(const std::filesystem::path& root, const std:
     if (kernels.empty())
         throw std::runtime_error(log + " names no kernel: give the output of nvcc -Xptxas -v");
     registers_by_name known = read_registers(root);
-    for (const instance_set& set : expand(computations_of(catalogue_chains()), {}, tuned)) {
+    for (const instance_set& set : expand(computations_of(own_catalogue()), {}, tuned)) {
         const registers_by_name measured = registers_of(set, kernels);
         if (measured.empty()) continue;
         for (const auto& [name, registers] : measured) known[name] = registers;
@@ -52,10 +52,10 @@ int main(int argc, char** argv) try {
 
     const registers_by_name registers =
         log.empty() ? read_registers(root) : record_registers(root, log);
-    const std::vector<catena::lowered_chain> chains = catalogue_chains();
+    const catalogue own = own_catalogue();
     const tunings measured = read_tunings(root);
     const std::vector<rendered_file> files =
-        render(chains, expand(computations_of(chains), registers, measured, read_engine(root)));
+        render(own.chains, expand(computations_of(own), registers, measured, read_engine(root)));
     const std::vector<difference> found = check ? compare(files, root) : update(files, root);
     for (const difference& d : found) std::printf("%s\n", sentence(d).c_str());
     if (check && !found.empty()) std::printf("to mend it: generate --root %s\n", root.c_str());

@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
 #include <string>
 
 using namespace catena::generator;
@@ -23,10 +22,10 @@ using namespace catena::generator;
 namespace {
 
 std::vector<rendered_file> rendered() {
-    const std::vector<catena::lowered_chain> chains = catalogue_chains();
+    const catalogue own = own_catalogue();
     const tunings measured = read_tunings(CATENA_SOURCE_DIR);
-    return render(chains, expand(computations_of(chains), read_registers(CATENA_SOURCE_DIR),
-                                 measured, read_engine(CATENA_SOURCE_DIR)));
+    return render(own.chains, expand(computations_of(own), read_registers(CATENA_SOURCE_DIR),
+                                     measured, read_engine(CATENA_SOURCE_DIR)));
 }
 
 }  // namespace
@@ -57,10 +56,10 @@ TEST_CASE("What an engine was measured to be faster at is compiled into its arch
         std::ofstream(file) << text;
         return read_engine(root);
     };
-    const std::vector<catena::lowered_chain> chains = catalogue_chains();
+    const catalogue own = own_catalogue();
     const std::vector<rendered_file> files =
-        render(chains, expand(computations_of(chains), {}, {},
-                              medians_in("# measured\nengine 000000000000002a 7.5 8\n")));
+        render(own.chains, expand(computations_of(own), {}, {},
+                                  medians_in("# measured\nengine 000000000000002a 7.5 8\n")));
     for (const rendered_file& f : files) {
         INFO(f.path);
         const bool told = f.content.find("{42u, 7.500000f, 8.000000f}") != std::string::npos;
@@ -84,20 +83,14 @@ TEST_CASE("Every generated file is stamped, and an edit by hand does not fit its
 }
 
 TEST_CASE("Instances grow with formats and listed sets, not with powers of them") {
-    std::set<std::uint64_t> sets;
-    catena::format_set weights;
-    for (const catena::lowered_chain& c : catalogue_chains())
-        for (int i = 0; i < c.count; ++i)
-            if (c.stages[i].kind == catena::stage_kind::mul_mat) {
-                sets.insert(c.stages[i].formats.bits);
-                weights = weights | c.stages[i].formats;
-            }
+    const catalogue own = own_catalogue();
     std::map<catena::skeleton, std::size_t> launches;
-    for (const catena::computation& c : computations_of(catalogue_chains())) ++launches[c.kind];
-    const auto with_norm = std::count_if(sets.begin(), sets.end(), [](std::uint64_t bits) {
-        return norm_inside(catena::format_set{bits});
-    });
-    CHECK(launches[catena::skeleton::matvec] == sets.size() + static_cast<std::size_t>(with_norm));
+    for (const catena::computation& c : computations_of(own)) ++launches[c.kind];
+    const auto with_norm = std::count_if(own.launches.begin(), own.launches.end(), norm_inside);
+    CHECK(launches[catena::skeleton::matvec] ==
+          own.launches.size() + static_cast<std::size_t>(with_norm));
+    catena::format_set weights;
+    for (const catena::format_set together : own.launches) weights = weights | together;
     std::size_t layouts = 0;  // of all weights
     for (const catena::format f : weights)
         layouts += static_cast<std::size_t>(catena::matmul_layouts(f).size());

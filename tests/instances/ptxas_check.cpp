@@ -1,7 +1,8 @@
-// ptxas_check NVCC ARCH KEPT LOG FAMILY... : checks what ptxas reports of families of an arch's set
-// (all: every one): every row is there, none spills, waits for each wgmma or takes their groups
+// ptxas_check NVCC ARCH BUILD LOG FAMILY... : checks what ptxas reports of families of an arch's
+// set (all: every one): every row is there, none spills, waits for each wgmma or takes their groups
 // apart, registers fit the launch bounds and are those on record. What the build has compiled, it
-// has kept in the folder KEPT; the rest is compiled. The words go to LOG.
+// has kept in BUILD/ptxas; ptxas is run on what it has as PTX; the rest is compiled. The words go
+// to LOG.
 #include "files.hpp"
 #include "nvcc.hpp"
 #include "policies.hpp"
@@ -10,10 +11,12 @@
 
 #include "catena/pick/name.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -40,17 +43,20 @@ std::string faults(const row& r, const std::string& name,
 
 /// What ptxas says of a family: as the build has kept it, or now.
 std::string words(const std::string& family, const arch& target, const std::string& nvcc,
-                  const std::filesystem::path& kept, const std::string& log) {
-    if (std::filesystem::exists(kept / (family + ".cu"))) return read_text(kept / (family + ".cu"));
+                  const std::filesystem::path& build, const std::string& log) {
+    const std::filesystem::path kept = build / "ptxas" / target.name / (family + ".cu");
+    if (std::filesystem::exists(kept)) return read_text(kept);
     std::printf("compiling %s of %s\n", family.c_str(), target.name);
     std::fflush(stdout);
+    const std::filesystem::path ptx = build / "tests/ptx" / target.name / (family + ".ptx");
+    if (std::filesystem::exists(ptx)) return assemble(nvcc, target, ptx, log).said;
     return compile(nvcc, target, CATENA_SOURCE_DIR, family, log).said;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc < 6) throw std::runtime_error("usage: ptxas_check NVCC ARCH KEPT LOG FAMILY...");
+    if (argc < 6) throw std::runtime_error("usage: ptxas_check NVCC ARCH BUILD LOG FAMILY...");
     const arch* target = arch_named(argv[2]);
     if (target == nullptr) throw std::runtime_error(std::string(argv[2]) + " is no arch");
     const std::set<std::string> families(argv + 5, argv + argc);
@@ -61,7 +67,7 @@ int main(int argc, char** argv) try {
     std::string log, complaints;
     std::set<std::string> compiled;
     bool off_record = false;
-    for (const instance_set& set : expand(computations_of(catalogue_chains()), {}, measured)) {
+    for (const instance_set& set : expand(computations_of(own_catalogue()), {}, measured)) {
         if (set.target != target) continue;
         for (const row& r : set.rows) {
             const std::string f = family(r.computes);
@@ -69,6 +75,12 @@ int main(int argc, char** argv) try {
             if (!compiled.insert(f).second) continue;
             log += words(f, *target, argv[1], argv[3], argv[4]);
         }
+        const bool recorded = std::any_of(set.rows.begin(), set.rows.end(), [&](const row& r) {
+            return known.count(row_name(r, target->name)) != 0;
+        });
+        for (const std::string& f : families)
+            if (!whole && compiled.count(f) == 0)
+                throw std::runtime_error(f + " is no family of " + target->name);
         const std::vector<compiled_kernel> kernels = parse_ptxas(log);
         const registers_by_name now = registers_of(set, kernels);
         for (const row& r : set.rows) {
@@ -78,7 +90,7 @@ int main(int argc, char** argv) try {
             const auto on_record = known.find(name);
             const int was = on_record == known.end() ? 0 : on_record->second;
             if (now.count(name) == 0 || now.at(name) == was) continue;
-            if (was == 0 && !whole) continue;  // an arch that is not on record yet
+            if (!recorded && !whole) continue;
             off_record = true;
             complaints += name + " uses " + std::to_string(now.at(name)) + " registers, " +
                           std::to_string(was) + " are on record\n";

@@ -34,7 +34,7 @@ TEST_CASE("Registers, stack and spills are read from the compiler's words") {
 }
 
 TEST_CASE("A record is read back as it was written, and rows pick it up by name") {
-    const auto computations = computations_of(catalogue_chains());
+    const auto computations = computations_of(own_catalogue());
     const instance_set set = expand(computations, {}).back();
     const std::string name = catena::row_name(set.rows[3], set.target->name);
     const auto root =

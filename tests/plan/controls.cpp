@@ -72,8 +72,9 @@ table aligned_table() {
 
 }  // namespace
 
-TEST_CASE("a chain is switched off by its name, with all its weight sets or with one",
-          "[controls]") {
+TEST_CASE(
+    "a chain is switched off by its name, alone or with its kind, or for matrices of one format",
+    "[controls]") {
     norm_case c;
     c.g.matmul(format::q4_K, 64, c.mul);
     c.g.matmul(format::q8_0, 64, c.g.scaled_norm(c.g.input(format::f32, {512})));
@@ -87,6 +88,7 @@ TEST_CASE("a chain is switched off by its name, with all its weight sets or with
     CHECK(steps("") == "1: 0 1, 2: 2, 4: 3 4, 5: 5");
     CHECK(steps("norm") == "2:, 2: 2, 5:, 5: 5");
     CHECK(steps("norm.q8") == "1: 0 1, 2: 2, 5:, 5: 5");
+    CHECK(steps("norm.q4_K") == "2:, 2: 2, 4: 3 4, 5: 5");
     CHECK(steps(" norm.q8 ,\tvalue.q8") == "1: 0 1, 2: 2");
     CHECK(steps("norm,value,residual") == "");
 }

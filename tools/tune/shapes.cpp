@@ -31,7 +31,7 @@ bool listed(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Entries of the catalogue are called chain.formats: "norm_input.q4_K"; either name will do.
+/// "norm_input" of "norm_input.fp8"; either name will do.
 std::string chain_of(const lowered_chain& c) {
     const std::string entry = c.name;
     return entry.substr(0, entry.find('.'));
@@ -104,8 +104,8 @@ void check_names(const selection& wanted, const table& t) {
 }  // namespace
 
 described_set::described_set(const arch& target)
-    : target_(&target), chains_(generator::catalogue_chains()) {
-    for (const computation& c : generator::computations_of(chains_))
+    : target_(&target), own_(generator::own_catalogue()) {
+    for (const computation& c : generator::computations_of(own_))
         for (const row& r : generator::rows_for(target, c)) rows_.push_back(r);
 }
 
@@ -114,8 +114,8 @@ table described_set::rows() const {
     t.target = target_;
     t.rows = rows_.data();
     t.row_count = static_cast<int>(rows_.size());
-    t.chains = chains_.data();
-    t.chain_count = static_cast<int>(chains_.size());
+    t.chains = own_.chains.data();
+    t.chain_count = static_cast<int>(own_.chains.size());
     return t;
 }
 

@@ -2,6 +2,8 @@
 // shape.
 #pragma once
 
+#include "expand.hpp"
+
 #include "catena/pick/problem.hpp"
 #include "catena/pick/row.hpp"
 
@@ -23,7 +25,7 @@ class described_set {
 
   private:
     const arch* target_;
-    std::vector<lowered_chain> chains_;
+    generator::catalogue own_;
     std::vector<row> rows_;
 };
 
@@ -36,7 +38,7 @@ struct shape {
 
 /// What is asked for, by name; empty: everything.
 struct selection {
-    std::vector<std::string> chains = {};  ///< of the catalogue: "norm_input", "norm_input.q4_K"
+    std::vector<std::string> chains = {};  ///< of the catalogue: "norm_input", "norm_input.fp8"
     /// Weight formats of a launch: all of a problem's are listed.
     std::vector<std::string> formats = {};
 };

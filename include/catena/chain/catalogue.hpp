@@ -1,9 +1,8 @@
-// A catalogue: chains with names. The name of an entry says what the chain is for and, after the
-// dot, the weight formats of its group, which nobody types twice.
+// A catalogue: chains with names, which say what a chain is for. What follows a dot tells chains of
+// one purpose apart.
 #pragma once
 
 #include "catena/chain/lower.hpp"
-#include "catena/chain/parts.hpp"
 
 #include <boost/hana/flatten.hpp>
 #include <boost/hana/tuple.hpp>
@@ -26,22 +25,9 @@ constexpr auto entry(const sequence<Ops...>& chain) {
     return catalogue_entry<Name, sequence<Ops...>>{};
 }
 
-/// "norm_input.q4_K_q6_K"
-template <literal Name, class Chain>
-inline constexpr text name_of = [] {
-    text out;
-    out << Name.view();
-    const char* before = ".";
-    for (const format weights : matvec_part(lower("", Chain{})).weights) {
-        out << before << catena::name(weights);
-        before = "_";
-    }
-    return out;
-}();
-
 template <literal Name, class Chain>
 constexpr lowered_chain lower(const catalogue_entry<Name, Chain>&) {
-    return lower(name_of<Name, Chain>.data, Chain{});
+    return lower(Name.data, Chain{});
 }
 
 /// Every chain of a tuple of entries, lowered.

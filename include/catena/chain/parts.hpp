@@ -45,28 +45,36 @@ constexpr computation row_part(const lowered_chain& chain) {
     return part;
 }
 
-/// The activation is unknown when the chain quantizes for matmuls alone, and f32 of weights that
-/// are numbers.
-constexpr computation matvec_part(const lowered_chain& chain) {
+/// The formats of the chain's readers.
+constexpr format_set weights_of(const lowered_chain& chain) {
+    format_set all;
+    for (int i = 0; i < chain.count; ++i)
+        if (skeleton_of(chain.stages[i].kind) == skeleton::matvec)
+            all = all | chain.stages[i].formats;
+    return all;
+}
+
+/// The launch of matrices of these formats, which are all numbers or all quantized. The activation
+/// is f32 of numbers, and unknown when the chain quantizes for matmuls alone.
+constexpr computation matvec_part(const lowered_chain& chain, format_set weights) {
     computation part;
     part.kind = skeleton::matvec;
+    part.weights = weights;
     part.epilogue = epilogue_of(chain);
-    for (int i = 0; i < chain.count; ++i) {
-        const stage& s = chain.stages[i];
-        if (s.kind == stage_kind::quantize && s.formats.has(format::q8_1))
+    for (int i = 0; i < chain.count; ++i)
+        if (chain.stages[i].kind == stage_kind::quantize &&
+            chain.stages[i].formats.has(format::q8_1))
             part.activation = format::q8_1;
-        if (skeleton_of(s.kind) == skeleton::matvec) part.weights = part.weights | s.formats;
-    }
-    if (has_numbers(part.weights)) part.activation = format::f32;
+    if (has_numbers(weights)) part.activation = format::f32;
     return part;
 }
 
 /// The matvec part that also makes the norm before it; of kind row when there is none that it could
 /// make: rms_norm(x) * weight of an x that is there. Where numbers read it, others read it too: as
 /// it is, or quantized for a matvec.
-constexpr computation normed_matvec_part(const lowered_chain& chain) {
+constexpr computation normed_matvec_part(const lowered_chain& chain, format_set weights) {
     constexpr stage_set norm = stage_kind::rms_norm | stage_kind::mul_weight;
-    computation part = matvec_part(chain);
+    computation part = matvec_part(chain, weights);
     const bool numbers = part.activation == format::f32;
     if (row_part(chain).stages != norm || (part.activation != format::q8_1 && !numbers)) return {};
     part.stages = norm;

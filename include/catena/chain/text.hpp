@@ -9,7 +9,7 @@ namespace catena::chain {
 /// A short string built piece by piece in a constant expression. Longer than the capacity does not
 /// compile.
 struct text {
-    static constexpr std::size_t capacity = 512;
+    static constexpr std::size_t capacity = 1024;
     char data[capacity] = {};
     std::size_t size = 0;
 

@@ -181,6 +181,7 @@ struct format_set {
     constexpr bool empty() const { return bits == 0; }
     CATENA_FN constexpr bool has(format f) const { return (bits & of(f).bits) != 0; }
     constexpr bool contains(format_set other) const { return (other.bits & ~bits) == 0; }
+    constexpr format_set without(format_set other) const { return {bits & ~other.bits}; }
     constexpr int size() const {
         int n = 0;
         for (std::uint64_t rest = bits; rest != 0; rest &= rest - 1) ++n;

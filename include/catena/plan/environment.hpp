@@ -1,6 +1,7 @@
 // Options from the environment, and the names of chains that options switch off.
 #pragma once
 
+#include "catena/chain/parts.hpp"
 #include "catena/error/message.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/options.hpp"
@@ -25,13 +26,27 @@ void each_name(const char* list, F&& f) {
     }
 }
 
-/// "norm_input" names "norm_input" and "norm_input.q4_K", but not "norm_input_too".
+/// "norm_input" names "norm_input" and "norm_input.fp8", but not "norm_input_too".
 inline bool names_chain(const char* name, std::size_t length, const char* chain) {
     return std::strncmp(name, chain, length) == 0 &&
            (chain[length] == '\0' || chain[length] == '.');
 }
 
-/// The chains of a table without their weight sets, each once, as far as `room` goes.
+/// "norm_input.q4_K" names the q4_K matrices of "norm_input", if it has such.
+inline format_set named_matrices(const char* name, std::size_t length, const lowered_chain& chain) {
+    const std::size_t before = std::strcspn(chain.name, ".");
+    format_set out;
+    if (length <= before || std::strncmp(name, chain.name, before) != 0 || name[before] != '.')
+        return out;
+    for (const format f : chain::weights_of(chain)) {
+        const std::string suffix = catena::name(f);
+        if (suffix.compare(0, suffix.npos, name + before + 1, length - before - 1) == 0)
+            out = out | f;
+    }
+    return out;
+}
+
+/// The chains of a table without what follows a dot, each once, as far as `room` goes.
 inline std::string chain_names(const table& t, std::size_t room) {
     std::string out;
     for (int c = 0; c < t.chain_count; ++c) {
@@ -119,13 +134,23 @@ inline bool switched_off(const options& asked, const char* chain) {
     return off;
 }
 
+/// The formats of a chain's matrices that these options leave to the engine.
+inline format_set formats_off(const options& asked, const lowered_chain& chain) {
+    format_set off;
+    detail::each_name(asked.chains_off.c_str(), [&](const char* name, std::size_t length) {
+        off = off | detail::named_matrices(name, length, chain);
+    });
+    return off;
+}
+
 /// Can these options be followed with this table?
 inline status check(const options& asked, const table& t) {
     status out = asked.state;
     detail::each_name(asked.chains_off.c_str(), [&](const char* name, std::size_t length) {
         bool known = false;
         for (int c = 0; c < t.chain_count; ++c)
-            known = known || detail::names_chain(name, length, t.chains[c].name);
+            known = known || detail::names_chain(name, length, t.chains[c].name) ||
+                    !detail::named_matrices(name, length, t.chains[c]).empty();
         if (known || !out.ok()) return;
         out = failure(
             status_code::invalid_argument,

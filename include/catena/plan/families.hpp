@@ -1,5 +1,6 @@
-// The chains of a table as the planner looks for them: those that find the same places are one
-// family, whose readers may be any of theirs. Longer ones are tried first.
+// The chains of a table as the planner looks for them: those that find the same places (such as
+// "norm_input" and "norm_input.fp8") are one family, whose readers may be any of theirs. Longer
+// ones are tried first.
 #pragma once
 
 #include "catena/match/pattern.hpp"
@@ -25,8 +26,11 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
     std::vector<family> out;
     for (std::int32_t c = 0; c < t.chain_count; ++c) {
         if (switched_off(asked, t.chains[c].name)) continue;
-        const pattern p = pattern_of(t.chains[c]);
-        if (!p.known || !p.has_group()) continue;
+        pattern p = pattern_of(t.chains[c]);
+        const format_set off = formats_off(asked, t.chains[c]);
+        p.dense = p.dense.without(off);
+        p.expert = p.expert.without(off);
+        if (!p.known || (p.dense | p.expert).empty()) continue;
         const auto same = std::find_if(out.begin(), out.end(),
                                        [&p](const family& f) { return same_family(f.common, p); });
         if (same == out.end()) {

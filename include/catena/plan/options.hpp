@@ -25,9 +25,9 @@ enum class log_level : std::uint8_t {
 struct options {
     bool enabled = true;  ///< off: every node is the engine's
 
-    /// Chains that are not looked for, by name, with commas or spaces between them: "norm_input" is
-    /// every weight set of that chain, "norm_input.q4_K" one. A name that the table does not know
-    /// leaves every node to the engine, and plan::state() says so.
+    /// Chains that are not looked for, by name, with commas or spaces between them. "norm_input" is
+    /// the whole chain, "norm_input.q4_K" its matrices of that format. A name that the table does
+    /// not know leaves every node to the engine, and plan::state() says so.
     std::string chains_off;
 
     preference pick;  ///< which rows may be picked

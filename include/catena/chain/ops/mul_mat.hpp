@@ -1,6 +1,6 @@
-// mul_mat<W>, mul_mat_id<W> and group<...>: the matrices that read one activation. A group names
-// kinds and formats, not members: any number of matrices of them, in any sequence, may stand in the
-// graph.
+// mul_mat<W...>, mul_mat_id<W...> and group<...>: the matrices that read one activation. A group
+// names kinds and formats, not members: any number of matrices of them, in any sequence, may stand
+// in the graph. Weights that are numbers read its f32, all others what it was quantized to.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
@@ -35,8 +35,9 @@ struct mul_mat_stage {
         }
     }
 
-    static constexpr work count(const stage& s, const sizes& n) {
+    static constexpr work count(const stage&, const sizes& n) {
         work total;
+        format_set read;  // forms of the activation
         const std::int64_t columns = by_expert ? n.columns : n.rows;
         for (const matrix_size& m : n.matrices) {
             if ((m.experts_read != 0) != by_expert) continue;
@@ -45,9 +46,9 @@ struct mul_mat_stage {
             const bool combined = m.epilogue.has(epilogue_part::combine);
             if (m.written) total.written += m.rows * (combined ? columns / n.slots : columns) * 4;
             total.operations += 2 * n.k * m.rows * columns;
+            read = read | (is_number(m.type) ? format::f32 : format::q8_1);
         }
-        const format x = has_numbers(s.formats) ? format::f32 : format::q8_1;
-        if (total.operations != 0) total.read += activation_row_bytes(x, n.k) * n.rows;
+        for (const format x : read) total.read += activation_row_bytes(x, n.k) * n.rows;
         return total;
     }
 
@@ -94,28 +95,34 @@ struct mul_mat_stage {
     }
 };
 
-template <stage_kind Kind, format W>
+template <stage_kind Kind, format... Ws>
 struct mul_mat_op {
     static constexpr bool is_op = true;
     static constexpr bool is_reader = true;
     static constexpr stage_kind kind = Kind;
-    static constexpr format weights = W;
-    static constexpr stage lowered = {.formats = format_set::of(W)};
+    static constexpr int named = sizeof...(Ws);
+    static constexpr stage lowered = {.formats = (format_set{} | ... | Ws)};
 
     static constexpr void spell(text& out) {
-        out << (Kind == stage_kind::mul_mat ? "mul_mat<" : "mul_mat_id<") << name(W) << ">";
+        const char* before = Kind == stage_kind::mul_mat ? "mul_mat<" : "mul_mat_id<";
+        ((out << before << name(Ws), before = ", "), ...);
+        out << ">";
     }
 
     template <flow Before>
     static constexpr flow after() {
         constexpr bool once = !Before.passed.any(group_stages);
-        constexpr bool of_weights = info(W).role == format_role::weight || is_number(W);
+        constexpr bool of_weights =
+            ((info(Ws).role == format_role::weight || is_number(Ws)) && ...);
         constexpr bool quantized = Before.behind(stage_kind::quantize);
-        constexpr bool as_fp8 = W != format::fp8_e4m3 || !quantized || Before.engine_reads;
-        constexpr bool activated = is_number(W) || quantized;
-        constexpr bool as_it_is = !reads_f32(W) || !quantized;
-        constexpr bool in_f32 =
-            !is_number(W) || Before.at_start() || quantized || Before.emitted.has(format::f32);
+        constexpr bool as_fp8 =
+            !lowered.formats.has(format::fp8_e4m3) || !quantized || Before.engine_reads;
+        constexpr bool activated = quantized || (is_number(Ws) && ...);
+        constexpr bool f32_there =
+            Before.passed.without(stage_set::of(stage_kind::quantize)).empty() ||
+            Before.emitted.has(format::f32);
+        constexpr bool in_f32 = f32_there || !(reads_f32(lowered.formats) ||
+                                               (has_numbers(lowered.formats) && !quantized));
         static_assert(once,
                       "catena: a chain ends with one group: put all its readers in one "
                       "group<mul_mat<W>...>");
@@ -127,21 +134,18 @@ struct mul_mat_op {
                       "it");
         static_assert(!once || !of_weights || activated,
                       "catena: mul_mat<W> reads an activation: put quantize<q8_1> before it");
-        static_assert(!once || as_it_is,
-                      "catena: mul_mat<W> of numbers reads f32: write it in a chain without "
-                      "quantize<F>");
         static_assert(!once || in_f32,
                       "catena: mul_mat<W> of numbers reads f32: put emit<f32> before it");
-        constexpr bool fits = once && of_weights && as_fp8 && activated && as_it_is && in_f32;
+        constexpr bool fits = once && of_weights && as_fp8 && activated && in_f32;
         return fits ? Before.then(Kind) : refused;
     }
 };
 
-template <format W>
-inline constexpr mul_mat_op<stage_kind::mul_mat, W> mul_mat{};
+template <format W, format... More>
+inline constexpr mul_mat_op<stage_kind::mul_mat, W, More...> mul_mat{};
 
-template <format W>
-inline constexpr mul_mat_op<stage_kind::mul_mat_id, W> mul_mat_id{};
+template <format W, format... More>
+inline constexpr mul_mat_op<stage_kind::mul_mat_id, W, More...> mul_mat_id{};
 
 template <class T>
 concept reader = requires {
@@ -152,7 +156,7 @@ concept reader = requires {
 template <stage_kind Kind, class... Readers>
 constexpr format_set formats_of() {
     format_set all;
-    ((all = Readers::kind == Kind ? all | Readers::weights : all), ...);
+    ((all = Readers::kind == Kind ? all | Readers::lowered.formats : all), ...);
     return all;
 }
 
@@ -175,7 +179,8 @@ struct group_op {
 
     template <flow Before>
     static constexpr flow after() {
-        constexpr bool once = dense.formats.size() + expert.formats.size() == sizeof...(Readers);
+        constexpr bool once =
+            dense.formats.size() + expert.formats.size() == (Readers::named + ...);
         static_assert(once,
                       "catena: group<...> names each mul_mat<W> once: any number of matrices may "
                       "have that format");
