@@ -21,12 +21,24 @@ function(catena_family launch formats result)
   endif()
 endfunction()
 
-# catena_cuda_sources(<arch> <result>): a .cu for each family of the arch.
+# catena_has_kernels(<family> <result>): does CATENA_WEIGHTS ask for the kernels of a family?
+function(catena_has_kernels family result)
+  set(${result} ON PARENT_SCOPE)
+  if(family MATCHES "^mat(vec|mul)_(.*)$" AND NOT CATENA_WEIGHTS STREQUAL all AND NOT CMAKE_MATCH_2 IN_LIST CATENA_WEIGHTS)
+    set(${result} OFF PARENT_SCOPE)
+  endif()
+endfunction()
+
+# catena_cuda_sources(<arch> <result>): a .cu for each family of the arch that CATENA_WEIGHTS asks for.
 function(catena_cuda_sources arch result)
   catena_rows(${arch} rows)
   foreach(row IN LISTS rows)
     string(REGEX MATCH "${CATENA_ROW_PATTERN}" found "${row}")
     catena_family(${CMAKE_MATCH_1} ${CMAKE_MATCH_2} family)
+    catena_has_kernels(${family} asked)
+    if(NOT asked)
+      continue()
+    endif()
     list(APPEND families ${family})
     string(REGEX MATCH "${CATENA_ROW_PATTERN}" found "${row}")
     string(APPEND kernels_${family}
@@ -47,7 +59,7 @@ endfunction()
 
 # catena_host_sources(<result> <every>): host kernels of the rows of all archs, each computation and policy
 # once, a few to a file, and families.cpp, which lists them. All of the host and sm_90, of the others the row
-# skeleton and one weight format; with <every> all of all.
+# skeleton and one weight format; with <every> all of all. Of either, what CATENA_WEIGHTS asks for.
 function(catena_host_sources result every)
   foreach(arch IN ITEMS host LISTS CATENA_ARCHS)
     catena_rows(${arch} rows)
@@ -61,7 +73,9 @@ function(catena_host_sources result every)
         continue()
       endif()
       catena_family(${launch} ${formats} family)
-      if(NOT every AND NOT arch MATCHES "^(host|sm_90)$" AND NOT family MATCHES "^(row_.*|mat(vec|mul)_q4_K)$")
+      catena_has_kernels(${family} asked)
+      if(NOT asked OR
+         (NOT every AND NOT arch MATCHES "^(host|sm_90)$" AND NOT family MATCHES "^(row_.*|mat(vec|mul)_q4_K)$"))
         continue()
       endif()
       set("seen ${computation} ${policy}" ON)

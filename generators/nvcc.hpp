@@ -29,4 +29,8 @@ compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::filesystem::path& root, const std::string& family,
                       const std::string& scratch);
 
+/// The same of a family's PTX that the build has.
+compiled_file assemble(const std::string& nvcc, const arch& target,
+                       const std::filesystem::path& ptx, const std::string& scratch);
+
 }  // namespace catena::generator

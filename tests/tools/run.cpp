@@ -223,7 +223,7 @@ TEST_CASE("a step without a kernel did not run, and neither did who reads what i
     const auto without = results_of(small(), no_matvec);
     CHECK(without[0].outcome() == verdict::agrees);
     CHECK(without[1].outcome() == verdict::not_run);
-    CHECK_THAT(without[1].fault, Catch::Contains("configure it with CATENA_EVERY_ROW=ON"));
+    CHECK_THAT(without[1].fault, Catch::Contains("configure it with CATENA_WEIGHTS=all"));
     CHECK(without[1].follows == -1);
     other_machine no_row{launch_host, skeleton::row};
     const auto both = results_of(small(), no_row);

@@ -22,7 +22,7 @@ extern const host_family* const host_families[];
 extern const int host_family_count;
 
 /// The kernel of a row's computation and policy, or null when it was not compiled: no set has such
-/// a row, or the build has not CATENA_EVERY_ROW.
+/// a row, or the build leaves it out (CATENA_WEIGHTS, CATENA_EVERY_ROW).
 host_kernel host_kernel_for(const computation& computes, const policy& numbers);
 
 /// `described` with host kernels and the host executor's launch in place of its own; null for a row

@@ -57,12 +57,30 @@ struct kernel_args<skeleton::matmul> {
     using type = matmul_args;
 };
 
+/// The weight formats whose kernels the build has, spaces between them; "all".
+#ifndef CATENA_WEIGHTS
+#define CATENA_WEIGHTS "all"
+#endif
+constexpr bool built(std::string_view launch, std::string_view formats) {
+    if (launch != "matvec" && launch != "matmul") return true;
+    std::string_view rest = CATENA_WEIGHTS;
+    if (rest == "all") return true;
+    while (!rest.empty()) {
+        const std::string_view one = rest.substr(0, rest.find(' '));
+        if (one == formats) return true;
+        rest.remove_prefix(one.size() < rest.size() ? one.size() + 1 : one.size());
+    }
+    return false;
+}
+
 /// A CUDA kernel's declaration, and its place in a table's array.
 #define CATENA_KERNEL_DECLARATION(arch, launch, formats, policy, computation, ...)                 \
     extern "C" void catena_##launch##_##formats##_##policy##_##arch(                               \
         ::catena::instances::kernel_args<                                                          \
             ::catena::instances::computations::computation.kind>::type);
 #define CATENA_KERNEL_ADDRESS(arch, launch, formats, policy, ...)                                  \
-    reinterpret_cast<const void*>(&catena_##launch##_##formats##_##policy##_##arch),
+    ::catena::instances::built(#launch, #formats)                                                  \
+        ? reinterpret_cast<const void*>(&catena_##launch##_##formats##_##policy##_##arch)          \
+        : nullptr,
 
 }  // namespace catena::instances

@@ -95,7 +95,7 @@ inline status plan::launchable(const step& s, std::int32_t missing, int node,
     if (kernel == nullptr || table_.launch == nullptr)
         return failure(status_code::no_kernel,
                        "node %d: row %d of the %s table has no code here: link its instances "
-                       "(Catena's own build has all with CATENA_EVERY_ROW)",
+                       "(Catena's own build has all with CATENA_WEIGHTS=all and CATENA_EVERY_ROW)",
                        node, s.row, table_.target->name);
     if (workspace_bytes_ > 0 && workspace == nullptr)
         return failure(status_code::invalid_argument,

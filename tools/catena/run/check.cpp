@@ -46,7 +46,9 @@ step_result checker::before_launch(int step) const {
     step_result r;
     if (t.kernels == nullptr || t.kernels[s.row] == nullptr) {
         r.fault =
-            "this build has no kernel of this instance: configure it with CATENA_EVERY_ROW=ON";
+            "this build has no kernel of this instance: configure it with CATENA_WEIGHTS=all, or "
+            "for "
+            "other archs than sm_90 with CATENA_EVERY_ROW=ON";
         r.launched = false;
         r.lacks_kernel = true;
         return r;
