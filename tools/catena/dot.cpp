@@ -16,7 +16,7 @@ namespace catena::tool {
 namespace {
 
 /// A quoted string of the language.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
     std::string out = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') out += '\\';
@@ -52,7 +52,7 @@ class drawing {
     std::string text() {
         line("digraph catena {{");
         line("  label={}; labelloc=t; fontname=\"sans-serif\";",
-             quoted(fmt::format("{}, {}, {}", printable(r_.graph.model),
+             in_quotes(fmt::format("{}, {}, {}", printable(r_.graph.model),
                                 printable(r_.graph.case_name), r_.target.name)));
         line(
             "  node [shape=box, style=filled, fillcolor=white, fontname=\"sans-serif\", "
@@ -82,7 +82,7 @@ class drawing {
     void draw(const layer& l, std::size_t times) {
         line("  subgraph cluster_layer_{} {{", l.first);
         line("    label={}; color=gray; fontsize=14;",
-             quoted(
+             in_quotes(
                  fmt::format("nodes {} to {}{}", l.first, l.last - 1,
                              times > 1 ? fmt::format(", and {} layers like it", times - 1) : "")));
         std::map<int, std::vector<std::int32_t>> covered;  // by step
@@ -107,7 +107,7 @@ class drawing {
         }
         const explained_step& step = r_.plan.steps[at(s)];
         line("    subgraph cluster_layer_{}_step_{} {{", l.first, s);
-        line("      label={}; style=filled; color=\"{}\"; fontsize=10;", quoted(step.instance),
+        line("      label={}; style=filled; color=\"{}\"; fontsize=10;", in_quotes(step.instance),
              colors[at(step.chain) % std::size(colors)]);
         if (step.nodes.empty()) line("      step_{} [label=\"quantize\"];", s);
         for (const std::int32_t n : nodes) draw_node(n);
@@ -119,8 +119,8 @@ class drawing {
         std::string label = fmt::format("{} {}\n{}", n, op_text(t), shape(t));
         for (const std::int32_t s : t.src)
             if (s != no_tensor && g_.at(s).weight) label += "\nx " + shape(g_.at(s));
-        line("      n{} [label={}, tooltip={}];", n, quoted(label),
-             quoted(printable(t.name) + why_[at(n)]));
+        line("      n{} [label={}, tooltip={}];", n, in_quotes(label),
+             in_quotes(printable(t.name) + why_[at(n)]));
     }
 
     /// Where a value comes from, names removed: a node that launches something, or -1.
@@ -136,7 +136,7 @@ class drawing {
         const std::string id = fmt::format("from_{}_{}", l.first, made);
         if (outside_.insert(made).second)
             line("  {} [shape=plaintext, style=\"\", label={}];", id,
-                 quoted(fmt::format("{} {}", made, op_text(g_.node(made)))));
+                 in_quotes(fmt::format("{} {}", made, op_text(g_.node(made)))));
         return id;
     }
 
