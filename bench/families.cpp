@@ -1,5 +1,6 @@
 #include "families.hpp"
 
+#include "own_catalogue.hpp"
 #include "tuning.hpp"
 
 #include <atomic>

@@ -49,9 +49,11 @@ function(catena_cuda_sources arch result)
     set(source ${PROJECT_BINARY_DIR}/instances/${arch}/${family}.cu)
     file(CONFIGURE OUTPUT ${source} CONTENT
 "// ${family} of ${arch}: written from instances/${arch}/rows.inc when the build is configured.
+#include \"catena/instances/computations.hpp\"
 #include \"catena/instances/device_instance.cuh\"
 
-${kernels_${family}}" @ONLY)
+namespace catena::instances {
+${kernels_${family}}}" @ONLY)
     list(APPEND sources ${source})
   endforeach()
   set(${result} ${sources} PARENT_SCOPE)
@@ -98,6 +100,7 @@ function(catena_host_sources result every)
       set(source ${PROJECT_BINARY_DIR}/instances/host/${family}_${part}.cpp)
       file(CONFIGURE OUTPUT ${source} CONTENT
 "// Host kernels of ${family}, part ${part}: written from instances/*/rows.inc when the build is configured.
+#include \"catena/instances/computations.hpp\"
 #include \"catena/instances/host_instance.hpp\"
 
 namespace catena::instances {

@@ -58,9 +58,10 @@ inline constexpr auto engine_value =
     quantize<int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8_rows, mxfp4_rows, nvfp4_rows>;
 
 /// The chains, one a line. Of fp8 none has a gate behind a norm; those of engines end before the
-/// matmul.
+/// matmul. The launches at the end are shared because a quantizer often gives V a wider type than Q
+/// and K.
 // clang-format off
-inline constexpr auto chains = hana::make_tuple(
+inline constexpr auto entries = hana::make_tuple(
     entry<"norm_input">(rms_norm | mul(weight) | value),
     entry<"bare_norm_input">(rms_norm | value),
     entry<"scaled_norm_input">(scaled_x | rms_norm | mul(weight) | value),
@@ -91,15 +92,10 @@ inline constexpr auto chains = hana::make_tuple(
     entry<"engine_layer_norm">(residual_sum | layer_norm | mul(weight) | add(bias) | engine_value),
     entry<"engine_gated">(glu | engine_value),
     entry<"engine_quantize">(engine_value),
-    entry<"l2_norm">(l2_norm | emit<f32>));
-// clang-format on
+    entry<"l2_norm">(l2_norm | emit<f32>),
 
-/// Formats whose matrices share one launch of a matvec. A quantizer often gives V a wider type than
-/// Q and K. Every format has launches of its own beside these.
-template <format... Ws>
-inline constexpr format_set together = (format_set{} | ... | Ws);
-inline constexpr format_set shared_launches[] = {together<q4_K, q6_K>, together<q4_K, q5_K>,
-                                                 together<q5_K, q6_K>, together<q3_K, q5_K>,
-                                                 together<q5_0, q8_0>};
+    shared_launch<q4_K, q6_K>, shared_launch<q4_K, q5_K>, shared_launch<q5_K, q6_K>,
+    shared_launch<q3_K, q5_K>, shared_launch<q5_0, q8_0>);
+// clang-format on
 
 }  // namespace catena::catalogue

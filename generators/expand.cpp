@@ -1,6 +1,5 @@
 #include "expand.hpp"
 
-#include "catalogue.hpp"
 #include "policies.hpp"
 #include "tuning.hpp"
 
@@ -52,16 +51,6 @@ std::vector<computation> group_parts(const lowered_chain& chain, format_set weig
 }
 
 }  // namespace
-
-catalogue own_catalogue() {
-    static constexpr auto lowered = chain::lower_all(catena::catalogue::chains);
-    catalogue out = {.chains = {lowered.begin(), lowered.end()}, .launches = {}};
-    format_set weights;
-    for (const lowered_chain& c : lowered) weights = weights | chain::weights_of(c);
-    for (const format f : weights) out.launches.push_back(format_set::of(f));
-    for (const format_set mixed : catena::catalogue::shared_launches) out.launches.push_back(mixed);
-    return out;
-}
 
 std::vector<computation> computations_of(const catalogue& all) {
     std::vector<computation> wanted;

@@ -1,6 +1,8 @@
 // From the catalogue and the policies to the instance sets: what is to be compiled, as plain data.
 #pragma once
 
+#include "catalogue_of.hpp"
+
 #include "catena/pick/row.hpp"
 
 #include <map>
@@ -26,15 +28,6 @@ using engine_medians = std::map<std::string, std::vector<engine_median>>;
 
 /// Registers of a thread by row name, as ptxas reported them.
 using registers_by_name = std::map<std::string, int>;
-
-/// What instances are made of: chains, and the formats that a launch of a matvec may hold.
-struct catalogue {
-    std::vector<lowered_chain> chains;
-    std::vector<format_set> launches;  ///< each format of the chains' matrices alone, then mixed
-};
-
-/// Catena's own: generators/catalogue.hpp.
-catalogue own_catalogue();
 
 /// The computations that the chains' launches need, without those that another one serves by
 /// switching parts off.

@@ -1,6 +1,7 @@
 // Expands the catalogue and the policies into instances/ and include/catena/instances/.
 #include "engine.hpp"
 #include "files.hpp"
+#include "own_catalogue.hpp"
 #include "registers.hpp"
 #include "render.hpp"
 #include "tuning.hpp"

@@ -24,12 +24,6 @@ std::string hash_of(const std::string& text) {  // FNV-1a
     return digits;
 }
 
-std::string chains_inc(const std::vector<lowered_chain>& chains) {
-    std::string out = "// The chains of the catalogue, lowered.\n";
-    for (const lowered_chain& c : chains) out += code(c) + ",\n";
-    return out;
-}
-
 /// all.hpp: the sets that a program links, by name.
 std::string all_header(const std::vector<instance_set>& sets) {
     std::string out =
@@ -74,22 +68,6 @@ std::string all_header(const std::vector<instance_set>& sets) {
     return out;
 }
 
-/// computations.hpp: what the rows of all sets compute, by name.
-std::string computations_header(const std::vector<instance_set>& sets) {
-    std::vector<computation> all;
-    for (const instance_set& set : sets)
-        for (const row& r : set.rows)
-            if (std::find(all.begin(), all.end(), r.computes) == all.end())
-                all.push_back(r.computes);
-    std::string out =
-        "// What the rows of every instance set compute, by the names that the rows use.\n"
-        "#pragma once\n\n#include \"catena/instances/rows.hpp\"\n\n"
-        "namespace catena::instances::computations {\n\n";
-    for (const computation& c : all)
-        out += "inline constexpr computation " + computation_name(c) + " =\n    " + code(c) + ";\n";
-    return out + "\n}  // namespace catena::instances::computations\n";
-}
-
 }  // namespace
 
 std::string stamped(const std::string& comment, const std::string& content) {
@@ -102,14 +80,15 @@ bool is_stamped(const std::string& text) {
 
 std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
                                   const std::vector<instance_set>& sets) {
-    std::vector<rendered_file> files = {
-        {"instances/chains.inc", chains_inc(chains)},
-        {"include/catena/instances/all.hpp", all_header(sets)},
-        {"include/catena/instances/computations.hpp", computations_header(sets)}};
+    const naming own;
+    std::vector<rendered_file> files = {chains_inc(chains),
+                                        {"include/" + own.headers + "all.hpp", all_header(sets)},
+                                        computations_header(sets, own)};
     const auto append = [&](std::vector<rendered_file> more) {
         files.insert(files.end(), more.begin(), more.end());
     };
-    for (const instance_set& set : sets) append(is_host(set) ? render_host(set) : render_cuda(set));
+    for (const instance_set& set : sets)
+        append(is_host(set) ? render_host(set, own) : render_cuda(set, own));
     const auto by_kind_and_path = [](const rendered_file& a, const rendered_file& b) {
         const auto ending = [](const rendered_file& f) { return f.path.substr(f.path.rfind('.')); };
         const auto folder = [](const rendered_file& f) {

@@ -14,6 +14,13 @@ struct rendered_file {
     std::string content;
 };
 
+/// What the files of a catalogue's sets define, and where.
+struct naming {
+    std::string space = "catena::instances";    ///< namespace
+    std::string headers = "catena/instances/";  ///< their folder, as files include them
+    std::string symbols;                        ///< what a kernel's symbol ends with
+};
+
 /// Every file, stamped, ordered by path.
 std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
                                   const std::vector<instance_set>& sets);

@@ -28,18 +28,18 @@ std::string medians_code(const instance_set& set) {
            given("engine", "engine", set.engine.size());
 }
 
-rendered_file table_cpp(const instance_set& set) {
+rendered_file table_cpp(const instance_set& set, const naming& names) {
     const std::string name = set.target->name;
-    const auto kernels = [&name](const std::string& reader) {
-        return "#define CATENA_ROW(...) " + reader + "(" + name +
+    const auto kernels = [&](const std::string& reader) {
+        return "#define CATENA_ROW(...) " + reader + "(" + name + names.symbols +
                ", __VA_ARGS__)\n#include \"rows.inc\"\n#undef CATENA_ROW\n";
     };
     return {folder(set) + "table.cpp",
-            "// The table of " + name + ".\n#include \"catena/instances/" + name +
-                ".hpp\"\n\n#include \"catena/instances/computations.hpp\"\n"
-                "#if CATENA_WITH_CUDA\n#include \"catena/launch/cuda.cuh\"\n#endif\n\n"
-                "namespace catena::instances {\n\n" +
-                table_data() + medians_data(set) + "#if CATENA_WITH_CUDA\n" +
+            "// The table of " + name + ".\n#include \"" + names.headers + name +
+                ".hpp\"\n\n#include \"" + names.headers +
+                "computations.hpp\"\n"
+                "#if CATENA_WITH_CUDA\n#include \"catena/launch/cuda.cuh\"\n#endif\n\n" +
+                opened(names) + table_data() + medians_data(set) + "#if CATENA_WITH_CUDA\n" +
                 kernels("CATENA_KERNEL_DECLARATION") + "#endif\n\ntable " + name +
                 "() {\n    table t;\n    t.target = arch_named(\"" + name +
                 "\");\n    t.rows = rows;\n"
@@ -50,16 +50,17 @@ rendered_file table_cpp(const instance_set& set) {
                 "#if CATENA_WITH_CUDA\n    static const void* const kernels[] = {\n" +
                 kernels("CATENA_KERNEL_ADDRESS") +
                 "    };\n    t.kernels = kernels;\n    t.launch = launch_cuda;\n#endif\n"
-                "    return t;\n}\n\n}  // namespace catena::instances\n"};
+                "    return t;\n}\n\n}  // namespace " +
+                names.space + "\n"};
 }
 
 }  // namespace
 
-std::vector<rendered_file> render_cuda(const instance_set& set) {
-    return {rows_inc(set), table_cpp(set),
-            set_header(set, "",
+std::vector<rendered_file> render_cuda(const instance_set& set, const naming& names) {
+    return {rows_inc(set), table_cpp(set, names),
+            set_header(set, names, "",
                        "/// The table. Without CUDA its rows are described and their kernels are "
-                       "missing.\ntable " +
+                       "missing.\ncatena::table " +
                            std::string(set.target->name) + "();\n")};
 }
 

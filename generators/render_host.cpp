@@ -2,7 +2,7 @@
 
 namespace catena::generator {
 
-std::vector<rendered_file> render_host(const instance_set& host) {
+std::vector<rendered_file> render_host(const instance_set& host, const naming& names) {
     return {rows_inc(host),
             {folder(host) + "table.cpp",
              "// The table of the host set.\n#include \"catena/instances/host.hpp\"\n\n"
@@ -14,7 +14,7 @@ std::vector<rendered_file> render_host(const instance_set& host) {
                  "    t.chains = chains;\n"
                  "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
                  "    return on_host(t);\n}\n\n}  // namespace catena::instances\n"},
-            set_header(host, "#include \"catena/instances/on_host.hpp\"\n",
+            set_header(host, names, "#include \"catena/instances/on_host.hpp\"\n",
                        "/// The table of the host executor, kernels included.\ntable host();\n")};
 }
 

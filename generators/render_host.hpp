@@ -5,6 +5,6 @@
 
 namespace catena::generator {
 
-std::vector<rendered_file> render_host(const instance_set& host);
+std::vector<rendered_file> render_host(const instance_set& host, const naming& names);
 
 }  // namespace catena::generator

@@ -1,5 +1,6 @@
 #include "render_parts.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 namespace catena::generator {
@@ -24,6 +25,35 @@ std::vector<family_rows> families(const std::vector<row>& rows) {
     return out;
 }
 
+std::string opened(const naming& names, const char* part) {
+    const std::string begin = "namespace " + names.space + part + " {\n\n";
+    if (names.space == naming{}.space) return begin;
+    return begin + "using namespace catena;\nusing namespace catena::instances;\n\n";
+}
+
+rendered_file chains_inc(const std::vector<lowered_chain>& chains) {
+    std::string out = "// The chains of the catalogue, lowered.\n";
+    for (const lowered_chain& c : chains) out += code(c) + ",\n";
+    return {"instances/chains.inc", out};
+}
+
+rendered_file computations_header(const std::vector<instance_set>& sets, const naming& names) {
+    std::vector<computation> all;
+    for (const instance_set& set : sets)
+        for (const row& r : set.rows)
+            if (std::find(all.begin(), all.end(), r.computes) == all.end())
+                all.push_back(r.computes);
+    const std::string space = names.space + "::computations";
+    std::string out =
+        "// What the rows of every instance set compute, by the names that the rows use.\n"
+        "#pragma once\n\n#include \"catena/instances/rows.hpp\"\n\n" +
+        opened(names, "::computations");
+    for (const computation& c : all)
+        out += "inline constexpr computation " + computation_name(c) + " =\n    " + code(c) + ";\n";
+    return {"include/" + names.headers + "computations.hpp",
+            out + "\n}  // namespace " + space + "\n"};
+}
+
 rendered_file rows_inc(const instance_set& set) {
     std::string out =
         "// The rows of " + std::string(set.target->name) + ": see catena/instances/rows.hpp.\n";
@@ -34,14 +64,16 @@ rendered_file rows_inc(const instance_set& set) {
     return {folder(set) + "rows.inc", out};
 }
 
-rendered_file set_header(const instance_set& set, const std::string& includes,
+rendered_file set_header(const instance_set& set, const naming& names, const std::string& includes,
                          const std::string& declarations) {
     const std::string name = set.target->name;
-    return {"include/catena/instances/" + name + ".hpp",
-            "// The instance set of " + name + " (" + set.target->gpu +
-                "): link catena::instances_" + name + ".\n#pragma once\n\n" + includes +
-                "#include \"catena/pick/row.hpp\"\n\n" + "namespace catena::instances {\n\n" +
-                declarations + "\n}  // namespace catena::instances\n"};
+    const bool own = names.space == naming{}.space;
+    const std::string library = own ? "catena::instances_" + name : names.space;
+    return {"include/" + names.headers + name + ".hpp",
+            "// The instance set of " + name + " (" + set.target->gpu + "): link " + library +
+                ".\n#pragma once\n\n" + includes +
+                "#include \"catena/pick/row.hpp\"\n\nnamespace " + names.space + " {\n\n" +
+                declarations + "\n}  // namespace " + names.space + "\n"};
 }
 
 std::string table_data() {

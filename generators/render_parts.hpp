@@ -21,9 +21,17 @@ struct family_rows {
 };
 std::vector<family_rows> families(const std::vector<row>& rows);
 
-/// rows.inc, and the header with `declarations` in namespace catena::instances.
+/// The beginning of the sets' namespace, or of a part of it, in which Catena's names are known.
+std::string opened(const naming& names, const char* part = "");
+
+rendered_file chains_inc(const std::vector<lowered_chain>& chains);
+
+/// computations.hpp: what the rows of the sets compute, by the names that rows.inc uses.
+rendered_file computations_header(const std::vector<instance_set>& sets, const naming& names);
+
+/// rows.inc, and the header with `declarations`.
 rendered_file rows_inc(const instance_set& set);
-rendered_file set_header(const instance_set& set, const std::string& includes,
+rendered_file set_header(const instance_set& set, const naming& names, const std::string& includes,
                          const std::string& declarations);
 
 /// The constants that a set's table points to: `rows` and `chains`, in an anonymous namespace.

@@ -7,6 +7,7 @@
 #include "catena/exec/launch.hpp"
 #include "catena/format/format.hpp"
 #include "catena/match/graph.hpp"
+#include "catena/pick/join.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/cache.hpp"

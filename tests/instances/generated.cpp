@@ -1,6 +1,7 @@
 // The files in the tree against what the generator makes of the catalogue and the policies.
 #include "engine.hpp"
 #include "files.hpp"
+#include "own_catalogue.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
 #include "render.hpp"

@@ -5,6 +5,7 @@
 // to LOG.
 #include "files.hpp"
 #include "nvcc.hpp"
+#include "own_catalogue.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
 #include "tuning.hpp"

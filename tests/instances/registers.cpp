@@ -1,6 +1,7 @@
 // What ptxas says, and the record of it.
-#include "registers.hpp"
 #include "files.hpp"
+#include "own_catalogue.hpp"
+#include "registers.hpp"
 
 #include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"

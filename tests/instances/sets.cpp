@@ -1,6 +1,7 @@
 // The sets as a program sees them: complete, legal, named once, and with the host kernels that
 // the build asks for.
 #include "expand.hpp"
+#include "own_catalogue.hpp"
 #include "policies.hpp"
 
 #include "catena/instances/for_device.hpp"

@@ -1,5 +1,6 @@
 // The record of a tuner: written and read again, and what the generator makes of it.
 #include "fields.hpp"
+#include "own_catalogue.hpp"
 #include "policies.hpp"
 #include "render.hpp"
 #include "simplicity.hpp"

@@ -2,6 +2,7 @@
 
 #include "expand.hpp"
 #include "nearest.hpp"
+#include "own_catalogue.hpp"
 #include "policies.hpp"
 
 #include "catena/chain/work.hpp"

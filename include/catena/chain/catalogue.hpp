@@ -1,14 +1,10 @@
-// A catalogue: chains with names, which say what a chain is for. What follows a dot tells chains of
-// one purpose apart.
+// The lines of a catalogue: chains with names, which say what a chain is for, and weight formats
+// that share a launch. What follows a dot in a name tells chains of one purpose apart.
 #pragma once
 
 #include "catena/chain/lower.hpp"
 
-#include <boost/hana/flatten.hpp>
 #include <boost/hana/tuple.hpp>
-#include <boost/hana/unpack.hpp>
-
-#include <array>
 
 namespace catena::chain {
 
@@ -30,12 +26,14 @@ constexpr lowered_chain lower(const catalogue_entry<Name, Chain>&) {
     return lower(Name.data, Chain{});
 }
 
-/// Every chain of a tuple of entries, lowered.
-template <class Entries>
-constexpr auto lower_all(const Entries& entries) {
-    return hana::unpack(entries, [](const auto&... each) {
-        return std::array<lowered_chain, sizeof...(each)>{lower(each)...};
-    });
-}
+template <format... Ws>
+struct shared_launch_entry {
+    static constexpr format_set together = (format_set{} | ... | Ws);
+};
+
+/// shared_launch<q4_K, q6_K>: a line of a catalogue too. One launch of a matvec may hold matrices
+/// of these formats; every format has launches of its own besides.
+template <format W, format... More>
+inline constexpr shared_launch_entry<W, More...> shared_launch{};
 
 }  // namespace catena::chain

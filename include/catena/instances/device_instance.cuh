@@ -1,9 +1,9 @@
-// How the build's .cu files make kernels of rows: a skeleton's body on the CUDA executor. Only the
-// files that cmake/catena_kernels.cmake writes include this.
+// How the build's .cu files make kernels of rows: a skeleton's body on the CUDA executor. Files
+// that the build writes include this.
 #pragma once
 
 #include "catena/exec/cuda.cuh"
-#include "catena/instances/computations.hpp"
+#include "catena/instances/rows.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
@@ -42,14 +42,14 @@ constexpr int bound_blocks(skeleton kind, const policy& p) {
     constexpr ::catena::policy policy_of_##computes##_##numbers =                                  \
         ::catena::policy_named(#numbers).value();                                                  \
     extern "C" __global__ __launch_bounds__(                                                       \
-        ::catena::instances::bound_threads(::catena::instances::computations::computes.kind,       \
+        ::catena::instances::bound_threads(computations::computes.kind,       \
                                            policy_of_##computes##_##numbers),                      \
-        ::catena::instances::bound_blocks(::catena::instances::computations::computes.kind,        \
+        ::catena::instances::bound_blocks(computations::computes.kind,        \
                                           policy_of_##computes##_##numbers)) void                  \
         catena_##launch##_##formats##_##numbers##_##arch(                                          \
             const __grid_constant__ ::catena::instances::kernel_args<                              \
-                ::catena::instances::computations::computes.kind>::type args) {                    \
-        ::catena::instances::run_on_device<::catena::instances::computations::computes,            \
+                computations::computes.kind>::type args) {                    \
+        ::catena::instances::run_on_device<computations::computes,            \
                                            policy_of_##computes##_##numbers>(args);                \
     }
 

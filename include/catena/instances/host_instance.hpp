@@ -1,10 +1,8 @@
 // How the build's host kernels are made of rows: a skeleton's body on the host executor, keyed by
-// what the row computes and its policy. Only the files that cmake/catena_kernels.cmake writes
-// include this.
+// what the row computes and its policy. Files that the build writes include this.
 #pragma once
 
 #include "catena/exec/host.hpp"
-#include "catena/instances/computations.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
@@ -30,7 +28,7 @@ constexpr host_instance host_instance_of() {
 
 /// An element of an array of instances.
 #define CATENA_HOST_KERNEL(computation, policy)                                                    \
-    ::catena::instances::host_instance_of<::catena::instances::computations::computation,          \
+    ::catena::instances::host_instance_of<computations::computation,                               \
                                           ::catena::policy_named(#policy).value()>(),
 
 }  // namespace catena::instances

@@ -4,6 +4,11 @@
 #include "catena/exec/host/launch.hpp"
 #include "catena/pick/row.hpp"
 
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
 namespace catena::instances {
 
 struct host_instance {
@@ -18,6 +23,18 @@ struct host_family {
     int count;
 };
 
+/// The kernel among `families` of a row's computation and policy, or null.
+inline host_kernel host_kernel_of(const computation& computes, const policy& numbers,
+                                  const host_family* const* families, int count) {
+    for (int f = 0; f < count; ++f)
+        for (int i = 0; i < families[f]->count; ++i) {
+            const host_instance& one = families[f]->first[i];
+            if (one.numbers == numbers && one.computes == computes) return one.run;
+        }
+    return nullptr;
+}
+
+/// Of Catena's own sets.
 extern const host_family* const host_families[];
 extern const int host_family_count;
 
@@ -25,9 +42,26 @@ extern const int host_family_count;
 /// a row, or the build leaves it out (CATENA_WEIGHTS, CATENA_EVERY_ROW).
 host_kernel host_kernel_for(const computation& computes, const policy& numbers);
 
-/// `described` with host kernels and the host executor's launch in place of its own; null for a row
-/// that was not compiled. The kernels are kept by the address of the rows, which must therefore be
-/// a constant of the program, as those of the sets are.
+/// `described` with the host kernels of `families` and the host executor's launch in place of its
+/// own; null for a row that was not compiled. The kernels are kept by the address of the rows,
+/// which must therefore be a constant of the program, as those of the sets are.
+inline table on_host(const table& described, const host_family* const* families, int count) {
+    static std::mutex guard;
+    static std::map<std::pair<const row*, int>, std::vector<const void*>> kept;
+
+    const std::lock_guard<std::mutex> lock(guard);
+    std::vector<const void*>& kernels = kept[{described.rows, described.row_count}];
+    if (kernels.empty())
+        for (int i = 0; i < described.row_count; ++i)
+            kernels.push_back(reinterpret_cast<const void*>(host_kernel_of(
+                described.rows[i].computes, described.rows[i].numbers, families, count)));
+    table out = described;
+    out.kernels = kernels.data();
+    out.launch = launch_host;
+    return out;
+}
+
+/// With the kernels of Catena's own sets.
 table on_host(const table& described);
 
 }  // namespace catena::instances

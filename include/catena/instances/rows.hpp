@@ -1,7 +1,8 @@
 // What the rows of instances/<arch>/rows.inc are made of. A row is a line
 //   CATENA_ROW(launch, formats, policy, computation, order, registers, evidence)
 // whose first three fields are its name without the arch. Tables, CUDA kernels and host kernels
-// are readers of the same line; the build cuts it into kernels (cmake/catena_kernels.cmake).
+// are readers of the same line; the build cuts it into kernels (cmake/catena_kernels.cmake). The
+// macros below stand in the set's namespace, where `computations` names what its rows compute.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -38,8 +39,8 @@ constexpr provenance measured(const char* gpu, const char* cuda, const char* dat
 
 /// As an element of an array of rows.
 #define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, evidence)         \
-    {::catena::instances::computations::computation, ::catena::policy_named(#policy).value(),      \
-     order, registers, evidence},
+    {computations::computation, ::catena::policy_named(#policy).value(), order, registers,         \
+     evidence},
 
 /// The arguments of a kernel.
 template <skeleton Kind>
@@ -76,8 +77,7 @@ constexpr bool built(std::string_view launch, std::string_view formats) {
 /// A CUDA kernel's declaration, and its place in a table's array.
 #define CATENA_KERNEL_DECLARATION(arch, launch, formats, policy, computation, ...)                 \
     extern "C" void catena_##launch##_##formats##_##policy##_##arch(                               \
-        ::catena::instances::kernel_args<                                                          \
-            ::catena::instances::computations::computation.kind>::type);
+        ::catena::instances::kernel_args<computations::computation.kind>::type);
 #define CATENA_KERNEL_ADDRESS(arch, launch, formats, policy, ...)                                  \
     ::catena::instances::built(#launch, #formats)                                                  \
         ? reinterpret_cast<const void*>(&catena_##launch##_##formats##_##policy##_##arch)          \

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 42debbac87074fba.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 96b93ded3c96dc94.
 // The instance set of sm_120 (RTX 5090): link catena::instances_sm_120.
 #pragma once
 
@@ -7,6 +7,6 @@
 namespace catena::instances {
 
 /// The table. Without CUDA its rows are described and their kernels are missing.
-table sm_120();
+catena::table sm_120();
 
 }  // namespace catena::instances

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2c88117b6a223fb2.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6d1476f79764a620.
 // The instance set of sm_75 (RTX 2080 Ti): link catena::instances_sm_75.
 #pragma once
 
@@ -7,6 +7,6 @@
 namespace catena::instances {
 
 /// The table. Without CUDA its rows are described and their kernels are missing.
-table sm_75();
+catena::table sm_75();
 
 }  // namespace catena::instances

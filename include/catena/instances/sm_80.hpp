@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 679510983a3d9f2b.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 303817ec0d401fad.
 // The instance set of sm_80 (A100 SXM): link catena::instances_sm_80.
 #pragma once
 
@@ -7,6 +7,6 @@
 namespace catena::instances {
 
 /// The table. Without CUDA its rows are described and their kernels are missing.
-table sm_80();
+catena::table sm_80();
 
 }  // namespace catena::instances

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 41fcb3a0491c9ac9.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 33f68ec54bd284e7.
 // The instance set of sm_86 (RTX 3090): link catena::instances_sm_86.
 #pragma once
 
@@ -7,6 +7,6 @@
 namespace catena::instances {
 
 /// The table. Without CUDA its rows are described and their kernels are missing.
-table sm_86();
+catena::table sm_86();
 
 }  // namespace catena::instances

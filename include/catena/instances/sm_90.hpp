@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 10eb56279558320f.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2303ee5f92637959.
 // The instance set of sm_90 (H100 SXM): link catena::instances_sm_90.
 #pragma once
 
@@ -7,6 +7,6 @@
 namespace catena::instances {
 
 /// The table. Without CUDA its rows are described and their kernels are missing.
-table sm_90();
+catena::table sm_90();
 
 }  // namespace catena::instances

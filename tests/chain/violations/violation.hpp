@@ -12,5 +12,4 @@
 
 #define CATENA_LIST(...)                                                                           \
     CATENA_WRITE(__VA_ARGS__)                                                                      \
-    constexpr auto plain = catena::chain::lower_all(                                               \
-        boost::hana::make_tuple(catena::chain::entry<"tried">(tried::chain)));
+    constexpr auto plain = catena::chain::lower(catena::chain::entry<"tried">(tried::chain));

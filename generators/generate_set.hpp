@@ -1,0 +1,13 @@
+// The generator of a catalogue of one's own: what catena_add_instances (CMake) makes a program of.
+#pragma once
+
+#include "catalogue_of.hpp"
+
+namespace catena::generator {
+
+/// The program NAME_generate: `NAME_generate OUT ARCH...` writes the sets of the archs below OUT,
+/// and says how many rows each has. Files that are the same are left. Returns main's exit code; a
+/// sentence on stderr says what is wrong.
+int generate_set(const char* name, const catalogue& all, int argc, char** argv);
+
+}  // namespace catena::generator

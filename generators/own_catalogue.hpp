@@ -1,0 +1,10 @@
+// Catena's own catalogue, generators/catalogue.hpp, lowered.
+#pragma once
+
+#include "catalogue_of.hpp"
+
+namespace catena::generator {
+
+catalogue own_catalogue();
+
+}  // namespace catena::generator

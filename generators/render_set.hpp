@@ -1,0 +1,16 @@
+// The files of a catalogue that is not Catena's own, kernels' sources included.
+#pragma once
+
+#include "render.hpp"
+
+#include <string>
+#include <vector>
+
+namespace catena::generator {
+
+/// `name` is the namespace of the sets and the folder of their headers. For each set `table.cpp`
+/// and a .cu of each skeleton; for all together a .cpp of each skeleton for the host executor.
+std::vector<rendered_file> render_set(const std::string& name, const catalogue& all,
+                                      const std::vector<instance_set>& sets);
+
+}  // namespace catena::generator

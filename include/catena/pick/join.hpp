@@ -1,0 +1,88 @@
+// Several tables as one: Catena's sets and an engine's own, planned with together.
+#pragma once
+
+#include "catena/error/message.hpp"
+#include "catena/pick/row.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <vector>
+
+namespace catena {
+
+/// The rows and chains of tables of one arch, in their order. Where two rows serve a problem
+/// equally well, the earlier is picked; of chains that find the same places, the first that lists
+/// the matrices is reported. The tables' constants must outlive it, and it what is planned with it.
+class joined {
+  public:
+    joined(std::initializer_list<table> tables) {
+        for (const table& t : tables) append(t);
+        std::stable_sort(
+            measured_.begin(), measured_.end(),
+            [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
+        std::stable_sort(
+            engine_.begin(), engine_.end(),
+            [](const engine_median& a, const engine_median& b) { return a.steps < b.steps; });
+    }
+    joined(const joined&) = delete;
+    joined& operator=(const joined&) = delete;
+
+    /// Its state says why there is none: a bad table, or tables of two archs or two executors.
+    table rows() const {
+        table t = all_;
+        if (!t.state.ok()) return t;
+        t.rows = rows_.data();
+        t.row_count = static_cast<int>(rows_.size());
+        t.chains = chains_.data();
+        t.chain_count = static_cast<int>(chains_.size());
+        t.kernels = t.launch == nullptr ? nullptr : kernels_.data();
+        t.measured = measured_.data();
+        t.measured_count = static_cast<int>(measured_.size());
+        t.engine = engine_.data();
+        t.engine_count = static_cast<int>(engine_.size());
+        return t;
+    }
+
+  private:
+    void append(const table& t) {
+        if (!all_.state.ok()) return;
+        if (!t.state.ok() || t.target == nullptr) {
+            all_.state = t.state.ok() ? failure(status_code::no_instances,
+                                                "a joined table has no rows: name the set to join")
+                                      : t.state;
+            return;
+        }
+        if (all_.target == nullptr) {
+            all_.target = t.target;
+            all_.device = t.device;
+            all_.launch = t.launch;
+        }
+        if (all_.target != t.target || all_.launch != t.launch) {
+            all_.state =
+                failure(status_code::invalid_argument,
+                        "a table of %s cannot join one of %s: both must be of one arch, and run by "
+                        "CUDA, by the host executor, or not at all",
+                        t.target->name, all_.target->name);
+            return;
+        }
+        const auto before = static_cast<std::int32_t>(rows_.size());
+        rows_.insert(rows_.end(), t.rows, t.rows + t.row_count);
+        chains_.insert(chains_.end(), t.chains, t.chains + t.chain_count);
+        for (int i = 0; i < t.row_count; ++i)
+            kernels_.push_back(t.kernels == nullptr ? nullptr : t.kernels[i]);
+        for (int i = 0; i < t.measured_count; ++i) {
+            measured_.push_back(t.measured[i]);
+            measured_.back().row += before;
+        }
+        engine_.insert(engine_.end(), t.engine, t.engine + t.engine_count);
+    }
+
+    table all_;
+    std::vector<row> rows_;
+    std::vector<lowered_chain> chains_;
+    std::vector<const void*> kernels_;
+    std::vector<measurement> measured_;
+    std::vector<engine_median> engine_;
+};
+
+}  // namespace catena

@@ -1,0 +1,35 @@
+# With an install of CATENA_BUILD: the example with a catalogue of its own is built and run, with its device code too
+# where NVCC is given; what is wrong with a call of catena_add_instances is said in a sentence.
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${CATENA_BUILD} --prefix ${WORK}/prefix)
+set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+if(NVCC)
+  set(cuda -DCMAKE_CUDA_COMPILER=${NVCC} -DCMAKE_CUDA_ARCHITECTURES=90
+           -DCMAKE_PROJECT_INCLUDE=${CMAKE_CURRENT_LIST_DIR}/enable_cuda.cmake)
+endif()
+run(${configure} -S ${EXAMPLES}/own_catalogue -B ${WORK}/build ${cuda})
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/own_catalogue)
+
+# refused(<arguments of the call> <what is said> [components])
+function(refused arguments said)
+  set(components generator ${ARGN})
+  execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue -B ${WORK}/bad
+                          "-DARGUMENTS=${arguments}" "-DCOMPONENTS=${components}"
+                  RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE error)
+  string(REGEX REPLACE "[ \n]+" " " error "${error}")
+  string(FIND "${error}" "${said}" at)
+  if(code EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "catena_add_instances(${arguments}) should say: ${said}\nIt said: ${error}")
+  endif()
+endfunction()
+set(header ${EXAMPLES}/own_catalogue/my_kernels.hpp)
+refused("my_kernels;CATALOGUE;none.hpp;ARCHS;sm_90" "there is no file")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_70" "no arch is called sm_70: choose from sm_75;sm_80;")
+refused("my_kernels;CATALOGUE;${header}" "give CATALOGUE <header> and ARCHS <arch>...")
+refused("My-Kernels;CATALOGUE;${header};ARCHS;sm_90" "the name is a C++ namespace")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET" "no arch is called BUDGET")

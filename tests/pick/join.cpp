@@ -1,0 +1,74 @@
+// Tables joined: Catena's rows and those of an engine's own catalogue, picked from as one.
+#include "catena/pick/join.hpp"
+
+#include "catena/pick/pick.hpp"
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+
+#include <string>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr int half = toy_row_count / 2;
+
+/// The toy table's first or second half of rows, with kernels and chains of its own.
+table part(bool second, const void* const* kernels, const lowered_chain* chain) {
+    table t = toy_table();
+    t.rows = toy_rows + (second ? half : 0);
+    t.row_count = second ? toy_row_count - half : half;
+    t.chains = chain;
+    t.chain_count = 1;
+    t.kernels = kernels;
+    t.launch = [](const void*, const launch_config&, const void*, std::size_t, void*) noexcept {
+        return status{};
+    };
+    return t;
+}
+
+}  // namespace
+
+TEST_CASE("Joined tables have all rows, chains, kernels and medians, in the order of the tables") {
+    std::vector<const void*> first_kernels(half), second_kernels(toy_row_count - half);
+    for (auto& k : first_kernels) k = &first_kernels;
+    for (auto& k : second_kernels) k = &second_kernels;
+    table first = part(false, first_kernels.data(), toy_chains);
+    table second = part(true, second_kernels.data(), toy_chains + 1);
+    second.launch = first.launch;
+    const measurement of_first[] = {{7, 1, 2.f, 0}}, of_second[] = {{3, 0, 5.f, 0}, {9, 1, 4.f, 0}};
+    first.measured = of_first, first.measured_count = 1;
+    second.measured = of_second, second.measured_count = 2;
+
+    const joined both = {first, second};
+    const table t = both.rows();
+    REQUIRE(t.state.ok());
+    REQUIRE(t.row_count == toy_row_count);
+    for (int i = 0; i < t.row_count; ++i) {
+        CHECK(t.rows[i].computes == toy_rows[i].computes);
+        CHECK(t.rows[i].numbers == toy_rows[i].numbers);
+        CHECK(t.kernels[i] == (i < half ? static_cast<void*>(&first_kernels) : &second_kernels));
+    }
+    REQUIRE(t.chain_count == 2);
+    CHECK(std::string(t.chains[1].name) == toy_chains[1].name);
+    REQUIRE(t.measured_count == 3);  // ordered by problem
+    CHECK(t.measured[0].row == half);
+    CHECK(t.measured[1].row == 1);
+    CHECK(t.measured[2].row == half + 1);
+}
+
+TEST_CASE("Tables that are bad, of two archs or of two executors do not join") {
+    const table toy = toy_table();
+    table bad = toy;
+    bad.state = failure(status_code::no_instances, "none");
+    CHECK(std::string(joined{toy, bad}.rows().state.message) == "none");
+    CHECK(joined{toy, bad}.rows().row_count == 0);
+    CHECK(std::string(joined{toy, table{}}.rows().state.message) ==
+          "a joined table has no rows: name the set to join");
+    table other = toy;
+    other.target = arch_named("sm_80");
+    CHECK(std::string(joined{toy, other}.rows().state.message).find("cannot join") !=
+          std::string::npos);
+    CHECK(joined{}.rows().row_count == 0);
+}
