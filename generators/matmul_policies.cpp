@@ -67,30 +67,6 @@ int piece_of(format_set weights) {
 
 }  // namespace
 
-std::string tile_objection(const row& r) {
-    const policy& p = r.numbers;
-    const auto text = [](auto n) { return std::to_string(n); };
-    const bool numbers = reads_f32(r.computes.weights);
-    const int unit = numbers ? 2 * mma_columns : mma_columns, warps = p.threads / warp_size;
-    if (p.rows % mma_rows != 0)
-        return text(p.rows) + " rows of a warp are no whole mma of " + text(mma_rows);
-    if (p.columns % unit != 0)
-        return text(p.columns) + " columns of a tile are no multiple of " + text(unit);
-    if (p.columns % warps != 0)
-        return text(p.columns) + " columns cannot be shared out to " + text(warps) + " warps";
-    if (p.stages < 2) return "one stage of a matmul is read while another is filled";
-    if (512 % p.piece != 0)
-        return "a piece of " + text(p.piece) + " values does not end within the padding of 512";
-    for (const format f : r.computes.weights)
-        if (const int block = length_unit(skeleton::matmul, f); p.piece % block != 0)
-            return "a piece of " + text(p.piece) + " values is no multiple of " + text(block);
-    if (numbers && p.columns / warps * p.piece / 4 % warp_size != 0)
-        return "a warp's share of a stage's columns is not dealt out to all its lanes";
-    if (warps % tile_slices(p) != 0)
-        return text(warps) + " warps do not make " + text(p.slices) + " slices";
-    return "";
-}
-
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,
                                     const computation& computes) {
     std::vector<policy> all;

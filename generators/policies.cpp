@@ -1,6 +1,5 @@
 #include "policies.hpp"
 
-#include "catena/exec/operand.hpp"
 #include "catena/kernel/layout.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/pick/constraints.hpp"
@@ -236,83 +235,32 @@ bool norm_inside(format_set weights) {
 
 namespace {
 
-/// What kernel/matmul/wgmma.hpp, decoded.hpp and fp8_wgmma.hpp take; of columns, the instruction
-/// that exec/wgmma.cuh spells.
-std::string objection_to_warpgroups(const computation& c, const policy& p) {
-    bool known = c.kind == skeleton::matmul;
-    for (const format weight : c.weights)
-        known = known && c.activation == (weight == format::fp8_e4m3 ? format::fp8_group
-                                                                     : warpgroup_layout(weight));
-    if (!known)
-        return "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and "
-               "nothing "
-               "else, with an activation of that type";
-    if (p.threads % exec::warpgroup_threads != 0 || p.slices != 0)
-        return "all threads are of whole warpgroups, and a warpgroup has all of K";
-    if (p.columns != 128) return "a warpgroup multiplies 128 columns";
-    const int step = step_values(p, c.weights);
-    if (has_numbers(c.weights) && (p.piece != step || p.copy != copy_method::async))
-        return "a warpgroup takes pieces of " + std::to_string(step) +
-               " numbers that come by cp.async";
-    return "";
+/// The rule with its numbers.
+std::string sentence(const catena::objection& no) {
+    std::string out = no.rule;
+    for (const std::int64_t n : no.number)
+        if (const std::size_t at = out.find("{}"); at != out.npos)
+            out.replace(at, 2, std::to_string(n));
+    return out;
 }
 
 }  // namespace
 
 std::string objection(const arch& target, const row& r) {
-    const auto text = [](auto n) { return std::to_string(n); };
     const policy& p = r.numbers;
     if (const rejection no = detail::fits_arch(r, target); no.why != limit::none)
-        return sentence(no);
+        return catena::sentence(no);
     if (target.registers_per_sm / (p.min_blocks * p.threads) < 32)
         return "its launch bounds leave fewer than 32 registers a thread";
-    if (r.computes.kind == skeleton::row)
-        return p.values % 4 == 0 ? "" : text(p.values) + " values a thread are no multiple of 4";
-    const bool matmul = r.computes.kind == skeleton::matmul;
-    const bool numbers = r.computes.activation == format::f32;
-    const bool by_groups = in_mma_blocks(r.computes.activation);
-    const int piece_unit = !matmul     ? catena::piece_unit
-                           : numbers   ? 16
-                           : by_groups ? warpgroup_values
-                                       : mmq_values;
-    if (p.piece <= 0 || p.piece % piece_unit != 0)
-        return "a piece of " + text(p.piece) + " values is no multiple of " + text(piece_unit);
-    if (p.rows < 1 || p.columns < 1 || p.stages < 1)
-        return "rows, columns and stages must be positive";
-    if (p.product == inner_product::wgmma)
-        if (const std::string why = objection_to_warpgroups(r.computes, p); !why.empty())
-            return why;
-    if (by_groups && p.product != inner_product::wgmma)
-        return "warpgroups alone read bf16_mma and f16_mma";
-    if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
-        return "an mma has " + text(mma_rows) + " rows and " + text(mma_columns) + " columns";
-    if (!matmul && numbers != (p.product == inner_product::fma))
-        return "fma is for weights that are numbers, and no other product is";
-    if (numbers && p.activation == activation_source::shared)
-        return "f32 activations stay in global memory";
-    if (!matmul && p.product == inner_product::dp4a && p.piece % warp_values != 0)
-        return "a piece of " + text(p.piece) + " values is no multiple of " + text(warp_values);
-    const bool inside = p.placement != norm_placement::producer;
-    if (inside != (!matmul && has_norm(r.computes.stages)))
-        return "a matvec that makes its norm says where, and no other launch does";
-    if (inside && (p.placement == norm_placement::passing) != numbers)
-        return "a norm is made in passing where numbers are multiplied, and nowhere else";
-    if (p.placement == norm_placement::deferred && p.activation != activation_source::shared)
-        return "a norm that is made before the products lies in shared memory";
-    if (p.placement == norm_placement::passing && p.columns != 1)
-        return "a norm is made in passing for one column";
-    const bool shares = p.cluster == 2 || p.cluster == 4 || p.cluster == 8;
-    const bool possible = shares && !matmul && !inside && p.columns == 1;
-    const bool of_tile = p.cluster > 1 && p.product == inner_product::wgmma;
-    if (p.cluster != 0 && ((!possible && !of_tile) || p.cluster > target.cluster_blocks))
-        return "a cluster has 2, 4 or 8 blocks, of a matvec of one column that reads what others "
-               "made, or 2 and more, of a matmul by warpgroups, and " +
-               text(target.cluster_blocks) + " at most here";
-    if (matmul)
-        if (const std::string why = tile_objection(r); !why.empty()) return why;
+    if (const catena::objection no = objection_to(r.computes, p)) return sentence(no);
+    if (r.computes.kind == skeleton::row) return "";
+    if (by_warpgroups(p) && p.columns != 128)  // the instruction that exec/wgmma.cuh spells
+        return "a warpgroup multiplies 128 columns";
+    if (p.cluster > target.cluster_blocks)
+        return "a cluster has " + std::to_string(target.cluster_blocks) + " blocks at most here";
     const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);
     if (shared > target.shared_per_block)
-        return sentence(
+        return catena::sentence(
             {.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});
     return "";
 }

@@ -18,10 +18,8 @@ bool norm_inside(format_set weights);
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,
                                     const computation& computes);
 
-/// Why no tile of a matmul can be so, or an empty string; part of the objection to its row.
-std::string tile_objection(const row& r);
-
-/// Why no problem at all could run the row on `target`, or an empty string.
+/// Why no problem at all could run the row on `target`, or an empty string: what the bodies cannot
+/// be compiled with (kernel/objection.hpp), and the arch's limits.
 std::string objection(const arch& target, const row& r);
 
 }  // namespace catena::generator

@@ -34,6 +34,7 @@
 #include "catena/kernel/matmul/numbers.hpp"
 #include "catena/kernel/matmul/tile.hpp"
 #include "catena/kernel/matmul/wgmma.hpp"
+#include "catena/kernel/objection.hpp"
 #include "catena/kernel/unpack/all.hpp"
 
 namespace catena::kernel {
@@ -183,16 +184,8 @@ CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const mat
 /// multiple of every member's block, of numbers of 32.
 template <class X, policy P, format L, format_set W>
 CATENA_FN void matmul_body(X& x, const matmul_args& a) {
-    static_assert(P.threads % warp_size == 0 && P.rows % mma_rows == 0 && P.rows > 0,
-                  "a warp owns whole mma of rows");
-    static_assert(
-        P.columns % mma_columns == 0 && P.columns * warp_size % P.threads == 0 && P.columns > 0,
-        "columns are whole mma, and every warp copies as many");
-    static_assert(P.stages >= 2, "one stage is read while another is filled");
-    static_assert(P.piece > 0 && P.piece % column_block_values<P, W> == 0 && 512 % P.piece == 0,
-                  "a piece is whole blocks of the activation, and ends within its padding");
-    static_assert(P.columns % columns_together<L> == 0, "columns are multiplied by so many");
-    static_assert(P.threads / warp_size % slices_of_tile<P> == 0, "slices have as many warps");
+    static_assert(!objection_to(matmul_of(L, W), P),
+                  "kernel/objection.hpp says why no matmul can be so");
 
     x.grid_trigger();
     std::byte* ring = x.template shared<std::byte>(ring_bytes<P, W>);

@@ -17,6 +17,7 @@
 #include "catena/kernel/format_list.hpp"
 #include "catena/kernel/fragment.hpp"
 #include "catena/kernel/numbers.hpp"
+#include "catena/kernel/objection.hpp"
 #include "catena/kernel/placement.hpp"
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
@@ -245,10 +246,8 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
 /// is a multiple of every member's block.
 template <class X, policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
-    static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
-    static_assert(P.rows > 0 && P.columns > 0 && P.stages > 0,
-                  "rows, columns and stages are at least 1");
-    static_assert(P.piece > 0 && P.piece % piece_unit == 0, "a piece is a multiple of 256 values");
+    static_assert(!objection_to(matvec_of(P, W), P),
+                  "kernel/objection.hpp says why no matvec can be so");
     constexpr int room = slice_room<P, W>, warp_room = P.stages * P.rows * room;
 
     x.grid_trigger();
@@ -258,7 +257,6 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     std::byte* const stages = all_stages + x.warp() * warp_room;
 
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
-    static_assert(!shares || P.columns == 1, "results of one column meet in a cluster");
     int band = shares ? x.cluster() : x.block();
     if constexpr (P.placement == norm_placement::passing)
         if (band == a.bands) return write_norm<P>(x, a, reinterpret_cast<float*>(all_stages));

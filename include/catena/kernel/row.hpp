@@ -12,6 +12,7 @@
 #pragma once
 
 #include "catena/kernel/activation.hpp"
+#include "catena/kernel/objection.hpp"
 #include "catena/kernel/row/stages.hpp"
 #include "catena/kernel/scaled.hpp"
 
@@ -222,8 +223,7 @@ template <class X, policy P, computation C>
 CATENA_FN void row_body(X& x, const row_args& a) {
     using work = row_work<X, P, C>;
     using thread = typename work::thread;
-    static_assert(P.threads % warp_size == 0 && P.threads > 0, "threads come in whole warps");
-    static_assert(P.values % quad == 0 && P.values >= 0, "a thread owns whole quads");
+    static_assert(!objection_to(C, P), "kernel/objection.hpp says why no row can be so");
     static_assert(thread::rows == 1 || thread::team == warp_size,
                   "rows that share a block have a warp each");
     x.grid_trigger();

@@ -1,6 +1,7 @@
 // Hard limits: may this row run this problem on this arch at all? No preference here; see cost.hpp.
 #pragma once
 
+#include "catena/kernel/objection.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/pick/choice.hpp"
 #include "catena/pick/config.hpp"
@@ -18,14 +19,6 @@ inline constexpr std::int64_t max_expert_tokens = 8;
 constexpr int mma_since(format weights) {
     if (weights == format::fp8_e4m3) return 89;
     return weights == format::f32 || weights == format::bf16 ? 80 : 75;
-}
-
-/// What the length of a weight row is a multiple of: its blocks, 32 numbers; of fp8 that is
-/// multiplied with fp8 the values that share a scale.
-constexpr int length_unit(skeleton by, format weights) {
-    if (by == skeleton::matmul && weights == format::fp8_e4m3)
-        return info(format::fp8_group).block_elements;
-    return is_number(weights) ? 32 : info(weights).block_elements;
 }
 
 /// Does the row compute at least what is needed? A matvec that makes a norm itself can leave it

@@ -48,9 +48,6 @@ CATENA_FN int sum_offset(int part, int half) {
 template <format L, int Scales, bool Mins, class X>
 CATENA_FN column_pair<Scales, Mins> load_columns(X& x, const std::byte* p, int part,
                                                  const unsigned (&b)[2]) {
-    static_assert(!Mins || Scales == 2 || L == format::q8_1_mmq_ds4,
-                  "a format with one minimum for 32 values reads their sum: give it the layout "
-                  "q8_1_mmq_ds4 in matmul_layout (match/pattern.hpp)");
     column_pair<Scales, Mins> c;
     for (int i = 0; i < 2; ++i) c.d[i] = column_scale<L>(x, p + i * mmq_bytes, part);
     if constexpr (Mins) {
