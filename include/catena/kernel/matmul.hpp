@@ -178,14 +178,16 @@ CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const mat
     x.sync();
 }
 
+template <policy P, format L, format_set W>
+inline constexpr bool matmul_possible = !objection_to(matmul_of(L, W), P);
+
 /// The body. Grid: row tiles of all members times column tiles (dense) or experts; column tiles are
 /// the faster, so that blocks that read the same weights run together. Shared memory as
 /// kernel/layout.hpp says. `a` follows args.hpp; x is in layout L, every member's format in W, k a
 /// multiple of every member's block, of numbers of 32.
 template <class X, policy P, format L, format_set W>
 CATENA_FN void matmul_body(X& x, const matmul_args& a) {
-    static_assert(!objection_to(matmul_of(L, W), P),
-                  "kernel/objection.hpp says why no matmul can be so");
+    static_assert(matmul_possible<P, L, W>, "kernel/objection.hpp says why no matmul can be so");
 
     x.grid_trigger();
     std::byte* ring = x.template shared<std::byte>(ring_bytes<P, W>);

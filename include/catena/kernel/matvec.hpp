@@ -240,14 +240,16 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
     return band;
 }
 
+template <policy P, format_set W>
+inline constexpr bool matvec_possible = !objection_to(matvec_of(P, W), P);
+
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
 /// more where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp
 /// says. `a` follows args.hpp; a.columns <= P.columns when dense, every member's format is in W, k
 /// is a multiple of every member's block.
 template <class X, policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
-    static_assert(!objection_to(matvec_of(P, W), P),
-                  "kernel/objection.hpp says why no matvec can be so");
+    static_assert(matvec_possible<P, W>, "kernel/objection.hpp says why no matvec can be so");
     constexpr int room = slice_room<P, W>, warp_room = P.stages * P.rows * room;
 
     x.grid_trigger();

@@ -216,6 +216,9 @@ class row_work {
     }
 };
 
+template <computation C, policy P>
+inline constexpr bool row_possible = !objection_to(C, P);
+
 /// The body. Grid: one block per rows_of_block(P) rows. Shared memory as kernel/layout.hpp says.
 /// `a` follows args.hpp; with values > 0, k <= values * the threads of a row; with vector, k is a
 /// multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
@@ -223,7 +226,7 @@ template <class X, policy P, computation C>
 CATENA_FN void row_body(X& x, const row_args& a) {
     using work = row_work<X, P, C>;
     using thread = typename work::thread;
-    static_assert(!objection_to(C, P), "kernel/objection.hpp says why no row can be so");
+    static_assert(row_possible<C, P>, "kernel/objection.hpp says why no row can be so");
     static_assert(thread::rows == 1 || thread::team == warp_size,
                   "rows that share a block have a warp each");
     x.grid_trigger();
