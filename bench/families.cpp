@@ -51,7 +51,8 @@ std::vector<compiled_family> compile_families(const arch& target, const std::str
         for (std::size_t i = next++; i < files.size(); i = next++) {
             const std::string& family = files[i].family.name;
             try {
-                files[i].result = compile(nvcc, target, CATENA_SOURCE_DIR, family, scratch);
+                files[i].result = compile(nvcc, target, CATENA_SOURCE_DIR,
+                                          kernel_source(target, family), scratch);
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(guard);
                 if (!failed) failed = std::current_exception();

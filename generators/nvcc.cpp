@@ -40,14 +40,18 @@ compiled_file run(const std::string& nvcc, const arch& target, const std::string
 
 }  // namespace
 
-compiled_file compile(const std::string& nvcc, const arch& target,
-                      const std::filesystem::path& root, const std::string& family,
-                      const std::string& scratch) {
+std::string kernel_source(const arch& target, const std::string& family) {
     const std::string source =
         CATENA_KERNEL_SOURCES "/" + std::string(target.name) + "/" + family + ".cu";
     if (!std::filesystem::exists(source))
         throw std::runtime_error("the build has no " + source +
                                  ": configure it with CATENA_WEIGHTS=all");
+    return source;
+}
+
+compiled_file compile(const std::string& nvcc, const arch& target,
+                      const std::filesystem::path& root, const std::string& source,
+                      const std::string& scratch) {
     return run(nvcc, target, "-std=c++20 -O3 -DNDEBUG -I'" + (root / "include").string() + "'",
                source, scratch);
 }

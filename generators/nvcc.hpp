@@ -22,11 +22,14 @@ struct interrupted : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Compiles a family of the set of `target`, from the source that the build wrote, to a cubin;
-/// headers are those below `root`, scratch files lie beside `scratch` and are removed. Throws with
-/// nvcc's words when it refuses, `interrupted` when it could not say.
+/// The source of a family of the set of `target`, which the build wrote. Throws where it did not.
+std::string kernel_source(const arch& target, const std::string& family);
+
+/// Compiles a source of kernels for `target` to a cubin; headers are those below `root`, scratch
+/// files lie beside `scratch` and are removed. Throws with nvcc's words when it refuses,
+/// `interrupted` when it could not say.
 compiled_file compile(const std::string& nvcc, const arch& target,
-                      const std::filesystem::path& root, const std::string& family,
+                      const std::filesystem::path& root, const std::string& source,
                       const std::string& scratch);
 
 /// The same of a family's PTX that the build has.

@@ -25,15 +25,6 @@ std::string includes(const naming& names, const std::string& instances) {
            instances + "\"\n\n";
 }
 
-rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names) {
-    std::string out = includes(names, "device_instance.cuh") + opened(names);
-    for (const row& r : set.rows)
-        if (r.computes.kind == kind)
-            out += "CATENA_KERNEL(" + std::string(set.target->name) + names.symbols + ", " +
-                   name_arguments(r) + ", " + computation_name(r.computes) + ")\n";
-    return {folder(set) + name(kind) + ".cu", out + "\n}  // namespace " + names.space + "\n"};
-}
-
 /// A computation and policy once, however many sets have it.
 rendered_file kernels_cpp(const std::vector<instance_set>& sets, skeleton kind,
                           const naming& names) {
@@ -83,6 +74,15 @@ std::vector<rendered_file> on_host(const naming& names) {
 }
 
 }  // namespace
+
+rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names) {
+    std::string out = includes(names, "device_instance.cuh") + opened(names);
+    for (const row& r : set.rows)
+        if (r.computes.kind == kind)
+            out += "CATENA_KERNEL(" + std::string(set.target->name) + names.symbols + ", " +
+                   name_arguments(r) + ", " + computation_name(r.computes) + ")\n";
+    return {folder(set) + name(kind) + ".cu", out + "\n}  // namespace " + names.space + "\n"};
+}
 
 std::vector<rendered_file> render_set(const std::string& name, const catalogue& all,
                                       const std::vector<instance_set>& sets) {

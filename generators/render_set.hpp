@@ -8,6 +8,9 @@
 
 namespace catena::generator {
 
+/// A .cu with the kernels of one skeleton, as it is written of a set.
+rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names);
+
 /// `name` is the namespace of the sets and the folder of their headers. For each set `table.cpp`
 /// and a .cu of each skeleton; for all together a .cpp of each skeleton for the host executor.
 std::vector<rendered_file> render_set(const std::string& name, const catalogue& all,

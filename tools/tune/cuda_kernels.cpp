@@ -3,7 +3,7 @@
 #include "files.hpp"
 #include "nvcc.hpp"
 #include "registers.hpp"
-#include "render_cuda.hpp"
+#include "render_set.hpp"
 
 #include "catena/pick/name.hpp"
 
@@ -69,8 +69,7 @@ kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
     kernel out;
     const generator::instance_set set = {
         .target = &target_, .rows = {r}, .medians = {}, .engine = {}};
-    for (const generator::rendered_file& f : generator::render_cuda(set))
-        if (f.path.ends_with(".cu")) generator::write_text(scratch + ".cu", f.content);
+    generator::write_text(scratch + ".cu", generator::kernels_cu(set, r.computes.kind, {}).content);
     const generator::compiled_file file =
         generator::compile(how_.nvcc, target_, how_.root, scratch + ".cu", scratch);
     for (const generator::compiled_kernel& k : generator::parse_ptxas(file.said)) {
