@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   target_link_libraries(${name} PUBLIC catena::catena)
   target_include_directories(${name} PUBLIC ${out}/include)
   target_compile_features(${name} PRIVATE cxx_std_20)
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>)
   if(CUDA IN_LIST languages)
     find_package(CUDAToolkit REQUIRED)
     target_compile_definitions(${name} PRIVATE CATENA_WITH_CUDA=1)

@@ -8,6 +8,8 @@ function(catena_add_library name)
   add_library(catena::${name} ALIAS ${name})
   set_target_properties(${name} PROPERTIES OUTPUT_NAME catena_${name} POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PUBLIC catena ${arg_LIBS})
+  # Rows are names that the compiler takes apart.
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>)
   if(arg_HOST)
     target_link_libraries(${name} PUBLIC exec_host)
     install(TARGETS ${name} EXPORT catena_host_targets)

@@ -1,5 +1,10 @@
 #include "cases.hpp"
 
+#include "catena/plan/explain_text.hpp"
+
+#include <algorithm>
+#include <sstream>
+
 using namespace catena;
 using namespace catena_test;
 
@@ -37,6 +42,15 @@ TEST_CASE("a report tells chains, steps, rejected rows and what stayed", "[repor
     CHECK(e.not_fused[0].node == 4);
     CHECK(e.not_fused[0].why == reason::format_not_in_chain);
     CHECK(e.not_fused[0].sentence == "the chain lists no matrix of this format");
+
+    const std::string text = to_string(e);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 4);  // the sum, two steps, what is left
+    CHECK(text.rfind("toy: 2 steps and 2 launches of the engine for 5 nodes; ", 0) == 0);
+    CHECK(text.find(": " + e.steps[1].instance + " covers 2 (norm.q4_q6), ") != text.npos);
+    CHECK(text.find("\n  node 4: the chain lists no matrix of this format\n") != text.npos);
+    std::ostringstream streamed;
+    streamed << e;
+    CHECK(streamed.str() == text);
 }
 
 TEST_CASE("what no row served is told with the rejection that came closest", "[report]") {

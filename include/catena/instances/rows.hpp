@@ -79,8 +79,12 @@ constexpr bool built(std::string_view launch, std::string_view formats) {
     extern "C" void catena_##launch##_##formats##_##policy##_##arch(                               \
         ::catena::instances::kernel_args<computations::computation.kind>::type);
 #define CATENA_KERNEL_ADDRESS(arch, launch, formats, policy, ...)                                  \
-    ::catena::instances::built(#launch, #formats)                                                  \
-        ? reinterpret_cast<const void*>(&catena_##launch##_##formats##_##policy##_##arch)          \
-        : nullptr,
+    []() -> const void* {                                                                          \
+        if constexpr (::catena::instances::built(#launch, #formats))                               \
+            return reinterpret_cast<const void*>(                                                  \
+                &catena_##launch##_##formats##_##policy##_##arch);                                 \
+        else                                                                                       \
+            return nullptr;                                                                        \
+    }(),
 
 }  // namespace catena::instances

@@ -36,8 +36,10 @@ inline std::string summary(const plan& p) {
     return out;
 }
 
-/// The summary, and a line for each step and for each finding.
-inline void log(const plan& p, const sink& to) {
+/// The summary, and a line for each step and for each finding. `to` is called with each line, a
+/// const char* without a newline: a sink, or a lambda.
+template <class Line>
+void log(const plan& p, Line&& to) {
     to(summary(p).c_str());
     for (const step& s : p.steps()) {
         std::string line =
