@@ -1,6 +1,6 @@
 #include "families.hpp"
 
-#include "own_catalogue.hpp"
+#include "catena_catalogue.hpp"
 #include "tuning.hpp"
 
 #include <atomic>
@@ -22,7 +22,7 @@ using namespace catena::generator;
 std::vector<compiled_family> families_of(const arch& target, const std::set<std::string>& only) {
     std::vector<compiled_family> out;
     const tunings measured = read_tunings(CATENA_SOURCE_DIR);
-    for (const instance_set& set : expand(computations_of(own_catalogue()), {}, measured)) {
+    for (const instance_set& set : expand(computations_of(catena_catalogue()), {}, measured)) {
         if (set.target != &target) continue;
         for (family_rows& f : families(set.rows))
             if (only.empty() || only.count(f.name) != 0) out.push_back({std::move(f), {}});

@@ -1,7 +1,7 @@
 // Expands the catalogue and the policies into instances/ and include/catena/instances/.
+#include "catena_catalogue.hpp"
 #include "engine.hpp"
 #include "files.hpp"
-#include "own_catalogue.hpp"
 #include "registers.hpp"
 #include "render.hpp"
 #include "tuning.hpp"
@@ -23,7 +23,7 @@ registers_by_name record_registers(const std::filesystem::path& root, const std:
     if (kernels.empty())
         throw std::runtime_error(log + " names no kernel: give the output of nvcc -Xptxas -v");
     registers_by_name known = read_registers(root);
-    for (const instance_set& set : expand(computations_of(own_catalogue()), {}, tuned)) {
+    for (const instance_set& set : expand(computations_of(catena_catalogue()), {}, tuned)) {
         const registers_by_name measured = registers_of(set, kernels);
         if (measured.empty()) continue;
         for (const auto& [name, registers] : measured) known[name] = registers;
@@ -53,10 +53,10 @@ int main(int argc, char** argv) try {
 
     const registers_by_name registers =
         log.empty() ? read_registers(root) : record_registers(root, log);
-    const catalogue own = own_catalogue();
+    const catalogue all = catena_catalogue();
     const tunings measured = read_tunings(root);
     const std::vector<rendered_file> files =
-        render(own.chains, expand(computations_of(own), registers, measured, read_engine(root)));
+        render(all.chains, expand(computations_of(all), registers, measured, read_engine(root)));
     const std::vector<difference> found = check ? compare(files, root) : update(files, root);
     for (const difference& d : found) std::printf("%s\n", sentence(d).c_str());
     if (check && !found.empty()) std::printf("to mend it: generate --root %s\n", root.c_str());

@@ -80,15 +80,15 @@ bool is_stamped(const std::string& text) {
 
 std::vector<rendered_file> render(const std::vector<lowered_chain>& chains,
                                   const std::vector<instance_set>& sets) {
-    const naming own;
+    const naming names;
     std::vector<rendered_file> files = {chains_inc(chains),
-                                        {"include/" + own.headers + "all.hpp", all_header(sets)},
-                                        computations_header(sets, own)};
+                                        {"include/" + names.headers + "all.hpp", all_header(sets)},
+                                        computations_header(sets, names)};
     const auto append = [&](std::vector<rendered_file> more) {
         files.insert(files.end(), more.begin(), more.end());
     };
     for (const instance_set& set : sets)
-        append(is_host(set) ? render_host(set, own) : render_cuda(set, own));
+        append(is_host(set) ? render_host(set, names) : render_cuda(set, names));
     const auto by_kind_and_path = [](const rendered_file& a, const rendered_file& b) {
         const auto ending = [](const rendered_file& f) { return f.path.substr(f.path.rfind('.')); };
         const auto folder = [](const rendered_file& f) {

@@ -1,7 +1,7 @@
 // The files in the tree against what the generator makes of the catalogue and the policies.
+#include "catena_catalogue.hpp"
 #include "engine.hpp"
 #include "files.hpp"
-#include "own_catalogue.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
 #include "render.hpp"
@@ -23,9 +23,9 @@ using namespace catena::generator;
 namespace {
 
 std::vector<rendered_file> rendered() {
-    const catalogue own = own_catalogue();
+    const catalogue all = catena_catalogue();
     const tunings measured = read_tunings(CATENA_SOURCE_DIR);
-    return render(own.chains, expand(computations_of(own), read_registers(CATENA_SOURCE_DIR),
+    return render(all.chains, expand(computations_of(all), read_registers(CATENA_SOURCE_DIR),
                                      measured, read_engine(CATENA_SOURCE_DIR)));
 }
 
@@ -57,9 +57,9 @@ TEST_CASE("What an engine was measured to be faster at is compiled into its arch
         std::ofstream(file) << text;
         return read_engine(root);
     };
-    const catalogue own = own_catalogue();
+    const catalogue all = catena_catalogue();
     const std::vector<rendered_file> files =
-        render(own.chains, expand(computations_of(own), {}, {},
+        render(all.chains, expand(computations_of(all), {}, {},
                                   medians_in("# measured\nengine 000000000000002a 7.5 8\n")));
     for (const rendered_file& f : files) {
         INFO(f.path);
@@ -84,14 +84,14 @@ TEST_CASE("Every generated file is stamped, and an edit by hand does not fit its
 }
 
 TEST_CASE("Instances grow with formats and listed sets, not with powers of them") {
-    const catalogue own = own_catalogue();
+    const catalogue all = catena_catalogue();
     std::map<catena::skeleton, std::size_t> launches;
-    for (const catena::computation& c : computations_of(own)) ++launches[c.kind];
-    const auto with_norm = std::count_if(own.launches.begin(), own.launches.end(), norm_inside);
+    for (const catena::computation& c : computations_of(all)) ++launches[c.kind];
+    const auto with_norm = std::count_if(all.launches.begin(), all.launches.end(), norm_inside);
     CHECK(launches[catena::skeleton::matvec] ==
-          own.launches.size() + static_cast<std::size_t>(with_norm));
+          all.launches.size() + static_cast<std::size_t>(with_norm));
     catena::format_set weights;
-    for (const catena::format_set together : own.launches) weights = weights | together;
+    for (const catena::format_set together : all.launches) weights = weights | together;
     std::size_t layouts = 0;  // of all weights
     for (const catena::format f : weights)
         layouts += static_cast<std::size_t>(catena::matmul_layouts(f).size());

@@ -3,9 +3,9 @@
 // apart, registers fit the launch bounds and are those on record. What the build has compiled, it
 // has kept in BUILD/ptxas; ptxas is run on what it has as PTX; the rest is compiled. The words go
 // to LOG.
+#include "catena_catalogue.hpp"
 #include "files.hpp"
 #include "nvcc.hpp"
-#include "own_catalogue.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
 #include "tuning.hpp"
@@ -68,7 +68,7 @@ int main(int argc, char** argv) try {
     std::string log, complaints;
     std::set<std::string> compiled;
     bool off_record = false;
-    for (const instance_set& set : expand(computations_of(own_catalogue()), {}, measured)) {
+    for (const instance_set& set : expand(computations_of(catena_catalogue()), {}, measured)) {
         if (set.target != target) continue;
         for (const row& r : set.rows) {
             const std::string f = family(r.computes);

@@ -1,7 +1,7 @@
 // What ptxas says, and the record of it.
-#include "files.hpp"
-#include "own_catalogue.hpp"
 #include "registers.hpp"
+#include "catena_catalogue.hpp"
+#include "files.hpp"
 
 #include "catena/pick/name.hpp"
 #include "catena_test/catch.hpp"
@@ -35,7 +35,7 @@ TEST_CASE("Registers, stack and spills are read from the compiler's words") {
 }
 
 TEST_CASE("A record is read back as it was written, and rows pick it up by name") {
-    const auto computations = computations_of(own_catalogue());
+    const auto computations = computations_of(catena_catalogue());
     const instance_set set = expand(computations, {}).back();
     const std::string name = catena::row_name(set.rows[3], set.target->name);
     const auto root =

@@ -1,7 +1,7 @@
 // The sets as a program sees them: complete, legal, named once, and with the host kernels that
 // the build asks for.
+#include "catena_catalogue.hpp"
 #include "expand.hpp"
-#include "own_catalogue.hpp"
 #include "policies.hpp"
 
 #include "catena/instances/for_device.hpp"
@@ -32,7 +32,7 @@ std::vector<table> all_tables() {
 }  // namespace
 
 TEST_CASE("Every arch of the registry has a table with the catalogue's chains") {
-    const std::vector<lowered_chain> chains = generator::own_catalogue().chains;
+    const std::vector<lowered_chain> chains = generator::catena_catalogue().chains;
     for (const table& t : all_tables()) {
         REQUIRE(t.state.ok());
         REQUIRE(t.target != nullptr);
@@ -99,7 +99,8 @@ TEST_CASE("Every arch makes and quantizes in one step what models feed to matric
 }
 
 TEST_CASE("Every chain's computations have rows on every arch, a plain one among them") {
-    const std::vector<computation> wanted = generator::computations_of(generator::own_catalogue());
+    const std::vector<computation> wanted =
+        generator::computations_of(generator::catena_catalogue());
     for (const table& t : all_tables())
         for (const computation& c : wanted) {
             int rows = 0, plain = 0;

@@ -1,6 +1,6 @@
 // The record of a tuner: written and read again, and what the generator makes of it.
+#include "catena_catalogue.hpp"
 #include "fields.hpp"
-#include "own_catalogue.hpp"
 #include "policies.hpp"
 #include "render.hpp"
 #include "simplicity.hpp"
@@ -23,7 +23,7 @@ namespace {
 const arch& sm_90 = *arch_named("sm_90");
 
 const computation q4_K_matvec = [] {
-    for (const computation& c : computations_of(own_catalogue()))
+    for (const computation& c : computations_of(catena_catalogue()))
         if (c.kind == skeleton::matvec && c.weights == format_set::of(format::q4_K)) return c;
     throw std::runtime_error("the catalogue has no matvec of q4_K");
 }();
@@ -117,7 +117,7 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
 }
 
 TEST_CASE("Every policy and computation of the set can be written and read again", "[tune]") {
-    for (const computation& c : computations_of(own_catalogue()))
+    for (const computation& c : computations_of(catena_catalogue()))
         for (const row& r : rows_for(sm_90, c)) {
             CAPTURE(to_json_value(r.numbers).dump());
             CHECK(from_json_value<policy>(to_json_value(r.numbers)) == r.numbers);
@@ -225,7 +225,7 @@ TEST_CASE(
     "A tile that was measured replaces those listed, but for what takes problems that it does not",
     "[tune]") {
     computation tiles;
-    for (const computation& c : computations_of(own_catalogue()))
+    for (const computation& c : computations_of(catena_catalogue()))
         if (c.kind == skeleton::matmul && c.weights == format_set::of(format::q4_K) &&
             c.activation == matmul_layout(format::q4_K))
             tiles = c;
@@ -312,7 +312,7 @@ TEST_CASE("A table gets the medians of its rows, ordered by problem", "[tune]") 
         CHECK(m.median_us == (m.problem == problem_key(a.what) ? 5 : 9));
     }
     for (const instance_set& other : sets) CHECK((&other == &*set || other.medians.empty()));
-    for (const rendered_file& f : render(own_catalogue().chains, sets))
+    for (const rendered_file& f : render(catena_catalogue().chains, sets))
         CHECK((f.content.find("t.measured_count = 2") != std::string::npos) ==
               (f.path == "instances/sm_90/table.cpp"));
 }

@@ -1,8 +1,8 @@
 #include "shapes.hpp"
 
+#include "catena_catalogue.hpp"
 #include "expand.hpp"
 #include "nearest.hpp"
-#include "own_catalogue.hpp"
 #include "policies.hpp"
 
 #include "catena/chain/work.hpp"
@@ -105,8 +105,8 @@ void check_names(const selection& wanted, const table& t) {
 }  // namespace
 
 described_set::described_set(const arch& target)
-    : target_(&target), own_(generator::own_catalogue()) {
-    for (const computation& c : generator::computations_of(own_))
+    : target_(&target), catalogue_(generator::catena_catalogue()) {
+    for (const computation& c : generator::computations_of(catalogue_))
         for (const row& r : generator::rows_for(target, c)) rows_.push_back(r);
 }
 
@@ -115,8 +115,8 @@ table described_set::rows() const {
     t.target = target_;
     t.rows = rows_.data();
     t.row_count = static_cast<int>(rows_.size());
-    t.chains = own_.chains.data();
-    t.chain_count = static_cast<int>(own_.chains.size());
+    t.chains = catalogue_.chains.data();
+    t.chain_count = static_cast<int>(catalogue_.chains.size());
     return t;
 }
 

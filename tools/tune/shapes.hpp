@@ -25,7 +25,7 @@ class described_set {
 
   private:
     const arch* target_;
-    generator::catalogue own_;
+    generator::catalogue catalogue_;
     std::vector<row> rows_;
 };
 

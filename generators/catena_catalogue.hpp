@@ -5,6 +5,6 @@
 
 namespace catena::generator {
 
-catalogue own_catalogue();
+catalogue catena_catalogue();
 
 }  // namespace catena::generator
