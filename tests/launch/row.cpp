@@ -221,7 +221,7 @@ TEST_CASE("Wrong arguments of a row are named, and nothing is launched") {
     memory without;
     const status none = launch_row(instances::sm_90(), stage_set::of(stage_kind::rms_norm),
                                    without.a, &without.machine);
-    CHECK((none.code == status_code::no_kernel || none.ok()));
+    CHECK(!none.ok());  // no kernel, or no device
     CHECK(launch_row(table{}, stage_set::of(stage_kind::rms_norm), without.a, nullptr).code ==
           status_code::no_instances);
 }

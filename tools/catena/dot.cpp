@@ -53,7 +53,7 @@ class drawing {
         line("digraph catena {{");
         line("  label={}; labelloc=t; fontname=\"sans-serif\";",
              in_quotes(fmt::format("{}, {}, {}", printable(r_.graph.model),
-                                printable(r_.graph.case_name), r_.target.name)));
+                                   printable(r_.graph.case_name), r_.target.name)));
         line(
             "  node [shape=box, style=filled, fillcolor=white, fontname=\"sans-serif\", "
             "fontsize=10];");

@@ -42,14 +42,14 @@ constexpr int bound_blocks(skeleton kind, const policy& p) {
     constexpr ::catena::policy policy_of_##computes##_##numbers =                                  \
         ::catena::policy_named(#numbers).value();                                                  \
     extern "C" __global__ __launch_bounds__(                                                       \
-        ::catena::instances::bound_threads(computations::computes.kind,       \
+        ::catena::instances::bound_threads(computations::computes.kind,                            \
                                            policy_of_##computes##_##numbers),                      \
-        ::catena::instances::bound_blocks(computations::computes.kind,        \
+        ::catena::instances::bound_blocks(computations::computes.kind,                             \
                                           policy_of_##computes##_##numbers)) void                  \
         catena_##launch##_##formats##_##numbers##_##arch(                                          \
             const __grid_constant__ ::catena::instances::kernel_args<                              \
-                computations::computes.kind>::type args) {                    \
-        ::catena::instances::run_on_device<computations::computes,            \
+                computations::computes.kind>::type args) {                                         \
+        ::catena::instances::run_on_device<computations::computes,                                 \
                                            policy_of_##computes##_##numbers>(args);                \
     }
 
