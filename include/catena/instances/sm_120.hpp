@@ -1,5 +1,5 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate.
-// Hash 96b93ded3c96dc94. The instance set of sm_120 (RTX 5090): link catena::instances_sm_120.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 96b93ded3c96dc94.
+// The instance set of sm_120 (RTX 5090): link catena::instances_sm_120.
 #pragma once
 
 #include "catena/pick/row.hpp"

@@ -1,5 +1,5 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate.
-// Hash 303817ec0d401fad. The instance set of sm_80 (A100 SXM): link catena::instances_sm_80.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 303817ec0d401fad.
+// The instance set of sm_80 (A100 SXM): link catena::instances_sm_80.
 #pragma once
 
 #include "catena/pick/row.hpp"

@@ -1,5 +1,5 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate.
-// Hash 33f68ec54bd284e7. The instance set of sm_86 (RTX 3090): link catena::instances_sm_86.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 33f68ec54bd284e7.
+// The instance set of sm_86 (RTX 3090): link catena::instances_sm_86.
 #pragma once
 
 #include "catena/pick/row.hpp"

@@ -1,5 +1,5 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate.
-// Hash 6d09ce3011c6866d. The instance set of sm_89 (RTX 4090): link catena::instances_sm_89.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6d09ce3011c6866d.
+// The instance set of sm_89 (RTX 4090): link catena::instances_sm_89.
 #pragma once
 
 #include "catena/pick/row.hpp"

@@ -1,5 +1,5 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate.
-// Hash 2303ee5f92637959. The instance set of sm_90 (H100 SXM): link catena::instances_sm_90.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2303ee5f92637959.
+// The instance set of sm_90 (H100 SXM): link catena::instances_sm_90.
 #pragma once
 
 #include "catena/pick/row.hpp"
