@@ -79,8 +79,9 @@ TEST_CASE("a function and the MUL that it gates move together, or not at all", "
     const id gate = c.g.matmul(format::q4_K, 512, a);
     const id other = of_group ? c.g.matmul(format::q4_K, 512, a) : no_tensor;
     c.g.other({gate});
-    const id opened = c.g.unary(c.g.matmul(format::q4_K, 512, a), sub_op::silu);
+    const id closed = c.g.matmul(format::q4_K, 512, a);
     const id later = of_group ? other : c.g.other({a});
+    const id opened = c.g.unary(closed, sub_op::silu);
     const id product = c.g.mul(later, opened);
     c.g.matmul(format::q4_K, 64, product);
     const ordering o = optimize(c.g.view());
