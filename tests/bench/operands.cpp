@@ -100,5 +100,5 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
                     break;
                 }
     }
-    CHECK(ran.size() > 100);
+    CHECK(ran.size() > 50);  // of the fewest kernels that tests are built with
 }
