@@ -1,6 +1,7 @@
 // A graph of three nodes, x -> RMS_NORM -> MUL(weight) -> MUL_MAT(q4_K): what Catena would do with
 // it on an H100, and an engine that walks a plan in which nothing is Catena's.
 #include "catena/instances/sm_90.hpp"
+#include "catena/plan/explain_text.hpp"
 #include "catena/runtime.hpp"
 
 #include <cstdio>
@@ -65,8 +66,7 @@ int main() {
     std::printf("on an H100:\n");
     for (int i = 0; i < plan.size(); ++i)
         std::printf("  node %d: %s\n", i, catena::name(plan.at(i).role));
-    for (const catena::explained_step& s : plan.explain().steps)
-        std::printf("  %s, launched at node %d\n", s.instance.c_str(), s.launch_at);
+    std::printf("%s\n", to_string(plan.explain()).c_str());
 
     std::printf("without instances:\n");
     const catena::plan nothing = catena::planner{catena::table{}}.plan(graph);

@@ -367,3 +367,20 @@ TEST_CASE("a log has a line for the plan, each step and each finding", "[control
     CHECK(lines ==
           std::vector<std::string>{"catena toy: switched off (CATENA_ENABLED, options::enabled)"});
 }
+
+TEST_CASE("a log goes to whatever can be called with a line", "[controls]") {
+    mixed_case c;
+    std::vector<std::string> lines;
+    options o;
+    o.log = log_level::summary;
+    o.log_to = [&lines](const char* text) { lines.emplace_back(text); };
+    const plan p = plan_of(c.g, o);
+    const std::function<void(std::string)> by_string = [&lines](std::string text) {
+        lines.push_back(std::move(text));
+    };
+    o.log_to = by_string;
+    CHECK(plan_of(c.g, o).state().ok());
+    log(p, o.log_to);
+    REQUIRE(lines.size() == 3 + p.steps().size() + p.left().size());
+    for (std::size_t i = 0; i < 3; ++i) CHECK(lines[i] == summary(p));
+}

@@ -2,7 +2,6 @@
 
 #include "catena/plan/explain_text.hpp"
 
-#include <algorithm>
 #include <sstream>
 
 using namespace catena;
@@ -42,15 +41,35 @@ TEST_CASE("a report tells chains, steps, rejected rows and what stayed", "[repor
     CHECK(e.not_fused[0].node == 4);
     CHECK(e.not_fused[0].why == reason::format_not_in_chain);
     CHECK(e.not_fused[0].sentence == "the chain lists no matrix of this format");
+}
 
+TEST_CASE("a report prints: totals, steps, norms and what stayed, each like line once",
+          "[report]") {
+    norm_case c;
+    c.g.matmul(format::q4_K, 64, c.mul);
+    c.g.other({c.mul});
+    for (int i = 0; i < 2; ++i) c.g.matmul(format::mxfp4, 64, c.mul);
+    const explanation e = checked_plan(c.g).explain();
     const std::string text = to_string(e);
-    CHECK(std::count(text.begin(), text.end(), '\n') == 4);  // the sum, two steps, what is left
-    CHECK(text.rfind("toy: 2 steps and 2 launches of the engine for 5 nodes; ", 0) == 0);
-    CHECK(text.find(": " + e.steps[1].instance + " covers 2 (norm.q4_q6), ") != text.npos);
-    CHECK(text.find("\n  node 4: the chain lists no matrix of this format\n") != text.npos);
+    for (const std::string& line :
+         {std::string("arch        toy\n"), std::string("nodes       6\n"),
+          std::string("launches    2 of Catena, 3 of the engine\n"),
+          "workspace   " + std::to_string(e.workspace_bytes) + " bytes\n",
+          "\nsteps\n     1 x  " + e.steps[0].instance + ": " + work(e.steps[0].what) +
+              "  (first at node 1)\n",
+          std::string("\nnot fused, or not as far\n     2 x  the chain lists no matrix of this "
+                      "format  (first at node 4)\n")}) {
+        INFO(line << text);
+        CHECK(text.find(line) != std::string::npos);
+    }
     std::ostringstream streamed;
     streamed << e;
     CHECK(streamed.str() == text);
+    CHECK(work(e.steps[1].what) == "64 q4_K rows of 512, 1 column");
+
+    explanation bad;
+    bad.state = failure(status_code::no_instances, "the table has no rows");
+    CHECK(to_string(bad) == "all is left to the engine: the table has no rows\n");
 }
 
 TEST_CASE("what no row served is told with the rejection that came closest", "[report]") {

@@ -5,6 +5,7 @@
 #include "traffic.hpp"
 
 #include "catena/pick/name.hpp"
+#include "catena/plan/explain_text.hpp"
 #include "catena/plan/keys.hpp"
 #include "catena/plan/memo.hpp"
 

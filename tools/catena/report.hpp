@@ -29,9 +29,6 @@ struct report {
 /// Plans the graph for the table's arch. Throws failure if nothing can be planned.
 report make_report(const json::graph& g, const table& t);
 
-/// What a launch has to do: "2048 q4_K + 512 q6_K rows of 2048, 1 column".
-std::string work(const problem& p);
-
 /// The rows that were rejected for step i, "name: sentence" each.
 std::vector<std::string> rejected(const report& r, std::size_t i);
 

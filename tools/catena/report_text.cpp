@@ -1,15 +1,13 @@
 #include "printable.hpp"
 #include "report.hpp"
 
-#include "catena/pick/name.hpp"
+#include "catena/plan/explain_text.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,49 +21,6 @@ void line(buffer& out, fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
     out.push_back('\n');
 }
-
-/// "node 38 between them" as "a node between them".
-std::string without_node_numbers(const std::string& text) {
-    static constexpr std::string_view word = "node ";
-    std::string out;
-    for (std::size_t i = 0; i < text.size();) {
-        const std::size_t end = text.find_first_not_of("0123456789", i + word.size());
-        const bool begins = i == 0 || text[i - 1] == ' ';
-        if (begins && text.compare(i, word.size(), word) == 0 && end != i + word.size()) {
-            out += "a node";
-            i = std::min(end, text.size());
-        } else {
-            out += text[i++];
-        }
-    }
-    return out;
-}
-
-/// Lines that differ by node numbers alone once, with how often and where first, in the order of
-/// their first appearance.
-class folded {
-  public:
-    void add(std::string text, std::int32_t node) {
-        const auto [at, is_new] = index_.emplace(without_node_numbers(text), rows_.size());
-        if (is_new) rows_.push_back({std::move(text), 0, node});
-        row& r = rows_[at->second];
-        if (++r.count == 2) r.text = at->first;
-    }
-    void print(buffer& out) const {
-        for (const row& r : rows_)
-            line(out, "  {:>4} x  {}  (first at node {})", r.count, r.text, r.first);
-        if (rows_.empty()) line(out, "  none");
-    }
-
-  private:
-    struct row {
-        std::string text;  // with its numbers while it stands alone
-        int count;
-        std::int32_t first;
-    };
-    std::map<std::string, std::size_t> index_;
-    std::vector<row> rows_;
-};
 
 void print_activations(buffer& out, const report& r) {
     const progress& d = r.done;
@@ -130,26 +85,6 @@ void print_rejected(buffer& out, const report& r) {
 
 }  // namespace
 
-std::string work(const problem& p) {
-    if (p.needs.kind == skeleton::row)
-        return fmt::format(
-            "{} {} of {}{}", p.rows, p.rows == 1 ? "row" : "rows", p.k,
-            p.slots == 0 ? "" : fmt::format(", each the sum of {} results", p.slots));
-    std::map<std::string, int> members;
-    for (int i = 0; i < p.member_count; ++i)
-        ++members[fmt::format("{} {}{}", p.member[i].rows,
-                              p.member[i].epilogue.has(epilogue_part::glu) ? "gated " : "",
-                              name(p.member[i].type))];
-    std::string list;
-    for (const auto& [text, n] : members)
-        list += (list.empty() ? "" : " + ") + (n == 1 ? text : fmt::format("{} x {}", n, text));
-    return fmt::format("{} rows of {}, {} {}{}", list, p.k, p.columns,
-                       p.expert         ? "expert columns"
-                       : p.columns == 1 ? "column"
-                                        : "columns",
-                       quantizes_inside(p.needs) ? ", quantized inside" : "");
-}
-
 std::string as_text(const report& r, bool verbose) {
     buffer out;
     line(out, "graph          {}, {}: {} nodes, {} tensors", printable(r.graph.model),
@@ -160,28 +95,15 @@ std::string as_text(const report& r, bool verbose) {
     print_launches(out, r);
     print_predicted(out, r);
 
-    line(out, "\nsteps");
-    folded steps;
-    for (const explained_step& s : r.plan.steps)
-        steps.add(fmt::format("{}: {}", s.instance, work(s.what)), s.launch_at);
-    steps.print(out);
-
-    line(out, "\nnorms, by the launch that makes them");
-    folded norms;
-    for (const explained_chain& c : r.plan.chains)
-        if (has_norm(c.stages))
-            norms.add(c.norm_apart.empty()
-                          ? fmt::format("that of their readers, {}", name(c.placement))
-                          : fmt::format("their own: {}", c.norm_apart),
-                      c.node);
-    norms.print(out);
-
-    line(out, "\nnot fused, or not as far");
-    folded left;
+    fmt::format_to(std::back_inserter(out),
+                   "\nsteps\n{}\nnorms, by the launch that makes them\n{}\nnot fused, or not as "
+                   "far\n",
+                   steps_text(r.plan), norms_text(r.plan));
+    folded_lines left;
     for (const left_node& l : r.done.not_fused)
         left.add(fmt::format("{}: {}", printable(r.graph.view().node(l.node).op_name), l.sentence),
                  l.node);
-    left.print(out);
+    out.append(left.text());
     if (verbose) print_rejected(out, r);
     return fmt::to_string(out);
 }

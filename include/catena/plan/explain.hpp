@@ -28,6 +28,7 @@ struct chain_place {
     bool sum_written = false;   ///< the same of the sum
 };
 
+/// A chain that was found, and the steps that make and read its value.
 struct explained_chain : chain_place {
     std::string name;
     std::vector<std::int32_t> served;  ///< nodes of the steps that read it
@@ -42,6 +43,7 @@ struct explained_chain : chain_place {
     bool from_epilogue = false;  ///< the step that makes it is another place's group
 };
 
+/// One launch of Catena. Bytes are those of its operands, each once; times are microseconds.
 struct explained_step {
     std::int32_t chain = -1;  ///< index into explanation::chains: which it makes (row) or reads
     std::vector<std::int32_t> makes;  ///< chains whose values its epilogues quantize
@@ -62,6 +64,7 @@ struct left_node {
     std::string sentence;
 };
 
+/// What plan::explain returns; plan/explain_text.hpp prints it.
 struct explanation {
     status state;  ///< why there is no plan, if there is none
     std::string arch;

@@ -22,6 +22,7 @@ enum class log_level : std::uint8_t {
     steps     ///< and a line for each step and for each node that was left
 };
 
+/// For planner's constructor. The defaults serve all that the table can serve.
 struct options {
     bool enabled = true;  ///< off: every node is the engine's
 
@@ -42,7 +43,7 @@ struct options {
     bool verify = CATENA_VERIFY_PLANS != 0;
 
     log_level log = log_level::off;
-    sink log_to;  ///< where it goes: stderr when no function is given
+    sink log_to;  ///< where lines go, such as a lambda that takes a const char*; empty: stderr
 
     /// Why these options cannot be followed: every plan then leaves all to the engine and has this
     /// state.
@@ -62,6 +63,7 @@ struct options {
     /// Another value makes `state` an error that names variable and remedy. Nothing else in Catena
     /// reads the environment; as getenv does, this must not run beside a thread that changes it.
     static inline options from_environment(options base);
+    /// The same of the defaults.
     static inline options from_environment();
 };
 
