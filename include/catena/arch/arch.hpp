@@ -5,7 +5,7 @@
 #pragma once
 
 namespace catena {
-
+/// A GPU architecture: its limits, and the rates of one GPU that has it.
 struct arch {
     const char* name;        ///< "sm_90"; "host" for the host executor
     int compute_capability;  ///< 90 for sm_90; 0 for the host

@@ -66,6 +66,7 @@ class view_builder {
         return build_from([nodes](int i) { return nodes[i]; }, count, engine);
     }
 
+    /// The graph of the last build, until the next one.
     graph_view view() const {
         return {tensors_.data(), static_cast<std::int32_t>(tensors_.size()), nodes_.data(),
                 static_cast<std::int32_t>(nodes_.size())};

@@ -22,6 +22,7 @@ namespace catena::json {
 
 /// what() is one sentence: file, tensor, field, what was expected and what was found.
 struct error : std::runtime_error {
+    /// `tensor` and `field` as in the members; `sentence` says what was expected and found.
     error(const std::string& file, std::int32_t tensor, const std::string& field,
           const std::string& sentence);
 
@@ -29,6 +30,7 @@ struct error : std::runtime_error {
     std::string field;    ///< "ne", "nodes", ...; empty when the fault is not in a field
 };
 
+/// A graph that was read. It owns its tensors and their names.
 struct graph {
     std::string file, model, arch, quant, case_name;
     std::vector<tensor> tensors;      ///< index = id
@@ -36,6 +38,7 @@ struct graph {
     std::vector<std::string> notes;   ///< what was read but is not known: types and ops, by name
     std::shared_ptr<const std::vector<char>> text;  ///< the storage of every name in `tensors`
 
+    /// All nodes. It lives as long as the graph stays unchanged.
     graph_view view() const { return slice(0, static_cast<int>(nodes.size())); }
 
     /// The nodes [first, last). The tensors stay those of the whole file, and so do their use

@@ -2,7 +2,7 @@
 #pragma once
 
 namespace catena {
-
+/// What kind of failure a call met.
 enum class status_code : unsigned char {
     ok,
     invalid_argument,  ///< a null, misaligned or out-of-range argument
@@ -19,7 +19,7 @@ struct [[nodiscard]] status {
     status_code code = status_code::ok;
     char message[256] = {};
 
-    bool ok() const { return code == status_code::ok; }
+    bool ok() const { return code == status_code::ok; }  ///< the call did what it was asked for
 };
 
 }  // namespace catena

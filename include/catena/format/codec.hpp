@@ -95,6 +95,7 @@ constexpr bool with_codec(format f, Visit visit) {
 
 }  // namespace detail
 
+/// Can host code read rows of the format?
 constexpr bool has_codec(format f) {
     return detail::with_codec(f, [](auto) {});
 }
@@ -171,6 +172,7 @@ inline void encode_row(format f, std::span<const float> values, std::span<std::b
     });
 }
 
+/// The same into memory of its own: stored_bytes(f, values.size()).
 inline std::vector<std::byte> encode_row(format f, std::span<const float> values) {
     std::vector<std::byte> out(
         static_cast<std::size_t>(has_codec(f) ? stored_bytes(f, std::ssize(values)) : 0));
@@ -191,6 +193,7 @@ void decode_row(format f, std::span<const std::byte> row, std::span<Real> values
     });
 }
 
+/// The same into memory of its own: `elements` values.
 template <std::floating_point Real = float>
 std::vector<Real> decode_row(format f, std::span<const std::byte> row, std::int64_t elements) {
     std::vector<Real> values(static_cast<std::size_t>(elements));

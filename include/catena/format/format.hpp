@@ -8,7 +8,7 @@
 #include <cstdint>
 
 namespace catena {
-
+/// What numbers of a format are for.
 enum class format_role : std::uint8_t {
     plain,       ///< one number per element
     activation,  ///< quantized on the fly, read by a matmul as its second operand
@@ -65,14 +65,14 @@ enum class format_role : std::uint8_t {
     X(i32, 1, 4, index)                                                                            \
     X(i64, 1, 8, index)                                                                            \
     X(f64, 1, 8, plain)
-
+/// How numbers lie in memory, by ggml's names and those of other engines.
 enum class format : std::uint8_t {
     unknown,  ///< a type this library has never heard of: left to the engine
 #define CATENA_ENUMERATOR(name, elements, bytes, role) name,
     CATENA_FORMATS(CATENA_ENUMERATOR)
 #undef CATENA_ENUMERATOR
 };
-
+/// What the registry says of a format.
 struct format_info {
     const char* name;
     int block_elements;  ///< elements per block; 0 for format::unknown
@@ -90,7 +90,7 @@ inline constexpr format_info format_registry[] = {
 // clang-format on
 
 inline constexpr int format_count = static_cast<int>(sizeof(format_registry) / sizeof(format_info));
-
+/// The registry's entry of a format; name(f) is its name.
 constexpr const format_info& info(format f) { return format_registry[static_cast<int>(f)]; }
 constexpr const char* name(format f) { return info(f).name; }
 
@@ -127,10 +127,10 @@ constexpr format format_named(const char* text) {
     return format::unknown;
 }
 
-/// How host code writes and reads a format. Specialized in format/<name>.hpp with, at least,
+/// How host code writes and reads a format. Specialized in format/NAME.hpp with, at least,
 ///   using block = ...;                                     as many bytes as the registry says
 ///   static void encode(const float* in, block* out);       one block
-///   template <class Real> static void decode(const block* in, Real* out);   Real: float or double
+///   `template <class Real> static void decode(const block* in, Real* out)`  float or double
 /// (without encode, where levels come from a codebook: static void bound(block* b), see random.hpp)
 /// and included from format/codec.hpp, which turns it into functions of rows.
 template <format F>

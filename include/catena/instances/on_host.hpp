@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace catena::instances {
-
+/// A compiled host kernel, and the computation and policy that it has.
 struct host_instance {
     computation computes;
     policy numbers;

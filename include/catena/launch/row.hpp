@@ -197,6 +197,7 @@ class row_launch_check {
 /// Picks and launches row steps of one table. Keep it: it sorts the table's rows once.
 class row_launcher {
   public:
+    /// What the table points to must outlive it. If its state is bad, every launch returns that.
     explicit row_launcher(const table& t, const preference& want = {}) : index_(t), want_(want) {}
 
     /// Does `stages` to the rows of `a`, in their order, and writes every output that has an

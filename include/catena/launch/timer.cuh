@@ -12,16 +12,22 @@
 
 namespace catena {
 
+/// The clock of a GPU, for basic_step_timer. Its functions fail with what CUDA says, and `record`
+/// in a stream that is being captured.
 struct cuda_clock {
-    using event = cudaEvent_t;
+    using event = cudaEvent_t;  ///< a place in a stream
 
+    /// `error` as a status: `what` failed, and why.
     static status said(const char* what, cudaError_t error) {
         return error == cudaSuccess ? status{} : detail::cuda_failed(what, error);
     }
 
+    /// Makes an event on the current device.
     status create(event& e) const { return said("creating an event", cudaEventCreate(&e)); }
+    /// Gives back what `create` made.
     void destroy(event& e) const { (void)cudaEventDestroy(e); }
 
+    /// Lets `e` stand behind all that `stream`, a cudaStream_t, was given so far.
     status record(event& e, void* stream) const {
         const auto s = static_cast<cudaStream_t>(stream);
         cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -34,6 +40,7 @@ struct cuda_clock {
         return said("recording an event", cudaEventRecord(e, s));
     }
 
+    /// Waits for `last`; `us` becomes the microseconds since `first`.
     status between(const event& first, const event& last, double& us) const {
         if (const cudaError_t error = cudaEventSynchronize(last); error != cudaSuccess)
             return said("waiting for an event", error);

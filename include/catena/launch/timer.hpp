@@ -18,6 +18,7 @@ struct row_time {
     double us = 0;  ///< of all of them
 };
 
+/// What basic_step_timer::report returns.
 struct timing {
     status state;                ///< why there are no times, if so
     std::vector<row_time> rows;  ///< the slowest first
@@ -32,6 +33,7 @@ struct timing {
 template <class Clock>
 class basic_step_timer {
   public:
+    /// Makes no event yet: the first launch that is watched does.
     explicit basic_step_timer(Clock clock = {}) : clock_(clock) {}
     ~basic_step_timer() {
         for (auto& e : events_) clock_.destroy(e);

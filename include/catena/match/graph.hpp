@@ -44,6 +44,7 @@ enum class op : std::uint8_t {
     ssm_conv
 };
 
+/// Does the op multiply by a matrix?
 constexpr bool is_matmul(op kind) { return kind == op::mul_mat || kind == op::mul_mat_id; }
 
 /// True for ops that only rename memory: they launch nothing.
@@ -52,6 +53,7 @@ constexpr bool launches_nothing(op o) {
            o == op::transpose;
 }
 
+/// Which function an op::unary or op::glu has; every other one is `other`.
 enum class sub_op : std::uint8_t {
     none,
     other,
@@ -72,6 +74,7 @@ enum class sub_op : std::uint8_t {
     swiglu_clamp
 };
 
+/// Bits of tensor::flags, as in ggml.
 enum tensor_flag : std::uint8_t {
     flag_input = 1,
     flag_output = 2,
@@ -84,6 +87,7 @@ inline constexpr std::int32_t no_tensor = -1;
 inline constexpr std::int32_t unknown_uses = -1;
 inline constexpr std::int32_t no_buffer = -1;
 
+/// A tensor of the engine's, or a node: what is computed, where its result lies, and who reads it.
 struct tensor {
     op kind = op::none;
     sub_op sub = sub_op::none;
@@ -118,8 +122,11 @@ struct graph_view {
     const std::int32_t* nodes = nullptr;  ///< tensor index of each node, in execution order
     std::int32_t node_count = 0;
 
+    /// Nodes.
     int size() const { return node_count; }
+    /// A tensor by its index.
     const tensor& at(std::int32_t tensor_index) const { return tensors[tensor_index]; }
+    /// The tensor of the node at a position of the order, 0 to size() - 1.
     const tensor& node(int i) const { return tensors[nodes[i]]; }
 };
 
@@ -128,12 +135,15 @@ template <class T>
 struct range {
     const T* first = nullptr;
     const T* last = nullptr;
-    const T* begin() const { return first; }
-    const T* end() const { return last; }
+    const T* begin() const { return first; }  ///< for loops over it
+    const T* end() const { return last; }     ///< one past the last
+    /// How many there are.
     std::size_t size() const { return static_cast<std::size_t>(last - first); }
+    /// The i-th, i < size().
     const T& operator[](std::size_t i) const { return first[i]; }
 };
 
+/// How many elements it has: 0 if an extent is 0.
 constexpr std::int64_t elements(const tensor& t) { return t.ne[0] * t.ne[1] * t.ne[2] * t.ne[3]; }
 
 /// The tensor whose memory `t` names: what it says, or the source that its op can only rename.

@@ -38,6 +38,7 @@ namespace catena {
     X(slower, "predicted to take {have} ns; the picked row takes {need} ns")                       \
     X(measured_slower, "measured to take {have} ns; the picked row takes {need} ns")
 
+/// Why a row was not picked: the list above.
 enum class limit : std::uint8_t {
 #define CATENA_ENUMERATOR(name, sentence) name,
     CATENA_LIMITS(CATENA_ENUMERATOR)
@@ -65,6 +66,7 @@ struct rejection {
     std::int64_t have = 0, need = 0;
 };
 
+/// The reason with its numbers.
 inline std::string sentence(const rejection& r) {
     return filled(limit_sentences[static_cast<int>(r.why)], r.have, r.need);
 }
@@ -81,6 +83,7 @@ struct picked {
     rejection nearest;      ///< none serves: the rejection that came closest
 };
 
+/// What plan::choice_of and choose return: the row that a problem gets, and why no other.
 struct choice {
     picked best;
     std::vector<rejection> rejected;  ///< every other row of the table, in its order

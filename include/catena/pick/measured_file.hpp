@@ -60,6 +60,7 @@ class measured_file {
         return t;
     }
 
+    /// Lines that were kept.
     int size() const { return static_cast<int>(measured_.size() + engine_.size()); }
     int passed_over() const { return passed_over_; }  ///< lines whose row the table does not have
 

@@ -124,12 +124,12 @@ inline std::string policy_part(skeleton kind, const policy& p) {
 inline std::string launch_part(const computation& c) {
     return c.kind == skeleton::row ? chain_part(c) : name(c.kind);
 }
-
+/// The name of an instance of `arch` that computes this with this policy.
 inline std::string row_name(const computation& c, const policy& p, const char* arch) {
     return launch_part(c) + "." + formats_part(c.kind == skeleton::row ? c.emits : c.weights) +
            "." + policy_part(c.kind, p) + "." + arch;
 }
-
+/// The name of a row of the set of `arch`.
 inline std::string row_name(const row& r, const char* arch) {
     return row_name(r.computes, r.numbers, arch);
 }

@@ -10,6 +10,7 @@
 
 namespace catena {
 
+/// One matrix of a group: its format, its size, and what is done with its result.
 struct problem_member {
     format type = format::unknown;
     std::int32_t rows = 0;       ///< weight rows (of one expert, of one matrix)
@@ -28,6 +29,7 @@ constexpr int weight_rows(const problem_member& m) {
     return m.epilogue.has(epilogue_part::glu) ? 2 : 1;
 }
 
+/// Sizes are in elements, `alignment` in bytes.
 struct problem {
     computation needs;    ///< exactly what is to be computed: emits that are on, formats that occur
     bool sum = false;     ///< row: the sum with the residual is written

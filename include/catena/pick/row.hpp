@@ -10,9 +10,9 @@
 #include <cstdint>
 
 namespace catena {
-
+/// How the numbers of a row came about.
 enum class provenance_kind : std::uint8_t { predicted, inherited, measured };
-
+/// Where a row's numbers come from: a model, another arch's set, or a measurement on a GPU.
 struct provenance {
     provenance_kind kind = provenance_kind::predicted;
     const char* arch = "";  ///< inherited: from where
@@ -22,7 +22,7 @@ struct provenance {
     double median_us = 0;
     double spread = 0;  ///< relative
 };
-
+/// A compiled kernel, or one that could be: what it computes, and with which policy.
 struct row {
     computation computes;
     policy numbers;
@@ -46,7 +46,7 @@ struct engine_median {
     std::uint64_t steps = 0;  ///< their problem_keys, added up
     float engine_us = 0, catena_us = 0;
 };
-
+/// An instance set: all rows of an arch, the chains that they serve, and how they are launched.
 struct table {
     const arch* target = nullptr;
     const row* rows = nullptr;
@@ -61,7 +61,7 @@ struct table {
     int engine_count = 0;
     const arch* device = nullptr;  ///< the GPU it runs on, when that is not the target: its limits
                                    ///< count
-    const arch& limits() const { return device != nullptr ? *device : *target; }
+    const arch& limits() const { return device ? *device : *target; }  ///< of the GPU that runs it
     status state;  ///< why there is no table, if there is none
 };
 

@@ -13,6 +13,7 @@ namespace catena {
 /// 128 bits: graphs that differ in anything a plan depends on differ here, but for chance.
 struct fingerprint {
     std::uint64_t words[2] = {};
+    /// The same graph, but for chance.
     bool operator==(const fingerprint& o) const {
         return words[0] == o.words[0] && words[1] == o.words[1];
     }
@@ -70,6 +71,7 @@ class plan_cache {
     /// lie on the host is cut twice in every layer.
     static constexpr std::size_t enough = 512;
 
+    /// Keeps at most `capacity` plans, and one at least.
     explicit plan_cache(planner plans, std::size_t capacity = enough)
         : plans_(std::move(plans)), capacity_(capacity > 0 ? capacity : 1) {}
 

@@ -38,7 +38,9 @@ struct plan_counters {
     bool proved = false;          ///< options::verify: the plan was proved right
     bool dropped = false;  ///< a plan was wrong, so all is left to the engine; state() says why
 
+    /// All groups of two or more matmuls.
     std::int32_t groups() const { return groups_whole + groups_partial + groups_split; }
+    /// How often something fell back, as said above.
     std::int32_t fallbacks() const {
         const std::int32_t meant = left[static_cast<int>(reason::engine_faster)];
         return matmuls - served - meant + plain_rows + (stand_in ? 1 : 0);

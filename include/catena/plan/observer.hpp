@@ -6,6 +6,7 @@
 
 namespace catena {
 
+/// What a watched launch is.
 struct launch_event {
     int step;         ///< index into plan::steps()
     const char* row;  ///< the instance's name, as everywhere; valid during the call

@@ -17,6 +17,7 @@ struct keep_alive {
     std::int32_t until = -1;  ///< position in the new order
 };
 
+/// What `optimize` returns.
 struct ordering {
     status state;                     ///< why there is none: a malformed view
     std::vector<std::int32_t> order;  ///< order[i]: position in the view of the node to run i-th

@@ -19,6 +19,7 @@
 
 namespace catena {
 
+/// Who does the work of a node.
 enum class role : std::uint8_t {
     engine,  ///< untouched: the engine runs it
     launch,  ///< one or more steps start here: call plan::launch
@@ -29,6 +30,7 @@ constexpr const char* name(role r) {
     return r == role::engine ? "engine" : r == role::launch ? "launch" : "covered";
 }
 
+/// What a plan does at a node.
 struct node_plan {
     std::int32_t step = -1;  ///< the step that covers it
     catena::role role = catena::role::engine;
@@ -72,11 +74,13 @@ struct step_args {
     matvec_args matvec;
     matmul_args matmul;
 
+    /// The struct of its kind, as launch_fn takes it.
     const void* data() const {
         return kind == skeleton::row      ? static_cast<const void*>(&row)
                : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
                                           : &matmul;
     }
+    /// Its bytes.
     std::size_t size() const {
         return kind == skeleton::row      ? sizeof row
                : kind == skeleton::matvec ? sizeof matvec
@@ -84,6 +88,7 @@ struct step_args {
     }
 };
 
+/// What planner::plan returns. Every function is safe to call from many threads at once.
 class plan {
   public:
     /// Nodes of the planned view.
@@ -101,6 +106,8 @@ class plan {
     inline status launch(int i, void* stream, void* workspace,
                          const observer* watch = nullptr) const noexcept;
 
+    /// Bytes of the workspace that `launch` wants; no plan of this topology and no larger sizes
+    /// exceeds ordering::workspace_bound.
     std::int64_t workspace_bytes() const { return workspace_bytes_; }
 
     /// Why nothing was planned, if so: a malformed graph, a table without instances.
@@ -114,12 +121,17 @@ class plan {
         return {covered_.data() + s.first_node, covered_.data() + s.first_node + s.node_count};
     }
 
+    /// The chains that were found, in node order.
     range<planned_chain> chains() const {
         return {chains_.data(), chains_.data() + chains_.size()};
     }
+    /// What was served, left and fell back, in numbers.
     const plan_counters& counters() const { return counters_; }
+    /// Nodes that could have been part of a step, or of a larger one, in node order.
     range<left_over> left() const { return {left_.data(), left_.data() + left_.size()}; }
+    /// The table that it was planned with.
     const table& rows() const { return table_; }
+    /// The options that it was planned with.
     const options& asked() const { return options_; }
 
     /// The chain whose value output `member` of step i quantizes in its epilogue, or -1.

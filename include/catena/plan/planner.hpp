@@ -11,6 +11,7 @@
 
 namespace catena {
 
+/// Plans graphs with one table and one set of options.
 class planner {
   public:
     /// A table with a bad state, or without rows, plans everything to the engine and plan::state()

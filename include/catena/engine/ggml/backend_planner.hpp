@@ -26,6 +26,7 @@ struct submission {
 /// One for each context of a backend; one thread at a time.
 class backend_planner {
   public:
+    /// Keeps `plans` plans at most, as plan_cache does.
     explicit backend_planner(const table& rows, const options& asked = {},
                              std::size_t plans = plan_cache::enough)
         : cache_(planner(rows, asked), plans) {}
@@ -61,7 +62,9 @@ class backend_planner {
     /// Bytes of workspace that are enough for every order and every plan so far.
     std::int64_t workspace_bound() const { return bound_; }
 
+    /// Calls of before_walk so far.
     std::int64_t walks() const { return walks_; }
+    /// Plans made so far; the other walks found theirs in the cache.
     std::int64_t plans_made() const { return cache_.made(); }
 
   private:
