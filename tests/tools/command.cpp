@@ -13,8 +13,9 @@ using namespace catena_test;
 
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
-    for (const char* arguments : {"--help", "explain --help", "run --help", "verify --help",
-                                  "diff --help", "instances --help", "tune --help"}) {
+    for (const char* arguments :
+         {"--help", "explain --help", "run --help", "verify --help", "diff --help",
+          "instances --help", "tune --help", "bench --help", "pages --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));
@@ -27,9 +28,11 @@ TEST_CASE("the version is printed when it is asked for, and stands in all JSON",
     const outcome o = w.run("--version");
     CHECK(o.code == 0);
     CHECK(o.out == "catena " CATENA_VERSION "\n");
-    for (const char* arguments : {"explain small.json --json", "run small.json --host --json",
-                                  "instances --arch sm_90 --json", "verify small.json --json",
-                                  "coverage --arch sm_90 --json"}) {
+    for (const char* arguments :
+         {"explain small.json --json", "run small.json --host --json",
+          "instances --arch sm_90 --json", "verify small.json --json",
+          "coverage --arch sm_90 --json", "diff small.json --optimized --json",
+          "bench --matmul q4_K,64,256,1 --host --json", "tune --arch sm_90 --check-model --json"}) {
         INFO(arguments);
         const auto j = nlohmann::ordered_json::parse(w.run(arguments).out);
         CHECK(j.begin().key() == "catena");

@@ -119,3 +119,38 @@ TEST_CASE("diff refuses what cannot differ, and a report where a graph is needed
     catena_test::write_file(w.path + "/old.json", R"({"catena": "0.0.1", "steps": []})");
     CHECK_THAT(w.run("diff old.json a.json").err, Catch::Contains("it lacks /launches/planned"));
 }
+
+TEST_CASE("bench prints text, CSV, Markdown or JSON, to a file if asked", "[command]") {
+    workplace w;
+    const std::string bench = "bench --host --rows 1 --matmul q4_K,64,256,2 --kernels r16_c8 ";
+    const outcome text = w.run(bench);
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, Catch::Contains("predicted us") && Catch::Contains("matvec.q4_K"));
+    const outcome csv = w.run(bench + "--csv");
+    CHECK_THAT(csv.out, Catch::StartsWith("catena,arch,machine,format,rows,columns,batch,") &&
+                            Catch::Contains(",sm_90,host executor,q4_K,64,256,2,matvec.q4_K") &&
+                            Catch::Contains(",predicted,") && Catch::Contains(",agrees\n"));
+    CHECK_THAT(w.run(bench + "--markdown").out, Catch::Contains("\n|---|--:|--:|--:|---|\n"));
+    CHECK(w.run(bench + "--json --output b.json").out.empty());
+    const auto j = nlohmann::json::parse(content(w.path + "/b.json"));
+    CHECK(j["matmul"]["batch_columns"] == 2);
+    CHECK(j["instances"][0]["verdict"] == "agrees");
+    CHECK(w.run(bench + "--json --csv").code == 2);
+    CHECK(w.run("bench --host").code == 2);
+    CHECK_THAT(w.run("bench --host --matmul q4_K,64,300,2").err, Catch::Contains("take 512"));
+}
+
+TEST_CASE("tune prints JSON too, and to a file if asked", "[command]") {
+    workplace w;
+    const outcome o = w.run(
+        "tune --arch sm_90 --simulate 1 --formats q6_K --time 2h --json --output tuned.json "
+        "--graphs '" CATENA_TEST_DATA "/graphs/qwen3-8b-q4km.tg1.json.gz'");
+    CHECK(o.code == 0);
+    CHECK(o.out.empty());
+    const auto j = nlohmann::json::parse(content(w.path + "/tuned.json"));
+    CHECK(j["arch"] == "sm_90");
+    REQUIRE(j["problems"].size() > 0);
+    CHECK(j["problems"][0]["decided"] == true);
+    CHECK_THAT(j["problems"][0]["chosen"]["instance"].get<std::string>(),
+               Catch::Contains(".sm_90"));
+}

@@ -1,5 +1,5 @@
 // catena: explains plans for graph files, proves them, runs their steps against the reference,
-// lists instances and what they cover, tunes them.
+// lists instances and what they cover, verifies and times one shape, tunes them.
 #include "command.hpp"
 #include "nearest.hpp"
 #include "output.hpp"
@@ -43,11 +43,13 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", "catena " + std::string(version),
                          "Print the version and exit");
     int code = exit_ok;
+    add_bench(app, code);
     add_coverage(app, code);
     add_diff(app, code);
     add_explain(app, code);
     add_run(app, code);
     add_instances(app, code);
+    add_pages(app, code);
     add_tune(app, code);
     add_verify(app, code);
     try {

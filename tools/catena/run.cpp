@@ -75,6 +75,19 @@ int run(const run_options& o) {
 
 }  // namespace
 
+void add_check_options(CLI::App& command, check_options& to) {
+    const auto whole = [](const std::string& text) {
+        const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+        return digits ? std::string() : "'" + text + "' is no whole number from 0 on";
+    };
+    command.add_option("--seed", to.seed, "Of the data and of the host executor's thread order")
+        ->check(whole)
+        ->capture_default_str();
+    command.add_option("--rows", to.random_rows, "Random rows per matrix to sample")
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str();
+}
+
 void add_run(CLI::App& app, int& code) {
     auto o = std::make_shared<run_options>();
     CLI::App* command = app.add_subcommand(
@@ -96,19 +109,9 @@ void add_run(CLI::App& app, int& code) {
         ->type_name("N");
     add_arch(*command, o->arch,
              "The instance set, or native: that of the GPU (default: the GPU's, or sm_90)");
-    const auto whole = [](const std::string& text) {
-        const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
-        return digits ? std::string() : "'" + text + "' is no whole number from 0 on";
-    };
-    command
-        ->add_option("--seed", o->check.seed, "Of the data and of the host executor's thread order")
-        ->check(whole)
-        ->capture_default_str();
-    command->add_option("--rows", o->check.random_rows, "Random rows per matrix to sample")
-        ->check(CLI::Range(0, 1 << 20))
-        ->capture_default_str();
+    add_check_options(*command, o->check);
     command->add_flag("--optimized", o->optimized, optimized_help);
-    command->add_flag("--host", o->host, "Use the host executor even if there is a GPU");
+    command->add_flag("--host", o->host, host_help);
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = run(*o); });
 }

@@ -1,5 +1,6 @@
 // catena tune: searches the policies of an arch's launches on a GPU, or on a simulated one.
 #include "command.hpp"
+#include "json_text.hpp"
 #include "output.hpp"
 #include "run/progress.hpp"
 
@@ -37,6 +38,7 @@ struct tune_options {
     tune::budget within;
     std::optional<std::uint64_t> simulate;
     bool resume = false, check_model = false;
+    output_options output;
 };
 
 std::atomic<bool> interrupted{false};
@@ -84,6 +86,18 @@ std::string duration(double seconds) {
     return s < 60 ? fmt::format("{} s", s) : fmt::format("{} m {} s", s / 60, s % 60);
 }
 
+const tuned_candidate* chosen(const tuned_problem& p) {
+    const auto at = std::find_if(p.candidates.begin(), p.candidates.end(),
+                                 [](const auto& c) { return c.is == generator::verdict::chosen; });
+    return at == p.candidates.end() ? nullptr : &*at;
+}
+
+template <class... Kinds>
+std::int64_t count_of(const tuned_problem& p, Kinds... kinds) {
+    return std::count_if(p.candidates.begin(), p.candidates.end(),
+                         [&](const tuned_candidate& c) { return ((c.is == kinds) || ...); });
+}
+
 /// A line for each problem: what was chosen, and the best of the other candidates beside it.
 std::string as_text(const generator::tuning& t) {
     fmt::memory_buffer out;
@@ -93,26 +107,53 @@ std::string as_text(const generator::tuning& t) {
     fmt::format_to(put, "{:>9} {:>7} {:>10} {:>5} {:>5}  {:<44} {}\n", "median us", "spread",
                    "predicted", "tied", "fell", "problem", "chosen");
     for (const tuned_problem& p : t.problems) {
-        const auto count = [&](auto... kinds) {
-            return std::count_if(
-                p.candidates.begin(), p.candidates.end(),
-                [&](const tuned_candidate& c) { return ((c.is == kinds) || ...); });
-        };
-        const auto at = std::find_if(p.candidates.begin(), p.candidates.end(), [](const auto& c) {
-            return c.is == generator::verdict::chosen;
-        });
-        if (at == p.candidates.end()) {
+        const tuned_candidate* const at = chosen(p);
+        if (at == nullptr) {
             fmt::format_to(put, "{:>9} {:>7} {:>10} {:>5} {:>5}  {:<44} {}\n", "-", "", "", "",
-                           count(generator::verdict::failed), tune::text(p.what),
+                           count_of(p, generator::verdict::failed), tune::text(p.what),
                            p.decided ? "no candidate is right" : "undecided");
             continue;
         }
         fmt::format_to(put, "{:>9.2f} {:>6.1f}% {:>10.2f} {:>5} {:>5}  {:<44} {}\n", at->median_us,
-                       100 * at->spread, at->predicted_us, count(generator::verdict::tied),
-                       count(generator::verdict::slower, generator::verdict::failed),
+                       100 * at->spread, at->predicted_us, count_of(p, generator::verdict::tied),
+                       count_of(p, generator::verdict::slower, generator::verdict::failed),
                        tune::text(p.what), policy_part(p.computes.kind, at->numbers));
     }
     return fmt::to_string(out);
+}
+
+std::string as_json(const generator::tuning& t) {
+    using value = nlohmann::ordered_json;
+    value root{{"arch", t.arch},    {"gpu", t.on.gpu},   {"driver", t.on.driver},
+               {"cuda", t.on.cuda}, {"date", t.on.date}, {"problems", value::array()}};
+    for (const tuned_problem& p : t.problems) {
+        value v{{"problem", tune::text(p.what)},
+                {"decided", p.decided},
+                {"tied", count_of(p, generator::verdict::tied)},
+                {"slower", count_of(p, generator::verdict::slower)},
+                {"failed", count_of(p, generator::verdict::failed)}};
+        if (const tuned_candidate* const c = chosen(p))
+            v["chosen"] = {{"instance", row_name(p.computes, c->numbers, t.arch.c_str())},
+                           {"median_us", c->median_us},
+                           {"spread", c->spread},
+                           {"predicted_us", c->predicted_us}};
+        root["problems"].push_back(std::move(v));
+    }
+    return json_text(root);
+}
+
+std::string as_json(const std::vector<tune::model_error>& errors, const std::string& file) {
+    using value = nlohmann::ordered_json;
+    value root{{"record", file}, {"errors", value::array()}};
+    for (const tune::model_error& e : errors)
+        root["errors"].push_back({{"of", e.of},
+                                  {"measurements", e.measurements},
+                                  {"typical", e.typical},
+                                  {"deviation", e.deviation},
+                                  {"worst", e.worst},
+                                  {"problems", e.problems},
+                                  {"lost", e.lost}});
+    return json_text(root);
 }
 
 /// What pick/measured_file.hpp reads.
@@ -167,13 +208,13 @@ int tune_now(const tune_options& o) {
         const auto errors =
             text.empty() ? std::vector<tune::model_error>{}
                          : tune::errors_of_model(generator::parse_tuning(text, file), target);
-        write_whole("", tune::text(errors, file));
+        write_result(o.output, o.output.json ? as_json(errors, file) : tune::text(errors, file));
         return exit_ok;
     }
     const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
     if (o.resume && out.empty())
         throw failure("--resume wants the --out that an earlier run wrote");
-    for (const std::string& file : {out, o.rows}) refuse_unwritable(file);
+    for (const std::string& file : {out, o.rows, o.output.file}) refuse_unwritable(file);
 
     auto on = device_of(o, target);
     const tune::described_set set(target);
@@ -198,7 +239,7 @@ int tune_now(const tune_options& o) {
     }
     if (!out.empty()) write_whole(out, generator::tuning_text(t));
     if (!o.rows.empty()) write_whole(o.rows, as_rows(t));
-    write_whole("", as_text(t));
+    write_result(o.output, o.output.json ? as_json(t) : as_text(t));
     if (!all)
         fmt::print(stderr, "{}: not everything is decided{}\n",
                    interrupted ? "interrupted" : "time is up",
@@ -255,6 +296,7 @@ void add_tune(CLI::App& app, int& code) {
     command->add_option("--root", o->root, "The project's root, for headers, graphs and instances")
         ->check(CLI::ExistingDirectory);
     command->add_option("--nvcc", o->nvcc, "The compiler of candidates");
+    add_output_options(*command, o->output);
     command->callback([o, &code] { code = tune_now(*o); });
 }
 

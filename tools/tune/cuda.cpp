@@ -4,12 +4,10 @@
 
 #include "compare.hpp"
 #include "cuda_kernels.hpp"
-#include "measure.hpp"
-#include "operands.hpp"
+#include "operand_sets.hpp"
 #include "today.hpp"
 #include "tuner.hpp"
 
-#include "catena/format/random.hpp"
 #include "catena/launch/cuda.cuh"
 #include "catena/pick/config.hpp"
 #include "catena/pick/name.hpp"
@@ -37,34 +35,11 @@ std::string version(int number) {
     return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
-/// Seeded data for an input: numbers, blocks of a format, or distinct ids for each token.
-void fill(const bench::stretch& s, std::uint64_t seed) {
-    std::vector<std::byte> data(static_cast<std::size_t>(std::min<std::int64_t>(s.bytes, 1 << 20)));
-    const auto block = static_cast<std::size_t>(info(s.type).block_bytes);
-    if (s.type == format::i32) {
-        auto* const ids = reinterpret_cast<std::int32_t*>(data.data());
-        for (std::size_t i = 0; i < data.size() / 4; ++i)
-            ids[i] = static_cast<std::int32_t>((random_bits(seed, 0) + i * 7) %
-                                               static_cast<unsigned>(s.id_limit));
-    } else if (s.type == format::f32) {
-        fill_random_values(seed, 0, {reinterpret_cast<float*>(data.data()), data.size() / 4});
-    } else {
-        data.resize(data.size() / block * block);
-        fill_random_blocks(s.type, seed, 0, data);
-    }
-    for (std::int64_t at = 0; at < s.bytes; at += static_cast<std::int64_t>(data.size())) {
-        const auto bytes =
-            std::min<std::size_t>(data.size(), static_cast<std::size_t>(s.bytes - at));
-        expect(cudaMemcpy(s.at + at, data.data(), bytes, cudaMemcpyHostToDevice), "fill an input");
-    }
-}
-
 /// A candidate that is ready to be timed.
 struct entrant {
     launch_config config;
     std::vector<bench::operands> sets;
     cudaGraphExec_t graph = nullptr;
-    int launches = 0;
 };
 
 class gpu : public timing_device {
@@ -117,9 +92,7 @@ class gpu : public timing_device {
             out[i].fault = deal(entrants_[i], p, p.candidates[i], k.registers);
             if (!out[i].fault.empty()) continue;
             if (!filled) {  // the others have the same operands at the same places
-                std::uint64_t seed = 0;
-                for (const bench::operands& set : entrants_[i].sets)
-                    for (const bench::stretch& s : set.inputs) fill(s, ++seed);
+                bench::fill(entrants_[i].sets);
                 filled = true;
             }
             const std::string name = row_name(p.computes, p.candidates[i].numbers, target_.name);
@@ -140,7 +113,8 @@ class gpu : public timing_device {
             }
             if (!out[i].fault.empty()) continue;
             of_order.emplace(order, results);
-            capture(entrants_[i], k);
+            entrants_[i].graph = bench::capture(launch_cuda, k.handle, entrants_[i].config,
+                                                entrants_[i].sets, stream_);
             if (now() > deadline) return std::nullopt;
         }
         return out;
@@ -152,7 +126,7 @@ class gpu : public timing_device {
         const double start = now();
         double us = 0;
         try {
-            us = bench::replay_us(e.graph, stream_, from_, to_) / e.launches;
+            us = bench::replay_us(e.graph, stream_, from_, to_) / bench::launches_of(e.sets);
         } catch (const std::runtime_error& broken) {
             throw device_broken(candidate, broken.what());
         }
@@ -191,30 +165,17 @@ class gpu : public timing_device {
         const std::int32_t band =
             p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, target_, resident);
         e.config = config_of(r, p.what, target_, band);
-        bench::dealer deal(arena_.data(), arena_.bytes());
-        const auto sets =
-            bench::rotation(static_cast<double>(bytes_of(p.what)), device_.l2CacheSize);
-        for (int i = 0; i < sets; ++i) {
-            bench::operands set = bench::operands_of(p.what, band, deal);
-            if (deal.started_again()) break;  // it would lie over the first
-            e.sets.push_back(std::move(set));
-        }
-        e.launches = std::max(64, sets);
+        e.sets = bench::operand_sets(p.what, band, arena_, device_.l2CacheSize);
         if (!e.sets.empty()) return "";
         return "its operands do not fit into " + std::to_string(arena_bytes >> 30) +
                " GiB of memory";
-    }
-
-    status launch(const entrant& e, const kernel& k, int set, cudaStream_t stream) const {
-        const bench::operands& o = e.sets[static_cast<std::size_t>(set)];
-        return launch_cuda(k.handle, e.config, o.args(), o.args_bytes(), stream);
     }
 
     /// Once, over poison. What the GPU says when it refuses the launch.
     std::string launch(const entrant& e, const kernel& k) const {
         for (const bench::stretch& s : e.sets.front().outputs)
             expect(cudaMemset(s.at, 0xff, static_cast<std::size_t>(s.bytes)), "poison an output");
-        return launch(e, k, 0, stream_).message;
+        return bench::launch(launch_cuda, k.handle, e.config, e.sets.front(), stream_).message;
     }
 
     static std::vector<std::vector<std::byte>> results_of(const entrant& e) {
@@ -225,16 +186,6 @@ class gpu : public timing_device {
                    "read a result");
         }
         return out;
-    }
-
-    void capture(entrant& e, const kernel& k) {
-        const bench::timed what = {.name = "",
-                                   .sets = static_cast<int>(e.sets.size()),
-                                   .launch = [&](cudaStream_t s, int set) {
-                                       if (const status done = launch(e, k, set, s); !done.ok())
-                                           throw std::runtime_error(done.message);
-                                   }};
-        e.graph = bench::capture(what, e.launches, stream_);
     }
 };
 

@@ -2,12 +2,16 @@
 // addresses of their own, which only `write` and `read` may touch.
 #pragma once
 
+#include "statistics.hpp"
+
 #include "catena/error/status.hpp"
 #include "catena/pick/row.hpp"
+#include "catena/plan/plan.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +54,10 @@ class machine {
     /// Waits for a launch, which returned `launched`. Empty, or the whole sentence of what went
     /// wrong.
     virtual std::string finish(const status& launched) = 0;
+
+    /// Microseconds of a step's launch, on operands of its own. Nothing: the time that it takes
+    /// here says nothing of a GPU.
+    virtual std::optional<tune::summary> time(const table& /*t*/, const step& /*s*/) { return {}; }
 
     /// A launch broke the device: nothing more can be launched here.
     virtual bool broken() const { return false; }

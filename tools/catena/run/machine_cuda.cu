@@ -2,7 +2,7 @@
 #include "machine.hpp"
 
 #include "../command.hpp"
-#include "measure.hpp"
+#include "operand_sets.hpp"
 
 #include "catena/instances/for_device.hpp"
 
@@ -10,6 +10,8 @@
 
 namespace catena::tool {
 namespace {
+
+constexpr std::size_t arena_bytes = std::size_t{4} << 30;
 
 void expect(cudaError_t result, const std::string& what) {
     if (result != cudaSuccess) throw failure(what + ": " + cudaGetErrorString(result));
@@ -74,6 +76,27 @@ class gpu : public machine {
         const std::string why = bench::wait_for(stream_);
         broken_ = !why.empty();
         return why;
+    }
+
+    std::optional<tune::summary> time(const table& t, const step& s) override {
+        cudaDeviceProp device{};
+        expect(cudaGetDeviceProperties(&device, 0), "the device cannot be asked");
+        const bench::buffer arena(arena_bytes);
+        const auto sets = bench::operand_sets(s.what, s.band_rows, arena, device.l2CacheSize);
+        if (sets.empty())
+            throw failure("the operands do not fit into " + std::to_string(arena_bytes >> 30) +
+                          " GiB of device memory: ask for a smaller shape");
+        bench::fill(sets);
+        const auto graph = bench::capture(t.launch, t.kernels[s.row], s.config, sets, stream_);
+        cudaEvent_t from = nullptr, to = nullptr;
+        expect(cudaEventCreate(&from), "create an event");
+        expect(cudaEventCreate(&to), "create an event");
+        std::vector<double> samples;
+        for (int i = 0; i < 33; ++i)
+            samples.push_back(bench::replay_us(graph, stream_, from, to) /
+                              bench::launches_of(sets));
+        cudaEventDestroy(from), cudaEventDestroy(to), cudaGraphExecDestroy(graph);
+        return tune::summary_of(samples);
     }
 
     bool broken() const override { return broken_; }
