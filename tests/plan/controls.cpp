@@ -219,7 +219,7 @@ TEST_CASE("a wrong value of a variable is never ignored", "[controls]") {
               std::string("CATENA_MAX_COLUMNS is '") + value +
                   "': set it to a number below 1000000000, or unset it");
     CHECK(message("CATENA_LOG", "1") ==
-          "CATENA_LOG is '1': set it to off, summary or steps, or unset it");
+          "CATENA_LOG is '1': set it to off, summary, steps or times, or unset it");
     CHECK_THAT(message("CATENA_CHAINS_OFF", "nrom"),
                Contains("CATENA_CHAINS_OFF") && Contains("'nrom'") && Contains("norm"));
     const environment two{{"CATENA_ENABLED", "maybe"}, {"CATENA_LOG", "loud"}};
@@ -350,6 +350,10 @@ TEST_CASE("a log has a line for the plan, each step and each finding", "[control
     const plan p = plan_of(c.g, o);
     REQUIRE(lines.size() == 1);
     CHECK(lines[0] == summary(p));
+    lines.clear();
+    o.log = log_level::times;
+    CHECK(plan_of(c.g, o).state().ok());
+    CHECK(lines == std::vector<std::string>{summary(p)});
     lines.clear();
     o.log = log_level::steps;
     CHECK(plan_of(c.g, o).state().ok());

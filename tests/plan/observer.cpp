@@ -149,6 +149,33 @@ TEST_CASE("a timer adds up the launches of each row, the slowest first", "[obser
     CHECK(clock.destroyed == 16);
 }
 
+TEST_CASE("a timer that a user asks for logs what each row took", "[observer][timer]") {
+    layer c;
+    const plan p = planner(watched_table()).plan(c.g.view());
+    toy_clock::state clock;
+    basic_step_timer<toy_clock> timer(toy_clock{&clock});
+    std::vector<std::string> said;
+    options asked;
+    asked.log_to = [&said](const char* line) { said.emplace_back(line); };
+    lines log;
+    observer watch = timer.watch_if_asked(asked);
+    launch_all(p, log, &watch);
+    CHECK(clock.created == 0);
+    log_as_asked(timer.report(), asked);
+    CHECK(said.empty());
+    asked.log = log_level::times;
+    watch = timer.watch_if_asked(asked);
+    launch_all(p, log, &watch);
+    log_as_asked(timer.report(), asked);
+    REQUIRE(said.size() == 3);
+    CHECK(said[0] ==
+          "       20.00 us in      2 launches of " + row_name(p.rows(), p.steps()[0].row));
+    timing none;
+    none.state = failure(status_code::device_error, "the clock stopped");
+    log_as_asked(none, asked);
+    CHECK(said[3] == "catena: no times: the clock stopped");
+}
+
 TEST_CASE("a timer whose clock fails says so and reports nothing", "[observer][timer]") {
     layer c;
     const plan p = planner(watched_table()).plan(c.g.view());

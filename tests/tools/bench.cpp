@@ -43,6 +43,11 @@ class timed_machine : public machine {
     std::unique_ptr<machine> real_ = host_machine(1);
 };
 
+class broken_machine : public timed_machine {
+  public:
+    bool broken() const override { return true; }
+};
+
 bench_request request(const std::string& matmul, const std::string& epilogue = "") {
     return {parse_shape(matmul, epilogue),
             host_machine(1)->equip(table_for("sm_90")),
@@ -138,6 +143,14 @@ TEST_CASE("results that are wrong by one percent fail, and are not timed", "[ben
     CHECK_FALSE(r.all.front().measured);
     CHECK_THAT(as_text(r), Contains("TOO LARGE"));
     CHECK_THAT(as_csv(r), Contains(",failed\n"));
+}
+
+TEST_CASE("after an instance that breaks the device nothing is tried", "[bench]") {
+    bench_request asked = request("q4_K,64,512,1");
+    asked.rows.launch = launch_nearly;
+    asked.make_machine = [] { return std::make_unique<broken_machine>(); };
+    const std::vector<candidate> all = candidates_of(asked);
+    CHECK(std::count_if(all.begin(), all.end(), [](const auto& c) { return c.serves(); }) == 1);
 }
 
 TEST_CASE("measured times decide the order, and are called measured", "[bench]") {

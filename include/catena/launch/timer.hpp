@@ -3,9 +3,11 @@
 #pragma once
 
 #include "catena/plan/observer.hpp"
+#include "catena/plan/options.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,18 @@ struct timing {
     status state;                ///< why there are no times, if so
     std::vector<row_time> rows;  ///< the slowest first
 };
+
+/// What options::log asks of an engine at log_level::times: a line for each row, or one that says
+/// why there are no times; at another level none.
+inline void log_as_asked(const timing& t, const options& asked) {
+    if (asked.log != log_level::times) return;
+    if (!t.state.ok()) asked.log_to((std::string("catena: no times: ") + t.state.message).c_str());
+    for (const row_time& r : t.rows) {
+        char line[64];
+        std::snprintf(line, sizeof(line), "  %10.2f us in %6d launches of ", r.us, r.launches);
+        asked.log_to((line + r.row).c_str());
+    }
+}
 
 /// A Clock has `using event`, a default-constructible handle, and
 ///     status create(event&), record(event&, void* stream);
@@ -48,6 +62,12 @@ class basic_step_timer {
         out.after = ended;
         out.user = this;
         return out;
+    }
+
+    /// For plan::launch where a user decides: `watch` at log_level::times, else none. Hand the
+    /// times to log_as_asked now and then.
+    observer watch_if_asked(const options& asked) {
+        return asked.log == log_level::times ? watch() : observer{};
     }
 
     /// Waits for what was launched and adds it up. The first thing that failed is in `state`.

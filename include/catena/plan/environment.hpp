@@ -94,15 +94,16 @@ inline void read_count(const char* name, std::int64_t& to, status& state) {
 inline void read_log_level(const char* name, log_level& to, status& state) {
     const char* value = variable(name);
     if (value == nullptr) return;
-    static constexpr const char* levels[] = {"off", "summary", "steps"};
-    for (int l = 0; l < 3; ++l)
+    static constexpr const char* levels[] = {"off", "summary", "steps", "times"};
+    for (int l = 0; l < 4; ++l)
         if (std::strcmp(value, levels[l]) == 0) {
             to = static_cast<log_level>(l);
             return;
         }
     if (state.ok())
         state = failure(status_code::invalid_argument,
-                        "%s is '%.40s': set it to off, summary or steps, or unset it", name, value);
+                        "%s is '%.40s': set it to off, summary, steps or times, or unset it", name,
+                        value);
 }
 
 }  // namespace detail

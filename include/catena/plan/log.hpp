@@ -64,7 +64,8 @@ void log(const plan& p, Line&& to) {
 /// What the plan's options ask for.
 inline void log_as_asked(const plan& p) {
     const options& asked = p.asked();
-    if (asked.log == log_level::summary) asked.log_to(summary(p).c_str());
+    if (asked.log == log_level::summary || asked.log == log_level::times)
+        asked.log_to(summary(p).c_str());
     if (asked.log == log_level::steps) log(p, asked.log_to);
 }
 

@@ -19,7 +19,8 @@ namespace catena {
 enum class log_level : std::uint8_t {
     off,
     summary,  ///< one line
-    steps     ///< and a line for each step and for each node that was left
+    steps,    ///< and a line for each step and for each node that was left
+    times     ///< the summary; launches are timed where the engine has a timer (launch/timer.hpp)
 };
 
 /// For planner's constructor. The defaults serve all that the table can serve.
@@ -59,7 +60,7 @@ struct options {
     ///     CATENA_DEPENDENT_LAUNCH   0 | 1
     ///     CATENA_ERROR_ON_FALLBACK  0 | 1
     ///     CATENA_VERIFY             0 | 1
-    ///     CATENA_LOG                off | summary | steps
+    ///     CATENA_LOG                off | summary | steps | times
     /// Another value makes `state` an error that names variable and remedy. Nothing else in Catena
     /// reads the environment; as getenv does, this must not run beside a thread that changes it.
     static inline options from_environment(options base);

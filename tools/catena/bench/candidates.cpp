@@ -109,6 +109,7 @@ candidate tried(const bench_request& asked, const json::graph& g, int row) {
     c.attainable_us = attainable_us(s.what, *only.rows().target);
     checker check{p, where, *on, asked.check};
     for (int i = 0; i <= at; ++i) c.result = check.run(i);
+    c.broke_device = on->broken();
     if (c.result.ok()) c.measured = on->time(only.rows(), s);
     return c;
 }
@@ -147,9 +148,11 @@ std::vector<candidate> candidates_of(const bench_request& asked) {
         progress.show(static_cast<int>(i), static_cast<int>(rows.size()), row_name(t, rows[i]));
         out.push_back(tried(asked, g, rows[i]));
         out.back().picked = out.back().instance == picked;
+        if (out.back().broke_device) break;
     }
-    std::stable_sort(out.begin(), out.end(), [](const candidate& a, const candidate& b) {
-        return a.serves() != b.serves() ? a.serves() : a.us() < b.us();
+    const auto rank = [](const candidate& c) { return !c.serves() ? 2 : c.result.ok() ? 0 : 1; };
+    std::stable_sort(out.begin(), out.end(), [&](const candidate& a, const candidate& b) {
+        return rank(a) != rank(b) ? rank(a) < rank(b) : a.us() < b.us();
     });
     if (out.front().serves()) return out;
     const char* const absent = absence_of(asked.shape.weights, asked.shape.columns, *t.target);

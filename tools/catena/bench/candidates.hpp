@@ -24,6 +24,7 @@ struct candidate {
     double predicted_us = 0, attainable_us = 0;
     std::optional<tune::summary> measured;  ///< microseconds; nothing: this machine has no clock
     step_result result;
+    bool broke_device = false;  ///< then nothing was tried after it
 
     bool serves() const { return why_not.empty(); }
     double us() const { return measured ? measured->median : predicted_us; }
@@ -42,7 +43,8 @@ struct bench_request {
 double host_seconds(const bench_request& asked);
 
 /// Every group row of the table that takes the weight format and has the pattern in its name:
-/// those that serve first, the fastest first. Throws failure where there is none.
+/// those that agree with the reference first, then those that serve, the fastest first. Throws
+/// failure where there is none.
 std::vector<candidate> candidates_of(const bench_request& asked);
 
 }  // namespace catena::tool
