@@ -1,8 +1,8 @@
 // ptxas_check NVCC ARCH BUILD LOG FAMILY... : checks what ptxas reports of families of an arch's
 // set (all: every one): every row is there, none spills, waits for each wgmma or takes their groups
 // apart, registers fit the launch bounds and are those on record. What the build has compiled, it
-// has kept in BUILD/ptxas; ptxas is run on what it has as PTX; the rest is compiled. The words go
-// to LOG.
+// has kept in BUILD/compiled; ptxas is run on what it has as PTX; the rest is compiled. The words
+// go to LOG.
 #include "catena_catalogue.hpp"
 #include "files.hpp"
 #include "nvcc.hpp"
@@ -45,7 +45,7 @@ std::string faults(const row& r, const std::string& name,
 /// What ptxas says of a family: as the build has kept it, or now.
 std::string words(const std::string& family, const arch& target, const std::string& nvcc,
                   const std::filesystem::path& build, const std::string& log) {
-    const std::filesystem::path kept = build / "ptxas" / target.name / (family + ".cu");
+    const std::filesystem::path kept = build / "compiled" / target.name / (family + ".cu");
     if (std::filesystem::exists(kept)) return read_text(kept);
     std::printf("compiling %s of %s\n", family.c_str(), target.name);
     std::fflush(stdout);

@@ -14,6 +14,8 @@
 #include <map>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 using namespace catena;
 using namespace catena_test;
@@ -63,13 +65,20 @@ std::map<std::string, int> rows_of(const table& t) {
 }
 
 /// The PTX files of an arch whose names begin with `family`.
+std::vector<std::string> made_for(const std::string& arch, const std::string& family) {
+    std::vector<std::string> files;
+    std::ifstream made(CATENA_PTX "/" + arch + "/made.txt");
+    for (std::string file; std::getline(made, file);)
+        if (std::filesystem::path(file).filename().string().starts_with(family))
+            files.push_back(file);
+    return files;
+}
+
 void run_arch(const std::string& arch, const std::string& family = "") {
     const table host = instances::on_host(instances::table_named(arch.c_str()));
     std::map<std::string, int> rows = rows_of(host);
     int kernels = 0;
-    std::ifstream made(CATENA_PTX "/" + arch + "/made.txt");
-    for (std::string file; std::getline(made, file);) {
-        if (!std::filesystem::path(file).filename().string().starts_with(family)) continue;
+    for (const std::string& file : made_for(arch, family)) {
         const ptx::module m = read(file);
         for (const ptx::function& f : m.functions) {
             if (!f.entry) continue;
@@ -125,7 +134,7 @@ TEST_CASE("nvcc's PTX of sm_90's matvecs gives what is wanted", "[sm_90_matvec]"
 TEST_CASE("nvcc's PTX of a matvec that lacks a barrier or fence is seen to race",
           "[sm_90_matvec]") {
     const table host = instances::on_host(instances::table_named("sm_90"));
-    const ptx::module whole = read(CATENA_PTX "/sm_90/matvec_q4_K.ptx");
+    const ptx::module whole = read(made_for("sm_90", "matvec_q4_K.").at(0));
     const auto entry = std::ranges::find_if(whole.functions, &ptx::function::entry);
     const int row = rows_of(host).at(entry->name);
     REQUIRE(found_in(host, row, ptx::bind(whole, entry->name)) == "");
