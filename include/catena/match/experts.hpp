@@ -18,7 +18,7 @@ struct combination {
     std::int32_t results = no_tensor;  ///< [k, slots, tokens]; no_tensor: there is no such sum
     std::int32_t sum = no_tensor;      ///< of the slots alone, [k, tokens]
     std::int32_t weights = no_tensor;  ///< [1, slots, tokens]; no_tensor: they were applied before
-    std::int32_t shared = no_tensor;   ///< or no_tensor; its gate is [1, tokens]
+    std::int32_t shared = no_tensor;   ///< a shared expert's result; its gate is [1, tokens]
     std::int32_t gate = no_tensor;
     std::int32_t residual = no_tensor;
     float scale = 1;

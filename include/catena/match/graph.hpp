@@ -153,7 +153,7 @@ constexpr std::int32_t named_by(const tensor& t) {
 }
 
 /// Does source `s` of tensor `index` only name the memory that the node writes? ggml_cast makes a
-/// CPY its own source 1. Nothing waits for such a source.
+/// CPY its own source 1. The CPY does not wait for such a source.
 constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int32_t s) {
     return t.kind == op::cpy && s == index && t.src[0] != index;
 }

@@ -144,7 +144,7 @@ class graph_index {
         return seen ? use{} : readers(tensor)[0];
     }
 
-    /// Between which positions the value of a root is alive at least. -1: from before the view;
+    /// The positions between which a root's value is alive at least. -1: from before the view;
     /// max: until after it. Readers that may not exist keep nothing alive.
     std::int32_t live_from(std::int32_t root) const { return position_[at(root)]; }
     std::int32_t live_until(std::int32_t root) const { return last_use_[at(root)]; }

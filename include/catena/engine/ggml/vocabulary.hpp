@@ -22,7 +22,7 @@ class vocabulary {
     op kind(ggml_op o) const { return kinds_[o]; }
     format type(ggml_type t) const { return types_[t]; }
 
-    /// Which function a UNARY or a GLU has.
+    /// The function of a UNARY or a GLU.
     sub_op sub(const ggml_tensor& t) const {
         return t.op == GGML_OP_GLU ? glus_[ggml_get_glu_op(&t)] : unaries_[ggml_get_unary_op(&t)];
     }
