@@ -70,8 +70,8 @@ inline cudaError_t ask_for_shared_bytes(const void* kernel, int device) {
                                 most - static_cast<int>(kernel_uses.sharedSizeBytes));
 }
 
-/// Launches a kernel that needs so much. cudaDeviceReset makes a device forget what was asked for;
-/// the only sign of it is that a launch is refused.
+/// Launches a kernel that needs so much. Devices forget at cudaDeviceReset, of which nobody hears
+/// but by the launch that is refused then.
 inline cudaError_t launch_with_shared_bytes(const cudaLaunchConfig_t& launch, const void* kernel,
                                             void** parameters) {
     static opted_in_kernels opted_in;

@@ -1,6 +1,6 @@
-// Nodes that engines run in one launch themselves: the routing of a token to its experts, a soft
-// cap, a convolution with its activation. If a chain took over a part of them, the rest would need
-// several launches. ggml-cuda has these fusions. They are known by who reads what, for any engine.
+// What engines do in one launch themselves: the routing of a token to its experts, a soft cap, a
+// convolution with its activation. A chain that took a part of it would leave the rest in several.
+// ggml-cuda has these fusions; they are known by who reads what, for any engine.
 #pragma once
 
 #include "catena/match/index.hpp"
@@ -9,8 +9,8 @@
 
 namespace catena {
 
-/// Is node `position` the function by which experts are picked? Then its values are sorted, as they
-/// are or after one ADD, and the values of the picked experts are gathered.
+/// Is node `position` the function by which experts are picked? Its values are sorted, as they are
+/// or behind one ADD, and those of the picked are gathered.
 inline bool begins_routing(const graph_index& g, std::int32_t position) {
     const std::int32_t value = g.view.nodes[position];
     if (g.root(value) != value || g.reader_count(value) != 2) return false;
@@ -24,7 +24,7 @@ inline bool begins_routing(const graph_index& g, std::int32_t position) {
     return sorted && gathered;
 }
 
-/// Is node `position` the first SCALE of a soft cap, which is SCALE, TANH, SCALE?
+/// Is node `position` the first SCALE of a soft cap: of SCALE, TANH, SCALE?
 inline bool begins_soft_cap(const graph_index& g, std::int32_t position) {
     const use function = g.only_reader(g.view.nodes[position]);
     if (function.node < 0 || g.view.node(function.node).sub != sub_op::tanh) return false;
@@ -32,7 +32,7 @@ inline bool begins_soft_cap(const graph_index& g, std::int32_t position) {
     return next.node >= 0 && g.kind(next.node) == op::scale;
 }
 
-/// Is node `position` a function of a convolution's result, with or without a bias?
+/// Is node `position` a function of what a convolution makes, with or without a bias?
 inline bool ends_convolution(const graph_index& g, std::int32_t position) {
     const auto alone = [&g](std::int32_t value, op kind) {
         return g.view.at(value).kind == kind && g.only_reader(value).node >= 0;
@@ -46,7 +46,7 @@ inline bool ends_convolution(const graph_index& g, std::int32_t position) {
            });
 }
 
-/// Does an engine run node `position`, a SCALE or a UNARY, in one launch with its neighbors?
+/// Does an engine do node `position`, a SCALE or a UNARY, in one launch with what stands around it?
 inline bool engine_fuses(const graph_index& g, std::int32_t position) {
     switch (g.kind(position)) {
         case op::scale:

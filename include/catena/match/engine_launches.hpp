@@ -1,4 +1,4 @@
-// How many launches an engine would take for the nodes that a chain takes over.
+// How many launches an engine would take for what a chain takes over.
 #pragma once
 
 #include "catena/match/match.hpp"
@@ -7,8 +7,8 @@
 
 namespace catena {
 
-/// Launches that an engine takes for a norm and the nodes of its chain around it. RMS_NORM and MUL,
-/// with ADD or ROPE, are one launch, and so are RMS_NORM and SCALE (ggml-cuda fuses them).
+/// Launches that an engine takes for a norm and what its chain has around it: RMS_NORM and MUL,
+/// with ADD or ROPE, are one, and so are RMS_NORM and SCALE (ggml-cuda fuses them).
 inline int engine_launches(const graph_view& view, const match& m) {
     const auto own = std::count_if(m.taken.begin(), m.taken.end(),
                                    [](const taken_node& n) { return n.launches; });
