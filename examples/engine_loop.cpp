@@ -1,8 +1,8 @@
-// An engine's whole side of Catena: plan a graph once, then walk its nodes as before.
+// All that an engine adds for Catena: it plans a graph once, then walks its nodes as before.
 #include "catena/instances/for_device.hpp"
 #include "catena/runtime.hpp"
 
-// What the engine has anyway.
+// What the engine has without Catena.
 void run_myself(int node);
 void report(const char* message);
 

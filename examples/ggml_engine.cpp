@@ -1,6 +1,6 @@
 // An engine on ggml with Catena in it. ggml's CPU backend runs the nodes that a plan leaves to the
-// engine; the host executor stands in for the GPU and runs the steps of an sm_90 plan. In a backend
-// of a GPU only the machine differs: a cudaStream_t, and memory of that GPU.
+// engine; the host executor takes the place of the GPU and runs the steps of an sm_90 plan. In a
+// backend of a GPU only the machine differs: it is a cudaStream_t, with memory of that GPU.
 #include "catena/engine/ggml/backend_planner.hpp"
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// What the engine has anyway: a way to run one node.
+/// What the engine has without Catena: a way to run one node.
 class cpu {
   public:
     void run(ggml_tensor* node) {
@@ -33,7 +33,7 @@ class cpu {
     ggml_cgraph* one_ = ggml_new_graph(context_.get());
 };
 
-/// What Catena adds to it.
+/// What the engine has for Catena.
 class engine {
   public:
     /// The machine of this example must know all memory that kernels may touch. A GPU needs no such

@@ -1,6 +1,6 @@
 // An engine of its own with Catena in it: how its tensors become a graph view, and who runs what.
-// The host executor stands in for the GPU; with one, `machine` is a cudaStream_t and the table that
-// of catena::instances::for_device(0).
+// The host executor takes the place of the GPU. On a GPU `machine` is a cudaStream_t, and the table
+// is that of catena::instances::for_device(0).
 #include "catena/exec/host.hpp"
 #include "catena/format/codec.hpp"
 #include "catena/instances/on_host.hpp"
@@ -82,8 +82,8 @@ struct graph {
     }
 };
 
-/// The adapter: one catena::tensor per tensor of the engine, in any order; the nodes in execution
-/// order.
+/// The adapter. It makes one catena::tensor per tensor of the engine, in any order, and lists the
+/// nodes in execution order.
 struct adapter {
     std::vector<catena::tensor> tensors;
     std::vector<std::int32_t> nodes;
@@ -100,7 +100,7 @@ struct adapter {
             t.weight = v.is_weight;
             t.flags = static_cast<std::uint8_t>(catena::flag_compute |
                                                 (v.is_result ? catena::flag_output : 0));
-            t.buffer = number(g, &v);  // a buffer each: nothing shares memory here
+            t.buffer = number(g, &v);  // each has its own: nothing shares memory
             t.data = v.memory.data();
             t.uses = 0;
             if (v.made_by == op::rms_norm) {

@@ -1,5 +1,5 @@
-// A graph of three nodes, x -> RMS_NORM -> MUL(weight) -> MUL_MAT(q4_K): what Catena would do with
-// it on an H100, and an engine that walks a plan in which nothing is Catena's.
+// Plans a graph of three nodes, x -> RMS_NORM -> MUL(weight) -> MUL_MAT(q4_K), for an H100 and
+// prints the plan. Then an engine walks a plan that leaves every node to it.
 #include "catena/instances/sm_90.hpp"
 #include "catena/plan/explain_text.hpp"
 #include "catena/runtime.hpp"

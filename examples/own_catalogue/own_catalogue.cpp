@@ -1,5 +1,5 @@
-// Plans matrix * layer_norm(2 * x) with Catena's instances and with those of a catalogue of one's
-// own beside them, and runs the second plan on the host executor.
+// Plans matrix * layer_norm(2 * x) twice: with Catena's instances alone, and with those of the
+// catalogue my_kernels beside them. Runs the second plan on the host executor.
 #include "catena/format/codec.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"

@@ -17,7 +17,7 @@ int main() {
         tensor& v = t.back();
         v.ne[0] = k, v.ne[1] = rows, v.src[0] = a, v.src[1] = b, v.uses = 1, v.data = data;
         v.nb[0] = info(type).block_bytes, v.nb[1] = row, v.nb[2] = v.nb[3] = all;
-        v.buffer = static_cast<int>(t.size());  // one each: nothing shares memory
+        v.buffer = static_cast<int>(t.size());  // each has its own: nothing shares memory
     };
     add(op::none, format::f32, 512, 1), add(op::none, format::f32, 512, 1);  // x, weight
     add(op::none, format::q4_K, 512, 96), add(op::rms_norm, format::f32, 512, 1, 0);

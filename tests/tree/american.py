@@ -4,15 +4,18 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["docs", "examples", "tools", "bench", "measure", "scripts", "cmake", "include", "generators", "tests"]
+FOLDERS = ["docs", "examples", "tools", "bench", "measure", "scripts", "cmake", "include", "generators",
+           "integrations", "tests"]
 FILES = ["*.md", "CITATION.cff", "CMakeLists.txt"]
 # "catalogue" and "dialogue" are spelled so in America too.
-VERBS = ("author capital categor character custom emphas equal factor final general harmon initial item local material "
-         "maxim memor minim modern neutral normal optim organ parallel penal polar prior quant random rational real recogn "
-         "sanit serial special stabil standard summar symbol synchron token util vector visual").split()
-WORDS = ("analys(e|ed|ing)|armour|artefact|behaviour|cancell(ed|ing)|centr(e|ed|es)|colour|defence|favour|fibre|flavour|grey|"
-         "harbour|honour|judgement|label+l(ed|ing)|labour|licence|modell(ed|ing)|neighbour|offence|programme\\b|rigour|"
-         "signall(ed|ing)|travell(ed|er|ing)|vapour|whilst")
+VERBS = ("apolog author capital categor character critic custom emphas equal factor familiar final formal general harmon "
+         "initial item local material maxim memor minim modern neutral normal optim organ parallel penal polar prior "
+         "priorit quant random rational real recogn sanit serial special stabil standard summar symbol synchron token "
+         "util vector visual").split()
+WORDS = ("(anal|catal|paral)ys(e|ed|ing)|armour|artefact|behaviour|calibre|centr(e|ed|es)|colour|defence|endeavour|favour|"
+         "fibre|flavour|fulfil\\b|grey|harbour|honour|humour|judgement|labour|learnt|licence|lustre|metres?\\b|neighbour|"
+         "offence|practis(e|ed|ing)|pretence|programme\\b|rigour|rumour|sceptic|spelt\\b|theatre|vapour|vigour|whilst|"
+         "(cancel|channel|equal|fuel|label|level|model|signal|total|travel|tunnel)l(ed|er|ing)")
 BRITISH = re.compile(rf"(?<![a-z])(un|re|de|dis)*((?:{'|'.join(VERBS)})is(e[drs]?|es|ers|ing|able|ation)|{WORDS})", re.I)
 
 

@@ -58,7 +58,7 @@ class view_builder {
                           ggml_graph_n_nodes(graph), engine);
     }
 
-    /// The same of nodes that the engine keeps itself, in execution order.
+    /// Reads nodes that the engine keeps itself, in execution order.
     status build(ggml_tensor* const* nodes, int count, const knowledge& engine = {}) noexcept {
         if (count < 0 || (nodes == nullptr && count > 0))
             return failure(status_code::invalid_argument, "view_builder: the nodes are null, or %d",

@@ -53,7 +53,7 @@ struct graph {
 /// of an unknown type or op is kept as format::unknown or op::other and noted. Throws `error`.
 graph read(const std::string& path);
 
-/// The same of JSON text; `name` stands for the file in errors.
+/// Reads and checks the JSON text of a graph file; `name` stands for the file in errors.
 graph parse(std::string_view text, const std::string& name);
 
 }  // namespace catena::json

@@ -38,7 +38,7 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
                                  copied_row (*row)(int)) {
     s.begin(stage, bytes);    // this fill's copies will bring `bytes` in all
     s.copy(dst, src, bytes);  // async, bulk: both ends and the size are multiples of 16; plain: any
-    // The same for row(0), row(1) of at most 64 bytes each, dealt to the lanes.
+    // Copies row(0) and row(1), of at most 64 bytes each, which are dealt to the lanes.
     s.template copy_rows<2, 64>(row);
     s.copy_own(dst, src, bytes);  // 16 aligned bytes, by async 4 too, or none: here arguments
                                   // differ from lane to lane

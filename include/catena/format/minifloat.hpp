@@ -51,7 +51,7 @@ using e2m1 = minifloat<1, 1, 0x7>;   ///< 0, 0.5, 1, 1.5, 2, 3, 4, 6
 inline constexpr float e4m3_largest = 448, e2m1_largest = 6;
 inline constexpr std::uint8_t e4m3_nan = 0x7f, e8m0_nan = 0xff;
 
-/// The e4m3 nearest to the f32 of these bits, saturating at 448. Of a NaN or an infinity: NaN.
+/// The e4m3 nearest to the f32 of these bits, saturating at 448. A NaN or an infinity gives NaN.
 CATENA_FN constexpr std::uint8_t e4m3_from_f32_bits(std::uint32_t bits) {
     const std::uint32_t magnitude = bits & 0x7fffffffu;
     if (magnitude >= 0x7f800000u) return e4m3_nan;

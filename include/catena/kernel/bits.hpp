@@ -12,8 +12,8 @@ CATENA_FN constexpr unsigned spread_bits(unsigned bits, int at) {
     return (bits & 15u) * (0x204081u << at);
 }
 
-/// The same of nibble `i` of a word, `at` 4 or above; where i is known when compiled, since N words
-/// are made at a time, with a shift for two of them.
+/// spread_bits for nibble `i` of a word, with `at` 4 or above. Where i is known when compiled,
+/// since N words are made at a time, two of them share a shift.
 template <int N>
 CATENA_FN constexpr unsigned spread_nth(unsigned word, int i, int at) {
     const int upper = N > 1 ? i % 2 * 4 : 0;

@@ -23,7 +23,7 @@ class divider {
     CATENA_FN explicit divider(real by)
         : divider(by, bits_of(abs(by)) == 0, bits_of(abs(by)) < 0x12800000u) {}
 
-    /// The same of what is 1 or more, or a NaN: it is neither zero nor small.
+    /// A divider by 1 or more, or by a NaN: it is neither zero nor small.
     CATENA_FN static divider from_one_on(real by) { return {by, false, false}; }
 
     /// What the constructor makes of 127.

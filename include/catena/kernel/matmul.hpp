@@ -59,7 +59,7 @@ struct matmul_block {
 template <policy P, format L, format F, format_set W, class X, class Block>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, Block& b) {
     constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
-    /// Of a slice.
+    /// Bytes of the columns of one slice.
     constexpr int columns_bytes =
         P.piece / column_block_values<P, W> * P.columns * column_block_bytes<P, W>;
     const auto weights = weight_rows_of_warp<P, F>::of(x, a, t);

@@ -36,7 +36,8 @@ inline constexpr copy_method columns_by =
 
 /// Waits for the columns and copies them to shared memory, whole chunks of 16 bytes; padding makes
 /// up the last one. Before the last column of a token's slots are `before` bytes of theirs. The
-/// wait is a branch, in front of which ptxas leaves what need not wait, as it does not without.
+/// wait is a branch: ptxas leaves what need not wait in front of a branch, but moves it behind a
+/// plain wait.
 template <policy P, class X, class Stream>
 CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, const matvec_columns& u,
                                 int before, std::byte* to, int column) {

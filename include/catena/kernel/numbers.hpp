@@ -65,7 +65,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
         if constexpr (norms) squares_ = real{0};
     }
 
-    /// Of the column's values, after the last piece.
+    /// The sum of the squares of the column's values, after the last piece.
     template <class X>
     CATENA_FN real sum_of_squares(X& x) const {
         return over_threads<warp_size>(x, squares_, nullptr, [](real a, real b) { return a + b; });

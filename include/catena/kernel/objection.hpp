@@ -93,7 +93,7 @@ constexpr objection warpgroup_objection(const computation& c, const policy& p) {
     return {};
 }
 
-/// Of a tile, whoever multiplies it.
+/// What is wrong with a tile, whoever multiplies it.
 constexpr objection tile_objection(const computation& c, const policy& p) {
     const bool numbers = reads_f32(c.weights);
     const int unit = numbers ? 2 * mma_columns : mma_columns, warps = p.threads / warp_size;

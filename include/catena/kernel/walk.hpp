@@ -13,8 +13,8 @@
 
 namespace catena::kernel {
 
-/// Of a GLU's two matrices a group takes half its rows from each: first those of the gate, then the
-/// same rows of the other.
+/// With a GLU a group takes half its rows from each of the two matrices: first those of the gate,
+/// then the same rows of the other.
 template <policy P>
 inline constexpr bool takes_pairs = P.rows % 2 == 0;
 

@@ -12,7 +12,7 @@ namespace catena {
 
 namespace detail {
 
-/// A tensor with rows of its own in row_args: read or written, `size` bytes an element.
+/// A tensor of row_args that has rows of its own: read or written, `size` bytes an element.
 struct row_tensor {
     const char* name;
     const void* data;
@@ -20,7 +20,7 @@ struct row_tensor {
     int size;
 };
 
-/// What a launch of a row is asked for, put together from its arguments.
+/// Derives what a launch of a row has to compute from its arguments.
 class row_launch_check {
   public:
     row_launch_check(stage_set stages, const row_args& a) : a_(a) {
@@ -200,12 +200,12 @@ class row_launcher {
     /// What the table points to must outlive it. If its state is bad, every launch returns that.
     explicit row_launcher(const table& t, const preference& want = {}) : index_(t), want_(want) {}
 
-    /// Does `stages` to the rows of `a`, in their order, and writes every output that has an
-    /// address. Operands that the stages read must be there, others null; which arguments there
-    /// are, in which shapes and units, says kernel/args.hpp. A quant_k of 0 means k, quant_blocks
-    /// of 0 the padding of ggml's rows. `stream` is a cudaStream_t, or the host executor's device.
-    /// Nothing is launched when the status is not ok: its sentence names the argument, or the limit
-    /// of the nearest row of the table.
+    /// Applies `stages` to the rows of `a`, in their order, and writes every output that has an
+    /// address. Operands that the stages read must be there, others null; kernel/args.hpp describes
+    /// the arguments, their shapes and units. A quant_k of 0 means k, quant_blocks of 0 the padding
+    /// of ggml's rows. `stream` is a cudaStream_t, or the host executor's device. Nothing is
+    /// launched when the status is not ok: its sentence names the argument, or the limit of the
+    /// nearest row of the table.
     status launch(stage_set stages, const row_args& a, void* stream) const {
         const detail::row_launch_check check(stages, a);
         if (!check.state().ok()) return check.state();
@@ -228,7 +228,7 @@ class row_launcher {
     preference want_;
 };
 
-/// One launch, as row_launcher has it.
+/// Launches one row step, as row_launcher does, but sorts the table's rows each time.
 inline status launch_row(const table& t, stage_set stages, const row_args& a, void* stream) {
     return row_launcher(t).launch(stages, a, stream);
 }

@@ -27,7 +27,7 @@ struct cuda_clock {
     /// Gives back what `create` made.
     void destroy(event& e) const { (void)cudaEventDestroy(e); }
 
-    /// Lets `e` stand behind all that `stream`, a cudaStream_t, was given so far.
+    /// Records `e` behind all that `stream`, a cudaStream_t, was given so far.
     status record(event& e, void* stream) const {
         const auto s = static_cast<cudaStream_t>(stream);
         cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

@@ -58,8 +58,8 @@ inline tensor_fault fault_of(const graph_view& view, std::int32_t index) {
     return {};
 }
 
-/// Does a view have bytes that are not its source's? Where one of the two has no address, or nobody
-/// knows the size of an element, it is not known to.
+/// Does a view have bytes outside its source? The answer is no if one of the two has no address, or
+/// if the size of an element is not known.
 inline bool leaves_its_source(const tensor& t, const tensor& source) {
     const auto at = [](const tensor& of) {
         return of.data != nullptr ? reinterpret_cast<std::uintptr_t>(of.data) : of.offset;
@@ -97,8 +97,8 @@ inline status check_tensors(const graph_view& view) {
     return {};
 }
 
-/// The same of the nodes, whose tensors are known to be right. `position` receives, per tensor, its
-/// place in the view's nodes, or -1.
+/// Checks the nodes of a view whose tensors passed check_tensors. `position` receives, per tensor,
+/// its place in the view's nodes, or -1.
 inline status check_nodes(const graph_view& view, std::vector<std::int32_t>& position) {
     const auto wrong = [](const char* sentence, int a, int b) {
         return failure(status_code::invalid_argument, sentence, a, b);

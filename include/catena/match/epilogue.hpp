@@ -15,14 +15,15 @@
 
 namespace catena {
 
-/// A few positions. Copies are made often, and of those that are there alone.
+/// A short list of positions. Copies are made often, so a copy takes only the positions that are
+/// there.
 class node_list {
   public:
-    /// Of one matmul: itself, a scale or a factor, a bias.
+    /// The most nodes of one matmul: itself, a scale or a factor, a bias.
     static constexpr int max_biased = 3;
     static constexpr int max_slots = 32;  ///< of experts, whose results are added up
-    /// Two matmuls, a UNARY and what gates by it, the weights' MUL and the ADDs of all slots, and
-    /// that of a residual.
+    /// The most nodes of an output: two matmuls, a UNARY and what gates by it, the weights' MUL and
+    /// the ADDs of all slots, and that of a residual.
     static constexpr int max_nodes = 2 * max_biased + 2 + max_slots + 1;
 
     node_list() {}
@@ -70,7 +71,7 @@ struct output {
     void take(std::int32_t position) { nodes.push_back(position); }
 };
 
-/// The matmul alone.
+/// The matmul alone, as an output.
 inline output plain_output(const graph_view& view, std::int32_t matmul) {
     output out;
     out.matmul = matmul;
@@ -175,8 +176,8 @@ class epilogue_matcher {
         return activate(o, u.node);
     }
 
-    /// Takes over the sum of what the experts of a token make, and a residual: but where a shared
-    /// expert joins them before that.
+    /// Takes over the sum of a token's experts, and a residual. The residual stays if a shared
+    /// expert joins the sum before it.
     bool combine(output& o) const {
         if (!allowed_.has(epilogue_part::combine) || o.renamed) return false;
         const tensor& made = view_.at(o.result);
@@ -206,8 +207,8 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Adds the residual that is the next reader of the result, if it is. What experts made waits
-    /// for the norm that takes their whole sum.
+    /// Adds the residual, if the only reader of the result is the ADD of one. The results of
+    /// experts wait for the norm that takes their whole sum.
     bool add_residual(output& o) const {
         if (!allowed_.has(epilogue_part::residual)) return false;
         const use u = g_.only_reader(o.result);
@@ -237,7 +238,7 @@ class epilogue_matcher {
         return view_.at(view_.node(matmul).src[0]);
     }
 
-    /// Have the halves of its weight scales of their own, or one for all?
+    /// Do the two halves of its weight have scales of their own?
     bool scales_split(std::int32_t matmul) const {
         const std::int32_t scales = scales_of(view_, view_.node(matmul));
         if (scales == no_tensor) return true;
@@ -246,14 +247,14 @@ class epilogue_matcher {
         return rows == w.ne[1] || w.ne[1] / 2 % rows == 0;
     }
 
-    /// Is `u` the ADD of what experts made, before a norm?
+    /// Is `u` the ADD of experts' results before a norm?
     bool combined(use u) const {
         return u.node >= 0 && u.slot < 2 && g_.kind(u.node) == op::add &&
                combined_before_norm(sums_, view_.node(u.node).src[1 - u.slot], view_.nodes[u.node]);
     }
 
-    /// Can a launch read or write `t` column by column? Of another shape than the matmul's it has
-    /// no gaps.
+    /// Can a launch read or write `t` column by column? If it has another shape than the matmul's
+    /// result, it must have no gaps.
     static bool columns_fit(const tensor& t, bool renamed) {
         return plain_rows(t) == reason::none && (renamed ? contiguous(t) : even_columns(t));
     }
@@ -284,7 +285,7 @@ class epilogue_matcher {
                plain_result(node, renamed);
     }
 
-    /// f(result), as the UNARY or SQR that is `node` makes it.
+    /// Takes over f(result), which the UNARY or SQR at `node` computes.
     bool activate(output& o, std::int32_t node) const {
         const gated v = gated_at(g_, node);
         const std::int32_t first = v.unary >= 0 ? v.unary : node;
@@ -309,7 +310,7 @@ class epilogue_matcher {
                same_ids(s, t) && same_scales(view_, s, t);
     }
 
-    /// Its scale, factor or bias. `u`: the one reader of the result.
+    /// Takes over a matmul's scale, factor or bias. `u` is the only reader of the result.
     bool take(output& o, use u) const {
         switch (g_.kind(u.node)) {
             case op::scale:
@@ -338,7 +339,7 @@ class epilogue_matcher {
         return true;
     }
 
-    /// MUL by a number in memory.
+    /// Takes over a MUL by a number in memory.
     bool add_factor(output& o, use u) const {
         if (!allowed_.has(epilogue_part::factor) || !o.parts.empty() || u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
@@ -356,7 +357,7 @@ class epilogue_matcher {
         return true;
     }
 
-    /// ADD of one vector over the rows, or ADD_ID of the vector of each expert.
+    /// Takes over an ADD of one vector over the rows, or an ADD_ID of the vector of each expert.
     bool add_bias(output& o, use u) const {
         if (!allowed_.has(epilogue_part::bias) || o.parts.has(epilogue_part::bias)) return false;
         const bool by_expert = g_.kind(u.node) == op::add_id;

@@ -1,6 +1,6 @@
-// What the experts of a token make together, however a graph spells it: their results times their
-// weights, cut into a VIEW for each slot, and the ADDs that join these one after the other; then
-// what a shared expert made, a SCALE of all that, and a residual.
+// The sum that a token's experts make, however a graph spells it: their results times their
+// weights, cut into a VIEW for each slot, and the ADDs that join these views one after the other;
+// then a shared expert's result, a SCALE of the sum, and a residual.
 #pragma once
 
 #include "catena/match/pattern.hpp"
@@ -13,22 +13,22 @@
 namespace catena {
 
 /// ((sum over slots of results * weights) + shared * sigmoid(gate)) * scale + residual, of [k,
-/// tokens]. What is between these and the sum nobody else reads.
+/// tokens]. Nobody else reads the values between these operands and the sum.
 struct combination {
     std::int32_t results = no_tensor;  ///< [k, slots, tokens]; no_tensor: there is no such sum
     std::int32_t sum = no_tensor;      ///< of the slots alone, [k, tokens]
     std::int32_t weights = no_tensor;  ///< [1, slots, tokens]; no_tensor: they were applied before
-    std::int32_t shared = no_tensor;   ///< what may be missing, and its gate of [1, tokens]
+    std::int32_t shared = no_tensor;   ///< a shared expert's result; its gate is [1, tokens]
     std::int32_t gate = no_tensor;
     std::int32_t residual = no_tensor;
     float scale = 1;
     std::vector<std::int32_t> nodes;  ///< positions of all ops, those of `sum` first
     std::size_t slot_nodes = 0;       ///< of them those of `sum`
-    bool summed = false;              ///< somebody else makes `sum`, which is `results` then
+    bool summed = false;              ///< another launch makes `sum`; `results` is that
 
     bool found() const { return results != no_tensor; }
 
-    /// Leaves the sum of the slots to somebody else.
+    /// Leaves the sum of the slots to another launch.
     void leave_slots() {
         results = sum;
         weights = no_tensor;
@@ -82,7 +82,7 @@ inline std::int32_t sum_of_rows(const graph_index& g, std::int32_t value) {
     return fits ? position : -1;
 }
 
-/// Takes over the MUL of the results by their weights, if the views of the ADDs alone read it.
+/// Takes over the MUL of the results by their weights, if only the views of the ADDs read it.
 inline void take_weights(const graph_index& g, combination& c) {
     const graph_view& view = g.view;
     const std::int32_t all = c.results, product = g.position(all);
@@ -100,7 +100,7 @@ inline void take_weights(const graph_index& g, combination& c) {
     c.nodes.push_back(product);
 }
 
-/// `value` as a sum over slots alone.
+/// The combination that `value` is as a sum over slots alone.
 inline combination slots_at(const graph_index& g, std::int32_t value) {
     const graph_view& view = g.view;
     const std::int32_t all =
@@ -134,7 +134,7 @@ inline combination slots_at(const graph_index& g, std::int32_t value) {
     return out;
 }
 
-/// Takes over the MUL of what a shared expert made by the sigmoid of a number for each token.
+/// Takes over the MUL of a shared expert's result by the sigmoid of a number for each token.
 inline void take_gate(const graph_index& g, combination& c, std::int32_t joined) {
     const graph_view& view = g.view;
     const tensor& t = view.at(c.shared);
@@ -159,7 +159,7 @@ inline void take_gate(const graph_index& g, combination& c, std::int32_t joined)
 
 }  // namespace detail
 
-/// Whether `value` may be one: little is looked at.
+/// May `value` be such a sum? The test is quick and looks at little.
 inline bool may_combine(const graph_view& view, std::int32_t value, int depth = 2) {
     if (value != no_tensor && view.at(value).kind == op::scale) value = view.at(value).src[0];
     if (value == no_tensor || view.at(value).kind != op::add) return false;
@@ -169,8 +169,8 @@ inline bool may_combine(const graph_view& view, std::int32_t value, int depth = 
             (may_combine(view, t.src[0], depth - 1) || may_combine(view, t.src[1], depth - 1)));
 }
 
-/// Sums over slots, and with what joins them. The matmuls beside one and the norm behind it ask for
-/// it one after the other: the last that was asked for is kept.
+/// Finds sums over slots, alone and with what joins them. The matmuls beside a sum and the norm
+/// behind it ask for it one after the other, so the last answer is kept.
 class slot_sums {
   public:
     explicit slot_sums(const graph_index& g) : index(g) {}
@@ -180,7 +180,7 @@ class slot_sums {
     /// The combination that `value` is.
     inline const combination& whole(std::int32_t value);
 
-    /// `value` as such a sum alone.
+    /// The combination that `value` is as a sum over slots alone.
     const combination& at(std::int32_t value) {
         if (!may_combine(index.view, value, 0)) return none_;
         if (value != last_) found_ = detail::slots_at(index, value), last_ = value;
@@ -195,7 +195,7 @@ class slot_sums {
 
 namespace detail {
 
-/// `value` as such a sum, or as one with what a shared expert made.
+/// The combination that `value` is as a sum over slots, alone or with a shared expert's result.
 inline combination shared_at(slot_sums& sums, std::int32_t value) {
     const graph_index& g = sums.index;
     if (const combination& own = sums.at(value); own.found()) return own;
@@ -214,7 +214,7 @@ inline combination shared_at(slot_sums& sums, std::int32_t value) {
     return {};
 }
 
-/// `value` as such a sum, or as one with all that may join it.
+/// The combination that `value` is as a sum over slots, alone or with all that may join it.
 inline combination combination_at(slot_sums& sums, std::int32_t value) {
     const graph_index& g = sums.index;
     if (const combination& whole = sums.at(value); whole.found()) return whole;
@@ -243,8 +243,8 @@ inline const combination& slot_sums::whole(std::int32_t value) {
     return whole_;
 }
 
-/// Is `part` what experts made, and `sum`, to which it was added, the input of a norm, itself or,
-/// scaled or not, with a residual?
+/// Is `part` a result of experts, and does a norm read `sum`, to which it was added? The norm may
+/// read the sum itself or, scaled or not, with a residual.
 inline bool combined_before_norm(slot_sums& sums, std::int32_t part, std::int32_t sum) {
     const graph_index& g = sums.index;
     if (!sums.at(part).found()) return false;

@@ -1,6 +1,6 @@
-// A gated value, f(gate) * x, however a graph spells it: GLU of two tensors or of the halves of
-// one, or MUL by a UNARY of the gate; a plain product, whose f is nothing; and f(gate) alone, a
-// UNARY, the SQR of a RELU or, where f is nothing, a CONT that gathers what is read in rows.
+// A gated value, f(gate) * x, however a graph spells it: a GLU of two tensors or of the halves of
+// one; a MUL by a UNARY of the gate; a plain product, which has no f; f(gate) alone, as a UNARY or
+// the SQR of a RELU; or a CONT, which gathers rows and has neither f nor x.
 #pragma once
 
 #include "catena/match/value.hpp"
@@ -12,12 +12,12 @@ namespace catena {
 struct gated {
     finding why;
     std::int32_t unary = -1;  ///< MUL: position of the UNARY, whose result it alone reads
-    std::int32_t copy = -1;   ///< position of the CONT that copies the gate, for that alone
+    std::int32_t copy = -1;   ///< position of the CONT that copies the gate for f alone
     row_operand x, gate;
     gate_function function = gate_function::none;
     float alpha = 0, limit = 0;
 
-    /// f is nothing.
+    /// A plain product has no f.
     bool product() const { return why.fits() && function == gate_function::none; }
 };
 
@@ -49,7 +49,8 @@ constexpr gate_function function_of(sub_op s) {
 
 namespace detail {
 
-/// GLU(gate, x), or of one tensor: its first half is the gate, unless op_params[1] swaps them.
+/// GLU(gate, x), or GLU of one tensor. Its first half is then the gate, unless op_params[1] swaps
+/// the halves.
 inline gated glu_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
@@ -83,7 +84,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// x * y, which a launch calls a gate without a function. Of y there may be one row for many of x.
+/// x * y, which a launch calls a gate without a function. One row of y may serve many rows of x.
 inline gated product_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     const tensor& t = view.node(position);
@@ -174,7 +175,7 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// The rows that a CONT copies one after the other. Those that lie so already are rows of its
+/// The rows that a CONT copies one after the other. If they lie so already, they are rows of its
 /// result.
 inline gated copy_of(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
@@ -205,8 +206,8 @@ inline gated gated_at(const graph_index& g, std::int32_t position) {
     }
 }
 
-/// The same, but a gate that a CONT copies for its function alone is read where it lies; where its
-/// rows lie apart, so are those of x.
+/// As gated_at, but a gate that a CONT copies for its function alone is read where it lies. If its
+/// rows have gaps, the rows of x are numbered as those of the gate.
 inline gated gathered_at(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated v = gated_at(g, position);

@@ -122,7 +122,7 @@ struct graph_view {
     const std::int32_t* nodes = nullptr;  ///< tensor index of each node, in execution order
     std::int32_t node_count = 0;
 
-    /// Nodes.
+    /// The number of nodes.
     int size() const { return node_count; }
     /// A tensor by its index.
     const tensor& at(std::int32_t tensor_index) const { return tensors[tensor_index]; }
@@ -130,7 +130,7 @@ struct graph_view {
     const tensor& node(int i) const { return tensors[nodes[i]]; }
 };
 
-/// A run of things that somebody else owns.
+/// A read-only view of an array that somebody else owns.
 template <class T>
 struct range {
     const T* first = nullptr;
@@ -152,8 +152,8 @@ constexpr std::int32_t named_by(const tensor& t) {
     return t.view_src == no_tensor && renames ? t.src[0] : t.view_src;
 }
 
-/// Does source `s` of tensor `index` name the place that it writes to? ggml_cast gives its CPY
-/// itself as source 1, which makes it wait for nothing.
+/// Does source `s` of tensor `index` only name the memory that the node writes? ggml_cast makes a
+/// CPY its own source 1. The CPY does not wait for such a source.
 constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int32_t s) {
     return t.kind == op::cpy && s == index && t.src[0] != index;
 }
@@ -170,7 +170,7 @@ constexpr bool has_more_sources(const tensor& t, int count) {
     return none != no_tensor;
 }
 
-/// Slots of src behind which there are no more: most tensors have two sources at most.
+/// How many entries of src may hold a source: two if all others are empty, as in most tensors.
 constexpr int source_slots(const tensor& t) { return has_more_sources(t, 2) ? max_src : 2; }
 
 /// A node that multiplies by a quantized weight, and is computed.
@@ -182,7 +182,7 @@ constexpr bool quantized_matmul(const graph_view& view, const tensor& t) {
 }
 
 /// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no
-/// elements. Of an unknown type: the largest extent that its strides allow.
+/// elements. If its type is unknown, the largest extent that its strides allow.
 constexpr std::int64_t extent_bytes(const tensor& t) {
     if (elements(t) == 0) return 0;
     const format_info& f = info(t.type);
@@ -208,8 +208,8 @@ constexpr std::int64_t allocated_bytes(const tensor& t) {
     return t.allocated > bytes ? t.allocated : bytes;
 }
 
-/// The largest power of two up to 16 that divides an address, or the offset where there is none
-/// yet, `bytes` further on.
+/// The largest power of two up to 16 that divides the address `bytes` behind the first byte, or the
+/// offset if there is no address yet.
 inline int base_alignment(const tensor& t, std::int64_t bytes = 0) {
     const std::uint64_t at = t.data != nullptr       ? reinterpret_cast<std::uintptr_t>(t.data)
                              : t.buffer != no_buffer ? t.offset
@@ -225,9 +225,9 @@ inline bool words_aligned(const tensor& t) {
     return aligned;
 }
 
-/// Do elements share bytes? Then who writes the tensor leaves behind what happens to come last. A
-/// stride that steps over less than what lies inside it counts as an overlap. Of an unknown type
-/// nobody knows how large an element is: no.
+/// Do elements share bytes? Then a byte holds whatever was written to it last, and the order is not
+/// known. A stride that steps over less than what lies inside it counts as an overlap. The answer
+/// is no if the type, and so the size of an element, is unknown.
 constexpr bool overlaps_itself(const tensor& t) {
     const format_info& f = info(t.type);
     if (f.block_elements == 0 || elements(t) == 0) return false;

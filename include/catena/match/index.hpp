@@ -32,8 +32,8 @@ struct read_edge {
     std::int32_t slot = 0;
 };
 
-/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of numbers that read f32, and
-/// the value whose elements it multiplies.
+/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of float weights that read f32,
+/// and the value whose elements it multiplies.
 struct matmul_read {
     std::int32_t node = -1;  ///< position
     std::int32_t value = no_tensor;
@@ -91,16 +91,16 @@ class graph_index {
 
     /// Does the node at this position launch something that touches elements?
     bool acts(std::int32_t position) const { return acts_[at(position)] != 0; }
-    /// The same of all nodes: 1 or 0.
+    /// acts() of all nodes, as 1 or 0.
     const std::vector<std::uint8_t>& acting() const { return acts_; }
 
     /// Nodes that launch something when the engine computes the graph.
     std::int32_t launches() const { return launches_; }
 
-    /// In node order.
+    /// All such matmuls, in node order.
     const std::vector<matmul_read>& matmuls() const { return matmuls_; }
 
-    /// What such a node reads, weights left out.
+    /// What the node at a position reads, without weights.
     range<read_edge> reads(std::int32_t position) const {
         const read_edge* first = reads_.data() + first_read_[at(position)];
         return {first, reads_.data() + first_read_[at(position) + 1]};
@@ -144,8 +144,8 @@ class graph_index {
         return seen ? use{} : readers(tensor)[0];
     }
 
-    /// Where the value of a root begins and ends to matter at least: positions; -1: before the
-    /// view, max: after it. Readers of whom nobody knows whether they exist keep nothing alive.
+    /// The positions between which a root's value is alive at least. -1: from before the view;
+    /// max: until after it. Readers that may not exist keep nothing alive.
     std::int32_t live_from(std::int32_t root) const { return position_[at(root)]; }
     std::int32_t live_until(std::int32_t root) const { return last_use_[at(root)]; }
 

@@ -65,7 +65,7 @@ struct match {
         return -1;
     }
 
-    /// Is it what a CONT copies, and nothing else? That is a gate without a function or an x.
+    /// Is the value only what a CONT copies, a gate without a function or an x?
     bool copies() const {
         return stages.has(stage_kind::glu) && numbers.function == gate_function::none &&
                reads[operand::x].tensor == no_tensor;
@@ -76,7 +76,7 @@ struct match {
         quant_k = length;
         whole_blocks = stored_elements(format::q8_1, length) == length;
     }
-    /// In which the value is quantized for its readers.
+    /// The layouts in which the value is quantized for its readers.
     format_set layouts() const {
         format_set out;
         for (const reader& r : readers)
@@ -90,7 +90,7 @@ struct match {
     }
 };
 
-/// Whose rows a step makes one by one: the value's, or those that a CONT gathers.
+/// The tensor whose rows a step computes one by one: the value, or what a CONT gathers.
 inline const tensor& rows_of(const graph_view& view, const match& m) {
     const tensor& value = view.at(m.activation);
     const bool copied = std::any_of(m.taken.begin(), m.taken.end(), [&](const taken_node& n) {

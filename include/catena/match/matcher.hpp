@@ -25,8 +25,8 @@ class matcher {
         return m;
     }
 
-    /// A chain without ops before the value, at a tensor that somebody else writes: its readers
-    /// from node `from` on, `most` of them.
+    /// A match of a chain without ops before the value, at a tensor that somebody else writes, with
+    /// its readers from node `from` on, `most` of them.
     match at_value(std::int32_t value, std::int32_t from = 0,
                    std::int32_t most = all_readers) const {
         match m;
@@ -77,8 +77,8 @@ class matcher {
     const graph_view& view_;
     const pattern& chain_;
 
-    /// Readers of different row lengths share one quantized copy where padding moves no block. The
-    /// first that is served says how long its rows are.
+    /// Readers of different row lengths share one quantized copy if padding moves no block. The
+    /// first reader that is served says how long the rows are.
     void judge_row(match& m, reader& r, std::int32_t name) const {
         const std::int64_t k = rows_of(view_, m).ne[0];
         const std::int64_t length = view_.at(name).ne[0];
@@ -92,8 +92,8 @@ class matcher {
         }
     }
 
-    /// All of a match is on one stream: that of the first who is served, if it makes nothing
-    /// itself.
+    /// All of a match is on one stream. If the match computes nothing itself, that is the stream of
+    /// the first reader that is served.
     bool judge_stream(match& m, reader& r) const {
         const std::int32_t stream = view_.node(r.node).stream;
         if (m.stream == no_stream) m.stream = stream;

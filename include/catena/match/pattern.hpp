@@ -16,8 +16,8 @@ inline constexpr format activation_layouts[] = {format::q8_1,         format::q8
                                                 format::f16_mma,      format::fp8_group};
 inline constexpr int layout_count = 6;
 
-/// Below so many columns (of experts: tokens) a matvec serves every reader of an activation, from
-/// one copy.
+/// With fewer columns (for experts: tokens) a matvec serves every reader of an activation, from one
+/// copy.
 inline constexpr std::int64_t min_matmul_columns = 9;
 
 constexpr int layout_number(format f) {
@@ -26,10 +26,10 @@ constexpr int layout_number(format f) {
     return -1;
 }
 
-/// The layout in which a matmul reads the activation of weights of this format: ds4 where a minimum
-/// is multiplied with the sum of 32 values; f32 of numbers, fp8 of fp8; unknown: no matmul takes
-/// it. q2_K, which has a minimum for each 16, reads d4 as well: its sums are added on the way,
-/// exactly.
+/// The layout in which a matmul reads its activation, by the format of its weights: ds4 if a min is
+/// multiplied with the sum of 32 values, f32 for float weights, fp8 for fp8, d4 for all others;
+/// unknown: no matmul takes the format. q2_K has a min for each 16 values and reads d4: the kernel
+/// computes their sums exactly.
 constexpr format matmul_layout(format weight) {
     if (reads_f32(weight)) return format::f32;
     if (info(weight).role != format_role::weight) return format::unknown;
@@ -48,15 +48,16 @@ constexpr format matmul_layout(format weight) {
     }
 }
 
-/// The layout that warpgroups multiply with such weights: that of their type, bf16 of what they
-/// decode; unknown: they take none.
+/// The layout of the activation that warpgroups multiply with such weights: f16 for f16 weights,
+/// bf16 for bf16 weights and for quantized ones, which are decoded to bf16; unknown: warpgroups do
+/// not take the format.
 constexpr format warpgroup_layout(format weight) {
     if (weight == format::f16) return format::f16_mma;
     const bool decoded = info(weight).role == format_role::weight && !is_number(weight);
     return decoded || weight == format::bf16 ? format::bf16_mma : format::unknown;
 }
 
-/// All layouts in which a matmul may read it.
+/// All layouts in which a matmul may read the activation of such weights.
 constexpr format_set matmul_layouts(format weight) {
     format_set all;
     for (const format f : {matmul_layout(weight), warpgroup_layout(weight)})
@@ -68,9 +69,9 @@ struct pattern {
     bool known = false;         ///< false: the stages have a shape that the matcher does not know
     stage_set stages = {};      ///< the ops that make the value
     format_set sum_emits = {};  ///< formats of the sum that a norm reads
-    bool alone = false;         ///< of a gated value: there is no second factor
+    bool alone = false;         ///< a gated value without a second factor
     format_set emits = {};
-    format_set activations = {};  ///< what the group reads: f32 of numbers; empty: no group
+    format_set activations = {};  ///< what the group reads; empty: no group
     format_set dense = {};        ///< formats of MUL_MAT readers
     format_set expert = {};       ///< formats of MUL_MAT_ID readers
     epilogue_set epilogue = {};   ///< what may be done with their outputs
@@ -79,7 +80,8 @@ struct pattern {
     constexpr bool has_group() const { return !activations.empty(); }
 };
 
-/// Two chains of one family find the same places; they differ in the matrices that may read.
+/// Two chains of one family find the same places; they differ in the matrices that may read the
+/// value.
 constexpr bool same_family(const pattern& a, const pattern& b) {
     return a.known == b.known && a.stages == b.stages && a.alone == b.alone &&
            a.sum_emits == b.sum_emits && a.emits == b.emits && a.epilogue == b.epilogue;

@@ -1,5 +1,5 @@
-// How a node reads an activation: as a matmul that a group could serve, of quantized weights or of
-// numbers, or as somebody else who needs f32, with the reason.
+// How a node reads an activation: as a matmul that a group could serve, of quantized or of float
+// weights, or as another node that needs f32, with the reason.
 #pragma once
 
 #include "catena/format/rows.hpp"
@@ -13,8 +13,8 @@
 
 namespace catena {
 
-/// Kernels number rows, columns and blocks of 32 values in 32 bits; of a matrix's rows and the
-/// slots of a token that it adds up, a matvec numbers both in as many.
+/// Kernels number rows, columns and blocks of 32 values in 32 bits. A matvec that adds up a token's
+/// slots numbers the pairs of a row and a slot in 32 bits.
 inline constexpr std::int64_t max_values = std::numeric_limits<std::int32_t>::max();
 inline constexpr std::int64_t max_rows = 1 << 25;
 
@@ -30,7 +30,7 @@ struct reader {
     format weight = format::unknown;        ///< of the matrix, when a group may serve it
     skeleton served_by = skeleton::matvec;  ///< chosen by the planner, and so is the layout in
     format layout = format::unknown;        ///< which it reads the activation
-    bool as_f32 = false;  ///< it multiplies numbers with the f32 as it lies, unless
+    bool as_f32 = false;  ///< it multiplies float weights with the f32 itself, unless
                           ///< the planner gives it a rounded copy
     bool dealt = false;   ///< the planner gave it to a launch
     finding left;         ///< why: none when a group may serve it
@@ -38,7 +38,7 @@ struct reader {
     bool servable() const { return left.fits(); }
     bool numbers() const { return as_f32; }
 
-    /// Does it read the value as it is quantized for it?
+    /// Does it read a quantized copy of the value?
     bool quantized() const { return servable() && !as_f32; }
 };
 
@@ -51,7 +51,8 @@ inline reason plain_rows(const tensor& t) {
     return words_aligned(t) ? reason::none : reason::unaligned;
 }
 
-/// Is tensor `index` that, for the node at `position`? Has the numbers of the sentence.
+/// As plain_rows, for tensor `index`, which the node at `position` reads. The finding has the
+/// numbers of the sentence.
 inline finding plain_rows_at(const graph_view& view, std::int32_t index,
                              std::int32_t position = -1) {
     const reason r = plain_rows(view.at(index));
@@ -60,7 +61,7 @@ inline finding plain_rows_at(const graph_view& view, std::int32_t index,
 
 namespace detail {
 
-/// [k, rows] or, of experts, [k, rows, experts]; a leaf of weights without gaps.
+/// Is a weight [k, rows] or, for experts, [k, rows, experts], and a leaf without gaps?
 inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     const bool plain = info(w.type).role != format_role::weight;
     if (plain && !(is_number(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
@@ -76,7 +77,8 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
     return {};
 }
 
-/// An f32 activation that is read as it lies: columns at even distances, of 16 bytes.
+/// Is an f32 activation fit to be read where it lies? Its columns are equally far apart, at
+/// multiples of 16 bytes.
 inline finding check_columns(const graph_view& view, std::int32_t index) {
     if (const finding f = plain_rows_at(view, index); !f.fits()) return f;
     const tensor& x = view.at(index);
@@ -89,9 +91,9 @@ inline finding check_columns(const graph_view& view, std::int32_t index) {
 }
 
 /// What op_params ask of a matmul, by the ranks of ggml.h (GGML_PREC: 0 anything, 10 f32, 15 bf16,
-/// 20 f16, 30 8 bits, 40 4 bits): at 0 the least accumulator, and every row sums in f32; at 3 the
-/// least that the activation may be converted to: q8_1, but for weights that are numbers, which
-/// read f32; at 1 a transform of the operands.
+/// 20 f16, 30 8 bits, 40 4 bits). Word 0 is the least accumulator, and every row sums in f32. Word
+/// 3 is the least format that the activation may be converted to: q8_1, or f32 for float weights.
+/// Word 1 is a transform of the operands.
 inline finding check_params(const tensor& t, bool numbers) {
     constexpr std::int32_t f16 = 20, eight_bits = 30;
     const std::int32_t accumulator = t.params[0], activation = t.params[3];
@@ -103,9 +105,9 @@ inline finding check_params(const tensor& t, bool numbers) {
     return {};
 }
 
-/// May a matmul of numbers round its activation to the type of its weights, of f32 to tf32? Not if
-/// the engine asks for sums in f32: it does so where values may leave the range of f16 too. Of fp8
-/// such sums are those of tensor cores, which may be shorter.
+/// May a matmul of float weights round its activation to the type of its weights, or f32 to tf32?
+/// Not if the engine asks for sums in f32, which it also does if values may leave the range of f16.
+/// fp8 is refused then too, because its tensor cores may sum in fewer bits.
 inline finding check_rounding(const tensor& t, format weight) {
     constexpr std::int32_t f32 = 10, bf16 = 15, f16 = 20;
     const std::int32_t least = weight == format::f16 ? f16 : bf16, asked = t.params[3];
@@ -143,7 +145,7 @@ inline finding check_expert(const graph_view& view, const tensor& dst) {
     return {-1, fits ? reason::none : reason::matmul_shape};
 }
 
-/// So few columns that weights which are numbers, fp8 too, are multiplied with f32.
+/// Are there so few columns that float weights, and fp8, are multiplied with f32?
 inline bool few_columns(const tensor& t, const tensor& w) {
     const std::int64_t columns =
         t.kind == op::mul_mat_id ? t.ne[2] : quotient(elements(t), w.ne[1]);

@@ -22,13 +22,13 @@ struct row_operand {
 
 inline row_strides strides_of(const tensor& t) { return {t.nb[1], t.nb[2], t.nb[3]}; }
 
-/// Of as many rows in f32 that lie without gaps.
+/// The strides of f32 rows that lie without gaps, as many as those of `rows`.
 inline row_strides packed(const tensor& rows) {
     const std::int64_t nb1 = rows.ne[0] * 4, nb2 = nb1 * rows.ne[1];
     return {nb1, nb2, nb2 * rows.ne[2]};
 }
 
-/// As many rows, in the same dimensions.
+/// Do two tensors have equally many rows in each dimension?
 inline bool same_rows(const tensor& a, const tensor& b) {
     return a.ne[1] == b.ne[1] && a.ne[2] == b.ne[2] && a.ne[3] == b.ne[3];
 }
@@ -41,7 +41,8 @@ constexpr bool rows_of_both(std::int64_t length, std::int64_t k) {
     return length == k || length % k == 0 || k % length == 0;
 }
 
-/// A node that a chain may take over: `sources` of them, an f32 result of its own.
+/// May a chain take over the node at a position? It needs this many sources and an f32 result of
+/// its own.
 inline finding node_fits(const graph_index& g, std::int32_t position, int sources) {
     const tensor& t = g.view.node(position);
     for (int s = 0; s < sources; ++s)
@@ -57,7 +58,7 @@ inline finding node_fits(const graph_index& g, std::int32_t position, int source
     return {};
 }
 
-/// An operand of the node at `position`: f32 rows that a kernel can read.
+/// Can a kernel read an operand of the node at `position` as f32 rows?
 inline finding rows_fit(const graph_index& g, std::int32_t position, std::int32_t tensor_index) {
     return plain_rows_at(g.view, tensor_index, position);
 }
@@ -86,13 +87,14 @@ inline number_of scale_at(const graph_index& g, std::int32_t position) {
     return out;
 }
 
-/// The one reader of a value, or of what a SCALE that is this one makes of it.
+/// The only reader of a value, or of the SCALE that is the value's only reader.
 inline use reader_past_scale(const graph_index& g, std::int32_t value) {
     const use u = g.only_reader(value);
     return u.node >= 0 && scale_at(g, u.node).found ? g.only_reader(g.view.nodes[u.node]) : u;
 }
 
-/// A value that a node reads, or what a SCALE for that node alone makes it of: `value` times `by`.
+/// A value that a node reads as `value` times `by`: the source of a SCALE for that node alone, or
+/// the value itself.
 struct scaled_value {
     std::int32_t value = no_tensor;
     std::int32_t scale = -1;  ///< position of the SCALE; -1: there is none

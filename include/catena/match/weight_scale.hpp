@@ -19,9 +19,8 @@ constexpr std::int32_t scales_of(const graph_view& view, const tensor& matmul) {
     return may ? matmul.src[plain_sources(matmul.kind)] : no_tensor;
 }
 
-/// How scales are dealt to the values of weights, by shape alone: [1] or [1, rows] or
-/// [k / 128, rows / 128] rounded up, of experts as many of them. `rows` 0: the shape is none of
-/// these.
+/// Which values of a weight share a scale, by the shape of the scales alone: [1], [1, rows] or [k /
+/// 128, rows / 128] rounded up, with experts as a third size. `rows` 0: the shape is none of these.
 struct scale_shape {
     std::int64_t rows = 0, values = 0;  ///< that share a scale
     std::int64_t stride = 0;            ///< scales from one group of rows to the next
@@ -37,7 +36,7 @@ constexpr scale_shape shape_of_scales(const tensor& w, const tensor& scales) {
     return {};
 }
 
-/// May a group read them?
+/// May a group read these scales?
 inline reason check_scales(const tensor& w, const tensor& scales) {
     if (!scales.reachable) return reason::unreachable;
     const bool fits =
@@ -46,7 +45,7 @@ inline reason check_scales(const tensor& w, const tensor& scales) {
     return words_aligned(scales) ? reason::none : reason::unaligned;
 }
 
-/// The same number of scales, dealt alike.
+/// Do two matmuls have equally many scales, which cover the same parts of their weights?
 constexpr bool same_scales(const graph_view& view, const tensor& a, const tensor& b) {
     const std::int32_t s = scales_of(view, a), t = scales_of(view, b);
     if (s == no_tensor || t == no_tensor) return s == t;

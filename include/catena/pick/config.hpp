@@ -12,8 +12,9 @@
 
 namespace catena {
 
-/// Registers that a thread usually takes; of a tile, for each of its sums a little more than one;
-/// of fp8 by warpgroups one, and for the parts of 64 rows.
+/// Registers that a thread usually takes. For a tile they are a little more than one for each of
+/// its sums; for a tile of fp8 by warpgroups one for each sum, and those for the products of 64
+/// rows.
 constexpr int usual_registers(const row& r) {
     if (r.computes.kind != skeleton::matmul) return 64;
     const int sums = r.numbers.rows * r.numbers.columns / warp_size;
@@ -40,8 +41,7 @@ constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
     return shared_bytes(r.computes, r.numbers, p.k, block_columns(p), p.needs.epilogue);
 }
 
-/// Blocks of a row that an SM holds at once, each with `shared` bytes, and is given; 0: not even
-/// one.
+/// Blocks of a row that an SM holds at once, each with `shared` bytes; 0: not even one.
 constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
     int blocks = a.max_blocks_per_sm;
@@ -81,15 +81,15 @@ constexpr band_limits band_limits_of(const row& r, const problem& p) {
     return out;
 }
 
-/// How often a member's bands are there: where ids pick its matrix, for each column, or for each
-/// token whose slots are added up.
+/// How many times the bands of a member occur in a launch: once for a dense member. If ids pick its
+/// matrix, once for each column, or once for each token whose slots are added up.
 constexpr std::int64_t times_of(const problem& p, const problem_member& m) {
     return by_ids(p, m) ? columns_of(p, m) : 1;
 }
 
-/// Weight rows of a band, the work of one block or of a cluster: all bands of all members together
-/// fill the GPU once; an SM holds `resident` blocks, but of those that hold the columns of all
-/// slots it gets one. Of a matmul, of a tile.
+/// Weight rows of a band, the work of one block or of a cluster. All bands of all members together
+/// fill the GPU once: an SM holds `resident` blocks, but only one block that holds the columns of
+/// all slots. The band of a matmul is the rows of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
     std::int64_t rows = 0;
@@ -109,7 +109,7 @@ constexpr std::int32_t bands_of(const problem_member& m, std::int32_t band) {
     return static_cast<std::int32_t>(quotient(m.rows + results - 1, results));
 }
 
-/// Bands of all members; of experts, for each column, of those that ids pick.
+/// Bands of all members. Those of experts count for each column, with the matrix that its id picks.
 constexpr std::int32_t bands_of(const problem& p, std::int32_t band) {
     std::int32_t bands = 0;
     for (int i = 0; i < p.member_count; ++i)
@@ -147,27 +147,28 @@ struct band_share {
     int width = 1;    ///< times its policy's warps a block has
 };
 
-/// While a block multiplies so many values of K, four steps, another one could hand it the sums of
-/// its tile: of 128 x 128 those are 64 KB, for which an SM is taken to need 2.6 us.
+/// How many values of K a block multiplies, in four steps, while another block could hand it the
+/// sums of its tile. The sums of 128 x 128 are 64 KB, for which an SM is assumed to need 2.6 us.
 constexpr int values_of_handing(const row& r) {
     return 4 * step_values(r.numbers, r.computes.weights);
 }
 
-/// Values of K that the blocks of a cluster have each, of a tile's.
+/// How many values of K of a tile each block of a cluster has.
 constexpr std::int64_t share_of_k(const row& r, const problem& p, int cluster) {
     const std::int64_t piece = r.numbers.piece, pieces = (p.k + piece - 1) / piece;
     const std::int64_t share = (pieces + cluster - 1) / cluster * piece;
     return share < p.k ? share : p.k;
 }
 
-/// SMs that clusters of so many blocks, each with an SM, can fill: they do not reach over a GPC,
-/// which has 16 or 18 SMs. Of more than two blocks they leave up to four SMs idle.
+/// SMs that clusters of this many blocks can fill, with one block on an SM. A cluster does not
+/// reach over a GPC, which has 16 or 18 SMs. So clusters of more than two blocks leave up to four
+/// SMs idle.
 constexpr int sms_of_clusters(const arch& a, int blocks) {
     return blocks > 2 && a.sms > 16 ? a.sms - 4 : a.sms;
 }
 
-/// How many blocks share a tile: as few as let SMs multiply the least values of K one after the
-/// other, what the first is handed included.
+/// How many blocks share a tile: the smallest number with which an SM multiplies the fewest values
+/// of K one after the other. Handing over sums counts as values, too.
 constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std::int32_t band) {
     const int most = r.numbers.cluster < a.cluster_blocks ? r.numbers.cluster : a.cluster_blocks;
     if (p.expert || most < 2) return 1;
@@ -185,10 +186,10 @@ constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std:
     return best;
 }
 
-/// Results that are quantized come in bands of 32, which may be few. What counts are bytes in
-/// flight: where GPU and policy have clusters, blocks of one share a band, as many as there are SMs
-/// for; then a block has the warps of all that its SM could hold. Rows are summed by a warp each:
-/// the bits are the same.
+/// How blocks share bands. Quantized results come in bands of 32, so there may be few, and SMs
+/// without a band keep no bytes in flight. If GPU and policy have clusters, the blocks of a cluster
+/// share a band, as many as there are SMs for. Then a block gets the warps of all blocks that its
+/// SM could hold. One warp sums a whole row, so the bits do not change.
 constexpr band_share share_of(const row& r, const problem& p, const arch& a, std::int32_t band,
                               int resident) {
     const policy& n = r.numbers;
@@ -202,7 +203,7 @@ constexpr band_share share_of(const row& r, const problem& p, const arch& a, std
     int cluster = 1;
     while (2 * cluster <= most && turns % (2 * cluster) == 0 && 2 * cluster * bands <= a.sms)
         cluster *= 2;
-    // Two gain less than they wait.
+    // A cluster of two gains less than its barriers take.
     if (cluster > 2 && p.needs.epilogue.has(epilogue_part::quantize))
         out.cluster = cluster, turns /= cluster;
     const auto at_most = [&out](int width) {

@@ -10,8 +10,8 @@
 
 namespace catena {
 
-/// An expert column reads its matrices alone. Above so many tokens experts repeat, and a matmul
-/// that reads each once is what is wanted.
+/// The most tokens for which a matvec serves experts. With more tokens the same experts are picked
+/// several times, and a matmul that reads each matrix once is better.
 inline constexpr std::int64_t max_expert_tokens = 8;
 
 /// The compute capability from which tensor cores multiply weights of this format: f32 as tf32,
@@ -61,7 +61,8 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
     return {};
 }
 
-/// What a row's elements are a multiple of: those that are loaded together, or share a scale.
+/// The number of elements that a row's length must be a multiple of: those that are loaded together
+/// or share a scale.
 constexpr std::int64_t row_unit(const policy& n, const problem& p) {
     std::int64_t unit = n.vector ? 4 : 1;
     for (const format id : p.needs.emits) {

@@ -27,8 +27,8 @@ constexpr double share_in_flight(double bytes, const arch& a) {
     return bytes < enough ? bytes / enough : 1.0;
 }
 
-/// How often x is read where registers do not keep it: for each sum over the row, for the scale of
-/// a row, to write.
+/// How often x is read if registers do not keep it: for each sum over the row, for the scale of a
+/// row, and to write.
 constexpr int row_passes(const computation& c) {
     const bool scales = c.emits.has(format::int8_token) || c.emits.has(format::fp8_token);
     return 1 + (has_norm(c.stages) ? 1 : 0) + (c.stages.has(stage_kind::layer_norm) ? 1 : 0) +
@@ -63,8 +63,8 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     return memory > blocks ? memory : blocks;
 }
 
-/// Instructions per weight byte (docs/kernels/compiled.md): by dp4a, and more for each column; by
-/// mma. Of numbers, f16's are taken for all.
+/// Instructions per weight byte (docs/kernels/compiled.md): by dp4a, with more for each column; by
+/// mma; by fma, where f16's stand for those of all float weights.
 constexpr double issues_of(inner_product product, double columns) {
     switch (product) {
         case inner_product::dp4a:
@@ -79,9 +79,8 @@ constexpr double issues_of(inner_product product, double columns) {
     return 0;
 }
 
-/// What a block does that makes its activation before it multiplies, or that writes the norm which
-/// others make in passing: it goes over x and the weight of a norm once, or twice, and sums over
-/// its warps.
+/// How often a block goes over x and the weight of a norm: once if it computes its activation
+/// before it multiplies, twice if it also writes the norm for later readers.
 constexpr int norm_passes(norm_placement placement) {
     return placement == norm_placement::producer   ? 0
            : placement == norm_placement::deferred ? 1
@@ -105,7 +104,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const auto at_once = static_cast<double>(blocks < resident ? blocks : resident);
     const int warps = n.threads / warp_size * share.width;
 
-    // Every band is paid in full, also one that its matrix does not fill.
+    // A band takes its full time, even if its matrix does not fill it.
     double weights = 0;
     double rows = 0;
     double widest = 0;
@@ -144,7 +143,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
 
     const double memory = stream + reads * activation / (a.bytes_per_us * l2_speedup);
     const double issue = longest * a.sms * issues * bytes_per_issue / a.bytes_per_us;
-    // It has eight, or repeats one.
+    // An mma always has eight columns: it repeats the last one.
     const bool free = n.product == inner_product::mma && columns > 1;
     const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
@@ -162,24 +161,25 @@ struct group_issues {
 };
 inline constexpr group_issues integer_issues = {34, 4, 17};
 
-/// Of numbers, with two mma of f16, four of tf32 or one of fp8 in a group, for each of which an
-/// SM's tensor cores take the time of eight issues; of fp8 f32 takes over every fourth time.
+/// The counts for float weights, with two mma of f16, four of tf32 or one of fp8 in a group. An
+/// SM's tensor cores take the time of eight issues for each mma. For fp8, f32 takes over the sums
+/// after every fourth mma.
 constexpr group_issues number_issues(format weights) {
     if (weights == format::fp8_e4m3) return {3, 1, 8 + 2};
     const int mma = weights == format::f32 ? 4 : 2;
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
 
-/// By warpgroups tensor cores take half the time, and nothing is loaded for them; of fp8 a quarter,
-/// behind which f32 takes over. While they multiply, a warp decodes 16 rows of a group, where they
-/// are quantized (kernel/matmul/decoded.hpp).
+/// The counts for warpgroups: tensor cores take half the time, or a quarter for fp8, and nothing is
+/// loaded for them. For fp8, f32 then takes over the sums. While tensor cores multiply quantized
+/// weights, a warp decodes 16 rows of a group (kernel/matmul/decoded.hpp).
 constexpr group_issues wgmma_issues(format_set weights) {
     return {0, 0, weights.has(format::fp8_e4m3) ? 4.0 : 8.0};
 }
 inline constexpr double decoding_issues = 150;
 inline constexpr double issues_per_us = 4000;  ///< of an SM's warps: four a cycle, at best
 
-/// Columns that a tensor's matrix meets: of experts, if the ids spread evenly.
+/// Columns that a matrix of the tensor meets. For experts, this assumes that the ids spread evenly.
 constexpr double columns_of_matrix(const problem& p) {
     const double columns = static_cast<double>(p.columns);
     if (!p.expert) return columns;
@@ -205,7 +205,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const group_issues of = by_warpgroups ? wgmma_issues(p.needs.weights)
                             : numbers     ? number_issues(*p.needs.weights.begin())
                                           : integer_issues;
-    // Warpgroups multiply all columns of a tile, there or not.
+    // Warpgroups multiply all columns of a tile, even those that the launch does not have.
     const double eights =
         by_warpgroups ? tiles * n.columns / mma_columns : whole(columns, mma_columns);
     const double per_tile = fragments * of.rows;
@@ -256,7 +256,7 @@ constexpr double predicted_us(const row& r, const problem& p, const arch& a, std
                                                    : detail::matmul_us(r, p, a, band, per_sm));
 }
 
-/// What no launch can beat: an empty node and the bytes at full bandwidth.
+/// The attainable time, which no launch can beat: an empty node and the bytes at full bandwidth.
 constexpr double attainable_us(const problem& p, const arch& a) {
     return a.node_us + static_cast<double>(bytes_of(p)) / a.bytes_per_us;
 }

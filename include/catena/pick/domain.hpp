@@ -16,7 +16,7 @@ namespace catena {
 /// matvec leaves to a matmul, and prompts.
 inline constexpr std::int64_t domain_columns[] = {1, 2, 3, 4, 5, 8, 9, 33, 64, 512, 4096};
 
-/// Up to so many columns an activation is q8_1 and the launch a matvec; of experts, tokens.
+/// Up to this many columns (for experts: tokens) an activation is q8_1 and the launch a matvec.
 inline constexpr std::int64_t max_matvec_columns = 8;
 
 /// Formats whose problems no row is meant to serve.
@@ -75,7 +75,7 @@ constexpr bool whole_blocks(const problem& p, std::int64_t k) {
 
 }  // namespace detail
 
-/// The problems that stand for a set of formats at so many columns, dense and of experts.
+/// The problems that represent a set of formats at this many columns, dense and with experts.
 template <class Visit>
 void each_group_problem(format_set weights, std::int64_t columns, const Visit& visit) {
     using namespace detail;

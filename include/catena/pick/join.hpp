@@ -10,9 +10,10 @@
 
 namespace catena {
 
-/// The rows and chains of tables of one arch, in their order. Where two rows serve a problem
-/// equally well, the earlier is picked; of chains that find the same places, the first that lists
-/// the matrices is reported. The tables' constants must outlive it, and it what is planned with it.
+/// The rows and chains of tables of one arch, in their order. If two rows serve a problem equally
+/// well, the earlier one is picked. If several chains find the same places, the first that lists
+/// the matrices is reported. The tables' constants must outlive this object, which must outlive
+/// what plans with it.
 class joined {
   public:
     joined(std::initializer_list<table> tables) {

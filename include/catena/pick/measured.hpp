@@ -1,6 +1,6 @@
-// Medians that were measured for rows on problems. Where a table brings some for a problem, they
-// decide, and not the cost model. `catena tune` makes them; they come compiled into a table, or
-// from a file of one's own (pick/measured_file.hpp).
+// Medians that were measured for rows on problems. If a table has some for a problem, they decide
+// instead of the cost model. `catena tune` makes them. They are compiled into a table, or come from
+// a file of the user's own (pick/measured_file.hpp).
 #pragma once
 
 #include "catena/pick/problem.hpp"
@@ -10,9 +10,9 @@
 
 namespace catena {
 
-/// The columns, of experts the tokens, at which a problem is measured: its own; but a prompt may
-/// have any number, so of a matmul the power of two that they come to, and 512 for all that are
-/// more.
+/// The columns (for experts: tokens) at which a problem is measured. A matvec is measured at its
+/// own number. A prompt may have any number, so a matmul is measured at the next power of two from
+/// 16 to 512, or at 512 if it has more.
 constexpr std::int64_t measured_columns(const problem& p) {
     const std::int64_t columns = p.expert ? p.tokens : p.columns;
     if (p.needs.kind != skeleton::matmul) return columns;
@@ -21,9 +21,9 @@ constexpr std::int64_t measured_columns(const problem& p) {
     return power;
 }
 
-/// 64 bits that stand for a problem, and for every field of it; of a matmul, for its class of
-/// columns. Structs are taken apart whole, so that a new field does not compile until it was
-/// thought of here.
+/// A key of 64 bits that depends on every field of a problem; for a matmul, on its class of columns
+/// instead of their number. Structs are taken apart whole, so a new field does not compile until it
+/// is added here.
 constexpr std::uint64_t problem_key(const problem& p) {
     std::uint64_t h = 0;
     const auto mix = [&h](auto field) {

@@ -1,9 +1,9 @@
-// Medians from a text file, over the compiled ones of a table: what `catena tune --rows` and
-// `bench/engine.py` write on one's own GPU changes which rows are picked and what is left to the
-// engine, and nothing has to be built anew. One line each,
+// Medians from a text file, in place of the compiled ones of a table. `catena tune --rows` and
+// `bench/engine.py` write such files on the user's own GPU. They change which rows are picked and
+// what is left to the engine, without building anything. A line has one of these forms:
 //   <row name> <problem key, 16 hex digits> <median in us> <relative spread>
 //   engine <sum of the problem keys> <median of the engine in us> <of Catena's steps>
-// and lines that begin with '#'. What names a row that the table does not have is passed over.
+// Lines that begin with '#' are comments. A line whose row the table does not have is passed over.
 #pragma once
 
 #include "catena/error/message.hpp"
@@ -25,7 +25,7 @@
 
 namespace catena {
 
-/// Keeps what it has read as long as tables made by `over` are used.
+/// Reads files of medians. Keep it as long as tables made by `over` are used.
 class measured_file {
   public:
     /// Reads a file for the rows of `t`. A failure names file, line and field, and then nothing is

@@ -64,7 +64,7 @@ inline std::string chain_part(const computation& c) {
     return out.empty() ? "quantize" : out;
 }
 
-/// Sets of formats that a row writes, by a name of their own.
+/// Sets of formats that have a name of their own in the names of rows.
 struct named_formats {
     const char* name;
     format_set formats;

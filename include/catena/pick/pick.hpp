@@ -147,8 +147,9 @@ inline constexpr auto ignore = [](const rejection&) {};
 /// Columns of a matmul that leave no SM without a tile.
 inline constexpr std::int64_t many_columns = 4096;
 
-/// The order that a problem's size-free twin would get: aligned, one column or, where a matmul is
-/// asked for, many; of matmuls that of the tiles which take any alignment, where there are some.
+/// The accumulation order in which the problem would run if its size did not matter: aligned, with
+/// one column or, for a matmul, many. For matmuls it is the order of the tiles that take any
+/// alignment, if there are some.
 inline std::int64_t common_order(const problem& p, const row_index& index, const preference& want) {
     if (!want.same_bits) return -1;
     problem one = p;
@@ -194,7 +195,7 @@ inline rejection served(const problem& p, const row_index& index, const preferen
     return nearest;
 }
 
-/// The same with every rejection.
+/// The row for a problem, as pick gives it, with every rejection.
 inline choice choose(const problem& p, const row_index& index, const preference& want = {}) {
     choice out;
     std::vector<rejection> by_row;

@@ -37,7 +37,7 @@ struct problem {
     std::int64_t k = 0;   ///< elements of a norm row, of a weight row
     std::int64_t rows = 0;     ///< row: norm rows
     std::int64_t quant_k = 0;  ///< row: elements of an activation row; 0: nothing is quantized
-    /// Row: results that stand for x: of experts, and of one that all share.
+    /// Row: the results that are added up to x: one of each slot, and that of a shared expert.
     std::int64_t slots = 0;
     std::int64_t columns = 0;  ///< matvec: columns; expert: slots * tokens
     std::int64_t tokens = 0;   ///< expert: tokens
@@ -60,11 +60,11 @@ constexpr bool operator==(const problem& a, const problem& b) {
 }
 constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b); }
 
-/// Do ids pick the member's matrix? Of one token a dense member may stand beside those.
+/// Do ids pick the member's matrix? With one token, dense members may stand beside such members.
 constexpr bool by_ids(const problem& p, const problem_member& m) {
     return p.expert && m.experts > 0;
 }
-/// Are the results of a token's slots added up? Then those of every member are.
+/// Are the results of a token's slots added up? If so, those of every member are.
 constexpr bool combined(const problem& p) { return p.needs.epilogue.has(epilogue_part::combine); }
 
 /// Matrices of an expert tensor that a token reads.
@@ -88,8 +88,8 @@ constexpr bool quantizes_inside(const computation& c) {
     return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
 }
 
-/// Bytes that a launch must move at least: every operand once. Of experts, as many matrices as
-/// there are columns, for nobody knows the ids.
+/// Bytes that a launch must move at least: every operand once. Experts count one matrix for each
+/// column, for nobody knows the ids.
 constexpr std::int64_t bytes_of(const problem& p) {
     if (p.needs.kind == skeleton::row) {
         const std::int64_t values = p.rows * p.k;

@@ -1,5 +1,5 @@
-// A row of the table: one compiled kernel, what it computes, with which numbers, and the evidence
-// for them. A table is what an instance set hands to the planner.
+// A row of the table: one compiled kernel, what it computes, with which policy, and the evidence
+// for the policy. A table is what an instance set hands to the planner.
 #pragma once
 
 #include "catena/arch/arch.hpp"
@@ -10,9 +10,9 @@
 #include <cstdint>
 
 namespace catena {
-/// How the numbers of a row came about.
+/// How the policy of a row was found.
 enum class provenance_kind : std::uint8_t { predicted, inherited, measured };
-/// Where a row's numbers come from: a model, another arch's set, or a measurement on a GPU.
+/// Where a row's policy comes from: the cost model, another arch's set, or a measurement on a GPU.
 struct provenance {
     provenance_kind kind = provenance_kind::predicted;
     const char* arch = "";  ///< inherited: from where
@@ -40,8 +40,8 @@ struct measurement {
     float spread = 0;           ///< half the distance of the quartiles, relative
 };
 
-/// What the engine's own kernels took for all that some steps do, and those steps, in turns of one
-/// run.
+/// What the engine's own kernels took for the work of some steps, and what those steps took, in
+/// turns of one run.
 struct engine_median {
     std::uint64_t steps = 0;  ///< their problem_keys, added up
     float engine_us = 0, catena_us = 0;

@@ -1,4 +1,5 @@
-// What stands around a node, asked before its chain is matched: that is cheaper.
+// Questions about the neighbors of a node. They are asked before its chain is matched, because they
+// are cheaper.
 #pragma once
 
 #include "catena/match/engine_launches.hpp"
@@ -22,7 +23,7 @@ inline bool read_by_matmul(const graph_index& g, std::int32_t value) {
     return g.read_by(root, op::mul_mat) || g.read_by(root, op::mul_mat_id);
 }
 
-/// Does an engine make the value in one launch? Of what is no norm others know better.
+/// Does an engine compute the value in one launch? Of values that are no norm this is assumed.
 inline bool engine_needs_one(const graph_view& view, const match& m) {
     return !has_norm(m.stages) || engine_launches(view, m) < 2;
 }

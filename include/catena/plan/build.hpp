@@ -131,8 +131,8 @@ class plan_builder {
         }
     }
 
-    /// A matmul that no chain serves. Of quantized weights, its activation is quantized on its own,
-    /// once for all readers; of numbers, it is read as it is.
+    /// A matmul that no chain serves. If its weights are quantized, its activation is quantized on
+    /// its own, once for all readers; float weights read it as it is.
     void plan_matmul(std::int32_t node) {
         const tensor& t = view_.node(node);
         if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return;
@@ -178,7 +178,7 @@ class plan_builder {
         return settle(f, std::move(m));
     }
 
-    /// The same of a match with its readers, unless the engine is known to be faster.
+    /// Turns a match with its readers into steps, unless the engine is known to be faster.
     left_over settle(const family& f, match&& m) {
         const bool contested = known_.rows.rows().engine_count > 0;
         return contested ? contest(f, std::move(m)) : serve(f, std::move(m));
@@ -246,11 +246,10 @@ class plan_builder {
         return {};
     }
 
-    /// The engine's own kernels as a contender: where a table knows from a benchmark that they do
-    /// in less time what the steps of a chain would do, the chain is left to the engine. What
-    /// stands or falls together is the value of a match, its readers, and what those quantize and
-    /// who reads that. A plan is drafted first and looked up then: only the steps say what they
-    /// compute.
+    /// Compares a chain with the engine's own kernels. If the table knows from a benchmark that
+    /// they do in less time what the steps of the chain would do, the chain is left to the engine:
+    /// the value of the match, its readers, and what those quantize and who reads that. The plan is
+    /// drafted first and looked up then, because only the steps say what they compute.
     left_over contest(const family& f, match&& m) {
         const draft::mark before = draft_.here();
         const std::int32_t node = m.node;

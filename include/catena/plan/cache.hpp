@@ -19,8 +19,8 @@ struct fingerprint {
     }
 };
 
-/// Of a view's tensors and order: ops, shapes, strides, addresses, flags, readers, streams. Names
-/// are left out.
+/// Hashes a view's tensors and order: ops, shapes, strides, addresses, flags, readers, streams.
+/// Names are left out.
 inline fingerprint fingerprint_of(const graph_view& view) {
     std::uint64_t lane[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
                              0xd6e8feb86659fd93u};
@@ -67,8 +67,8 @@ inline fingerprint fingerprint_of(const graph_view& view) {
 /// Plans by graph, the last few of them. One per thread, or behind a lock of the engine's.
 class plan_cache {
   public:
-    /// Graphs that a decode step and a prompt are cut into, several times: a model whose experts
-    /// lie on the host is cut twice in every layer.
+    /// Room for all slices of a decode step and of a prompt, several times over: the graph of a
+    /// model whose experts lie on the host is cut twice in every layer.
     static constexpr std::size_t enough = 512;
 
     /// Keeps at most `capacity` plans, and one at least.

@@ -1,5 +1,6 @@
-// What a table answers for the problems of a graph: which row, on its own in which layout, under
-// which chain. Layers repeat, so answers are remembered.
+// What a table answers for the problems of a graph: which row serves a problem, in which layout a
+// matmul on its own reads, and under which chain a match is reported. Layers repeat, so answers are
+// remembered.
 #pragma once
 
 #include "catena/plan/keys.hpp"
@@ -8,7 +9,7 @@
 
 namespace catena {
 
-/// How a matmul runs on its own, if a row serves it: `nearest` says why not.
+/// How a matmul runs on its own. If no row serves it, `nearest` says why.
 struct lone {
     skeleton kind = skeleton::matvec;
     format layout = format::unknown;
@@ -25,7 +26,7 @@ class choices {
 
     double us(const problem& p) { return pick(p).predicted_us; }
 
-    /// A matmul at a node, nothing else in its launch.
+    /// The problem of the matmul at a node with nothing else in its launch.
     problem lone_problem(std::int32_t node, skeleton kind, format layout) const {
         problem p;
         start_group(view_, p, kind, layout, node);

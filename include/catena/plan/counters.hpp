@@ -1,13 +1,12 @@
 // What a plan achieved, in numbers, and what counts as a fallback.
 //
-// A fallback is something that ran slower than Catena means it to, where more instances, another
-// catalogue or better aligned memory would mend it:
-//   - a quantized matmul that the graph computes was left to the engine, for whatever reason but
-//   that
-//     its own kernels were measured to be faster;
-//   - a step runs on the plain row of its computation, the slow one that takes any shape and any
-//     alignment, though the table has others;
-//   - the table is not the GPU's own: an older architecture's set stands in.
+// A fallback is something that ran slower than Catena means it to, although more instances, another
+// catalogue or better aligned memory could change that:
+//   - A quantized matmul that the graph computes was left to the engine. It is no fallback if the
+//     engine's own kernels were measured to be faster.
+//   - A step runs on the plain row of its computation, the slow one that takes any shape and any
+//     alignment, though the table has others.
+//   - The table is not the GPU's own: an older architecture's set stands in.
 // A group that runs in more than one launch is counted but is no fallback: what divides it is the
 // memory that the engine gave its members. Nothing is a fallback when the options say `enabled =
 // false`; a chain that is switched off does leave matmuls to the engine.
@@ -21,7 +20,7 @@ namespace catena {
 
 inline constexpr int reason_count = sizeof(reason_names) / sizeof(reason_names[0]);
 
-/// Matmuls are MUL_MATs and MUL_MAT_IDs with a quantized weight, groups the two or more of one kind
+/// Matmuls are MUL_MATs and MUL_MAT_IDs with a quantized weight. A group is two or more of one kind
 /// that read the same activation.
 struct plan_counters {
     std::int32_t matmuls = 0;

@@ -14,8 +14,8 @@
 
 namespace catena {
 
-/// A value that is quantized once, and its readers. It is made by a row step or, as the result of
-/// an epilogue, by a group's; or it is the engine's, and numbers are multiplied with it as it is.
+/// A value that is quantized once, and its readers. A row step computes it, or the epilogue of a
+/// group's step. Or the engine computes it, and float weights are multiplied with it as it is.
 struct place {
     std::int32_t chain = -1;  ///< index into the table's chains
     match found;
@@ -88,8 +88,8 @@ struct draft {
         return steps.emplace_back(blank);
     }
 
-    /// Lets the step that is tried write, or read, the quantized activation of a match: it launches
-    /// while that has its slot.
+    /// Lets the step that is tried write, or read, the quantized activation of a match. The step
+    /// may be launched only while the activation has its slot.
     void writes(const match& m) { trial.from = std::max(trial.from, slot_of(m).from); }
     void reads(const match& m) { trial.until = std::min(trial.until, slot_of(m).until); }
     const slot_map::candidate& slot_of(const match& m) const {

@@ -48,8 +48,8 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
     return out;
 }
 
-/// The chain of a family by which a place is reported: the first that lists most of its matrices'
-/// formats, and of those the one that lists least besides.
+/// The chain of a family by which a place is reported: the first that lists most of the formats of
+/// its matrices and, among equals, the fewest others.
 inline std::int32_t chain_for(const family& f, format_set dense, format_set expert) {
     std::int32_t best = -1;
     int listed = -1;

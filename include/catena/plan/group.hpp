@@ -22,11 +22,11 @@ struct made_value {
     match value;
 };
 
-/// Which readers of a match a launch would hold that makes its activation, and what it writes for
-/// others.
+/// Which readers of a match are in the launch that computes its activation, and what that launch
+/// writes for other readers.
 struct inside_scope {
     bool norm = false;     ///< the activation is a norm, not a value that is quantized
-    bool numbers = false;  ///< of a norm that matrices of numbers read: these are held
+    bool numbers = false;  ///< float weights read the norm, and are held
     format_set weights;    ///< of the matvecs that make their activation
     format_set written;
 
@@ -58,9 +58,9 @@ class grouper {
     /// Deals the readers of a place to steps.
     inline void group(const family& f, std::int32_t place);
 
-    /// Makes an activation and its readers one step and takes the match, if that is legal and pays;
-    /// else says why not, and leaves all as it was. `f32_by_others`: what it writes as it is,
-    /// somebody reads.
+    /// Makes an activation and its readers one step and takes the match, if that is legal and takes
+    /// less time. Else it says why not and changes nothing. `f32_by_others`: somebody reads the f32
+    /// that the step writes.
     inline finding fuse_inside(const family& f, match& m, bool f32_by_others);
 
   private:
@@ -109,8 +109,8 @@ class grouper {
     inline bool writes_f32(match& m, step& s);
 };
 
-/// By kind (dense, one set of expert ids, or both of one token), then by the listed set of formats
-/// that holds most, then by what is legal at the first member's position.
+/// Deals readers by kind (dense, one set of expert ids, or both with one token), then by the listed
+/// set of formats that holds most of them, then by what is legal at the first member's position.
 inline void grouper::group(const family& f, std::int32_t place) {
     std::vector<reader>& all = draft_.places[at(place)].found.readers;
     reader* const end = all.data() + all.size();  // stays where it is when there are more places
@@ -122,8 +122,8 @@ inline void grouper::group(const family& f, std::int32_t place) {
     }
 }
 
-/// The rows' format set that holds most of the readers that could run with the first; of equals the
-/// first in the table.
+/// The format set of the table's rows that holds most of the readers that could run with the first.
+/// Among equals it is the first in the table.
 inline format_set grouper::largest_set() const {
     const reader& first = *mates_.front();
     format_set best;
@@ -200,7 +200,7 @@ inline bool grouper::gated_later(const epilogue_matcher& follow, const output& o
     return v.why.fits() && v.unary >= 0 && g_.root(view_.node(v.unary).src[0]) == o.result;
 }
 
-/// Is the value the activation of a matmul that may read a copy of it, quantized or rounded?
+/// Is the value the activation of a matmul that may read a quantized or rounded copy of it?
 inline bool grouper::read_as_copy(std::int32_t value) const {
     const range<use> readers = g_.readers(g_.root(value));
     return std::any_of(readers.begin(), readers.end(), [this](const use& u) {
@@ -238,7 +238,8 @@ inline std::optional<match> grouper::quantized(const family& f, skeleton maker, 
     return m;
 }
 
-/// Lets the step that is tried cover an output. -1, or the node that another has: then it does not.
+/// Lets the step that is tried cover an output. Returns -1, or the node that another step covers
+/// already; then it covers nothing.
 inline std::int32_t grouper::cover(const step& s, const output& o) {
     for (const std::int32_t n : o.nodes)  // an ADD of two matmuls follows both
         if (draft_.covered(n) || draft_.trial.has(n)) return n;
@@ -260,8 +261,8 @@ inline std::int32_t grouper::cover(const step& s, const output& o) {
     return -1;
 }
 
-/// Adds an output to the step that is tried; `value`: its readers, if it is quantized too.
-/// `joined`, the node that forbids it, or `unserved`: no row serves them together.
+/// Adds an output to the step that is tried. `value`: the output's readers, if it is quantized too.
+/// Returns `joined`, the node that forbids it, or `unserved` if no row serves them together.
 inline std::int32_t grouper::join(step& s, const output& o, const match* value) {
     const bool alone = o.parts.has(epilogue_part::combine) || combined(s.what);
     if (alone && s.what.member_count > 0) return unserved;
@@ -273,7 +274,7 @@ inline std::int32_t grouper::join(step& s, const output& o, const match* value) 
     return result;
 }
 
-/// The same of an output that the step covers already, by its nodes from `first` on.
+/// Does what join does, for an output that the step covers already, by its nodes from `first` on.
 inline std::int32_t grouper::join_covered(step& s, const output& o, const match* value,
                                           std::size_t first) {
     if (value != nullptr) {  // from the workspace: no conflict in memory tells who reads too early
@@ -304,9 +305,9 @@ inline std::int32_t grouper::join_covered(step& s, const output& o, const match*
     return joined;
 }
 
-/// Opens the step that is tried with an output, at its first node or at its last (of a sum of
-/// slots, before its ADDs), quantized too if that can be. `apart`: what it would be without that
-/// sum, which must take longer. False: it can be nowhere.
+/// Opens the step that is tried with an output, at its first node or at its last; a sum of slots
+/// stands before its ADDs. The output is quantized too if that is possible. `apart`: the output
+/// without that sum, which must take longer. False: no position is legal.
 inline bool grouper::open(step& s, const output& o, std::optional<match>& value,
                           const output* apart) {
     const std::size_t before = draft_.trial.nodes.size();
@@ -344,8 +345,7 @@ inline step& grouper::begin_group(std::int32_t place, std::int32_t matmul) {
     return s;
 }
 
-/// One launch: the output that waits at `first`, and every other behind it that may join it where
-/// it stands.
+/// Makes one launch of the output that waits at `first` and every later one that may join it there.
 inline void grouper::open_step(const family& f, std::int32_t place, std::size_t first) {
     step& s = begin_group(place, waiting_[first].matmul);
     std::vector<made_value> values;
@@ -356,7 +356,7 @@ inline void grouper::open_step(const family& f, std::int32_t place, std::size_t 
 }
 
 /// Opens the step that is tried with an output: with the sum over its slots, if it is `alone`, or
-/// as it is. False: it can be nowhere.
+/// as it is. False: no position is legal.
 inline bool grouper::open_with(const family& f, step& s, const output& o, bool alone,
                                std::vector<made_value>& values) {
     std::optional<match> value;
@@ -398,8 +398,8 @@ inline void grouper::take_value(std::optional<match>& value, std::vector<made_va
         values.push_back({static_cast<std::int32_t>(draft_.outputs.size()) - 1, std::move(*value)});
 }
 
-/// Gives the step that is tried the output that waits at `first` and those behind it that may join;
-/// `values`: those that it quantizes. Others wait on. False: the first can be nowhere.
+/// Gives the step that is tried the output that waits at `first` and those behind it that may join.
+/// `values`: those that it quantizes. Others wait on. False: no position is legal for the first.
 inline bool grouper::fill_step(const family& f, step& s, std::size_t first,
                                std::vector<made_value>& values) {
     const output& lead = waiting_[first];

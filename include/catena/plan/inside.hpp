@@ -1,8 +1,8 @@
-// Activations made in the launch of their readers (policy.placement): where nobody reads a norm but
-// the matrices of one launch, or a value of the engine's is quantized for them alone, that launch
-// can do it, and the row step goes away. A launch of numbers that makes a norm also writes it, as
-// it is and as q8_1, for all who read it later. The table says which groups can, the cost model or
-// medians say whether it pays.
+// Activations that are computed in the launch of their readers (policy.placement). If only the
+// matrices of one launch read a norm, or need a quantized copy of a value of the engine's, that
+// launch can compute it, and no row step is needed. A launch of float weights that computes a norm
+// also writes it, as f32 and as q8_1, for all later readers. The table says which groups can do
+// this; the cost model or medians say whether it takes less time.
 #pragma once
 
 #include "catena/plan/group.hpp"
@@ -12,8 +12,9 @@
 
 namespace catena {
 
-/// Could a matvec make this activation that holds the readers in scope? It reads f32 rows as they
-/// lie, has dense matrices alone, and of the norm that numbers read q8_1 is written for the others.
+/// Could a matvec that holds the readers in scope compute this activation? It reads f32 rows where
+/// they lie and has dense matrices alone. If float weights read the norm, the matvec writes q8_1
+/// for the other readers.
 inline finding grouper::inside_fits(const match& m, const inside_scope& scope) const {
     const auto no = [&m](reason why) { return finding{m.node, why}; };
     constexpr stage_set made = stage_kind::rms_norm | stage_kind::mul_weight;
@@ -43,13 +44,12 @@ inline finding grouper::inside_fits(const match& m, const inside_scope& scope) c
     return first != nullptr ? finding{} : no(reason::norm_shared);
 }
 
-/// Does the step that is tried read, in place of what a CONT would copy, what that copies?
+/// Does the step that is tried read the source of a CONT in place of the copy?
 inline bool grouper::copies_inside(const match& m) const {
     return m.copies() && draft_.trial.has(m.node);
 }
 
-/// Lets the step that is tried write its norm as it is, for matrices of numbers that cannot join
-/// it.
+/// Lets the step that is tried write its norm as f32, for float weights that cannot join it.
 inline bool grouper::writes_f32(match& m, step& s) {
     if (m.f32_needed) return true;
     m.f32_needed = true;
@@ -61,8 +61,8 @@ inline bool grouper::writes_f32(match& m, step& s) {
     return found.row >= 0 && draft_.blocker() < 0;
 }
 
-/// Tries a step of what is in scope of a place; `values`: those that its outputs quantize. False:
-/// not all that is can be in it, or one that reads what it writes runs too early.
+/// Tries a step of the readers in scope of a place. `values`: those that its outputs quantize.
+/// False: not all of these readers can be in it, or a reader of what it writes runs too early.
 inline bool grouper::try_inside(const family& f, std::int32_t place, const inside_scope& scope,
                                 std::vector<made_value>& values) {
     match& found = draft_.places[at(place)].found;

@@ -15,7 +15,7 @@
 
 namespace catena {
 
-/// What a planner writes down of each plan that it makes.
+/// What a planner logs of each plan that it makes.
 enum class log_level : std::uint8_t {
     off,
     summary,  ///< one line
@@ -38,16 +38,17 @@ struct options {
     /// plan::state() names the first with its remedy.
     bool error_on_fallback = false;
 
-    /// Proves every new plan right, by plan/verify.hpp; one that is not leaves every node to the
-    /// engine, and plan::state() names step, node and byte. It takes about as long as planning. The
-    /// default follows the build: on where CATENA_VERIFY_PLANS is 1, as in debug builds.
+    /// Proves every new plan right, by plan/verify.hpp. If one is wrong, every node stays with the
+    /// engine, and plan::state() names step, node and byte. The proof takes about as long as
+    /// planning. The default follows the build: on where CATENA_VERIFY_PLANS is 1, as in debug
+    /// builds.
     bool verify = CATENA_VERIFY_PLANS != 0;
 
     log_level log = log_level::off;
     sink log_to;  ///< where lines go, such as a lambda that takes a const char*; empty: stderr
 
-    /// Why these options cannot be followed: every plan then leaves all to the engine and has this
-    /// state.
+    /// Why these options cannot be followed. If it is not ok, every plan leaves all to the engine
+    /// and has this state.
     status state;
 
     /// These options, changed by the environment; a variable that is not set, or empty, changes
@@ -64,7 +65,7 @@ struct options {
     /// Another value makes `state` an error that names variable and remedy. Nothing else in Catena
     /// reads the environment; as getenv does, this must not run beside a thread that changes it.
     static inline options from_environment(options base);
-    /// The same of the defaults.
+    /// The default options, changed by the environment.
     static inline options from_environment();
 };
 

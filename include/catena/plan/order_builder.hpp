@@ -60,19 +60,22 @@ class order_builder {
         emitted_[at(node)] = 1;
     }
 
-    /// A matmul that a step may take over, whatever its sizes, and that reads the same earlier.
+    /// Could a step take over this matmul, whatever its sizes, and read the same activation
+    /// earlier?
     bool groups(const tensor& t, bool numbers) const {
         return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
                detail::check_params(t, numbers).fits() &&
                std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
     }
 
-    /// Is it, once it is made, what it is until its last reader? What nodes write in place is not.
+    /// Does a value stay as it was made until its last reader? Memory that nodes write in place
+    /// does not.
     bool lasts(std::int32_t source) const {
         return source == no_tensor || !g_.written_in_place(g_.root(source));
     }
 
-    /// Could one launch hold both? Of one token experts and dense matmuls may, of one set of ids.
+    /// Could one launch hold both? Experts and dense matmuls may share one, with one token; experts
+    /// must have the same ids.
     bool together(const tensor& a, const tensor& b) const {
         return a.stream == b.stream &&
                reads_f32(view_.at(a.src[0]).type) == reads_f32(view_.at(b.src[0]).type) &&
@@ -160,8 +163,8 @@ class order_builder {
             emit(node);
     }
 
-    /// A leaf, the ids of the group, or made since its first member. The function of a gate moves
-    /// with its product.
+    /// Is a source a leaf, the ids of the group, or made since its first member? The function of a
+    /// gate moves with its product.
     bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) {
         const std::int32_t p = g_.position(source);
         if (!lasts(source)) return false;
@@ -196,9 +199,10 @@ inline std::int64_t peak_bytes(const graph_index& g, const std::vector<keep_aliv
     return peak;
 }
 
-/// What steps may read later than the engine's nodes would: the input of a norm, and of a gate's
-/// function, until the last MUL or ADD of their chain, or the ADD of a residual to a norm; what
-/// experts made, and their ids, until that of the norm.
+/// What steps may read later than the engine's nodes would. The inputs of a norm and of a gate's
+/// function are read until the last MUL or ADD of their chain, or until the ADD of a residual to a
+/// norm. The results of experts, and their ids, are read until the last op of the norm that adds
+/// them up.
 inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
     std::vector<keep_alive> out;
     slot_sums sums(g);

@@ -80,7 +80,7 @@ struct step_args {
                : kind == skeleton::matvec ? static_cast<const void*>(&matvec)
                                           : &matmul;
     }
-    /// Its bytes.
+    /// The size of that struct in bytes.
     std::size_t size() const {
         return kind == skeleton::row      ? sizeof row
                : kind == skeleton::matvec ? sizeof matvec
@@ -91,7 +91,7 @@ struct step_args {
 /// What planner::plan returns. Every function is safe to call from many threads at once.
 class plan {
   public:
-    /// Nodes of the planned view.
+    /// The number of nodes of the planned view.
     int size() const { return static_cast<int>(nodes_.size()); }
 
     /// What to do at node i. A node that the plan has never seen is the engine's.
@@ -134,7 +134,7 @@ class plan {
     /// The options that it was planned with.
     const options& asked() const { return options_; }
 
-    /// The chain whose value output `member` of step i quantizes in its epilogue, or -1.
+    /// The chain whose value step i quantizes in the epilogue of output `member`, or -1.
     std::int32_t makes(int i, int member) const {
         if (steps_[static_cast<std::size_t>(i)].what.needs.kind == skeleton::row) return -1;
         const std::int32_t head = args_[static_cast<std::size_t>(i)].index;

@@ -24,7 +24,7 @@ class planner {
     /// terminates the program.
     catena::plan plan(const graph_view& view) const noexcept;
 
-    /// The same of a view that was indexed already.
+    /// Plans a view that was indexed already.
     catena::plan plan_indexed(const graph_index& index) const noexcept;
 
   private:

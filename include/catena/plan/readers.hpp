@@ -36,7 +36,8 @@ class reader_judge {
                  slot_sums& sums)
         : g_(g), view_(g.view), accepted_(accepted), known_(known), choices_(rows), sums_(sums) {}
 
-    /// All readers of a match, each and together. `last`: of those left to the engine.
+    /// Judges all readers of a match, one by one and together. `last`: the last that was left to
+    /// the engine.
     void judge_all(const pattern& chain, match& m, left_over& last) {
         for (reader& r : m.readers) judge(chain, m, r, last);
         weigh_rounding(m);
@@ -85,8 +86,8 @@ class reader_judge {
         }
     }
 
-    /// Where matmuls would read several layouts, all of them could read bf16, or all int8: what
-    /// takes least counts, the value's writing included.
+    /// Where matmuls would read several layouts, all of them could read bf16, or all int8. What
+    /// takes least time is chosen, with the writing of the value.
     void agree(const pattern& chain, match& m) {
         if (m.layouts().size() < 2 || known_.asked.pick.same_bits) return;
         matmuls_.clear();
@@ -128,8 +129,8 @@ class reader_judge {
     std::vector<bool> launched_;    // the same: these are in a launch already
     move together_;                 // the same: those that one launch would have
 
-    /// How a reader of f32 may read it: rounded to its weights' type too, unless others want other
-    /// rows.
+    /// In which layouts a reader of f32 may read the value: rounded to its weights' type too,
+    /// unless other readers want other rows.
     format_set layouts_of_numbers(const match& m, const reader& r) const {
         const format_set plain = format_set::of(format::f32);
         const std::int64_t length = view_.at(view_.node(r.node).src[1]).ne[0];
@@ -140,8 +141,8 @@ class reader_judge {
         return plain | rounded;
     }
 
-    /// Numbers read f32 after all where no row rounds it, or none beside fp8, and where a step of
-    /// its own would do that which takes longer than it saves them.
+    /// Lets float weights read f32 after all: if no row rounds the value, if fp8 needs it too, or
+    /// if rounding it in a step of its own takes longer than it saves.
     void weigh_rounding(match& m) {
         const auto rounded = [](const reader& r) {
             return r.servable() && is_number(r.weight) && in_mma_blocks(r.layout);
@@ -176,7 +177,8 @@ class reader_judge {
         }
     }
 
-    /// A row step quantizes for ggml's formats or for fp8: where both read, fp8 waits for its turn.
+    /// A row step quantizes either for ggml's formats or for fp8. If a value needs both, fp8 gets a
+    /// step of its own later.
     void one_quantization(match& m, left_over& last) {
         const format_set all = m.layouts(), fp8 = format_set::of(format::fp8_group);
         if (!all.has(format::fp8_group) || all == fp8) return;

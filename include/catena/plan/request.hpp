@@ -80,7 +80,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     return p;
 }
 
-/// Of the matrix that a matmul at a node multiplies with.
+/// The format of the matrix that the matmul at a node multiplies with.
 inline format weight_type(const graph_view& view, std::int32_t matmul) {
     const std::int32_t weight = view.node(matmul).src[0];
     return weight == no_tensor ? format::unknown : view.at(weight).type;

@@ -62,7 +62,7 @@ class schedule {
     }
 
     bool covered(std::int32_t node) const { return action_[at(node)] >= 0; }
-    /// Of every node the step that covers it, or -1.
+    /// For every node the step that covers it, or -1.
     const std::int32_t* actions() const { return action_.data(); }
 
     /// The first node that forbids step `m`, or -1: it is legal. Its nodes before `first` are known
@@ -279,8 +279,8 @@ class schedule {
         return -1;
     }
 
-    /// Nodes of one step happen at once: what one writes meets nothing of another's, nor its own
-    /// operands, but element upon element.
+    /// Nodes of one step happen at once. What one writes must not meet what another reads or
+    /// writes, nor its own operands, except element upon element.
     bool meet_within(const move& m, const footprint& a, const footprint& b) const {
         if (overwrites(m, a, b)) return true;
         if (&a == &b) return false;

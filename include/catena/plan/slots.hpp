@@ -103,7 +103,8 @@ class slot_map {
         return c;
     }
 
-    /// In which a copy is made for it: not f32. Of quantized weights, for a matvec too.
+    /// The layouts of the copies that may be made for a matmul. f32 needs none; quantized weights
+    /// also have that of a matvec.
     static format_set layouts_of(const matmul_read& m) {
         format_set all = matmul_layouts(m.weight);
         all.bits &= ~format_set::of(format::f32).bits;

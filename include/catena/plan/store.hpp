@@ -83,7 +83,7 @@ class plan_writer {
         }
         return {};
     }
-    /// Who reads a value that is not written is part of some step.
+    /// Every reader of a value that is not written is part of some step.
     status check_readers() const {
         for (const place& p : draft_.places) {
             const bool engines = p.found.stages.empty() && p.made_by >= 0 &&

@@ -21,12 +21,12 @@ inline unsigned fed_by(const graph_index& g, std::int32_t node, range<std::int32
     return bits;
 }
 
-/// The same of one node.
+/// The sources of `node` that are results of one node, as bits.
 inline unsigned fed_by(const graph_index& g, std::int32_t node, std::int32_t maker) {
     return fed_by(g, node, {&maker, &maker + 1});
 }
 
-/// The same of all that make the sum of experts.
+/// The sources of `node` that are results of nodes of the sum of experts, as bits.
 inline unsigned fed_by_experts(const graph_index& g, std::int32_t node, const match& m) {
     const std::vector<std::int32_t>& makers = m.experts.nodes;
     return fed_by(g, node, {makers.data(), makers.data() + makers.size()});

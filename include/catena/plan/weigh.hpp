@@ -10,18 +10,18 @@ class weigher {
   public:
     weigher(const graph_index& g, choices& rows) : g_(g), view_(g.view), rows_(rows) {}
 
-    /// Why a group that makes its activation is not the better choice than the same group behind a
-    /// row step, or reason::none.
+    /// Why a group that computes its activation is not better than the group behind a row step, or
+    /// reason::none.
     finding inside(const match& m, const problem& group) {
         finding why = inside_.of({group, m.stages}, [&] { return weighed_inside(m, group); });
         why.node = m.node;
         return why;
     }
 
-    /// Does the launch of these experts with their sum, and a norm of it, take less than the launch
-    /// without, and a norm that makes the sum? The norm adds what else joins it, a shared expert's
-    /// result and a residual, in both cases. Of a group without members yet. What no norm makes is
-    /// the engine's.
+    /// Does the launch of these experts with their sum, and a norm of it, take less time than the
+    /// launch without the sum, and a norm that adds it up? In both cases the norm adds what else
+    /// joins the sum: a shared expert's result and a residual. `group` has no members yet. If no
+    /// norm reads the sum, the engine adds it up.
     bool combining_pays(const problem& group, const output& apart, const output& together) {
         problem with = group, without = group;
         add_member(view_, with, together, false, true);

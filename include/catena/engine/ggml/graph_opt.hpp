@@ -1,4 +1,4 @@
-// A switch of ggml-cuda that Catena cannot live with.
+// A switch of ggml-cuda with which Catena does not work.
 #pragma once
 
 #include "catena/error/message.hpp"

@@ -13,7 +13,7 @@ namespace catena::ggml {
 
 class vocabulary {
   public:
-    /// Of the ggml that this program is linked with; built on first use.
+    /// The words of the ggml that this program is linked with; built on first use.
     static const vocabulary& of_ggml() {
         static const vocabulary words;
         return words;
@@ -22,7 +22,7 @@ class vocabulary {
     op kind(ggml_op o) const { return kinds_[o]; }
     format type(ggml_type t) const { return types_[t]; }
 
-    /// Of a UNARY or a GLU.
+    /// The function of a UNARY or a GLU.
     sub_op sub(const ggml_tensor& t) const {
         return t.op == GGML_OP_GLU ? glus_[ggml_get_glu_op(&t)] : unaries_[ggml_get_unary_op(&t)];
     }

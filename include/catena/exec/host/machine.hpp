@@ -159,7 +159,7 @@ class machine {
         operands.add_product<Steps>(lane, d);
     }
 
-    /// The same of numbers: 32 bytes of K.
+    /// An mma of floats, with 32 bytes of K.
     template <format F>
     void mma_of(thread& t, real (&d)[4], const unsigned* a, const unsigned* b, site at) {
         const int detail = mma_detail(F);

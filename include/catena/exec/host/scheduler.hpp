@@ -110,7 +110,8 @@ class scheduler {
         int first = 0;           ///< thread that arrived first
         unsigned round = 0;      ///< meetings held
         std::uint32_t step = 0;  ///< warp barriers since the block barrier
-        // Of a shuffle or mma, in the round's half: the next may begin while slow lanes still read.
+        // The operands of a shuffle or mma, in the round's half: the next may begin while slow
+        // lanes still read.
         unsigned values[2][warp_lanes] = {};
         mma_operands operands[2] = {};
     };

@@ -11,7 +11,7 @@
 
 namespace catena::exec {
 
-/// The stamps of a word or, once it is split, of a byte. Of a split word `read` is an index.
+/// The stamps of a word or, once it is split, of a byte. In a split word `read` is an index.
 struct cell {
     stamp write = stamps::never;
     stamp read = stamps::never;

@@ -110,14 +110,14 @@ struct warpgroup_columns {
     }
 
   private:
-    /// Of the warp's share: of which the lane's copy i brings a chunk.
+    /// The column of the warp's share of which the lane's copy i brings a chunk.
     template <class X>
     CATENA_FN static int column_of(X& x, int i) {
         return (i * warp_size + x.lane()) / swizzled_chunks;
     }
 };
 
-/// The same of weights that are numbers: a lane's chunks of its warp's rows.
+/// A lane's chunks of its warp's rows of float weights.
 template <policy P, format F>
 struct warpgroup_rows {
     static constexpr int own = P.rows * swizzled_chunks / warp_size;

@@ -58,7 +58,7 @@ CATENA_FN void store_quad(X& x, float* row, int at, int k, const real (&v)[quad]
     }
 }
 
-/// The same for the 16-bit formats; `narrow` makes their bits.
+/// Stores a quad in a 16-bit format; `narrow` makes its bits.
 template <bool Vector, class X, class Narrow>
 CATENA_FN void store_quad(X& x, std::uint16_t* row, int at, int k, const real (&v)[quad],
                           Narrow narrow) {

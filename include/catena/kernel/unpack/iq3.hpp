@@ -15,7 +15,7 @@ CATENA_FN int negate_each(X& x, unsigned magnitudes, unsigned signs) {
     return static_cast<int>((magnitudes ^ negative) + (negative & 0x01010101u));
 }
 
-/// The same of odd bytes, of which the negative differs in all bits but the lowest.
+/// negate_each for odd bytes: the negative of one differs in all bits but the lowest.
 template <class X>
 CATENA_FN int negate_each_odd(X& x, unsigned magnitudes, unsigned signs) {
     const unsigned negative = x.permute(signs, 0, 0xba98u);

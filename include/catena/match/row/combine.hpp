@@ -28,8 +28,8 @@ struct stage_match<stage_kind::combine> : idle_match {
     }
 
   private:
-    /// Is all of the sum still to be done, or all behind the sum of the slots, which their own
-    /// launch makes? Then that is left out.
+    /// Does no step cover any node of the sum yet? The sum of the slots may be covered, by the
+    /// launch of the experts; it is left out then.
     static bool leave_covered(const site& s, combination& c) {
         const auto open = [&s](std::int32_t n) { return s.open(n); };
         const auto behind = c.nodes.begin() + static_cast<std::ptrdiff_t>(c.slot_nodes);

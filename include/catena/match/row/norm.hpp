@@ -22,8 +22,8 @@ inline finding take_norm(const site& s, match& m, float& eps) {
     return {};
 }
 
-/// Is a norm read as a chain without a weight wants it: by others than one MUL or, if it is gated,
-/// by one MUL with something else than a weight of one row?
+/// Do the readers of a norm want it without a weight? A norm without a gate must not have one MUL
+/// as its only reader. A gated norm must have one, by something else than a weight of one row.
 inline bool unweighted(const site& s) {
     const bool gate = s.chain.has(stage_kind::gate);
     const use only = s.index.only_reader(s.view.nodes[s.node]);

@@ -19,7 +19,7 @@ struct site {
 
     bool open(std::int32_t position) const { return steps == nullptr || steps[position] < 0; }
 
-    /// Is what the norm reads made by such a node, which no step covers?
+    /// Does a node of this kind, which no step covers, compute what the norm reads?
     bool reads_open(op kind) const {
         const std::int32_t x = view.node(node).src[0];
         const std::int32_t maker = x == no_tensor ? -1 : index.position(x);

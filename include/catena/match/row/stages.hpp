@@ -49,12 +49,12 @@ inline constexpr int row_stage_count = static_cast<int>(stage_kind::emit);
 
 }  // namespace detail
 
-/// May the chain fit there? Little is looked at.
+/// May the chain fit there? The test is quick and looks at little.
 inline bool may_fit(const site& s) {
     return detail::may_fit_stages(s, std::make_integer_sequence<int, detail::row_stage_count>());
 }
 
-/// The place there, without its readers.
+/// The match there, without its readers.
 inline match place_at(const site& s) {
     match m;
     m.stages = s.chain.stages;

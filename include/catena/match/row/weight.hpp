@@ -7,7 +7,7 @@
 
 namespace catena {
 
-/// Of a norm that somebody has found: the MUL by its weight must be its only reader.
+/// The MUL by the weight of a norm that was found. It must be the norm's only reader.
 struct weighted {
     finding why;
     std::int32_t mul = -1, weight = no_tensor;
@@ -41,7 +41,7 @@ inline void take_norm_scale(const site& s, match& m, stage_kind stage) {
     m.activation = result;
 }
 
-/// What alone reads the result of the one op that reads the norm.
+/// The only reader of the result of the one op that reads the norm.
 inline use behind_scale(const site& s) {
     const use scale = s.index.only_reader(s.view.nodes[s.node]);
     return scale.node < 0 ? use{} : s.index.only_reader(s.view.nodes[scale.node]);

@@ -170,7 +170,7 @@ class memory {
     /// Which write a byte is of: index into the writes; 0: none, it was there before.
     using write = std::int32_t;
 
-    /// Of all regions that are written or may be; bounds in any order and number.
+    /// `bounds`: where regions that are written, or may be, begin or end, in any order and number.
     explicit memory(const std::unordered_set<std::uint64_t>& bounds)
         : bounds_(bounds.begin(), bounds.end()) {
         std::sort(bounds_.begin(), bounds_.end());

@@ -78,7 +78,7 @@ inline value times(const value& v, float number) {
     return number == 1 ? v : times(v, single(hash_of(term::number, bits_of(number))));
 }
 
-/// 1 / rms of rows of k, or the same of what is left of a row's mean, times the row.
+/// The norm of rows of k: a row times its 1 / rms. A layer_norm subtracts the row's mean first.
 inline value normed(term kind, const value& v, float eps, std::int64_t k) {
     return single(hash_of(kind, v.hash, bits_of(eps), k));
 }

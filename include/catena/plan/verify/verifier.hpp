@@ -130,8 +130,8 @@ class verifier {
                 fail(-1, i, 0, "is left out by the engine, and no step covers it");
     }
 
-    /// Of all that nodes read or write: who writes nobody knows where may write over anything. A
-    /// step may read what lies behind the names that its nodes read.
+    /// Has everything that nodes read or write an address? Who writes nobody knows where may write
+    /// over anything. A step may read what lies behind the names that its nodes read.
     bool all_have_addresses() const {
         const auto known = [this](std::int32_t t) {
             return t == no_tensor || view_.at(t).data != nullptr || elements(view_.at(t)) == 0;

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""words.py ROOT: the first paragraph of each page says for whom the page is, and sentences stand alone.
+
+In pages and in the comments of include/ no sentence begins with "The same of" or "Of a": such a sentence is understood
+only beside the one before it.
+"""
+import re
+import sys
+from pathlib import Path
+
+root = Path(sys.argv[1])
+pages = sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "integrations").rglob("*.md")])
+headers = sorted([*(root / "include").rglob("*.hpp"), *(root / "include").rglob("*.cuh")])
+assert len(pages) > 10 and len(headers) > 100, "the files of ROOT are not those of Catena"
+
+READER = re.compile(r"\bfor (authors|contributors|everyone|owners|readers|users)\b")
+LEANS = re.compile(r"\b(The same (?:of|for)|Of (?:a|an|all|the))\b")
+
+wrong = [f"{page.relative_to(root)}: its first paragraph does not say for whom the page is" for page in pages
+         if not READER.search(" ".join(page.read_text().split("\n\n")[1].split()))]
+wrong += [f"{file.relative_to(root)}:{number}: name the thing again, and give the sentence a verb: {found.group(0)}"
+          for file in pages + headers for number, line in enumerate(file.read_text().splitlines(), 1)
+          for found in LEANS.finditer(line)]
+print("\n".join(wrong))
+sys.exit(bool(wrong))
