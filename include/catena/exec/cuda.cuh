@@ -3,18 +3,14 @@
 // sm_80) is not compiled there; policies see to it that it is not asked for.
 #pragma once
 
+#include "catena/exec/cuda_stream.cuh"
 #include "catena/exec/executor.hpp"
 #include "catena/exec/wgmma.cuh"
-
-#include <cuda/ptx>
 
 #include <cstdint>
 #include <type_traits>
 
 namespace catena::exec {
-
-template <copy_method M, int Stages>
-class cuda_stream;
 
 class cuda {
   public:
@@ -236,5 +232,3 @@ class cuda {
 };
 
 }  // namespace catena::exec
-
-#include "catena/exec/cuda_stream.cuh"

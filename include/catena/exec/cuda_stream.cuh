@@ -2,9 +2,17 @@
 // method.
 #pragma once
 
-#include "catena/exec/cuda.cuh"
+#include "catena/exec/executor.hpp"
+
+#include <cuda/ptx>
+
+#include <cstdint>
 
 namespace catena::exec {
+
+/// Made by an executor X, of which a stream may take shared memory.
+template <copy_method M, int Stages>
+class cuda_stream;
 
 /// Calls copy(shared, global, bytes) in all lanes with what each of the first `lanes` lanes has.
 template <class Copy>
@@ -25,7 +33,8 @@ __device__ void each_copy(void* shared, const void* global, int bytes, int lanes
 template <int Stages>
 class cuda_stream<copy_method::plain, Stages> {
   public:
-    __device__ explicit cuda_stream(cuda&) {}
+    template <class X>
+    __device__ explicit cuda_stream(X&) {}
 
     __device__ void begin(int, std::int64_t) {}
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
@@ -84,7 +93,8 @@ class cuda_stream<copy_method::plain, Stages> {
 template <int Stages>
 class cuda_stream<copy_method::async, Stages> {
   public:
-    __device__ explicit cuda_stream(cuda&) {}
+    template <class X>
+    __device__ explicit cuda_stream(X&) {}
 
     __device__ void begin(int, std::int64_t) {}
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
@@ -153,8 +163,9 @@ class cuda_stream<copy_method::async, Stages> {
 template <int Stages>
 class cuda_stream<copy_method::bulk, Stages> {
   public:
-    __device__ explicit cuda_stream(cuda& x)
-        : barriers_(x.shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
+    template <class X>
+    __device__ explicit cuda_stream(X& x)
+        : barriers_(x.template shared<std::uint64_t>(x.warps() * Stages) + x.warp() * Stages) {
         if (elected()) {
             CATENA_UNROLL
             for (int i = 0; i < Stages; ++i) ::cuda::ptx::mbarrier_init(barriers_ + i, 1);

@@ -81,44 +81,51 @@ class scaled_row {
         const bool inside = at < a_.k;
         CATENA_NO_UNROLL
         for (int i = 0; i < formats; ++i) {
-            const scaled_output to = output(a_, i);
+            const auto f = static_cast<written>(i);
+            const scaled_output to = output(a_, f);
             if (to.data == nullptr) continue;
-            const int group = i == 3 ? 128 : i == 4 || i == 5 ? 32 : i == 6 ? 16 : 0;
+            const int group = f == fp8_group                       ? 128
+                              : f == mxfp8_rows || f == mxfp4_rows ? 32
+                              : f == nvfp4_rows                    ? 16
+                                                                   : 0;
             const unsigned largest =
                 group == 0 ? largest_ : largest_of(x, magnitude_of(v), group / quad);
-            const bool by_power = i == 4 || i == 5, narrow = i >= 5;
+            const bool by_power = f == mxfp8_rows || f == mxfp4_rows;
+            const bool narrow = f == mxfp4_rows || f == nvfp4_rows;
             real scale{1};
             std::uint8_t code = 0;
-            if (i == 1) {
+            if (f == fp8_tensor) {
                 scale = x.load(a_.fp8_scale);
             } else if (by_power) {
                 code = e8m0_of_block(largest, narrow ? 2 : 8);
                 scale = from_bits(f32_bits_from_e8m0(code));
             } else {
-                scale = scale_for(largest, i == 0 ? 127 : i == 6 ? e2m1_largest : e4m3_largest);
+                scale = scale_for(largest, f == int8_token   ? 127
+                                           : f == nvfp4_rows ? e2m1_largest
+                                                             : e4m3_largest);
             }
             real step = scale;
-            if (i == 6) {
+            if (f == nvfp4_rows) {
                 const real of_tensor = x.load(a_.nvfp4_scale);
                 code = e4m3_from_f32_bits(bits_of(divider(of_tensor).any(scale)));
                 step = of_tensor * from_bits(f32_bits_from_e4m3(code));
             }
             unsigned word = 0;
-            if (i == 0) {
+            if (f == int8_token) {
                 if (divides(step)) word = int8_word(v, step);
-            } else if (i == 1 || divides(step)) {
+            } else if (f == fp8_tensor || divides(step)) {
                 const divider quotient(step);
                 real q[quad];
                 CATENA_UNROLL
                 for (int n = 0; n < quad; ++n) q[n] = quotient.any(v[n]);
                 word = minifloat_quad(q, narrow);
             }
-            if (i == 0) sum = x.dp4a(static_cast<int>(word), 0x01010101, sum);
+            if (f == int8_token) sum = x.dp4a(static_cast<int>(word), 0x01010101, sum);
             if (inside && narrow) store_short(x, to, at, word);
             if (inside && !narrow) store_word(x, to, at, word);
-            if (i == 1 || !inside || (group == 0 ? at != 0 : at % group != 0)) continue;
+            if (f == fp8_tensor || !inside || (group == 0 ? at != 0 : at % group != 0)) continue;
             const std::int64_t index = group == 0 ? row_ : element(at) / group;
-            if (by_power || i == 6)
+            if (by_power || f == nvfp4_rows)
                 x.store(static_cast<std::uint8_t*>(to.scales) + index, code);
             else
                 store_real(x, to.scales, index, scale);
@@ -127,20 +134,28 @@ class scaled_row {
     }
 
   private:
-    static constexpr int formats = 7;
+    enum written {
+        int8_token,
+        fp8_tensor,
+        fp8_token,
+        fp8_group,
+        mxfp8_rows,
+        mxfp4_rows,
+        nvfp4_rows,
+        formats
+    };
     const row_args& a_;
     int row_;
     unsigned largest_;
 
-    /// 0 int8_token, 1 fp8_tensor, 2 fp8_token, 3 fp8_group, 4 mxfp8, 5 mxfp4, 6 nvfp4.
-    CATENA_FN static scaled_output output(const row_args& a, int i) {
-        if (Emits.has(format::int8_token) && i == 0) return a.int8_token;
-        if (Emits.has(format::fp8_tensor) && i == 1) return a.fp8_tensor;
-        if (Emits.has(format::fp8_token) && i == 2) return a.fp8_token;
-        if (Emits.has(format::fp8_group) && i == 3) return a.fp8_group;
-        if (Emits.has(format::mxfp8_rows) && i == 4) return a.mxfp8;
-        if (Emits.has(format::mxfp4_rows) && i == 5) return a.mxfp4;
-        if (Emits.has(format::nvfp4_rows) && i == 6) return a.nvfp4;
+    CATENA_FN static scaled_output output(const row_args& a, written f) {
+        if (Emits.has(format::int8_token) && f == int8_token) return a.int8_token;
+        if (Emits.has(format::fp8_tensor) && f == fp8_tensor) return a.fp8_tensor;
+        if (Emits.has(format::fp8_token) && f == fp8_token) return a.fp8_token;
+        if (Emits.has(format::fp8_group) && f == fp8_group) return a.fp8_group;
+        if (Emits.has(format::mxfp8_rows) && f == mxfp8_rows) return a.mxfp8;
+        if (Emits.has(format::mxfp4_rows) && f == mxfp4_rows) return a.mxfp4;
+        if (Emits.has(format::nvfp4_rows) && f == nvfp4_rows) return a.nvfp4;
         return {};
     }
     CATENA_FN std::int64_t element(int at) const { return row_ * std::int64_t{a_.k} + at; }
