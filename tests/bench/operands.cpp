@@ -11,9 +11,11 @@
 #include "catena/pick/constraints.hpp"
 #include "catena/pick/name.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -101,4 +103,40 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
                 }
     }
     CHECK(ran.size() > 50);  // of the fewest kernels that tests are built with
+}
+
+TEST_CASE("Every operand that a stage of a chain reads is dealt, and its bytes are counted") {
+    const table rows = instances::sm_90();
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    const auto room = std::make_unique<std::byte[]>(bytes);
+    std::set<operand> seen;
+    for (int c = 0; c < rows.chain_count; ++c) {
+        const lowered_chain& chain = rows.chains[c];
+        problem p;
+        p.needs.kind = skeleton::row;
+        for (int i = 0; i < chain.count; ++i)
+            if (row_stages.has(chain.stages[i].kind))
+                p.needs.stages = p.needs.stages | chain.stages[i].kind;
+        p.k = 512;
+        p.rows = 2;
+        p.slots = p.needs.stages.has(stage_kind::combine) ? 2 : 0;
+        for (int i = 0; i < chain.count; ++i) {
+            const stage& s = chain.stages[i];
+            const auto* const end = std::end(row_operand_fields);
+            const auto* const field =
+                std::find_if(std::begin(row_operand_fields), end,
+                             [&s](const row_operand_field& f) { return f.which == s.reads; });
+            if (!row_stages.has(s.kind) || field == end) continue;
+            CAPTURE(chain.signature, i);
+            dealer deal(room.get(), bytes);
+            const operands o = operands_of(p, 0, deal);
+            CHECK(o.row.*field->data != nullptr);
+            problem without = p;
+            without.needs.stages = p.needs.stages.without(stage_set::of(s.kind));
+            const std::int64_t rows_read = field->at != nullptr ? p.rows : 1;
+            CHECK(bytes_of(p) - bytes_of(without) >= 4 * p.k * rows_read);
+            seen.insert(s.reads);
+        }
+    }
+    CHECK(seen.size() >= 5);
 }
