@@ -16,7 +16,6 @@ namespace catena_test {
 namespace {
 
 using catena::format;
-using catena::gate_function;
 using catena::op;
 using catena::sub_op;
 using catena::tensor;
@@ -61,29 +60,51 @@ float parameter(const tensor& t, int word) {
     return value;
 }
 
-gate_function function_of(sub_op s) {
+/// UNARY as ggml documents it (ggml.h, and the CPU backend's vec.h), rounded once.
+float unary_result(sub_op s, float of) {
+    const double x = of;
+    const auto f = [&]() -> double {
+        switch (s) {
+            case sub_op::silu:
+                return x / (1 + std::exp(-x));
+            case sub_op::sigmoid:
+                return 1 / (1 + std::exp(-x));
+            case sub_op::gelu:
+                return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * x * (1 + 0.044715 * x * x)));
+            case sub_op::gelu_erf:
+                return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
+            case sub_op::gelu_quick:
+                return x / (1 + std::exp(-1.702 * x));
+            case sub_op::relu:
+                return x > 0 ? x : 0;
+            default:
+                return std::nan("");
+        }
+    };
+    return static_cast<float>(f());
+}
+
+/// GLU likewise: of gate `g` and value `x`.
+float glu_result(sub_op s, float g, float x, float alpha, float limit) {
     switch (s) {
-        case sub_op::silu:
         case sub_op::swiglu:
-            return gate_function::silu;
-        case sub_op::sigmoid:
-            return gate_function::sigmoid;
-        case sub_op::gelu:
+            return unary_result(sub_op::silu, g) * x;
         case sub_op::geglu:
-            return gate_function::gelu;
-        case sub_op::gelu_erf:
+            return unary_result(sub_op::gelu, g) * x;
         case sub_op::geglu_erf:
-            return gate_function::gelu_erf;
-        case sub_op::gelu_quick:
+            return unary_result(sub_op::gelu_erf, g) * x;
         case sub_op::geglu_quick:
-            return gate_function::gelu_quick;
-        case sub_op::relu:
+            return unary_result(sub_op::gelu_quick, g) * x;
         case sub_op::reglu:
-            return gate_function::relu;
-        case sub_op::swiglu_oai:
-            return gate_function::swiglu_oai;
+            return unary_result(sub_op::relu, g) * x;
+        case sub_op::swiglu_oai: {
+            const double bounded = std::min(g, limit);
+            const auto gate =
+                static_cast<float>(bounded / (1 + std::exp(-static_cast<double>(alpha) * bounded)));
+            return gate * (1 + std::max(std::min(x, limit), -limit));
+        }
         default:
-            return gate_function::none;
+            return std::nanf("");
     }
 }
 
@@ -126,8 +147,7 @@ struct node_run {
         each(t, [&](auto i0, auto i1, auto i2, auto i3) {
             const float g = *at(src(0), i0 + (swapped ? t.ne[0] : 0), i1, i2, i3);
             const float x = *at(other, i0 + (split && !swapped ? t.ne[0] : 0), i1, i2, i3);
-            *at(t, i0, i1, i2, i3) =
-                scalar::gated(function_of(t.sub), g, x, parameter(t, 2), parameter(t, 3));
+            *at(t, i0, i1, i2, i3) = glu_result(t.sub, g, x, parameter(t, 2), parameter(t, 3));
         });
     }
 
@@ -290,7 +310,7 @@ struct node_run {
                 return unary([=](float a) { return plus == 0 ? a * by : a * by + plus; });
             }
             case op::unary:
-                return unary([this](float g) { return scalar::gate(function_of(t.sub), g); });
+                return unary([this](float g) { return unary_result(t.sub, g); });
             case op::sqr:
                 return unary([](float a) { return a * a; });
             case op::rms_norm:
