@@ -15,7 +15,7 @@ TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]
     workplace w;
     for (const char* arguments :
          {"--help", "explain --help", "run --help", "verify --help", "diff --help",
-          "instances --help", "tune --help", "bench --help", "pages --help"}) {
+          "instances --help", "tune --help", "bench --help", "pages --help", "doctor --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));
@@ -32,7 +32,8 @@ TEST_CASE("the version is printed when it is asked for, and stands in all JSON",
          {"explain small.json --json", "run small.json --host --json",
           "instances --arch sm_90 --json", "verify small.json --json",
           "coverage --arch sm_90 --json", "diff small.json --optimized --json",
-          "bench --matmul q4_K,64,256,1 --host --json", "tune --arch sm_90 --check-model --json"}) {
+          "bench --matmul q4_K,64,256,1 --host --json", "tune --arch sm_90 --check-model --json",
+          "doctor --json"}) {
         INFO(arguments);
         const auto j = nlohmann::ordered_json::parse(w.run(arguments).out);
         CHECK(j.begin().key() == "catena");

@@ -40,7 +40,7 @@ expect() {
         case $offered in *" $word "*) ;; *) wrong "after '$1 ${3-}' $word is not among:$offered" ;; esac
     done
 }
-expect catena "bench coverage diff explain instances pages run tune verify --version"
+expect catena "bench coverage diff doctor explain instances pages run tune verify --version"
 expect catena explain ex
 expect "catena explain" "graph.json" gr
 expect "catena explain" "--arch --json --output --html" --

@@ -35,6 +35,7 @@ inline constexpr const char* host_help = "Use the host executor even if there is
 void add_bench(CLI::App& app, int& code);
 void add_coverage(CLI::App& app, int& code);
 void add_diff(CLI::App& app, int& code);
+void add_doctor(CLI::App& app, int& code);
 void add_explain(CLI::App& app, int& code);
 void add_instances(CLI::App& app, int& code);
 void add_pages(CLI::App& app, int& code);

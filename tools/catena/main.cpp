@@ -1,5 +1,6 @@
 // catena: explains plans for graph files, proves them, runs their steps against the reference,
-// lists instances and what they cover, verifies and times one shape, tunes them.
+// lists instances and what they cover, verifies and times one shape, tunes them, and says what of
+// it runs on a machine.
 #include "command.hpp"
 #include "nearest.hpp"
 #include "output.hpp"
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
     add_bench(app, code);
     add_coverage(app, code);
     add_diff(app, code);
+    add_doctor(app, code);
     add_explain(app, code);
     add_run(app, code);
     add_instances(app, code);

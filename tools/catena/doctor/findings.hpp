@@ -1,0 +1,31 @@
+// What catena doctor concludes from what this build and this machine have.
+#pragma once
+
+#include "gpus.hpp"
+
+#include <string>
+#include <vector>
+
+namespace catena::tool {
+
+/// An instance set of this build.
+struct built_set {
+    std::string arch;
+    int rows = 0;
+    int kernels = 0;  ///< rows whose CUDA kernel is compiled in
+};
+
+struct diagnosis {
+    seen_cuda cuda;
+    std::vector<built_set> sets;
+    std::string environment;  ///< what is wrong with CATENA_... variables; empty: nothing
+    std::vector<std::string> set_by_environment;  ///< "CATENA_VERIFY=1"
+    std::string nvcc;  ///< the compiler that catena tune calls; empty: there is none
+
+    /// What does not run, or runs by something else than it should, each with its remedy.
+    std::vector<std::string> findings() const;
+};
+
+diagnosis diagnose();
+
+}  // namespace catena::tool
