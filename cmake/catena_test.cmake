@@ -1,8 +1,9 @@
-# catena_add_test(<name> [HEADER_ONLY] SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
+# catena_add_test(<name> [HEADER_ONLY] [OPTIMIZED] SOURCES <files...> [LIBS <targets...>] [LABELS <labels...>] [TIMEOUT <s>])
 #
 # A Catch2 executable test_<name>, run as one ctest called <name>. Sources include
 # "catena_test/catch.hpp"; CATENA_SOURCE_DIR and CATENA_TEST_DATA are defined as paths. HEADER_ONLY: the
-# planner is compiled with the test, as sanitizers need it. Tests that may take long start first.
+# planner is compiled with the test, as sanitizers need it. OPTIMIZED: the test computes much itself; others
+# compile in half the time without optimization. Tests that may take long start first.
 
 # Catch2 3 brings its main as a library; Catch2 2 is one header, whose main is compiled once, here.
 find_package(Catch2 3 QUIET)
@@ -22,7 +23,7 @@ else()
 endif()
 
 function(catena_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;OPTIMIZED" "TIMEOUT" "SOURCES;LIBS;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
@@ -31,6 +32,7 @@ function(catena_add_test name)
   if(NOT arg_HEADER_ONLY)
     target_link_libraries(test_${name} PRIVATE planner)
   endif()
+  target_compile_options(test_${name} PRIVATE $<IF:$<BOOL:${arg_OPTIMIZED}>,-O2,-O0>)
   target_compile_definitions(test_${name} PRIVATE
     CATENA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CATENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${name} COMMAND test_${name})
