@@ -1,7 +1,7 @@
 #include "unfused.hpp"
 
 #include "catena/match/matcher.hpp"
-#include "catena/plan/request.hpp"
+#include "catena/plan/find/request.hpp"
 
 #include <algorithm>
 #include <optional>

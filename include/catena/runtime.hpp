@@ -11,7 +11,7 @@
 #include "catena/pick/name.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/cache.hpp"
-#include "catena/plan/launch.hpp"
 #include "catena/plan/optimize.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/planner.hpp"
+#include "catena/plan/result/launch.hpp"

@@ -8,7 +8,9 @@ import re
 import sys
 from pathlib import Path
 
-library = ["config.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", "plan",
+planning = [f"plan/{name}.hpp" for name in ("counters", "explain", "observer", "sink", "options", "environment", "plan")]
+planning += ["plan/order", "plan/find", "plan/build", "plan/result", "plan"]
+library = ["config.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", *planning,
            "launch", "engine", "runtime.hpp", "catena.hpp", "instances"]
 programs = ["generators", "measure", "tools/text", "tools/json", "tools/tune", "tools/catena", "bench"]
 layers = [f"include/catena/{name}" for name in library] + programs

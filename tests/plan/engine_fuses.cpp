@@ -2,6 +2,8 @@
 #include "epilogue_cases.hpp"
 #include "random/tables.hpp"
 
+#include "catena/match/ggml_cuda.hpp"
+#include "catena/plan/cache.hpp"
 #include "catena/plan/optimize.hpp"
 
 using namespace catena;
@@ -95,4 +97,28 @@ TEST_CASE("the activation of a convolution is the engine's, its result is quanti
     CHECK((p.at(node).step < 0) == (kind == op::ssm_conv));
     CHECK(left_why(p, node) == (kind == op::ssm_conv ? reason::engine_fuses : reason::none));
     CHECK(p.counters().served == 1);
+}
+
+TEST_CASE("an engine that names its own model keeps what that says, not what ggml-cuda fuses",
+          "[engine_fuses]") {
+    router_case c;
+    c.gather(c.picked());
+    graph_view view = c.g.view();
+    const int function = c.g.position(c.values);
+    CHECK(planner(full_table()).plan(view).at(function).step < 0);
+    view.engine = &node_by_node;
+    CHECK(planner(full_table()).plan(view).at(function).step >= 0);
+    CHECK(!(fingerprint_of(view) == fingerprint_of(c.g.view())));
+}
+
+TEST_CASE("a norm that no matmul reads is taken from an engine that needs two launches for it",
+          "[engine_fuses]") {
+    graph_builder g;
+    g.other({g.scaled_norm(g.input(format::f32, {512}))});
+    graph_view view = g.view();
+    CHECK(planner(full_table()).plan(view).counters().served == 0);
+    view.engine = &node_by_node;
+    const plan p = planner(full_table()).plan(view);
+    CHECK(p.at(0).step >= 0);
+    CHECK(p.at(1).step == p.at(0).step);
 }

@@ -1,7 +1,7 @@
-#include "catena/plan/slots.hpp"
+#include "catena/plan/order/slots.hpp"
 
-#include "catena/plan/build.hpp"
-#include "catena/plan/store.hpp"
+#include "catena/plan/build/builder.hpp"
+#include "catena/plan/result/writer.hpp"
 
 #include "epilogue_cases.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "catena/pick/name.hpp"
 #include "catena/plan/explain_text.hpp"
-#include "catena/plan/keys.hpp"
-#include "catena/plan/memo.hpp"
+#include "catena/plan/find/keys.hpp"
+#include "catena/plan/find/memo.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

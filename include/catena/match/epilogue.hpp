@@ -3,9 +3,9 @@
 // a token's experts, a residual. A group's launch can do that to its outputs.
 #pragma once
 
-#include "catena/match/engine_fuses.hpp"
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/match/weight_scale.hpp"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/format/format.hpp"
+#include "catena/match/engine_model.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -121,6 +122,7 @@ struct graph_view {
     std::int32_t tensor_count = 0;
     const std::int32_t* nodes = nullptr;  ///< tensor index of each node, in execution order
     std::int32_t node_count = 0;
+    const engine_model* engine = nullptr;  ///< what the engine fuses itself; null: as ggml-cuda
 
     /// The number of nodes.
     int size() const { return node_count; }

@@ -16,9 +16,8 @@ inline constexpr std::int32_t no_stream = -1;
 /// A node that a stage of a chain takes over.
 struct taken_node {
     stage_kind stage;
-    std::int32_t node;     ///< position
-    bool aside = false;    ///< its result is not the chain's value, but the next node's operand
-    bool launches = true;  ///< an engine has a launch for it, beside that of the norm
+    std::int32_t node;   ///< position
+    bool aside = false;  ///< its result is not the chain's value, but the next node's operand
 };
 
 /// What a row step reads of a graph, by operand.

@@ -19,8 +19,8 @@ struct fingerprint {
     }
 };
 
-/// Hashes a view's tensors and order: ops, shapes, strides, addresses, flags, readers, streams.
-/// Names are left out.
+/// Hashes a view's tensors, order and engine: ops, shapes, strides, addresses, flags, readers,
+/// streams. Names are left out.
 inline fingerprint fingerprint_of(const graph_view& view) {
     std::uint64_t lane[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
                              0xd6e8feb86659fd93u};
@@ -55,6 +55,7 @@ inline fingerprint fingerprint_of(const graph_view& view) {
         mix(lane[1], reinterpret_cast<std::uintptr_t>(t.data));
         mix(lane[2], pair(t.stream, t.uses));
     }
+    mix(lane[2], reinterpret_cast<std::uintptr_t>(view.engine));
     for (std::int32_t i = 0; i < nodes; ++i)
         mix(lane[i % 4], static_cast<std::uint64_t>(view.nodes[i]));
     mix(lane[0], lane[1]);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/plan/plan.hpp"
-#include "catena/plan/report.hpp"
+#include "catena/plan/result/report.hpp"
 #include "catena/plan/sink.hpp"
 
 #include <cstdio>

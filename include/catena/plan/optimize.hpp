@@ -41,5 +41,5 @@ ordering optimize(const graph_view& view) noexcept;
 }  // namespace catena
 
 #if !defined(CATENA_SEPARATE_COMPILATION)
-#include "catena/plan/order_builder.hpp"
+#include "catena/plan/ordering.hpp"
 #endif

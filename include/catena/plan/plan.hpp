@@ -11,13 +11,15 @@
 #include "catena/plan/explain.hpp"
 #include "catena/plan/observer.hpp"
 #include "catena/plan/options.hpp"
-#include "catena/plan/slots.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace catena {
+
+/// Bytes; plan::launch takes no workspace of less.
+inline constexpr std::size_t workspace_alignment = 256;
 
 /// Who does the work of a node.
 enum class role : std::uint8_t {

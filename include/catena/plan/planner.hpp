@@ -2,11 +2,11 @@
 // threads may use one.
 #pragma once
 
-#include "catena/plan/launch.hpp"
+#include "catena/plan/find/premises.hpp"
 #include "catena/plan/log.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/premises.hpp"
-#include "catena/plan/report.hpp"
+#include "catena/plan/result/launch.hpp"
+#include "catena/plan/result/report.hpp"
 #include "catena/plan/verify.hpp"
 
 namespace catena {

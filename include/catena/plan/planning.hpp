@@ -3,15 +3,15 @@
 
 #include "catena/config.hpp"
 #include "catena/error/message.hpp"
-#include "catena/plan/build.hpp"
+#include "catena/plan/build/builder.hpp"
 #include "catena/plan/environment.hpp"
-#include "catena/plan/fallback.hpp"
-#include "catena/plan/launch.hpp"
 #include "catena/plan/log.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/planner.hpp"
-#include "catena/plan/report.hpp"
-#include "catena/plan/store.hpp"
+#include "catena/plan/result/fallback.hpp"
+#include "catena/plan/result/launch.hpp"
+#include "catena/plan/result/report.hpp"
+#include "catena/plan/result/writer.hpp"
 #include "catena/plan/verify.hpp"
 
 #include <utility>

@@ -10,8 +10,8 @@ namespace catena {
 
 /// Takes over the nodes of a gated value that begins or ends at `node`, and its operands but x.
 inline void take_gated(match& m, stage_kind stage, std::int32_t node, const gated& v) {
-    if (v.copy >= 0 && v.copy != node) m.take({stage, v.copy, true, false});
-    if (v.unary >= 0) m.take({stage, v.unary, true, false});
+    if (v.copy >= 0 && v.copy != node) m.take({stage, v.copy, true});
+    if (v.unary >= 0) m.take({stage, v.unary, true});
     m.take({stage, node});
     m.reads[operand::gate] = v.gate;
     m.numbers.function = v.function;

@@ -77,7 +77,7 @@ struct stage_match<stage_kind::next_norm> : idle_match {
                 continue;
             }
             m.take({stage_kind::next_norm, u.node});
-            m.take({stage_kind::mul_next_weight, w.mul, false, false});
+            m.take({stage_kind::mul_next_weight, w.mul});
             m.reads[operand::next_weight].tensor = w.weight;
             m.numbers.next_eps = eps;
             m.activation = next.activation;

@@ -98,7 +98,7 @@ struct stage_match<stage_kind::join_residual> : idle_match {
         const std::int32_t residual = sum.src[1 - u.slot];
         if (!same_shape(s.view.at(residual), sum)) return {m.node, reason::unjoined};
         if (!s.goes_on(m, u)) return {u.node, reason::reshaped};
-        take_sum(s, m, u.node, !m.stages.has(stage_kind::rms_norm));
+        take_sum(s, m, u.node);
         m.reads[operand::residual] = s.rows(residual);
         if (const finding f = rows_fit(s.index, u.node, residual); !f.fits()) return f;
         take_factor(s, m);
@@ -106,8 +106,8 @@ struct stage_match<stage_kind::join_residual> : idle_match {
     }
 
   private:
-    static void take_sum(const site& s, match& m, std::int32_t node, bool launches) {
-        m.take({stage_kind::join_residual, node, false, launches});
+    static void take_sum(const site& s, match& m, std::int32_t node) {
+        m.take({stage_kind::join_residual, node});
         m.sum = node;
         m.activation = s.view.nodes[node];
     }
@@ -125,7 +125,7 @@ struct stage_match<stage_kind::join_residual> : idle_match {
             !rows_fit(g, u.node, s.view.nodes[u.node]).fits())
             return;
         m.reads[operand::factor].tensor = factor;
-        take_sum(s, m, u.node, true);
+        take_sum(s, m, u.node);
     }
 };
 

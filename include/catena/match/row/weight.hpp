@@ -2,7 +2,7 @@
 // to the norm that it scales: norm.hpp finds both together.
 #pragma once
 
-#include "catena/match/engine_fuses.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/match/row/stage.hpp"
 
 namespace catena {
@@ -35,8 +35,7 @@ inline void take_norm_scale(const site& s, match& m, stage_kind stage) {
     if (!n.found || s.view.at(result).src[0] != m.activation ||
         !rows_fit(s.index, scale, result).fits())
         return;
-    const bool with_norm = stage == stage_kind::rms_norm;  // ggml-cuda fuses RMS_NORM and SCALE
-    m.take({stage, scale, false, !with_norm});
+    m.take({stage, scale});
     m.numbers.norm_scale = n.by;
     m.activation = result;
 }
@@ -56,8 +55,7 @@ struct stage_match<stage_kind::mul_weight> : idle_match {
     static finding take(const site& s, match& m) {
         const weighted w = weight_of(s, m);
         if (!w.why.fits()) return w.why;
-        const bool rms = m.stages.has(stage_kind::rms_norm);  // ggml-cuda fuses RMS_NORM and MUL
-        m.take({stage_kind::mul_weight, w.mul, false, !rms});
+        m.take({stage_kind::mul_weight, w.mul});
         m.reads[operand::weight].tensor = w.weight;
         m.activation = s.view.nodes[w.mul];
         if (const finding f = s.vector_fits(m, w.mul, w.weight); !f.fits()) return f;
@@ -78,7 +76,7 @@ struct stage_match<stage_kind::add_bias> : idle_match {
         if (const finding f = node_fits(s.index, u.node, 2); !f.fits()) return f;
         if (!s.goes_on(m, u)) return {u.node, reason::reshaped};
         const std::int32_t bias = s.view.node(u.node).src[1 - u.slot];
-        m.take({stage_kind::add_bias, u.node, false, !m.stages.has(stage_kind::rms_norm)});
+        m.take({stage_kind::add_bias, u.node});
         m.reads[operand::bias].tensor = bias;
         m.activation = s.view.nodes[u.node];
         return s.vector_fits(m, u.node, bias);

@@ -3,8 +3,8 @@
 
 #include "catena/config.hpp"
 #include "catena/error/message.hpp"
-#include "catena/plan/launch.hpp"
 #include "catena/plan/plan.hpp"
+#include "catena/plan/result/launch.hpp"
 #include "catena/plan/verify.hpp"
 #include "catena/plan/verify/graph.hpp"
 #include "catena/plan/verify/group_launch.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "catena/match/match.hpp"
-#include "catena/plan/schedule.hpp"
+#include "catena/plan/order/schedule.hpp"
 
 #include <algorithm>
 #include <cstdint>

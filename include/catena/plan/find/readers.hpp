@@ -5,10 +5,10 @@
 
 #include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
-#include "catena/plan/choices.hpp"
+#include "catena/plan/find/choices.hpp"
+#include "catena/plan/order/schedule.hpp"
+#include "catena/plan/order/trial.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/schedule.hpp"
-#include "catena/plan/trial.hpp"
 
 #include <algorithm>
 #include <limits>

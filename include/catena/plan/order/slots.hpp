@@ -7,6 +7,7 @@
 #include "catena/kernel/layout.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/match/reader.hpp"
+#include "catena/plan/plan.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,8 +15,6 @@
 #include <vector>
 
 namespace catena {
-
-inline constexpr std::size_t workspace_alignment = 256;
 
 class slot_map {
   public:

@@ -5,7 +5,7 @@
 #include "catena/match/epilogue.hpp"
 #include "catena/match/matcher.hpp"
 #include "catena/pick/problem.hpp"
-#include "catena/plan/memory.hpp"
+#include "catena/plan/order/memory.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,9 +4,9 @@
 
 #include "catena/match/epilogue.hpp"
 #include "catena/match/match.hpp"
+#include "catena/plan/order/schedule.hpp"
+#include "catena/plan/order/slots.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/schedule.hpp"
-#include "catena/plan/slots.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -3,14 +3,14 @@
 #pragma once
 
 #include "catena/config.hpp"
-#include "catena/match/engine_fuses.hpp"
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/reader.hpp"
 #include "catena/match/value.hpp"
 #include "catena/plan/optimize.hpp"
-#include "catena/plan/slots.hpp"
+#include "catena/plan/order/slots.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "catena/pick/row_index.hpp"
-#include "catena/plan/families.hpp"
+#include "catena/plan/find/families.hpp"
 #include "catena/plan/options.hpp"
 
 #include <algorithm>

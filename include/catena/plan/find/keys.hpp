@@ -2,8 +2,8 @@
 #pragma once
 
 #include "catena/pick/problem.hpp"
-#include "catena/plan/memo.hpp"
-#include "catena/plan/memory.hpp"
+#include "catena/plan/find/memo.hpp"
+#include "catena/plan/order/memory.hpp"
 
 #include <cstdint>
 

@@ -4,12 +4,13 @@
 #pragma once
 
 #include "catena/match/matcher.hpp"
-#include "catena/plan/around.hpp"
-#include "catena/plan/choices.hpp"
-#include "catena/plan/draft.hpp"
-#include "catena/plan/group.hpp"
-#include "catena/plan/premises.hpp"
-#include "catena/plan/trial.hpp"
+#include "catena/plan/build/draft.hpp"
+#include "catena/plan/build/group.hpp"
+#include "catena/plan/build/inside.hpp"
+#include "catena/plan/find/around.hpp"
+#include "catena/plan/find/choices.hpp"
+#include "catena/plan/find/premises.hpp"
+#include "catena/plan/order/trial.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -28,7 +29,11 @@ class plan_builder {
           sums_(g),
           choices_(view_, known),
           judge_(g, draft_.accepted, known, choices_, sums_),
-          groups_(draft_, known, choices_, judge_, sums_) {}
+          weigh_(g, choices_),
+          outputs_(draft_, known, sums_),
+          trial_(draft_, choices_, judge_, sums_, weigh_),
+          groups_(draft_, choices_, outputs_, trial_),
+          inside_(draft_, known, choices_, outputs_, trial_, groups_, weigh_) {}
 
     /// All steps, and what stays with the engine.
     draft& build() {
@@ -68,7 +73,11 @@ class plan_builder {
     slot_sums sums_;
     choices choices_;
     reader_judge judge_;
+    weigher weigh_;
+    output_finder outputs_;
+    group_trial trial_;
     grouper groups_;
+    inside_fuser inside_;
     std::unordered_map<std::int32_t, finding> given_;  // nodes that the engine does faster
 
     /// Readers of a value that no step took. Behind many of them only the next are looked at, not
@@ -215,7 +224,7 @@ class plan_builder {
             return {};
         }
         const finding apart =
-            read ? groups_.fuse_inside(f, m, by_others) : finding{m.node, reason::norm_shared};
+            read ? inside_.fuse(f, m, by_others) : finding{m.node, reason::norm_shared};
         return apart.fits() ? left_over{} : add_row(f, std::move(m), apart);
     }
 

@@ -3,7 +3,7 @@
 // legal when no two actions that touch the same memory, one of them writing, change their order.
 #pragma once
 
-#include "catena/plan/memory.hpp"
+#include "catena/plan/order/memory.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // the cost model.
 #pragma once
 
-#include "catena/plan/choices.hpp"
+#include "catena/plan/find/choices.hpp"
 
 namespace catena {
 

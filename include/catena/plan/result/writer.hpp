@@ -3,9 +3,9 @@
 #pragma once
 
 #include "catena/error/message.hpp"
-#include "catena/plan/draft.hpp"
-#include "catena/plan/request.hpp"
-#include "catena/plan/slots.hpp"
+#include "catena/plan/build/draft.hpp"
+#include "catena/plan/find/request.hpp"
+#include "catena/plan/order/slots.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // are cheaper.
 #pragma once
 
-#include "catena/match/engine_launches.hpp"
+#include "catena/match/ggml_cuda.hpp"
 
 namespace catena {
 
@@ -25,7 +25,7 @@ inline bool read_by_matmul(const graph_index& g, std::int32_t value) {
 
 /// Does an engine compute the value in one launch? Of values that are no norm this is assumed.
 inline bool engine_needs_one(const graph_view& view, const match& m) {
-    return !has_norm(m.stages) || engine_launches(view, m) < 2;
+    return !has_norm(m.stages) || engine_of(view).launches(view, m) < 2;
 }
 
 }  // namespace catena

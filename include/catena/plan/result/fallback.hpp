@@ -5,7 +5,7 @@
 #include "catena/match/reader.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/plan.hpp"
-#include "catena/plan/report.hpp"
+#include "catena/plan/result/report.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -3,9 +3,9 @@
 // remembered.
 #pragma once
 
-#include "catena/plan/keys.hpp"
-#include "catena/plan/premises.hpp"
-#include "catena/plan/request.hpp"
+#include "catena/plan/find/keys.hpp"
+#include "catena/plan/find/premises.hpp"
+#include "catena/plan/find/request.hpp"
 
 namespace catena {
 

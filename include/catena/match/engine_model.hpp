@@ -1,0 +1,26 @@
+// What an engine runs in one launch by itself, as far as plans depend on it. A graph_view names the
+// model of its engine; ggml-cuda's is ggml_cuda.hpp.
+#pragma once
+
+#include <cstdint>
+
+namespace catena {
+
+class graph_index;
+struct graph_view;
+struct match;
+
+/// Functions of a graph alone: equal graphs get equal answers. They may run on several threads.
+struct engine_model {
+    const char* name;
+
+    /// Does the engine run the node at `position`, a SCALE or a UNARY, in one launch with what
+    /// stands around it? A chain that took a part of that would leave the rest in several launches.
+    bool (*fuses)(const graph_index& g, std::int32_t position);
+
+    /// The engine's launches for a norm and what its chain takes over around it. A norm that no
+    /// matmul reads is taken from an engine that needs two or more.
+    int (*launches)(const graph_view& view, const match& m);
+};
+
+}  // namespace catena

@@ -1,0 +1,109 @@
+// What ggml-cuda runs in one launch: the routing of a token to its experts, a soft cap, a
+// convolution with its activation, a norm with the MUL, ADD or ROPE behind it (ggml-cuda.cu,
+// ggml_cuda_can_fuse). Each is known by who reads what, wherever it stands in the order.
+#pragma once
+
+#include "catena/match/index.hpp"
+#include "catena/match/match.hpp"
+
+#include <algorithm>
+
+namespace catena {
+
+/// Is node `position` the function by which experts are picked? Its values are sorted, as they are
+/// or behind one ADD, and those of the picked are gathered.
+inline bool begins_routing(const graph_index& g, std::int32_t position) {
+    const std::int32_t value = g.view.nodes[position];
+    if (g.root(value) != value || g.reader_count(value) != 2) return false;
+    bool sorted = false, gathered = false;
+    for (const use& u : g.readers(value)) {
+        const op kind = g.kind(u.node);
+        const use behind = kind == op::add ? g.only_reader(g.view.nodes[u.node]) : u;
+        sorted = sorted || (behind.node >= 0 && g.kind(behind.node) == op::argsort);
+        gathered = gathered || kind == op::get_rows;
+    }
+    return sorted && gathered;
+}
+
+/// Is node `position` the first SCALE of a soft cap: of SCALE, TANH, SCALE?
+inline bool begins_soft_cap(const graph_index& g, std::int32_t position) {
+    const use function = g.only_reader(g.view.nodes[position]);
+    if (function.node < 0 || g.view.node(function.node).sub != sub_op::tanh) return false;
+    const use next = g.only_reader(g.view.nodes[function.node]);
+    return next.node >= 0 && g.kind(next.node) == op::scale;
+}
+
+/// Is node `position` a function of what a convolution makes, with or without a bias?
+inline bool ends_convolution(const graph_index& g, std::int32_t position) {
+    const auto alone = [&g](std::int32_t value, op kind) {
+        return g.view.at(value).kind == kind && g.only_reader(value).node >= 0;
+    };
+    const std::int32_t of = g.view.node(position).src[0];
+    if (of == no_tensor) return false;
+    if (alone(of, op::ssm_conv)) return true;
+    const tensor& sum = g.view.at(of);
+    return alone(of, op::add) && std::any_of(sum.src, sum.src + 2, [&](std::int32_t s) {
+               return s != no_tensor && alone(s, op::ssm_conv);
+           });
+}
+
+/// Is node `n` in the launch of the norm that it stands behind?
+inline bool fused_with_norm(const graph_view& view, const match& m, const taken_node& n) {
+    const op kind = view.node(n.node).kind;
+    const bool rms = m.stages.has(stage_kind::rms_norm);
+    switch (n.stage) {
+        case stage_kind::rms_norm:
+            return kind == op::scale;
+        case stage_kind::mul_weight:
+            return rms && kind == op::mul;
+        case stage_kind::add_bias:
+            return rms;
+        case stage_kind::join_residual:
+            return rms && kind == op::add;
+        case stage_kind::mul_next_weight:
+            return true;
+        default:
+            return n.aside;
+    }
+}
+
+/// ggml-cuda; also the model of a view that names none.
+inline constexpr engine_model ggml_cuda{
+    "ggml-cuda",
+    [](const graph_index& g, std::int32_t position) {
+        switch (g.kind(position)) {
+            case op::scale:
+                return begins_soft_cap(g, position);
+            case op::unary:
+                return begins_routing(g, position) || ends_convolution(g, position);
+            default:
+                return false;
+        }
+    },
+    [](const graph_view& view, const match& m) {
+        const auto own = std::count_if(m.taken.begin(), m.taken.end(), [&](const taken_node& n) {
+            return !fused_with_norm(view, m, n);
+        });
+        const int sums = m.experts.found() ? 2 : 0;
+        const bool turned = m.stages.has(stage_kind::rms_norm) && m.readers.size() == 1 &&
+                            view.node(m.readers[0].node).kind == op::rope;
+        return static_cast<int>(own) + sums - (turned ? 1 : 0);
+    }};
+
+/// An engine that launches each node by itself.
+inline constexpr engine_model node_by_node{
+    "node by node", [](const graph_index&, std::int32_t) { return false; },
+    [](const graph_view&, const match& m) {
+        return static_cast<int>(m.taken.size() + m.experts.nodes.size());
+    }};
+
+inline const engine_model& engine_of(const graph_view& view) {
+    return view.engine != nullptr ? *view.engine : ggml_cuda;
+}
+
+/// Does the engine of the graph run the node in one launch with what stands around it?
+inline bool engine_fuses(const graph_index& g, std::int32_t position) {
+    return engine_of(g.view).fuses(g, position);
+}
+
+}  // namespace catena
