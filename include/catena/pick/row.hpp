@@ -55,6 +55,8 @@ struct table {
     int chain_count = 0;
     const void* const* kernels = nullptr;  ///< per row; null: described here, compiled elsewhere
     launch_fn launch = nullptr;
+    prepare_fn prepare = nullptr;  ///< null: kernels are not made ready before they are launched
+    int device_number = 0;         ///< what `prepare` takes
     const measurement* measured = nullptr;  ///< ordered by problem
     int measured_count = 0;
     const engine_median* engine = nullptr;  ///< ordered by steps

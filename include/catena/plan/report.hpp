@@ -78,7 +78,10 @@ inline explanation plan::explain() const {
 }
 
 inline choice plan::choice_of(int i) const {
-    return choose(steps_[static_cast<std::size_t>(i)].what, table_, options_.pick);
+    const step& s = steps_[static_cast<std::size_t>(i)];
+    choice out = choose(s.what, table_, options_.pick);
+    out.best.config.dependent = s.config.dependent;  // what is launched before it has a say
+    return out;
 }
 
 /// "name: sentence" of every row of `t` that a choice rejected.
