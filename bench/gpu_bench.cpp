@@ -368,6 +368,7 @@ std::vector<measured_case> gpu_bench::cases_of(int row) {
     std::vector<contender> contenders = s.sticks();
     for (const row_case& c : cases) {
         const int launches = std::max(64, c.what.sets);
+        c.what.launch(s.stream, 0);  // loads the kernel, which a capture forbids
         replays.push_back(std::make_unique<replay>(
             [&](cudaStream_t on) {
                 for (int i = 0; i < launches; ++i) c.what.launch(on, i % c.what.sets);

@@ -80,6 +80,7 @@ ggml_cuda_catena * ggml_cuda_catena_init(int device) {
     if (on != nullptr && atoi(on) == 0) return nullptr;
     catena::options asked;
     asked.log_to = {log_line, nullptr};
+    asked.engine_may_skip_wait = true;  // many of its kernels can return before they wait
     asked = catena::options::from_environment(asked);
     const catena::table rows = catena::instances::for_device(device);
     const catena::status order = catena::ggml::keeps_order(getenv("GGML_CUDA_GRAPH_OPT"));
@@ -129,6 +130,7 @@ void ggml_cuda_catena_plan(ggml_cuda_catena * catena, ggml_cgraph * cgraph) {
     graph.known.uses = uses_of;
     graph.known.reachable = is_reachable;
     catena::status state;
+    // No capture has begun: a new plan loads its kernels.
     catena->plan = catena->planner.before_walk(graph, state);
     catena->visible_until = 0;
     if (catena->plan == nullptr) return warn_once(*catena, state.message);

@@ -6,7 +6,7 @@
 #include "late.hpp"
 #include "machine.hpp"
 
-#include "catena/launch/cuda.cuh"
+#include "catena/launch/prepare.cuh"
 
 #include <algorithm>
 #include <chrono>
@@ -53,6 +53,10 @@ class cuda_machine : public machine {
     std::string launch(const void* kernel, const catena::launch_config& config, const void* args,
                        std::size_t args_bytes) override {
         const cudaStream_t on = stream();
+        int device = 0;
+        check(cudaGetDevice(&device), "asking for the device");
+        if (const catena::status s = catena::prepare_cuda(kernel, config, device); !s.ok())
+            return s.message;
         check(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "beginning a capture");
         const cudaError_t before = write_late(late_, on);
         const catena::status launched = catena::launch_cuda(kernel, config, args, args_bytes, on);

@@ -247,6 +247,8 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     CHECK(said("sm_75", [](policy& p) { p.copy = copy_method::async; }) ==
           "the arch has no instruction for its copies (sm_80 on)");
     good.computes = {.kind = skeleton::row};
+    CHECK(said("sm_90", [](policy&) {}) == "the policy has numbers that another skeleton has");
+    good.numbers = {.threads = 128};
     CHECK(said("sm_90", [](policy& p) { p.values = 6; }) ==
           "6 values a thread are no multiple of 4");
     good.computes = {.kind = skeleton::matmul,

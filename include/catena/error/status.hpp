@@ -9,6 +9,7 @@ enum class status_code : unsigned char {
     no_instances,      ///< the arch has no instances built in
     no_kernel,         ///< the rows are known, their code is not linked in
     device_error,      ///< the device or its driver refused
+    no_clusters,       ///< the device has no room for a thread block cluster of this launch
     wrong_plan,        ///< options::verify found a fault in a plan: it was dropped
     fallback           ///< a fallback was met, and options::error_on_fallback is set
 };

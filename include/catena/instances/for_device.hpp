@@ -8,7 +8,8 @@
 
 // A set that is linked with its kernels defines CATENA_HAS_KERNELS and brings the CUDA runtime.
 #if defined(CATENA_HAS_KERNELS)
-#include <cuda_runtime_api.h>
+#include "catena/launch/device.cuh"
+#include "catena/launch/prepare.cuh"
 #endif
 
 namespace catena::instances {
@@ -22,18 +23,6 @@ static inline table for_device(int device) noexcept;
 #if defined(CATENA_HAS_KERNELS)
 
 namespace detail {
-
-/// Makes `device` current as long as it lives.
-struct current_device {
-    int before = 0;
-    cudaError_t error;
-    explicit current_device(int device) : error(cudaGetDevice(&before)) {
-        if (error == cudaSuccess) error = cudaSetDevice(device);
-    }
-    ~current_device() { (void)cudaSetDevice(before); }
-    current_device(const current_device&) = delete;
-    current_device& operator=(const current_device&) = delete;
-};
 
 /// Whether the set has code that loads on the current device.
 inline bool runs_here(const table& t) {
@@ -52,7 +41,7 @@ static inline table for_device(int device) noexcept {
         t.state = why;
         return t;
     };
-    const detail::current_device current(device);
+    const catena::detail::current_device current(device);
     int major = 0, minor = 0;
     cudaError_t error = current.error;
     if (error == cudaSuccess)
@@ -78,14 +67,18 @@ static inline table for_device(int device) noexcept {
                             "no instances run on CUDA device %d (sm_%d): built in are%s; link "
                             "catena::instances_sm_%d with CUDA enabled",
                             device, wanted, sizeof(built_in) > 1 ? built_in : " none", wanted));
+    best.device = *best.target;
     for (const arch& a : arch_registry)  // code of an older set meets this GPU's limits
         if (a.compute_capability > best.target->compute_capability &&
             a.compute_capability <= wanted)
-            best.device = &a;
+            best.device = a;
+    best.device = of_device(*best.device, device);
     if (best.target->compute_capability != wanted)
         best.state =
             failure(status_code::ok, "device %d is sm_%d, which has no set here: %s serves", device,
                     wanted, best.target->name);
+    best.prepare = prepare_cuda;
+    best.device_number = device;
     return best;
 }
 

@@ -58,6 +58,7 @@ inline table on_host(const table& described, const host_family* const* families,
     table out = described;
     out.kernels = kernels.data();
     out.launch = launch_host;
+    out.prepare = nullptr;
     return out;
 }
 

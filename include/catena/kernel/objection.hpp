@@ -135,12 +135,37 @@ constexpr objection matmul_objection(const computation& c, const policy& p) {
     return tile_objection(c, p);
 }
 
+/// The numbers of a policy that its skeleton has. The others are zero.
+constexpr policy own_numbers(skeleton kind, const policy& p) {
+    policy own;
+    own.threads = p.threads;
+    own.min_blocks = p.min_blocks;
+    own.rows = p.rows;
+    if (kind == skeleton::row) {
+        own.values = p.values;
+        own.vector = p.vector;
+        return own;
+    }
+    own.columns = p.columns;
+    own.piece = p.piece;
+    own.stages = p.stages;
+    own.cluster = p.cluster;
+    own.copy = p.copy;
+    own.activation = p.activation;
+    own.product = p.product;
+    own.placement = p.placement;
+    if (kind == skeleton::matmul) own.slices = p.slices;
+    return own;
+}
+
 }  // namespace detail
 
 /// Why no kernel can compute this with these numbers, whatever the arch.
 constexpr objection objection_to(const computation& c, const policy& p) {
     if (p.threads <= 0 || p.threads % warp_size != 0)
         return {"{} threads are no whole warps", {p.threads}};
+    if (detail::own_numbers(c.kind, p) != p)
+        return {"the policy has numbers that another skeleton has"};
     return c.kind == skeleton::row      ? detail::row_objection(p)
            : c.kind == skeleton::matvec ? detail::matvec_objection(c, p)
                                         : detail::matmul_objection(c, p);

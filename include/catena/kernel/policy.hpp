@@ -1,5 +1,6 @@
 // The numbers of one instance: a structural aggregate, a template parameter of the kernel and a
-// field of the table row. A field that its skeleton does not use stays zero.
+// field of the table row. A field that its skeleton does not use is zero, or
+// objection_to refuses it.
 #pragma once
 
 #include "catena/config.hpp"

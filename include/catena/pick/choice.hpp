@@ -78,9 +78,10 @@ struct picked {
     std::int32_t band_rows = 0;  ///< matvec
     std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
-    bool measured = false;  ///< predicted_us is a median of this row on this problem
-    std::uint64_t key = 0;  ///< problem_key, where the table knows what the engine takes
-    rejection nearest;      ///< none serves: the rejection that came closest
+    bool measured = false;          ///< predicted_us is a median of this row on this problem
+    bool clusters_refused = false;  ///< the device has no room for the clusters of the first choice
+    std::uint64_t key = 0;          ///< problem_key, where the table knows what the engine takes
+    rejection nearest;              ///< none serves: the rejection that came closest
 };
 
 /// What plan::choice_of and choose return: the row that a problem gets, and why no other.

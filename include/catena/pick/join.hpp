@@ -58,6 +58,11 @@ class joined {
             all_.device = t.device;
             all_.launch = t.launch;
         }
+        if (all_.prepare == nullptr && t.prepare != nullptr) {  // it knows the device
+            all_.prepare = t.prepare;
+            all_.device_number = t.device_number;
+            all_.device = t.device;
+        }
         if (all_.target != t.target || all_.launch != t.launch) {
             all_.state =
                 failure(status_code::invalid_argument,

@@ -1,5 +1,6 @@
 // Picking: the row of a table that a problem gets. A pure function of problem, table and
-// preference; the planner and the launcher use no other.
+// preference, but for a table of a device at hand, which is asked whether its clusters fit. The
+// planner and the launcher use no other.
 #pragma once
 
 #include "catena/pick/constraints.hpp"
@@ -68,10 +69,9 @@ struct contender {
 /// Holds each row that computes what is needed against the limits and tells `f`, in the table's
 /// order, until that says false.
 template <class F>
-void each_contender(const problem& p, const row_index& index, bool measured_only,
+void each_contender(const problem& p, const row_index& index, const arch& a, bool measured_only,
                     std::int64_t order, F&& f) {
     const table& t = index.rows();
-    const arch& a = t.limits();
     const measured_rows medians(t, p);
     const auto judge = [&](std::int32_t i, const row& r) {
         contender c;
@@ -99,16 +99,15 @@ void each_contender(const problem& p, const row_index& index, bool measured_only
     }
 }
 
-/// Walks the rows that compute what is needed. Each of them that is not picked goes to `reject`; of
-/// equals the first wins.
+/// Walks the rows that compute what is needed, on a GPU with the limits `a`. Each of them that is
+/// not picked goes to `reject`; of equals the first wins.
 template <class Reject>
-picked walk(const problem& p, const row_index& index, bool measured_only, std::int64_t order,
-            Reject&& reject) {
+picked walk_on(const arch& a, const problem& p, const row_index& index, bool measured_only,
+               std::int64_t order, Reject&& reject) {
     picked best;
     const table& t = index.rows();
-    const arch& a = t.limits();
     if (t.row_count > 0) best.nearest = {0, limit::computes};
-    each_contender(p, index, measured_only, order, [&](std::int32_t i, const contender& c) {
+    each_contender(p, index, a, measured_only, order, [&](std::int32_t i, const contender& c) {
         const row& r = t.rows[i];
         if (c.barred.why != limit::none) {
             if (closer(c.barred, best.nearest)) best.nearest = c.barred;
@@ -140,6 +139,29 @@ picked walk(const problem& p, const row_index& index, bool measured_only, std::i
         best.nearest = {};
     }
     return best;
+}
+
+/// Has the table's device room for the clusters of this launch? A part of a GPU may have none.
+inline bool has_room(const table& t, const picked& p) {
+    if (p.config.cluster < 2 || t.prepare == nullptr || t.kernels == nullptr) return true;
+    const void* const kernel = t.kernels[p.row];
+    return kernel == nullptr ||
+           t.prepare(kernel, p.config, t.device_number).code != status_code::no_clusters;
+}
+
+/// Walks on the table's GPU; if that has no room for the clusters of what is picked, walks again
+/// as on a GPU without clusters.
+template <class Reject>
+picked walk(const problem& p, const row_index& index, bool measured_only, std::int64_t order,
+            Reject&& reject) {
+    const table& t = index.rows();
+    const picked best = walk_on(t.limits(), p, index, measured_only, order, reject);
+    if (has_room(t, best)) return best;
+    arch alone = t.limits();
+    alone.cluster_blocks = 1;
+    picked out = walk_on(alone, p, index, measured_only, order, reject);
+    out.clusters_refused = true;
+    return out;
 }
 
 inline constexpr auto ignore = [](const rejection&) {};
@@ -186,7 +208,8 @@ inline picked pick(const problem& p, const table& t, const preference& want = {}
 inline rejection served(const problem& p, const row_index& index, const preference& want = {}) {
     if (detail::too_wide(p, want)) return detail::width_rejection(0, p, want);
     rejection nearest{0, limit::computes};
-    detail::each_contender(p, index, want.measured_only, detail::common_order(p, index, want),
+    detail::each_contender(p, index, index.rows().limits(), want.measured_only,
+                           detail::common_order(p, index, want),
                            [&nearest](std::int32_t, const detail::contender& c) {
                                const bool serves = c.barred.why == limit::none;
                                if (serves || detail::closer(c.barred, nearest)) nearest = c.barred;

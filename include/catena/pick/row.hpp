@@ -8,6 +8,7 @@
 #include "catena/kernel/policy.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace catena {
 /// How the policy of a row was found.
@@ -55,12 +56,13 @@ struct table {
     int chain_count = 0;
     const void* const* kernels = nullptr;  ///< per row; null: described here, compiled elsewhere
     launch_fn launch = nullptr;
+    prepare_fn prepare = nullptr;  ///< null: kernels are not made ready before they are launched
+    int device_number = 0;         ///< what `prepare` takes
     const measurement* measured = nullptr;  ///< ordered by problem
     int measured_count = 0;
     const engine_median* engine = nullptr;  ///< ordered by steps
     int engine_count = 0;
-    const arch* device = nullptr;  ///< the GPU it runs on, when that is not the target: its limits
-                                   ///< count
+    std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
     const arch& limits() const { return device ? *device : *target; }  ///< of the GPU that runs it
     status state;  ///< why there is no table, if there is none
 };

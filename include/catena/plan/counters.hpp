@@ -6,6 +6,7 @@
 //     engine's own kernels were measured to be faster.
 //   - A step runs on the plain row of its computation, the slow one that takes any shape and any
 //     alignment, though the table has others.
+//   - A step runs without clusters, because the device has no room for those that it would have.
 //   - The table is not the GPU's own: an older architecture's set stands in.
 // A group that runs in more than one launch is counted but is no fallback: what divides it is the
 // memory that the engine gave its members. Nothing is a fallback when the options say `enabled =
@@ -32,9 +33,10 @@ struct plan_counters {
     std::int32_t groups_split = 0;    ///< no two in one launch
 
     std::int32_t steps = 0;
-    std::int32_t plain_rows = 0;  ///< steps on a plain row though the table has others
-    bool stand_in = false;        ///< another architecture's instances serve
-    bool proved = false;          ///< options::verify: the plan was proved right
+    std::int32_t plain_rows = 0;        ///< steps on a plain row though the table has others
+    std::int32_t clusters_refused = 0;  ///< steps without the clusters that they would have
+    bool stand_in = false;              ///< another architecture's instances serve
+    bool proved = false;                ///< options::verify: the plan was proved right
     bool dropped = false;  ///< a plan was wrong, so all is left to the engine; state() says why
 
     /// All groups of two or more matmuls.
@@ -42,7 +44,7 @@ struct plan_counters {
     /// How often something fell back, as said above.
     std::int32_t fallbacks() const {
         const std::int32_t meant = left[static_cast<int>(reason::engine_faster)];
-        return matmuls - served - meant + plain_rows + (stand_in ? 1 : 0);
+        return matmuls - served - meant + plain_rows + clusters_refused + (stand_in ? 1 : 0);
     }
 };
 

@@ -26,6 +26,8 @@ inline std::string summary(const plan& p) {
         out += "; " + number(c.groups()) + " groups, " + number(c.groups_whole) + " whole, " +
                number(c.groups_partial) + " in part";
     if (c.plain_rows > 0) out += "; " + number(c.plain_rows) + " steps on plain rows";
+    if (c.clusters_refused > 0)
+        out += "; " + number(c.clusters_refused) + " steps without clusters, for want of room";
     const char* before = "; left to the engine: ";
     for (int r = 0; r < reason_count; ++r) {
         if (c.left[r] == 0) continue;

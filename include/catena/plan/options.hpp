@@ -34,6 +34,11 @@ struct options {
 
     preference pick;  ///< which rows may be picked
 
+    /// The engine launches kernels programmatically too, and a launch of its own may end in which
+    /// no thread has waited (griddepcontrol.wait), as one that returns early. What comes before it
+    /// then still runs: the first step behind a node of the engine must start when all is done.
+    bool engine_may_skip_wait = false;
+
     /// A fallback (counters.hpp says what counts as one) leaves every node to the engine, and
     /// plan::state() names the first with its remedy.
     bool error_on_fallback = false;

@@ -52,6 +52,7 @@ struct step {
     std::int32_t band_rows = 0;  ///< matvec
     std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
+    bool clusters_refused = false;  ///< it would have clusters, but the device has no room for them
 };
 
 /// A chain where it was found, and where its activation lies.

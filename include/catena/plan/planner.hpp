@@ -22,6 +22,8 @@ class planner {
     /// assume that tensors may share memory, and the plan cannot be launched.) A malformed view is
     /// left to the engine whole; plan::state() names node and field. Out of memory
     /// terminates the program.
+    /// If the table's device is at hand (table::prepare), the kernels of the plan are loaded there:
+    /// plan while no stream is captured.
     catena::plan plan(const graph_view& view) const noexcept;
 
     /// Plans a view that was indexed already.
@@ -33,6 +35,7 @@ class planner {
     const table& rows() const { return known_.rows.rows(); }
     catena::plan planned(const graph_index& index) const;
     status build(const graph_index& index, catena::plan& out) const;
+    status prepared(const catena::plan& made) const;
     catena::plan dropped(const graph_view& view, const status& why) const;
     verification verified(const graph_view& view, const catena::plan& made) const;
     catena::plan all_to_engine(const graph_view& view) const;

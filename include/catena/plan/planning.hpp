@@ -14,6 +14,8 @@
 #include "catena/plan/result/writer.hpp"
 #include "catena/plan/verify.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,11 @@ CATENA_PLANNING plan planner::planned(const graph_index& index) const {
         out.counters_.proved = found.proved;
     }
     if (!wrong.ok()) return dropped(view, wrong);
+    if (const status ready = prepared(out); !ready.ok()) {
+        catena::plan none = all_to_engine(view);
+        none.state_ = ready;
+        return none;
+    }
     if (!known_.asked.error_on_fallback || out.counters_.fallbacks() == 0) return out;
     catena::plan none = all_to_engine(view);
     none.counters_ = out.counters_;
@@ -64,6 +71,25 @@ CATENA_PLANNING status planner::build(const graph_index& index, catena::plan& ou
     const status written = plan_writer(builder.build(), out).write();
     if (written.ok()) out.counters_ = count(index, out);
     return written;
+}
+
+// What the steps launch is loaded on the table's device, once for each kernel.
+CATENA_PLANNING status planner::prepared(const catena::plan& made) const {
+    const table& t = rows();
+    if (t.prepare == nullptr || t.kernels == nullptr) return {};
+    for (const step& s : made.steps()) {
+        const void* const kernel = t.kernels[s.row];
+        if (kernel == nullptr) continue;  // plan::launch says so
+        const status ready = t.prepare(kernel, s.config, t.device_number);
+        if (ready.ok()) continue;
+        const planned_chain& c = made.chains()[static_cast<std::size_t>(s.chain)];
+        const char* const chain = t.chains[c.chain].name;
+        return failure(
+            ready.code, "%.80s cannot run on device %d: %.80s; CATENA_CHAINS_OFF=%.*s does without",
+            row_name(t, s.row).c_str(), t.device_number, ready.message,
+            static_cast<int>(std::min<std::size_t>(std::strcspn(chain, "."), 40)), chain);
+    }
+    return {};
 }
 
 // All is left to the engine in place of a plan that turned out to be wrong.

@@ -41,6 +41,7 @@ inline void run_by(step& s, const picked& p) {
     s.band_rows = p.band_rows;
     s.bytes = p.bytes;
     s.predicted_us = p.predicted_us;
+    s.clusters_refused = p.clusters_refused;
 }
 
 struct draft {

@@ -93,7 +93,10 @@ inline plan_counters count(const graph_index& g, const plan& p) {
         members.push_back({m.value, g.kind(m.node) == op::mul_mat_id, step});
     }
     detail::count_groups(std::move(members), out);
-    for (const step& s : p.steps()) out.plain_rows += fell_to_plain(p.rows(), s) ? 1 : 0;
+    for (const step& s : p.steps()) {
+        out.plain_rows += fell_to_plain(p.rows(), s) ? 1 : 0;
+        out.clusters_refused += s.clusters_refused ? 1 : 0;
+    }
     out.steps = static_cast<std::int32_t>(p.steps().size());
     out.stand_in = p.rows().state.ok() && p.rows().state.message[0] != '\0';
     return out;
@@ -112,11 +115,18 @@ inline status first_fallback(const graph_view& view, const plan& p) {
     };
     std::int32_t left = 0;
     while (left < view.node_count && !fell(left)) ++left;
-    for (const step& s : p.steps())
-        if (s.launch_at < left && fell_to_plain(p.rows(), s))
+    for (const step& s : p.steps()) {
+        if (s.launch_at >= left) continue;
+        if (s.clusters_refused)
+            return failure(status_code::fallback,
+                           "node %d runs without clusters, for which the device has no room: run "
+                           "on a whole GPU, %s",
+                           s.launch_at, allow);
+        if (fell_to_plain(p.rows(), s))
             return failure(status_code::fallback,
                            "node %d runs on a plain row (%.120s): mend that, %s", s.launch_at,
                            detail::why_plain(p, s).c_str(), allow);
+    }
     if (left == view.node_count) return {};
     const left_over word = detail::why_left(p, left);
     return failure(status_code::fallback,

@@ -61,6 +61,7 @@ inline explanation plan::explain() const {
     out.workspace_bytes = workspace_bytes_;
     if (table_.target == nullptr) return out;
     out.arch = table_.target->name;
+    out.gpu = table_.limits().gpu;
     for (const planned_chain& c : chains_) out.chains.push_back(detail::explained(*this, c));
     for (std::int32_t i = 0; i < out.launches; ++i) {
         explained_step e = detail::explained(*this, i);
@@ -78,7 +79,10 @@ inline explanation plan::explain() const {
 }
 
 inline choice plan::choice_of(int i) const {
-    return choose(steps_[static_cast<std::size_t>(i)].what, table_, options_.pick);
+    const step& s = steps_[static_cast<std::size_t>(i)];
+    choice out = choose(s.what, table_, options_.pick);
+    out.best.config.dependent = s.config.dependent;  // what is launched before it has a say
+    return out;
 }
 
 /// "name: sentence" of every row of `t` that a choice rejected.

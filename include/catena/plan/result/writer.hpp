@@ -20,8 +20,9 @@ class plan_writer {
     /// Takes over what is in the draft.
     plan_writer(draft& from, plan& out) : g_(from.g), view_(g_.view), draft_(from), out_(out) {}
 
-    /// Fills in everything but table, options, state and counters. Not ok: a step launches while
-    /// its activation does not have its slot of the workspace, and the plan must not be used.
+    /// Fills in everything but table, options (which must be there), state and counters. Not ok: a
+    /// step launches while its activation does not have its slot of the workspace, and the plan
+    /// must not be used.
     status write() {
         for (const status& s : {check_slots(), check_readers()})
             if (!s.ok()) return s;
@@ -38,6 +39,7 @@ class plan_writer {
         for (std::size_t i = 0; i < accepted.size(); ++i)
             store_launch(static_cast<std::int32_t>(i), accepted[i]);
         for (const step& s : out_.steps_) out_.nodes_[at(s.launch_at)].role = role::launch;
+        if (out_.options_.engine_may_skip_wait) wait_behind_engine();
 
         out_.engine_launches_ =
             g_.launches() - static_cast<std::int32_t>(draft_.accepted.covered_nodes());
@@ -133,6 +135,24 @@ class plan_writer {
             from[gap] = static_cast<std::int32_t>(gap);
         }
         return stored;
+    }
+
+    /// A step that is launched programmatically waits for the kernel before it alone. Behind one of
+    /// the engine, which may be done before those before it, it starts when all is done. So does
+    /// the first step of a graph or of a stream: the engine's kernels may stand before it.
+    void wait_behind_engine() const {
+        bool behind_step = false;  // of this stream
+        std::int32_t stream = 0;
+        for (std::int32_t i = 0; i < view_.node_count; ++i) {
+            const role by = out_.nodes_[at(i)].role;
+            if (by == role::engine && g_.acts(i)) behind_step = false;
+            if (by != role::launch) continue;
+            const bool same_stream = view_.node(i).stream == stream;
+            if (!behind_step || !same_stream)
+                out_.steps_[at(out_.first_step_at_[at(i)])].config.dependent = false;
+            behind_step = true;
+            stream = view_.node(i).stream;
+        }
     }
 
     /// Every place gets its slot's part of the workspace: a copy for each layout of its activation,

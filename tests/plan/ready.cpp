@@ -1,0 +1,158 @@
+// What a plan does about its launches before anything is launched: kernels are made ready on the
+// device, and a launch starts early only where that is safe.
+#include "catena/runtime.hpp"
+
+#include "epilogue_cases.hpp"
+
+#include <set>
+
+using namespace catena;
+using namespace catena_test;
+using Catch::Contains;
+
+namespace {
+
+/// What the invented device was asked, which kernel it cannot load, and whether it has clusters.
+struct {
+    std::vector<std::pair<const void*, launch_config>> asked;
+    const void* broken = nullptr;
+    bool clusters = true;
+} device;
+
+status prepare(const void* kernel, const launch_config& config, int number) noexcept {
+    CHECK(number == 2);
+    device.asked.push_back({kernel, config});
+    if (kernel == device.broken) return failure(status_code::device_error, "loading it failed");
+    if (config.cluster > 1 && !device.clusters)
+        return failure(status_code::no_clusters, "no cluster fits");
+    return {};
+}
+
+/// A table on a device at hand. Its matvecs may have clusters.
+struct table_at_hand {
+    table t = full_table();
+    arch target = toy_arch;
+    std::vector<row> rows;
+    std::vector<const void*> kernels;
+
+    table_at_hand() : rows(t.rows, t.rows + t.row_count) {
+        target.sms = 64;
+        target.cluster_blocks = 8;
+        for (row& r : rows)
+            if (r.computes.kind == skeleton::matvec) r.numbers.cluster = 8;
+        for (const row& r : rows) kernels.push_back(&r);
+        t.target = &target;
+        t.rows = rows.data();
+        t.kernels = kernels.data();
+        t.prepare = prepare;
+        t.device_number = 2;
+        device = {};
+    }
+    table_at_hand(const table_at_hand&) = delete;
+    table_at_hand& operator=(const table_at_hand&) = delete;
+};
+
+/// A gated value, quantized by the launch that makes it, and its reader.
+struct gated_case {
+    graph_builder g;
+    id norm = g.scaled_norm(g.input(format::f32, {512}));
+    id value = g.glu(g.matmul(format::q4_K, 256, norm), g.matmul(format::q4_K, 256, norm));
+    id out = g.matmul(format::q4_K, 64, value);
+};
+
+unsigned widest_cluster(const plan& p) {
+    unsigned out = 0;
+    for (const step& s : p.steps()) out = std::max(out, s.config.cluster);
+    return out;
+}
+
+std::vector<bool> starts_early(const plan& p) {
+    std::vector<bool> out;
+    for (const step& s : p.steps()) out.push_back(s.config.dependent);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("what a plan launches is made ready when the plan is made", "[ready]") {
+    const table_at_hand rows;
+    gated_case c;
+    const plan p = planner(rows.t).plan(c.g.view());
+    REQUIRE(p.state().ok());
+    REQUIRE(p.steps().size() == 3);
+    CHECK(widest_cluster(p) > 1);
+    CHECK(p.counters().clusters_refused == 0);
+    for (const step& s : p.steps()) {
+        const auto asked = [&](const auto& a) {
+            return a.first == &rows.rows[static_cast<std::size_t>(s.row)] &&
+                   a.second.cluster == s.config.cluster &&
+                   a.second.shared_bytes == s.config.shared_bytes;
+        };
+        CHECK(std::any_of(device.asked.begin(), device.asked.end(), asked));
+    }
+}
+
+TEST_CASE("a kernel that cannot be made ready leaves all to the engine", "[ready]") {
+    const table_at_hand rows;
+    gated_case c;
+    const plan good = planner(rows.t).plan(c.g.view());
+    const std::int32_t row = good.steps()[0].row;
+    device.broken = &rows.rows[static_cast<std::size_t>(row)];
+    const plan p = planner(rows.t).plan(c.g.view());
+    CHECK(p.steps().size() == 0);
+    CHECK(p.at(1).role == role::engine);
+    CHECK(p.state().code == status_code::device_error);
+    CHECK_THAT(p.state().message, Contains(row_name(rows.t, row)) && Contains("on device 2") &&
+                                      Contains("loading it failed") &&
+                                      Contains("CATENA_CHAINS_OFF=norm does"));
+    options without;
+    without.chains_off = "norm";
+    CHECK(planner(rows.t, without).plan(c.g.view()).state().ok());
+}
+
+TEST_CASE("a device without room for clusters gets a plan without, and that is told", "[ready]") {
+    const table_at_hand rows;
+    gated_case c;
+    device.clusters = false;
+    const plan p = planner(rows.t).plan(c.g.view());
+    REQUIRE(p.state().ok());
+    REQUIRE(p.steps().size() == 3);
+    CHECK(widest_cluster(p) == 1);
+    CHECK(p.counters().clusters_refused == 1);
+    CHECK(p.counters().fallbacks() == 1);
+    CHECK_THAT(summary(p), Contains("; 1 steps without clusters, for want of room"));
+    CHECK(p.choice_of(1).best.config.cluster == 1);
+
+    options strict;
+    strict.error_on_fallback = true;
+    const plan none = planner(rows.t, strict).plan(c.g.view());
+    CHECK(none.steps().size() == 0);
+    CHECK_THAT(none.state().message,
+               Contains("runs without clusters, for which the device has no room"));
+}
+
+TEST_CASE("behind a node of an engine that may skip its wait, a step starts late", "[ready]") {
+    norm_case c;
+    const id a = c.g.matmul(format::q4_K, 512, c.mul), b = c.g.matmul(format::q8_0, 256, c.mul);
+    const id renamed = c.g.reshape(a, {512, 1});
+    const id norm = c.g.scaled_norm(renamed);
+    c.g.matmul(format::q4_K, 64, norm);
+    const id engines = c.g.other({b});
+    const id late = c.g.scaled_norm(c.g.other({engines}));
+    c.g.matmul(format::q4_K, 64, late);
+    options asked;
+    const auto plan_now = [&] { return planner(toy_table(), asked).plan(c.g.view()); };
+    INFO(plan_now().state().message);
+    REQUIRE(steps_of(plan_now()) == "1: 0 1, 2: 2, 3: 3, 6: 5 6, 7: 7, 11: 10 11, 12: 12");
+    CHECK(starts_early(plan_now()) == std::vector<bool>(7, true));
+
+    asked.engine_may_skip_wait = true;
+    const plan p = plan_now();
+    // The first is the first of its graph. The reshape before the fourth launches nothing.
+    CHECK(starts_early(p) == std::vector<bool>{false, true, true, true, true, false, true});
+    CHECK_FALSE(p.choice_of(5).best.config.dependent);
+    CHECK(p.choice_of(6).best.config.dependent);
+
+    c.g[c.g.view().nodes[6]].stream = c.g[c.g.view().nodes[5]].stream = 1;
+    CHECK_FALSE(starts_early(plan_now())[3]);  // another stream: what came before it is not known
+}
