@@ -1,7 +1,7 @@
-// GPUs by name: what one of them has in place of what its arch's representative has. Bandwidth is
-// that of the memory, by the source; clocks are boost clocks, as CUDA reports them. `assumed` names
-// what the source does not state: it is taken from lists of third parties, or follows from the
-// source's TFLOPS in f32 (a clock).
+// GPUs by name: what one of them has in place of what its arch's representative has. Sources are
+// NVIDIA's. Bandwidth is the peak of the memory, and clocks are boost clocks, as CUDA reports them.
+// `assumed` names what the source does not state: it comes from lists of third parties, or follows
+// from the source's TFLOPS in f32 (a clock).
 #pragma once
 
 #include "catena/arch/arch.hpp"
