@@ -1,116 +1,15 @@
-// A CUDA runtime of the test's own. It loads a kernel when that is first used, forbids that and
-// every other call but a launch within a capture, and writes down what it is asked.
+// How kernels are made ready and launched, on a CUDA runtime of the tests' own.
 #include "catena/launch/prepare.cuh"
 #include "catena/runtime.hpp"
+
+#include "runtime.hpp"
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
 #include "catena_test/invented.hpp"
 
-#include <map>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
-
-namespace {
-
-constexpr int most_shared = 232448, static_shared = 512;
-
-using kernel_on_device = std::pair<const void*, int>;
-
-struct {
-    int device = 0;
-    bool capturing = false;
-    std::set<kernel_on_device> loaded;
-    std::map<kernel_on_device, int> allowed;    ///< shared memory, beyond 48 KB
-    std::map<kernel_on_device, int> carve_out;  ///< its share of L1, in percent
-    int clusters = 1;                           ///< how many are active at once
-    const void* missing = nullptr;              ///< a kernel without code for this GPU
-    cudaError_t broken = cudaSuccess;           ///< what every launch ends in
-    cudaError_t last = cudaSuccess;
-    int calls = 0;  ///< but launches
-    int asked_for_shared = 0, asked_for_clusters = 0, launched = 0, refused = 0;
-} runtime;
-
-cudaError_t said(cudaError_t e) {
-    if (e != cudaSuccess) runtime.last = e;
-    return e;
-}
-
-/// What every call but a launch begins with.
-cudaError_t called() {
-    ++runtime.calls;
-    return runtime.capturing ? said(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
-}
-
-cudaError_t use(const void* kernel) {
-    if (kernel == runtime.missing) return said(cudaErrorNoKernelImageForDevice);
-    const bool is_new = runtime.loaded.insert({kernel, runtime.device}).second;
-    return said(is_new && runtime.capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
-}
-
-}  // namespace
-
-extern "C" {
-
-cudaError_t cudaGetDevice(int* device) {
-    *device = runtime.device;
-    return called();
-}
-cudaError_t cudaSetDevice(int device) {
-    if (device > 7) return said(cudaErrorInvalidDevice);
-    runtime.device = device;
-    return called();
-}
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-    if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) return said(cudaErrorInvalidValue);
-    *value = most_shared;
-    return called();
-}
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
-    attributes->sharedSizeBytes = static_shared;
-    const cudaError_t e = called();
-    return e == cudaSuccess ? use(kernel) : e;
-}
-cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
-        runtime.carve_out[{kernel, runtime.device}] = value;
-        return called();
-    }
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize ||
-        value > most_shared - static_shared)
-        return said(cudaErrorInvalidValue);
-    ++runtime.asked_for_shared;
-    runtime.allowed[{kernel, runtime.device}] = value;
-    return called();
-}
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel,
-                                           const cudaLaunchConfig_t* launch) {
-    ++runtime.asked_for_clusters;
-    bool has_cluster = false;
-    for (unsigned i = 0; i < launch->numAttrs; ++i)
-        has_cluster = has_cluster || launch->attrs[i].id == cudaLaunchAttributeClusterDimension;
-    const auto allowed = runtime.allowed.find({kernel, runtime.device});
-    const bool fits = allowed != runtime.allowed.end() &&
-                      launch->dynamicSmemBytes <= static_cast<std::size_t>(allowed->second);
-    if (!has_cluster || !fits) return said(cudaErrorInvalidValue);
-    *clusters = runtime.clusters;
-    return called();
-}
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* launch, const void* kernel, void**) {
-    if (const cudaError_t e = use(kernel); e != cudaSuccess) return e;
-    const auto allowed = runtime.allowed.find({kernel, runtime.device});
-    const int most = allowed == runtime.allowed.end() ? 48 * 1024 : allowed->second;
-    const bool fits = launch->dynamicSmemBytes <= static_cast<std::size_t>(most);
-    ++(fits && runtime.broken == cudaSuccess ? runtime.launched : runtime.refused);
-    return said(fits ? runtime.broken : cudaErrorInvalidValue);
-}
-cudaError_t cudaGetLastError() { return std::exchange(runtime.last, cudaSuccess); }
-const char* cudaGetErrorString(cudaError_t) { return "broken"; }
-const char* cudaGetErrorName(cudaError_t) { return "cudaErrorOf"; }
-
-}  // extern "C"
 
 namespace {
 
@@ -123,10 +22,6 @@ const char kernels[10] = {}, kernels_of_tables[100] = {};
 status launch(const char& kernel, std::uint32_t shared_bytes) {
     return launch_cuda(&kernel, {.shared_bytes = shared_bytes}, nullptr, 0, nullptr);
 }
-
-struct fresh_runtime {
-    fresh_runtime() { runtime = {}; }
-};
 
 /// The invented table, with kernels for CUDA on device `number`.
 struct table_at_hand {

@@ -281,9 +281,10 @@ TEST_CASE("code that does not wait for the kernel before it is not launched to o
     arch older = toy_arch;
     older.dependent_launch = false;
     t.target = &older;
-    t.device = &toy_arch;
+    t.device = toy_arch;
     CHECK_FALSE(pick(norm_problem(256), t).config.dependent);
-    std::swap(t.target, t.device);
+    t.target = &toy_arch;
+    t.device = older;
     CHECK_FALSE(pick(norm_problem(256), t).config.dependent);
 }
 
@@ -302,7 +303,7 @@ TEST_CASE("code of an older set keeps to the limits of the GPU it runs on", "[de
     REQUIRE(pick(p, t).row == 0);
     arch small = toy_arch;
     small.shared_per_block = small.shared_per_sm = static_cast<int>(shared_bytes(rows[0], p)) - 1;
-    t.device = &small;
+    t.device = small;
     CHECK(pick(p, t).row == 1);
     CHECK(why_not(choose(p, t), 0) == limit::shared_memory);
 }

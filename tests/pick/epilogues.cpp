@@ -165,7 +165,7 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
         return config_of(r, p, toy_arch, band_of(r, p)).threads;
     };
     arch quick = toy_arch;  // what is on its way is what counts
-    quick.bytes_per_us = 100e3;
+    quick.bytes_per_us = 100e3, quick.cycles_per_us = 2000;
     const auto us = [&](const problem& p) {
         return predicted_us(r, p, quick, band_of(r, p), blocks_per_sm(r, p, quick));
     };

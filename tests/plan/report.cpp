@@ -52,7 +52,7 @@ TEST_CASE("a report prints: totals, steps, norms and what stayed, each like line
     const explanation e = checked_plan(c.g).explain();
     const std::string text = to_string(e);
     for (const std::string& line :
-         {std::string("arch        toy\n"), std::string("nodes       6\n"),
+         {std::string("arch        toy (Toy 4)\n"), std::string("nodes       6\n"),
           std::string("launches    2 of Catena, 3 of the engine\n"),
           "workspace   " + std::to_string(e.workspace_bytes) + " bytes\n",
           "\nsteps\n     1 x  " + e.steps[0].instance + ": " + work(e.steps[0].what) +

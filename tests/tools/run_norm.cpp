@@ -63,7 +63,7 @@ step_result result_of(host_kernel kernel) {
     t.rows = rows.data();
     t.row_count = static_cast<int>(rows.size());
     t.kernels = kernels.data();
-    t.device = &dear;
+    t.device = dear;
     const plan p = planner{t}.plan(where.view());
     REQUIRE(p.steps().size() == 1);
     REQUIRE(p.steps()[0].row == t.row_count - 1);

@@ -13,7 +13,8 @@ namespace catena::tool {
 namespace {
 
 struct bench_options {
-    std::string matmul, epilogue, arch, kernels;
+    std::string matmul, epilogue, kernels;
+    target_options target;
     bool host = false, csv = false, markdown = false;
     check_options check;
     output_options output;
@@ -31,7 +32,7 @@ int bench(const bench_options& o) {
     };
     if (!has_gpu) on = make();
     const matmul_shape shape = parse_shape(o.matmul, o.epilogue);
-    const table t = on->equip(o.arch.empty() ? on->preferred() : table_for(o.arch));
+    const table t = on->equip(o.target.named() ? table_for(o.target) : on->preferred());
     const bench_request asked{shape, t, o.kernels, o.check, make};
     if (const double s = has_gpu ? 0 : host_seconds(asked); s > longest_s)
         throw failure(fmt::format(
@@ -74,8 +75,8 @@ void add_bench(CLI::App& app, int& code) {
         ->add_option("--kernels", o->kernels,
                      "Only instances with PATTERN in their name; * and ? stand for other letters")
         ->type_name("PATTERN");
-    add_arch(*command, o->arch,
-             "The instance set, or native: that of the GPU (default: the GPU's, or sm_90)");
+    add_target(*command, o->target,
+               "The instance set, or native: that of the GPU (default: the GPU's, or sm_90)");
     add_check_options(*command, o->check);
     command->add_flag("--host", o->host, host_help);
     add_output_options(*command, o->output);

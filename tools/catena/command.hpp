@@ -50,6 +50,10 @@ CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& t
 inline constexpr const char* arch_help = "The instance set, or native: that of the GPU";
 CLI::Option* add_arch(CLI::App& command, std::string& to, const char* help = arch_help);
 
+/// --arch and, in its place, --gpu; returns --arch.
+struct target_options;
+CLI::Option* add_target(CLI::App& command, target_options& to, const char* help = arch_help);
+
 /// --seed and --rows.
 struct check_options;
 void add_check_options(CLI::App& command, check_options& to);

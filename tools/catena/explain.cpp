@@ -15,7 +15,8 @@ namespace catena::tool {
 namespace {
 
 struct explain_options {
-    std::string graph, arch = "sm_90";
+    std::string graph;
+    target_options target{"sm_90", ""};
     std::string html, dot;  ///< empty: not asked for
     bool optimized = false, verbose = false;
     output_options output;
@@ -25,7 +26,7 @@ int explain(const explain_options& o) {
     for (const std::string& file : {o.html, o.dot, o.output.file}) refuse_unwritable(file);
     json::graph g = json::read(o.graph);
     if (o.optimized) g = optimized(g);
-    const table t = table_for(o.arch);
+    const table t = table_for(o.target);
     const report r = make_report(g, t);
     if (!o.html.empty()) write_whole(o.html, as_html(r));
     if (!o.dot.empty()) write_whole(o.dot, as_dot(r));
@@ -48,9 +49,10 @@ report make_report(const json::graph& g, const table& t) {
     const json::graph ordered = optimized(g);
     const plan_counters after = now.counters(), before = p.plan(ordered.view()).counters();
     done.groups = {after.groups(), before.groups_whole, after.groups_whole, after.groups_partial};
-    const prediction predicted = predict(view, e, *t.target);
-    return {g,        *t.target, now, std::move(e), std::move(w), std::move(done), count_peer(view),
-            predicted};
+    const prediction predicted = predict(view, e, t.limits());
+    return {
+        g,        t.limits(), now, std::move(e), std::move(w), std::move(done), count_peer(view),
+        predicted};
 }
 
 std::vector<std::string> rejected(const report& r, std::size_t i) {
@@ -65,7 +67,7 @@ void add_explain(CLI::App& app, int& code) {
         "the engine and why. Nodes are positions in the execution order.");
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graph, "A graph file: JSON, plain or gzip")->required();
-    add_arch(*command, o->arch)->capture_default_str();
+    add_target(*command, o->target)->capture_default_str();
     CLI::Option* const html = add_output_file(
         *command, "--html", o->html, "Write a page for a browser to FILE, instead of text");
     CLI::Option* const dot =

@@ -19,8 +19,8 @@ namespace catena::tool {
 namespace {
 
 struct instances_options {
-    std::string arch;
-    bool legend = false;
+    target_options target;
+    bool legend = false, gpus = false;
     output_options output;
 };
 
@@ -80,8 +80,12 @@ int list_instances(const instances_options& o) {
         write_result(o.output, o.output.json ? legend_json() : legend_text());
         return exit_ok;
     }
-    if (o.arch.empty()) throw failure("--arch or --legend is required");
-    const table t = table_for(o.arch);
+    if (o.gpus) {
+        write_result(o.output, o.output.json ? gpus_json() : gpus_text());
+        return exit_ok;
+    }
+    if (!o.target.named()) throw failure("--arch, --gpu, --gpus or --legend is required");
+    const table t = table_for(o.target);
     write_result(o.output, o.output.json ? as_json(t) : as_text(t));
     return exit_ok;
 }
@@ -92,8 +96,17 @@ void add_instances(CLI::App& app, int& code) {
     auto o = std::make_shared<instances_options>();
     CLI::App* command = app.add_subcommand("instances", "List the kernels of an instance set");
     command->footer(exit_code_help);
-    CLI::Option* const arch = add_arch(*command, o->arch);
-    command->add_flag("--legend", o->legend, "Say what the parts of a name mean")->excludes(arch);
+    CLI::Option* const arch = add_target(*command, o->target);
+    CLI::Option* const gpu = command->get_option("--gpu");
+    CLI::Option* const legend =
+        command->add_flag("--legend", o->legend, "Say what the parts of a name mean");
+    command
+        ->add_flag("--gpus", o->gpus,
+                   "List the GPUs that --gpu knows, and where their figures are from")
+        ->excludes(arch)
+        ->excludes(gpu)
+        ->excludes(legend);
+    legend->excludes(arch)->excludes(gpu);
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = list_instances(*o); });
 }

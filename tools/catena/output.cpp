@@ -1,5 +1,7 @@
 #include "output.hpp"
 
+#include "tables.hpp"
+
 #include "command.hpp"
 #include "wrap.hpp"
 
@@ -124,6 +126,16 @@ CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& t
 
 CLI::Option* add_arch(CLI::App& command, std::string& to, const char* help) {
     return command.add_option("--arch", to, help)->type_name("ARCH");
+}
+
+CLI::Option* add_target(CLI::App& command, target_options& to, const char* help) {
+    CLI::Option* const arch = add_arch(command, to.arch, help);
+    command
+        .add_option("--gpu", to.gpu,
+                    "Plan for this GPU, such as \"H200 SXM\"; catena instances --gpus lists them")
+        ->type_name("NAME")
+        ->excludes(arch);
+    return arch;
 }
 
 void add_output_options(CLI::App& command, output_options& to) {

@@ -17,7 +17,7 @@ namespace catena::tool {
 
 struct report {
     const json::graph& graph;
-    const arch& target;
+    arch target;  ///< of the GPU that is planned for
     catena::plan planned;
     explanation plan;  ///< of `planned`
     wishes wanted;
@@ -26,7 +26,7 @@ struct report {
     prediction predicted;
 };
 
-/// Plans the graph for the table's arch. Throws failure if nothing can be planned.
+/// Plans the graph for the table's GPU. Throws failure if nothing can be planned.
 report make_report(const json::graph& g, const table& t);
 
 /// The rows that were rejected for step i, "name: sentence" each.

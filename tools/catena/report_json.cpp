@@ -49,6 +49,10 @@ std::string as_json(const report& r, bool verbose) {
                      {"nodes", r.graph.nodes.size()},
                      {"file", r.graph.file}};
     root["arch"] = r.target.name;
+    root["gpu"] = {{"name", r.target.gpu},
+                   {"sms", r.target.sms},
+                   {"cycles_per_us", r.target.cycles_per_us},
+                   {"bytes_per_us", r.target.bytes_per_us}};
     root["norm_scale"] = {{"total", r.wanted.scaled_norms},
                           {"wanted", r.done.norms_wanted},
                           {"emitted", r.done.norms_emitted}};

@@ -89,7 +89,9 @@ std::string as_text(const report& r, bool verbose) {
     buffer out;
     line(out, "graph          {}, {}: {} nodes, {} tensors", printable(r.graph.model),
          printable(r.graph.case_name), r.graph.nodes.size(), r.graph.tensors.size());
-    line(out, "arch           {} ({})", r.target.name, r.target.gpu);
+    line(out, "arch           {}", r.target.name);
+    line(out, "GPU            {}: {} SMs, {:.0f} MHz, reads {:.0f} GB/s", r.target.gpu,
+         r.target.sms, r.target.cycles_per_us, r.target.bytes_per_us / 1000);
     for (const std::string& note : r.graph.notes) line(out, "note           {}", note);
     print_activations(out, r);
     print_launches(out, r);

@@ -18,7 +18,8 @@ namespace catena::tool {
 namespace {
 
 struct run_options {
-    std::string graph, arch;
+    std::string graph;
+    target_options target;
     int layers = 0;
     bool host = false, optimized = false;
     check_options check;
@@ -53,7 +54,7 @@ int run(const run_options& o) {
     if (o.optimized) g = optimized(g);
     std::unique_ptr<machine> on = o.host ? nullptr : cuda_machine();
     if (!on) on = host_machine(o.check.seed);
-    const table t = o.arch.empty() ? on->preferred() : table_for(o.arch);
+    const table t = o.target.named() ? table_for(o.target) : on->preferred();
     const placement where{g, *on};
     const plan p = planner{on->equip(t)}.plan(where.view());
     if (!p.state().ok()) throw failure(o.graph + ": cannot be planned: " + p.state().message);
@@ -107,8 +108,8 @@ void add_run(CLI::App& app, int& code) {
             "such norms, four quantized activations)")
         ->check(CLI::Range(1, 1 << 20))
         ->type_name("N");
-    add_arch(*command, o->arch,
-             "The instance set, or native: that of the GPU (default: the GPU's, or sm_90)");
+    add_target(*command, o->target,
+               "The instance set, or native: that of the GPU (default: the GPU's, or sm_90)");
     add_check_options(*command, o->check);
     command->add_flag("--optimized", o->optimized, optimized_help);
     command->add_flag("--host", o->host, host_help);

@@ -2,13 +2,20 @@
 
 #include "command.hpp"
 #include "cuda.hpp"
+#include "json_text.hpp"
 #include "nearest.hpp"
 
+#include "catena/arch/gpu.hpp"
 #include "catena/instances/all.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cctype>
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace catena::tool {
@@ -19,11 +26,68 @@ table table_for(const std::string& arch) {
         throw failure(
             std::string("there is no GPU whose instance set could be taken: name an --arch:") +
             instances::built_in);
-    const table t = instances::table_named(named.c_str());
+    table t = instances::table_named(named.c_str());
+    if (t.state.ok() && arch == "native") t.device = tune::native_device(*t.target);
     if (t.state.ok()) return t;
     std::istringstream names(instances::built_in);
     const std::vector<std::string> known{std::istream_iterator<std::string>(names), {}};
     throw failure(t.state.message + did_you_mean(named, known));
+}
+
+namespace {
+
+/// A GPU's name in small letters and digits alone, without "NVIDIA GeForce".
+std::string plain(std::string_view name) {
+    std::string out;
+    for (const char c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+            out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const std::string_view before : {"nvidia", "geforce", "tesla"})
+        if (out.starts_with(before)) out.erase(0, before.size());
+    return out;
+}
+
+}  // namespace
+
+table table_for(const target_options& to) {
+    if (to.gpu.empty()) return table_for(to.arch);
+    std::vector<std::string> known;
+    for (const gpu_figures& g : gpu_registry) {
+        known.emplace_back(g.name);
+        if (plain(g.name) != plain(to.gpu)) continue;
+        table t = table_for(g.arch);
+        t.device = with_figures(*t.target, g);
+        return t;
+    }
+    throw failure(fmt::format("no GPU is called '{}': take one of {}{}", to.gpu,
+                              fmt::join(known, ", "), did_you_mean(to.gpu, known)));
+}
+
+std::string gpus_text() {
+    fmt::memory_buffer out;
+    const auto put = [&](const auto&... field) {
+        fmt::format_to(std::back_inserter(out), "{:<15}{:<8}{:>4}{:>8}{:>8}{:>7}  {}\n", field...);
+    };
+    put("GPU", "arch", "SMs", "L2 MiB", "GB/s", "MHz", "source; what is assumed");
+    for (const gpu_figures& g : gpu_registry)
+        put(g.name, g.arch, g.sms, g.l2_mib, g.peak_bytes_per_us / 1000, g.cycles_per_us,
+            std::string(g.source) +
+                (*g.assumed == '\0' ? "" : std::string("; assumed: ") + g.assumed));
+    return fmt::to_string(out);
+}
+
+std::string gpus_json() {
+    nlohmann::ordered_json root{{"gpus", nlohmann::ordered_json::array()}};
+    for (const gpu_figures& g : gpu_registry)
+        root["gpus"].push_back({{"name", g.name},
+                                {"arch", g.arch},
+                                {"sms", g.sms},
+                                {"l2_mib", g.l2_mib},
+                                {"peak_bytes_per_us", g.peak_bytes_per_us},
+                                {"cycles_per_us", g.cycles_per_us},
+                                {"source", g.source},
+                                {"assumed", g.assumed}});
+    return json_text(root);
 }
 
 }  // namespace catena::tool

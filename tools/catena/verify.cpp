@@ -18,7 +18,7 @@ namespace {
 
 struct verify_options {
     std::vector<std::string> graphs;
-    std::string arch = "sm_90";
+    target_options target{"sm_90", ""};
     bool optimized = false;
     output_options output;
 };
@@ -65,11 +65,14 @@ std::string as_text(const std::vector<proof_of_file>& all, const std::string& ar
     return out;
 }
 
-std::string as_json(const std::vector<proof_of_file>& all, const std::string& arch) {
+std::string as_json(const std::vector<proof_of_file>& all, const table& t) {
     nlohmann::ordered_json graphs = nlohmann::ordered_json::array();
     for (const proof_of_file& p : all) {
         const verification& v = p.found;
-        nlohmann::ordered_json one{{"graph", p.file}, {"arch", arch}, {"proved", v.proved}};
+        nlohmann::ordered_json one{{"graph", p.file},
+                                   {"arch", t.target->name},
+                                   {"gpu", t.limits().gpu},
+                                   {"proved", v.proved}};
         if (v.proved)
             one.update({{"steps", v.steps},
                         {"engine_nodes", v.nodes},
@@ -87,14 +90,15 @@ std::string as_json(const std::vector<proof_of_file>& all, const std::string& ar
 
 int verify_files(const verify_options& o) {
     refuse_unwritable(o.output.file);
-    const table t = table_for(o.arch);
+    const table t = table_for(o.target);
     std::vector<proof_of_file> all;
     bool proved = true;
     for (const std::string& file : o.graphs) {
         all.push_back(prove(file, o, t));
         proved = proved && all.back().found.proved;
     }
-    write_result(o.output, o.output.json ? as_json(all, o.arch) : as_text(all, o.arch));
+    const std::string on = o.target.gpu.empty() ? o.target.arch : t.limits().gpu;
+    write_result(o.output, o.output.json ? as_json(all, t) : as_text(all, on));
     return proved ? exit_ok : exit_check_failed;
 }
 
@@ -108,7 +112,7 @@ void add_verify(CLI::App& app, int& code) {
         "reads the values that the graph says, and every result is what its node computes.");
     command->footer(exit_code_help);
     command->add_option("GRAPH", o->graphs, "Graph files: JSON, plain or gzip")->required();
-    add_arch(*command, o->arch)->capture_default_str();
+    add_target(*command, o->target)->capture_default_str();
     command->add_flag("--optimized", o->optimized, optimized_help);
     add_output_options(*command, o->output);
     command->callback([o, &code] { code = verify_files(*o); });

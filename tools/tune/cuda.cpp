@@ -9,6 +9,7 @@
 #include "tuner.hpp"
 
 #include "catena/launch/cuda.cuh"
+#include "catena/launch/device.cuh"
 #include "catena/pick/config.hpp"
 #include "catena/pick/name.hpp"
 
@@ -45,7 +46,7 @@ struct entrant {
 class gpu : public timing_device {
   public:
     gpu(const arch& target, const cuda_options& how)
-        : target_(target), kernels_(target, how), arena_(arena_bytes) {
+        : target_(of_device(target, 0)), kernels_(target, how), arena_(arena_bytes) {
         expect(cudaGetDeviceProperties(&device_, 0), "the device cannot be asked");
         expect(cudaStreamCreate(&stream_),
                "create a stream");  // it waits for the default one, which fills
@@ -135,7 +136,7 @@ class gpu : public timing_device {
     }
 
   private:
-    const arch& target_;
+    const arch target_;  // with the SMs that this device has
     cuda_kernels kernels_;
     bench::buffer arena_;
     cudaDeviceProp device_{};
@@ -202,6 +203,8 @@ std::string native_arch() {
     const std::string name = "sm_" + std::to_string(device.major * 10 + device.minor);
     return arch_named(name.c_str()) != nullptr ? name : "";
 }
+
+arch native_device(const arch& a) { return of_device(a, 0); }
 
 std::unique_ptr<timing_device> cuda_device(const arch& target, const cuda_options& how) {
     const std::string native = native_arch();

@@ -18,6 +18,9 @@ struct cuda_options {
 /// there is no such device.
 std::string native_arch();
 
+/// `a`, the arch of device 0, with the figures of that device.
+arch native_device(const arch& a);
+
 /// Device 0. Throws std::runtime_error when there is none, or it is not of `target`.
 std::unique_ptr<timing_device> cuda_device(const arch& target, const cuda_options& how);
 

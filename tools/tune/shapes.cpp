@@ -163,14 +163,14 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     apart.row_count = static_cast<int>(without.size());
     arch dear = *t.target;
     dear.node_us = 1e6;  // what need not has no launch of its own
-    inside.device = &dear;
+    inside.device = dear;
     for (const std::string& file : graphs) {
         const json::graph g = json::read(file);
         for (const table& rows : {apart, inside}) {
             const plan planned = planner{rows}.plan(g.view());
             if (!planned.state().ok())
                 throw std::runtime_error(file + ": cannot be planned: " + planned.state().message);
-            take(planned, rows.device != nullptr);
+            take(planned, rows.device.has_value());
         }
     }
     std::stable_sort(distinct.begin(), distinct.end(),

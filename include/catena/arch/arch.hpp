@@ -1,7 +1,7 @@
 // GPU architectures as values: the limits that constraints read and the rates that the cost model
 // reads. Limits: CUDA C++ Programming Guide 13.0, table "Technical Specifications per Compute
-// Capability". Rates name one representative GPU and its datasheet; a measured set replaces them
-// where there is one.
+// Capability". Rates are those of one representative GPU (arch/gpu.hpp has others); a measured set
+// replaces them where there is one.
 #pragma once
 
 namespace catena {
@@ -20,45 +20,48 @@ struct arch {
     bool bulk_copy;         ///< cp.async.bulk and mbarriers with a transaction count (sm_90)
     bool dependent_launch;  ///< programmatic dependent launch (sm_90)
     bool wgmma;             ///< wgmma.mma_async (sm_90 alone, compiled as sm_90a)
-    const char* gpu;        ///< the GPU the rates below are of
+    char gpu[64];           ///< the GPU that the rates below are of; CUDA's name of a device
     int sms;
-    double bytes_per_us;     ///< read bandwidth
-    double node_us;          ///< an empty node of a CUDA graph
-    int cluster_blocks = 1;  ///< the most blocks of a thread block cluster (sm_90)
+    double bytes_per_us;          ///< read bandwidth
+    double node_us;               ///< an empty node of a CUDA graph
+    int cluster_blocks = 1;       ///< the most blocks of a thread block cluster (sm_90)
+    double cycles_per_us = 1980;  ///< of an SM, boosted
 };
 
 // clang-format off
 inline constexpr arch arch_registry[] = {
     // name, compute capability; threads of a block and an SM; blocks of an SM; registers of an SM
     // and a thread; shared memory of an SM and a block; cp.async, bulk copies, dependent launch, wgmma;
-    // the GPU: SMs, bytes per us, us of a node, blocks of a cluster
+    // the GPU: SMs, bytes per us, us of a node, blocks of a cluster, cycles per us
     {"host",     0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  true,
-     "host",          1,    1e4, 1.0, 8},
+     "host",          1,    1e4, 1.0, 8, 1980},
     {"sm_75",   75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, false,
-     "RTX 2080 Ti",  68,  616e3, 2.0, 1},
+     "RTX 2080 Ti",  68,  616e3, 2.0, 1, 1545},
     {"sm_80",   80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, false,
-     "A100 SXM",    108, 2039e3, 1.5, 1},
+     "A100 SXM",    108, 2039e3, 1.5, 1, 1410},
     {"sm_86",   86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, false,
-     "RTX 3090",     82,  936e3, 1.5, 1},
+     "RTX 3090",     82,  936e3, 1.5, 1, 1695},
     {"sm_89",   89, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  false, false, false,
-     "RTX 4090",    128, 1008e3, 1.3, 1},
+     "RTX 4090",    128, 1008e3, 1.3, 1, 2520},
     {"sm_90",   90, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  true,
-     "H100 SXM",    132, 3000e3, 1.2, 8},
+     "H100 SXM",    132, 3000e3, 1.2, 8, 1980},
     {"sm_100", 100, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  false,
-     "B200",        148, 7700e3, 1.2, 8},
+     "B200",        148, 7700e3, 1.2, 8, 1965},
     {"sm_120", 120, 1024, 1536, 24, 65536, 255, 102400, 101376, true,  true,  true,  false,
-     "RTX 5090",    170, 1792e3, 1.2, 1},
+     "RTX 5090",    170, 1792e3, 1.2, 1, 2407},
 };
 // clang-format on
 
+/// Whether two texts are the same, letter by letter.
+constexpr bool same_text(const char* a, const char* b) {
+    while (*a != '\0' && *a == *b) ++a, ++b;
+    return *a == *b;
+}
+
 /// The arch called `text`, or null.
 constexpr const arch* arch_named(const char* text) {
-    for (const arch& row : arch_registry) {
-        const char* a = row.name;
-        const char* b = text;
-        while (*a != '\0' && *a == *b) ++a, ++b;
-        if (*a == *b) return &row;
-    }
+    for (const arch& row : arch_registry)
+        if (same_text(row.name, text)) return &row;
     return nullptr;
 }
 

@@ -8,6 +8,7 @@
 
 // A set that is linked with its kernels defines CATENA_HAS_KERNELS and brings the CUDA runtime.
 #if defined(CATENA_HAS_KERNELS)
+#include "catena/launch/device.cuh"
 #include "catena/launch/prepare.cuh"
 #endif
 
@@ -66,10 +67,12 @@ static inline table for_device(int device) noexcept {
                             "no instances run on CUDA device %d (sm_%d): built in are%s; link "
                             "catena::instances_sm_%d with CUDA enabled",
                             device, wanted, sizeof(built_in) > 1 ? built_in : " none", wanted));
+    best.device = *best.target;
     for (const arch& a : arch_registry)  // code of an older set meets this GPU's limits
         if (a.compute_capability > best.target->compute_capability &&
             a.compute_capability <= wanted)
-            best.device = &a;
+            best.device = a;
+    best.device = of_device(*best.device, device);
     if (best.target->compute_capability != wanted)
         best.state =
             failure(status_code::ok, "device %d is sm_%d, which has no set here: %s serves", device,

@@ -13,9 +13,9 @@ namespace detail {
 
 inline constexpr double memory_latency_us = 0.7;  ///< a loaded read on an H100
 inline constexpr double l2_latency_us = 0.15;
-inline constexpr double l2_speedup = 2.5;       ///< L2 against memory, bytes per us
-inline constexpr double bytes_per_issue = 0.1;  ///< weight bytes read while one instruction issues
-inline constexpr double row_value_us = 0.008;   ///< one value of a thread, through all its steps
+inline constexpr double l2_speedup = 2.5;                 ///< L2 against memory, bytes per us
+inline constexpr double thread_issues_per_cycle = 114.8;  ///< of an SM's threads: 128 at best
+inline constexpr double row_value_us = 0.008;  ///< one value of a thread, through all its steps
 inline constexpr double vector_value_us = 0.003;
 inline constexpr double spare_share = 0.03;  ///< lost to each column or format that is not there
 inline constexpr double cluster_us = 0.5;    ///< blocks of a cluster begin together and meet twice
@@ -143,7 +143,7 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double reads = shared ? static_cast<double>(blocks) : rows / n.rows / 2;
 
     const double memory = stream + reads * activation / (a.bytes_per_us * l2_speedup);
-    const double issue = longest * a.sms * issues * bytes_per_issue / a.bytes_per_us;
+    const double issue = longest * issues / (thread_issues_per_cycle * a.cycles_per_us);
     // It has eight, or repeats one.
     const bool free = n.product == inner_product::mma && columns > 1;
     const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
@@ -177,7 +177,7 @@ constexpr group_issues wgmma_issues(format_set weights) {
     return {0, 0, weights.has(format::fp8_e4m3) ? 4.0 : 8.0};
 }
 inline constexpr double decoding_issues = 150;
-inline constexpr double issues_per_us = 4000;  ///< of an SM's warps: four a cycle, at best
+inline constexpr double issues_per_cycle = 2.02;  ///< of an SM's warps: four at best
 
 /// Columns that a tensor's matrix meets: of experts, if the ids spread evenly.
 constexpr double columns_of_matrix(const problem& p) {
@@ -221,7 +221,8 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const double at_once = on_busiest < per_sm ? on_busiest : per_sm;
     const double busy = at_once * warps < 8 ? at_once * warps / 8 : 1.0;
     const double handed = (parts - 1) * values_of_handing(r) / values;  // in the time of a block
-    const double multiplied = (on_busiest + handed) * block / (issues_per_us * busy);
+    const double multiplied =
+        (on_busiest + handed) * block / (issues_per_cycle * a.cycles_per_us * busy);
 
     // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
     const double steps = whole(values, step_values(n, p.needs.weights)) * (p.expert ? tiles : 1);

@@ -8,6 +8,7 @@
 #include "catena/kernel/policy.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace catena {
 /// How the numbers of a row came about.
@@ -61,8 +62,7 @@ struct table {
     int measured_count = 0;
     const engine_median* engine = nullptr;  ///< ordered by steps
     int engine_count = 0;
-    const arch* device = nullptr;  ///< the GPU it runs on, when that is not the target: its limits
-                                   ///< count
+    std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
     const arch& limits() const { return device ? *device : *target; }  ///< of the GPU that runs it
     status state;  ///< why there is no table, if there is none
 };

@@ -66,8 +66,8 @@ struct left_node {
 
 /// What plan::explain returns; plan/explain_text.hpp prints it.
 struct explanation {
-    status state;  ///< why there is no plan, if there is none
-    std::string arch;
+    status state;           ///< why there is no plan, if there is none
+    std::string arch, gpu;  ///< that it was planned for
     std::int32_t nodes = 0;
     std::vector<explained_chain> chains;
     std::vector<explained_step> steps;

@@ -118,11 +118,12 @@ inline std::string to_string(const explanation& e) {
                   static_cast<double>(e.bytes) / 1e6, predicted_us, e.attainable_us);
     folded_lines left;
     for (const left_node& l : e.not_fused) left.add(l.sentence, l.node);
-    return "arch        " + (e.arch.empty() ? "none" : e.arch) + "\nnodes       " +
-           std::to_string(e.nodes) + "\nlaunches    " + std::to_string(e.launches) +
-           " of Catena, " + std::to_string(e.engine_launches) + " of the engine\nsteps move  " +
-           times + "\nworkspace   " + std::to_string(e.workspace_bytes) + " bytes\n\nsteps\n" +
-           steps_text(e) + "\nnorms, by the launch that makes them\n" + norms_text(e) +
+    return "arch        " + (e.arch.empty() ? "none" : e.arch + " (" + e.gpu + ")") +
+           "\nnodes       " + std::to_string(e.nodes) + "\nlaunches    " +
+           std::to_string(e.launches) + " of Catena, " + std::to_string(e.engine_launches) +
+           " of the engine\nsteps move  " + times + "\nworkspace   " +
+           std::to_string(e.workspace_bytes) + " bytes\n\nsteps\n" + steps_text(e) +
+           "\nnorms, by the launch that makes them\n" + norms_text(e) +
            "\nnot fused, or not as far\n" + left.text();
 }
 

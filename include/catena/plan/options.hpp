@@ -34,9 +34,9 @@ struct options {
 
     preference pick;  ///< which rows may be picked
 
-    /// The engine launches kernels programmatically too, and a launch of its own may end in which
-    /// no thread has waited (griddepcontrol.wait), as one that returns early. What comes before it
-    /// then still runs: the first step behind a node of the engine must start when all is done.
+    /// The engine launches kernels programmatically too, and all threads of such a kernel may
+    /// return without having waited (griddepcontrol.wait). It is done then while the kernel before
+    /// it still runs, so the first step behind a node of the engine starts when all is done.
     bool engine_may_skip_wait = false;
 
     /// A fallback (counters.hpp says what counts as one) leaves every node to the engine, and

@@ -61,6 +61,7 @@ inline explanation plan::explain() const {
     out.workspace_bytes = workspace_bytes_;
     if (table_.target == nullptr) return out;
     out.arch = table_.target->name;
+    out.gpu = table_.limits().gpu;
     for (const planned_chain& c : chains_) out.chains.push_back(detail::explained(*this, c));
     for (std::int32_t i = 0; i < out.launches; ++i) {
         explained_step e = detail::explained(*this, i);

@@ -31,7 +31,8 @@ inline constexpr catena::arch toy_arch = {.name = "toy",
                                           .gpu = "Toy 4",
                                           .sms = 4,
                                           .bytes_per_us = 1000,
-                                          .node_us = 1};
+                                          .node_us = 1,
+                                          .cycles_per_us = 21.8};
 
 inline constexpr format_set plain_and_q8_1 = format_set::of(format::f32) | format::q8_1;
 

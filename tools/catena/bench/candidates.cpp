@@ -106,7 +106,7 @@ candidate tried(const bench_request& asked, const json::graph& g, int row) {
     const step& s = p.steps()[static_cast<std::size_t>(at)];
     c.bytes = s.bytes;
     c.predicted_us = s.predicted_us;
-    c.attainable_us = attainable_us(s.what, *only.rows().target);
+    c.attainable_us = attainable_us(s.what, only.rows().limits());
     checker check{p, where, *on, asked.check};
     for (int i = 0; i <= at; ++i) c.result = check.run(i);
     c.broke_device = on->broken();

@@ -36,7 +36,7 @@ std::string opening(const bench_report& r) {
         "matmul {}; instances of {}; checked on the {}; seed {}; {} bytes, {:.2f} us at the "
         "bandwidth of {}; catena {}",
         text(r.asked.shape), r.asked.rows.target->name, r.machine, r.asked.check.seed, best.bytes,
-        best.attainable_us, r.asked.rows.target->gpu, version);
+        best.attainable_us, r.asked.rows.limits().gpu, version);
 }
 
 std::string closing(const bench_report& r) {

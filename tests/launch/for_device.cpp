@@ -1,0 +1,109 @@
+// The table for a device: of the set that runs there, with what CUDA says of the device itself. The
+// set of sm_90 is the test's own here.
+#define CATENA_HAS_KERNELS 1
+#define CATENA_HAS_SM_90 1
+#include "catena/instances/for_device.hpp"
+#include "catena/pick/pick.hpp"
+
+#include "runtime.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+#include <string>
+
+using namespace catena;
+using namespace catena_test;
+
+catena::table catena::instances::sm_90() {
+    static const char code[toy_row_count] = {};
+    static const void* kernels[toy_row_count];
+    for (int i = 0; i < toy_row_count; ++i) kernels[i] = code + i;
+    table t = toy_table();
+    t.target = arch_named("sm_90");
+    t.kernels = kernels;
+    t.launch = launch_cuda;
+    return t;
+}
+
+namespace {
+
+/// A GPU that no list has: an sm_90 with 100 SMs.
+struct stranger : fresh_runtime {
+    stranger() {
+        runtime.name = "NVIDIA H90 PCIe";
+        for (const auto& [what, value] : std::initializer_list<std::pair<cudaDeviceAttr, int>>{
+                 {cudaDevAttrComputeCapabilityMajor, 9},
+                 {cudaDevAttrComputeCapabilityMinor, 0},
+                 {cudaDevAttrMultiProcessorCount, 100},
+                 {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 200'000},
+                 {cudaDevAttrClockRate, 1'500'000},
+                 {cudaDevAttrMemoryClockRate, 1'000'000},
+                 {cudaDevAttrGlobalMemoryBusWidth, 4096}})
+            runtime.attributes[what] = value;
+    }
+};
+
+std::uint32_t blocks_on(const table& t, int rows) {
+    return pick(matvec_problem(4096, {{.type = format::q4_K, .rows = rows}}), t).config.blocks;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(stranger, "a device's own figures are planned with", "[device]") {
+    const table t = instances::for_device(4);
+    REQUIRE(t.state.ok());
+    const arch& here = t.limits();
+    CHECK(std::string(here.name) == "sm_90");
+    CHECK(std::string(here.gpu) == "NVIDIA H90 PCIe");
+    CHECK(here.sms == 100);
+    CHECK(here.cycles_per_us == 1500);
+    CHECK(here.bytes_per_us == Approx(1024e3 * 3000 / 3350));  // reads get the share of an H100
+    CHECK(here.shared_per_sm == 200'000);
+    CHECK(here.shared_per_block == most_shared);
+    CHECK(here.max_threads_per_sm == 2048);  // CUDA did not say: the arch's
+    CHECK(here.node_us == t.target->node_us);
+    CHECK(t.target == arch_named("sm_90"));
+
+    CHECK(t.prepare == prepare_cuda);
+    CHECK(t.device_number == 4);
+    CHECK(runtime.device == 0);
+    CHECK(runtime.last == cudaSuccess);
+}
+
+TEST_CASE_METHOD(stranger, "bands fill the SMs that the device has", "[device]") {
+    const table t = instances::for_device(0);
+    table of_arch = t;
+    of_arch.device.reset();
+    const int resident = 16, rows = 132 * resident * 4;  // four rows are the least of a block
+    CHECK(blocks_on(of_arch, rows) == 132 * resident);
+    CHECK(blocks_on(t, rows) <= 100 * resident);
+    runtime.attributes[cudaDevAttrMultiProcessorCount] = 16;  // a seventh of it (MIG)
+    CHECK(instances::for_device(0).limits().sms == 16);
+}
+
+TEST_CASE_METHOD(stranger, "a device that says nothing has the figures of its arch", "[device]") {
+    runtime.attributes = {{cudaDevAttrComputeCapabilityMajor, 9},
+                          {cudaDevAttrComputeCapabilityMinor, 0}};
+    runtime.name = "";
+    const table t = instances::for_device(0);
+    CHECK(t.limits().sms == 132);
+    CHECK(t.limits().bytes_per_us == 3000e3);
+    CHECK(t.limits().cycles_per_us == 1980);
+    CHECK(std::string(t.limits().gpu) == "H100 SXM");
+    CHECK(runtime.last == cudaSuccess);
+}
+
+TEST_CASE_METHOD(stranger, "an older set has the limits of the newer GPU, and that GPU's figures",
+                 "[device]") {
+    runtime.attributes[cudaDevAttrComputeCapabilityMajor] = 12;
+    const table t = instances::for_device(0);
+    CHECK(std::string(t.state.message) ==
+          "device 0 is sm_120, which has no set here: sm_90 serves");
+    CHECK(std::string(t.target->name) == "sm_90");
+    CHECK(std::string(t.limits().name) == "sm_120");
+    CHECK(t.limits().max_threads_per_sm == 1536);
+    CHECK(t.limits().sms == 100);
+    CHECK(t.limits().bytes_per_us == Approx(1024e3));
+}

@@ -1,0 +1,91 @@
+#include "runtime.hpp"
+
+using namespace catena_test;
+
+cuda_runtime catena_test::runtime;
+
+namespace {
+
+cudaError_t said(cudaError_t e) {
+    if (e != cudaSuccess) runtime.last = e;
+    return e;
+}
+
+/// What every call but a launch begins with.
+cudaError_t called() {
+    ++runtime.calls;
+    return runtime.capturing ? said(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+}
+
+cudaError_t use(const void* kernel) {
+    if (kernel == runtime.missing) return said(cudaErrorNoKernelImageForDevice);
+    const bool is_new = runtime.loaded.insert({kernel, runtime.device}).second;
+    return said(is_new && runtime.capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDevice(int* device) {
+    *device = runtime.device;
+    return called();
+}
+cudaError_t cudaSetDevice(int device) {
+    if (device > 7) return said(cudaErrorInvalidDevice);
+    runtime.device = device;
+    return called();
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+    const auto known = runtime.attributes.find(attribute);
+    if (known == runtime.attributes.end()) return said(cudaErrorInvalidValue);
+    *value = known->second;
+    return called();
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+    runtime.name.copy(properties->name, sizeof(properties->name) - 1);
+    return called();
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+    attributes->sharedSizeBytes = static_shared;
+    const cudaError_t e = called();
+    return e == cudaSuccess ? use(kernel) : e;
+}
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
+        runtime.carve_out[{kernel, runtime.device}] = value;
+        return called();
+    }
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize ||
+        value > most_shared - static_shared)
+        return said(cudaErrorInvalidValue);
+    ++runtime.asked_for_shared;
+    runtime.allowed[{kernel, runtime.device}] = value;
+    return called();
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel,
+                                           const cudaLaunchConfig_t* launch) {
+    ++runtime.asked_for_clusters;
+    bool has_cluster = false;
+    for (unsigned i = 0; i < launch->numAttrs; ++i)
+        has_cluster = has_cluster || launch->attrs[i].id == cudaLaunchAttributeClusterDimension;
+    const auto allowed = runtime.allowed.find({kernel, runtime.device});
+    const bool fits = allowed != runtime.allowed.end() &&
+                      launch->dynamicSmemBytes <= static_cast<std::size_t>(allowed->second);
+    if (!has_cluster || !fits) return said(cudaErrorInvalidValue);
+    *clusters = runtime.clusters;
+    return called();
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* launch, const void* kernel, void**) {
+    if (const cudaError_t e = use(kernel); e != cudaSuccess) return e;
+    const auto allowed = runtime.allowed.find({kernel, runtime.device});
+    const int most = allowed == runtime.allowed.end() ? 48 * 1024 : allowed->second;
+    const bool fits = launch->dynamicSmemBytes <= static_cast<std::size_t>(most);
+    ++(fits && runtime.broken == cudaSuccess ? runtime.launched : runtime.refused);
+    return said(fits ? runtime.broken : cudaErrorInvalidValue);
+}
+cudaError_t cudaGetLastError() { return std::exchange(runtime.last, cudaSuccess); }
+const char* cudaGetErrorString(cudaError_t) { return "broken"; }
+const char* cudaGetErrorName(cudaError_t) { return "cudaErrorOf"; }
+
+}  // extern "C"

@@ -1,0 +1,42 @@
+// A CUDA runtime of the tests' own. It loads a kernel when that is first used, forbids that and
+// every other call but a launch within a capture, and writes down what it is asked.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace catena_test {
+
+inline constexpr int most_shared = 232448, static_shared = 512;
+
+using kernel_on_device = std::pair<const void*, int>;
+
+struct cuda_runtime {
+    int device = 0;
+    bool capturing = false;
+    std::set<kernel_on_device> loaded;
+    std::map<kernel_on_device, int> allowed;    ///< shared memory, beyond 48 KB
+    std::map<kernel_on_device, int> carve_out;  ///< its share of L1, in percent
+    int clusters = 1;                           ///< how many are active at once
+    const void* missing = nullptr;              ///< a kernel without code for this GPU
+    cudaError_t broken = cudaSuccess;           ///< what every launch ends in
+    cudaError_t last = cudaSuccess;
+    int calls = 0;  ///< but launches
+    int asked_for_shared = 0, asked_for_clusters = 0, launched = 0, refused = 0;
+
+    /// Of all devices.
+    std::string name = "NVIDIA Invented 1";
+    std::map<cudaDeviceAttr, int> attributes = {
+        {cudaDevAttrMaxSharedMemoryPerBlockOptin, most_shared}};
+};
+extern cuda_runtime runtime;
+
+struct fresh_runtime {
+    fresh_runtime() { runtime = {}; }
+};
+
+}  // namespace catena_test
