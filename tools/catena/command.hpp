@@ -1,25 +1,14 @@
-// The subcommands of `catena`, and what they share: exit codes, options, failures.
+// The subcommands of `catena`, and the options that they share.
 #pragma once
+
+#include "failure.hpp"
+#include "output.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <stdexcept>
 #include <string>
 
 namespace catena::tool {
-
-/// Exit codes of every subcommand.
-enum exit_code : int {
-    exit_ok = 0,
-    exit_check_failed = 1,  ///< it ran, and a result is outside its tolerance
-    exit_bad_input = 2,     ///< wrong usage, or a file or an arch that cannot be used
-    exit_incomplete = 3     ///< nothing failed, but what was asked for could not be done
-};
-
-/// What the user can mend: printed as one sentence, exit code 2.
-struct failure : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 inline constexpr const char* exit_code_help =
     "Exit codes: 0 done; 1 a check failed; 2 wrong usage or bad input (nothing is written); 3 "
@@ -59,11 +48,7 @@ CLI::Option* add_target(CLI::App& command, target_options& to, const char* help 
 struct check_options;
 void add_check_options(CLI::App& command, check_options& to);
 
-/// Options that several subcommands have.
-struct output_options {
-    bool json = false;
-    std::string file;  ///< empty: standard output
-};
+/// --json and --output.
 void add_output_options(CLI::App& command, output_options& to);
 
 }  // namespace catena::tool

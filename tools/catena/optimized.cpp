@@ -1,6 +1,6 @@
 #include "optimized.hpp"
 
-#include "command.hpp"
+#include "failure.hpp"
 
 #include "catena/match/index.hpp"
 #include "catena/plan/optimize.hpp"

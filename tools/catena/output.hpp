@@ -6,7 +6,11 @@
 
 namespace catena::tool {
 
-struct output_options;
+/// Options that several subcommands have.
+struct output_options {
+    bool json = false;
+    std::string file;  ///< empty: standard output
+};
 
 /// Columns that text has room for: those of COLUMNS, or of the terminal that is standard output; 80
 /// at least. 0: as many as there are, since it is neither.

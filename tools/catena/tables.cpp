@@ -1,7 +1,7 @@
 #include "tables.hpp"
 
-#include "command.hpp"
 #include "cuda.hpp"
+#include "failure.hpp"
 #include "json_text.hpp"
 #include "nearest.hpp"
 

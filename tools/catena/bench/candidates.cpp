@@ -1,6 +1,6 @@
 #include "candidates.hpp"
 
-#include "../command.hpp"
+#include "../failure.hpp"
 #include "../run/progress.hpp"
 
 #include "catena/kernel/layout.hpp"

@@ -1,6 +1,6 @@
 #include "report.hpp"
 
-#include "../command.hpp"
+#include "../failure.hpp"
 #include "../json_text.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "shape.hpp"
 
-#include "../command.hpp"
+#include "../failure.hpp"
 #include "nearest.hpp"
 
 #include "catena/format/number.hpp"

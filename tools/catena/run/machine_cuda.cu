@@ -1,7 +1,7 @@
 // A GPU as a machine. Buffers are whole allocations there: a model needs the memory that it needs.
 #include "machine.hpp"
 
-#include "../command.hpp"
+#include "../failure.hpp"
 #include "operand_sets.hpp"
 
 #include "catena/instances/for_device.hpp"

@@ -2,7 +2,7 @@
 // the pages that a run touches.
 #include "machine.hpp"
 
-#include "../command.hpp"
+#include "../failure.hpp"
 #include "../tables.hpp"
 
 #include "catena/exec/host.hpp"

@@ -1,6 +1,6 @@
 #include "placement.hpp"
 
-#include "../command.hpp"
+#include "../failure.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // What `catena run` did, as text and as JSON.
 #pragma once
 
-#include "../command.hpp"
+#include "../failure.hpp"
 #include "check.hpp"
 
 #include "catena/engine/json.hpp"
