@@ -80,8 +80,7 @@ class scaled_row {
     CATENA_FN int store(X& x, int at, const real (&v)[quad], int sum) const {
         const bool inside = at < a_.k;
         CATENA_NO_UNROLL
-        for (int i = 0; i < formats; ++i) {
-            const auto f = static_cast<written>(i);
+        for (int f = 0; f < formats; ++f) {
             const scaled_output to = output(a_, f);
             if (to.data == nullptr) continue;
             const int group = f == fp8_group                       ? 128
@@ -91,7 +90,7 @@ class scaled_row {
             const unsigned largest =
                 group == 0 ? largest_ : largest_of(x, magnitude_of(v), group / quad);
             const bool by_power = f == mxfp8_rows || f == mxfp4_rows;
-            const bool narrow = f == mxfp4_rows || f == nvfp4_rows;
+            const bool narrow = f >= mxfp4_rows;
             real scale{1};
             std::uint8_t code = 0;
             if (f == fp8_tensor) {
@@ -134,13 +133,13 @@ class scaled_row {
     }
 
   private:
-    enum written {
+    enum written : int {
         int8_token,
         fp8_tensor,
         fp8_token,
         fp8_group,
         mxfp8_rows,
-        mxfp4_rows,
+        mxfp4_rows,  // from here on two elements in a byte
         nvfp4_rows,
         formats
     };
@@ -148,7 +147,7 @@ class scaled_row {
     int row_;
     unsigned largest_;
 
-    CATENA_FN static scaled_output output(const row_args& a, written f) {
+    CATENA_FN static scaled_output output(const row_args& a, int f) {
         if (Emits.has(format::int8_token) && f == int8_token) return a.int8_token;
         if (Emits.has(format::fp8_tensor) && f == fp8_tensor) return a.fp8_tensor;
         if (Emits.has(format::fp8_token) && f == fp8_token) return a.fp8_token;
