@@ -97,6 +97,7 @@ inline constexpr engine_model node_by_node{
         return static_cast<int>(m.taken.size() + m.experts.nodes.size());
     }};
 
+/// The model of a graph's engine: the one that the view names, or ggml-cuda's.
 inline const engine_model& engine_of(const graph_view& view) {
     return view.engine != nullptr ? *view.engine : ggml_cuda;
 }
