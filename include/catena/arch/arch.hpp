@@ -58,6 +58,29 @@ constexpr bool same_text(const char* a, const char* b) {
     return *a == *b;
 }
 
+namespace detail {
+
+/// Do the figures of a table row belong to the fields that they stand in? Two that are swapped give
+/// numbers that no GPU has.
+constexpr bool plausible(const arch& a) {
+    return a.compute_capability < 1000 && a.max_threads_per_block == 1024 &&
+           a.max_threads_per_sm >= a.max_threads_per_block && a.max_blocks_per_sm <= 32 &&
+           a.registers_per_sm == 65536 && a.max_registers_per_thread == 255 &&
+           a.shared_per_block <= a.shared_per_sm && a.shared_per_block >= 48 * 1024 &&
+           (a.async_copy || !a.bulk_copy) && (a.bulk_copy || !a.wgmma) && a.sms > 0 &&
+           a.sms < 1000 && a.bytes_per_us >= 1e4 && a.node_us > 0 && a.node_us < 10 &&
+           (a.cluster_blocks == 1 || a.cluster_blocks == 8) && a.cycles_per_us > 1000 &&
+           a.cycles_per_us < 4000;
+}
+constexpr bool all_plausible() {
+    for (const arch& row : arch_registry)
+        if (!plausible(row)) return false;
+    return true;
+}
+static_assert(all_plausible(), "a figure of arch_registry stands in the wrong place");
+
+}  // namespace detail
+
 /// The arch called `text`, or null.
 constexpr const arch* arch_named(const char* text) {
     for (const arch& row : arch_registry)
