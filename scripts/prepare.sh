@@ -31,21 +31,22 @@ install_python_packages() {
 }
 
 # install_ggml [PREFIX [CMAKE_OPTION...]]: ggml with its CMake package, for the tests of its adapter: the sources in
-# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml. Its sources
-# stay in build/llama, for the tests of the integration in llama.cpp.
+# PyPI's llama-cpp-python, of which only ggml is built. cmake/catena_ggml.cmake looks for it in build/ggml. The sources
+# of ggml and libllama stay in build/llama, for the tests of the integration in llama.cpp.
 llama_cpp_python=0.3.36  # ggml 0.25.3
 llama=build/llama
 install_ggml() {
     local prefix=${1:-build/ggml}
     local work=$prefix-work
-    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || [ ! -d "$llama/ggml" ] || return 0
+    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || [ ! -d "$llama/src" ] || return 0
     echo "installing into $prefix: ggml of llama-cpp-python $llama_cpp_python"
     if [ "$(cat "$work/unpacked" 2>/dev/null)" != "$llama_cpp_python" ]; then  # else a build that was cut goes on
         rm -rf "$work"
         mkdir -p "$work"
         "$python/bin/pip" download -q --no-deps --no-binary llama-cpp-python -d "$work" \
             "llama-cpp-python==$llama_cpp_python"
-        tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work" --strip-components=3 --wildcards '*/vendor/llama.cpp/ggml'
+        tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work" --strip-components=3 --wildcards \
+            '*/vendor/llama.cpp/'{ggml,src,include}
         echo "$llama_cpp_python" > "$work/unpacked"
     fi
     rm -rf "$prefix"
@@ -55,8 +56,20 @@ install_ggml() {
     echo "$llama_cpp_python" > "$prefix/installed"
     rm -rf "$llama"
     mkdir -p "$llama"
-    mv "$work/ggml" "$llama"
+    mv "$work"/{ggml,src,include} "$llama"
     rm -rf "$work"
+}
+
+# libllama on the CPU, unmodified, from the sources that install_ggml leaves: the test llama_decode runs models with it.
+install_llama() {
+    local prefix=build/libllama
+    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
+    echo "building in $prefix: libllama of llama-cpp-python $llama_cpp_python"
+    mkdir -p "$prefix"
+    { cmake -G Ninja -S cmake/llama -B "$prefix" -DLLAMA_SOURCE="$PWD/$llama" -DCMAKE_BUILD_TYPE=Release \
+          -DCMAKE_PREFIX_PATH="$PWD/build/ggml" &&
+      cmake --build "$prefix" -j "$(nproc)"; } > "$prefix/log" || { tail -n 40 "$prefix/log"; return 1; }
+    echo "$llama_cpp_python" > "$prefix/installed"
 }
 
 configure() {

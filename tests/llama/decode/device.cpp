@@ -1,0 +1,280 @@
+#include "device.hpp"
+
+#include "catena/engine/ggml/backend_planner.hpp"
+#include "catena/exec/host/device.hpp"
+#include "catena/instances/on_host.hpp"
+#include "catena/instances/sm_90.hpp"
+#include "catena/runtime.hpp"
+
+#include <ggml-backend-impl.h>
+#include <ggml-cpu.h>
+#include <ggml-impl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <vector>
+
+namespace catena_test {
+namespace {
+
+constexpr std::size_t page = 4096, alignment = 128;
+constexpr std::uint8_t nan_byte = 0xff;  // of f32 and f16
+
+device_work done;
+
+/// Who runs steps: one for all streams, since they share the device's memory.
+catena::exec::host_device& machine() {
+    static catena::exec::host_device one(7);
+    return one;
+}
+
+/// The copies of K and V in f16 that ggml-cuda writes behind the result of an attention.
+std::size_t scratch_bytes(const ggml_tensor* t) {
+    if (t->op != GGML_OP_FLASH_ATTN_EXT) return 0;
+    std::size_t bytes = 0;
+    for (const ggml_tensor* s : {t->src[1], t->src[2]})
+        if (s != nullptr && s->type != GGML_TYPE_F16)
+            bytes += sizeof(ggml_fp16_t) * static_cast<std::size_t>(ggml_nelements(s));
+    return bytes;
+}
+
+/// Buffers that libllama has not yet said to be of weights.
+std::set<ggml_backend_buffer_t>& buffers_of_values() {
+    static std::set<ggml_backend_buffer_t> all;
+    return all;
+}
+
+/// What a buffer is for is told after it was allocated. Steps read weights before they wait for
+/// the step before, so the machine must know that nothing writes them.
+void declare_weights() {
+    std::set<ggml_backend_buffer_t>& values = buffers_of_values();
+    for (auto b = values.begin(); b != values.end();) {
+        if ((*b)->usage != GGML_BACKEND_BUFFER_USAGE_WEIGHTS) {
+            ++b;
+            continue;
+        }
+        machine().remove((*b)->context);
+        machine().add("weights", (*b)->context, (*b)->size, catena::exec::memory::constant);
+        b = values.erase(b);
+    }
+}
+
+const ggml_backend_buffer_i buffer_functions = [] {
+    ggml_backend_buffer_i f{};
+    f.free_buffer = [](ggml_backend_buffer_t b) {
+        machine().remove(b->context);
+        buffers_of_values().erase(b);
+        std::free(b->context);
+    };
+    f.get_base = [](ggml_backend_buffer_t b) { return b->context; };
+    f.memset_tensor = [](ggml_backend_buffer_t, ggml_tensor* t, std::uint8_t value,
+                         std::size_t offset, std::size_t bytes) {
+        std::memset(static_cast<char*>(t->data) + offset, value, bytes);
+    };
+    f.set_tensor = [](ggml_backend_buffer_t, ggml_tensor* t, const void* from, std::size_t offset,
+                      std::size_t bytes) {
+        std::memcpy(static_cast<char*>(t->data) + offset, from, bytes);
+    };
+    f.get_tensor = [](ggml_backend_buffer_t, const ggml_tensor* t, void* to, std::size_t offset,
+                      std::size_t bytes) {
+        std::memcpy(to, static_cast<const char*>(t->data) + offset, bytes);
+    };
+    f.clear = [](ggml_backend_buffer_t b, std::uint8_t value) {
+        std::memset(b->context, value, b->size);
+    };
+    return f;
+}();
+
+ggml_backend_buffer_type_t memory_type() {
+    static ggml_backend_buffer_type type = [] {
+        ggml_backend_buffer_type_i f{};
+        f.get_name = [](ggml_backend_buffer_type_t) { return "sm_90 on the host"; };
+        f.get_alignment = [](ggml_backend_buffer_type_t) { return alignment; };
+        f.alloc_buffer = [](ggml_backend_buffer_type_t t, std::size_t bytes) {
+            void* memory = std::aligned_alloc(page, (bytes / page + 1) * page);
+            std::memset(memory, nan_byte, bytes);
+            ggml_backend_buffer_t b = ggml_backend_buffer_init(t, buffer_functions, memory, bytes);
+            if (bytes > 0) {
+                machine().add("values", memory, bytes, catena::exec::memory::initialized);
+                buffers_of_values().insert(b);
+            }
+            return b;
+        };
+        f.get_alloc_size = [](ggml_backend_buffer_type_t, const ggml_tensor* t) {
+            constexpr std::int64_t padding = 512;  // MATRIX_ROW_PADDING of ggml-cuda
+            std::size_t bytes = ggml_nbytes(t) + scratch_bytes(t);
+            if (ggml_is_quantized(t->type) && t->ne[0] % padding != 0)
+                bytes += ggml_row_size(t->type, padding - t->ne[0] % padding);
+            return bytes;
+        };
+        return ggml_backend_buffer_type{f, sm_90_device(), nullptr};
+    }();
+    return &type;
+}
+
+/// One context of libllama has one.
+struct stream {
+    ggml_backend_t cpu = ggml_backend_cpu_init();
+    catena::ggml::backend_planner planner{catena::instances::on_host(catena::instances::sm_90())};
+    std::byte* workspace = nullptr;
+    std::int64_t workspace_bytes = 0;
+
+    stream() { ggml_backend_cpu_set_n_threads(cpu, 1); }
+    ~stream() {
+        if (workspace != nullptr) machine().remove(workspace);
+        ggml_backend_free(cpu);
+    }
+
+    void make_room(std::int64_t bytes) {
+        if (bytes <= workspace_bytes) return;
+        if (workspace != nullptr) machine().remove(workspace);
+        workspace_bytes = planner.workspace_bound();
+        workspace =
+            machine().allocate<std::byte>("workspace", static_cast<std::size_t>(workspace_bytes),
+                                          catena::exec::memory::uninitialized);
+    }
+};
+
+catena::ggml::submission submitted(ggml_cgraph* graph) {
+    catena::ggml::submission s{graph, graph->uid, {}};
+    s.known.user = graph;
+    s.known.uses = [](const ggml_tensor* t, void* user) {
+        const auto* g = static_cast<const ggml_cgraph*>(user);
+        const std::size_t at = ggml_hash_find(&g->visited_hash_set, t);
+        const bool known = at != GGML_HASHSET_FULL && ggml_bitset_get(g->visited_hash_set.used, at);
+        return known ? g->use_counts[at] : -1;
+    };
+    return s;
+}
+
+bool is_reachable(const ggml_tensor* t, void*) {
+    const ggml_backend_buffer_t b = t->view_src != nullptr ? t->view_src->buffer : t->buffer;
+    return b != nullptr && b->buft == memory_type();
+}
+
+void order_nodes(ggml_backend_t backend, ggml_cgraph* graph,
+                 ggml_backend_graph_optimize_params* params) {
+    stream& s = *static_cast<stream*>(backend->context);
+    if (graph->n_nodes == 0) return;
+    const catena::ordering order = s.planner.order(submitted(graph));
+    if (!order.state.ok()) {
+        done.error = order.state.message;
+        return;
+    }
+    const std::vector<ggml_tensor*> nodes(graph->nodes, graph->nodes + graph->n_nodes);
+    for (int i = 0; i < graph->n_nodes; ++i)
+        graph->nodes[i] = nodes[static_cast<std::size_t>(order.order[i])];
+    for (const catena::keep_alive& k : order.keep)
+        params->add_alloc_dep(params->user_data,
+                              const_cast<ggml_tensor*>(s.planner.view().source(k.tensor)),
+                              graph->nodes[k.until]);
+}
+
+void compute_on_cpu(const stream& s, ggml_cgraph* graph, int i) {
+    ggml_cgraph node = ggml_graph_view(graph, i, i + 1);
+    ggml_backend_graph_compute(s.cpu, &node);
+    ggml_tensor* t = graph->nodes[i];
+    std::memset(static_cast<char*>(t->data) + ggml_nbytes(t), nan_byte, scratch_bytes(t));
+}
+
+bool multiplies_quantized(const ggml_tensor* t) {
+    return (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) &&
+           ggml_is_quantized(t->src[0]->type) &&
+           t->src[0]->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
+}
+
+ggml_status fail(const catena::status& why) {
+    if (done.error.empty()) done.error = why.message;
+    for (const catena::exec::finding& f : machine().findings()) done.error += "; " + f.message;
+    machine().clear_findings();
+    return GGML_STATUS_FAILED;
+}
+
+ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
+    stream& s = *static_cast<stream*>(backend->context);
+    declare_weights();
+    catena::ggml::submission asked = submitted(graph);
+    asked.known.reachable = is_reachable;
+    catena::status state;
+    const std::int64_t before = s.planner.plans_made();
+    const catena::plan* plan = s.planner.before_walk(asked, state);
+    if (plan == nullptr) return fail(state);
+    if (!plan->state().ok()) return fail(plan->state());
+    s.make_room(plan->workspace_bytes());
+    ++done.walks;
+    done.plans += s.planner.plans_made() - before;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        const catena::role role = plan->at(i).role;
+        const bool matmul = multiplies_quantized(graph->nodes[i]);
+        done.matmuls += matmul;
+        done.planned_matmuls += matmul && role != catena::role::engine;
+        if (role == catena::role::engine) compute_on_cpu(s, graph, i);
+        if (role == catena::role::engine || role == catena::role::covered) continue;
+        ++done.launches;
+        const catena::status launched = plan->launch(i, &machine(), s.workspace);
+        if (!launched.ok()) return fail(launched);
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+ggml_backend_t new_stream(ggml_backend_dev_t device, const char*) {
+    static ggml_guid id{0xca, 0x7e, 0x4a};
+    ggml_backend_i f{};
+    f.get_name = [](ggml_backend_t) { return "sm_90 on the host"; };
+    f.free = [](ggml_backend_t b) {
+        delete static_cast<stream*>(b->context);
+        delete b;
+    };
+    f.graph_compute = compute;
+    f.graph_optimize = order_nodes;
+    return new ggml_backend{&id, f, device, new stream};
+}
+
+ggml_backend_reg_t registry() {
+    static ggml_backend_reg one{GGML_BACKEND_API_VERSION,
+                                {[](ggml_backend_reg_t) { return "Catena"; },
+                                 [](ggml_backend_reg_t) { return std::size_t{1}; },
+                                 [](ggml_backend_reg_t, std::size_t) { return sm_90_device(); },
+                                 [](ggml_backend_reg_t, const char*) -> void* { return nullptr; }},
+                                nullptr};
+    return &one;
+}
+
+}  // namespace
+
+ggml_backend_dev_t sm_90_device() {
+    static ggml_backend_device device = [] {
+        constexpr std::size_t memory = std::size_t{8} << 30;
+        ggml_backend_device_i f{};
+        f.get_name = [](ggml_backend_dev_t) { return "sm_90"; };
+        f.get_description = [](ggml_backend_dev_t) { return "plans for sm_90 on this CPU"; };
+        f.get_memory = [](ggml_backend_dev_t, std::size_t* free, std::size_t* total) {
+            *free = *total = memory;
+        };
+        f.get_type = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; };
+        f.get_props = [](ggml_backend_dev_t d, ggml_backend_dev_props* p) {
+            *p = {};
+            p->name = d->iface.get_name(d);
+            p->description = d->iface.get_description(d);
+            p->type = GGML_BACKEND_DEVICE_TYPE_GPU;
+            p->memory_free = p->memory_total = memory;
+        };
+        f.init_backend = new_stream;
+        f.get_buffer_type = [](ggml_backend_dev_t) { return memory_type(); };
+        f.supports_op = [](ggml_backend_dev_t, const ggml_tensor* t) {
+            return ggml_backend_dev_supports_op(
+                ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), t);
+        };
+        f.supports_buft = [](ggml_backend_dev_t, ggml_backend_buffer_type_t t) {
+            return t == memory_type();
+        };
+        return ggml_backend_device{f, registry(), nullptr};
+    }();
+    return &device;
+}
+
+const device_work& work() { return done; }
+void reset_work() { done = {}; }
+
+}  // namespace catena_test
