@@ -1,16 +1,14 @@
-// libllama, as it is, decodes small models on a device that runs Catena's plans. The logits are
+// libllama, as it is, decodes small models on a device that runs Catena's plans. The answers are
 // held against those of the same weights in f32.
+#include "conversation.hpp"
 #include "device.hpp"
 
 #include "catena_test/catch.hpp"
 
-#include <llama.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <memory>
+#include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,169 +16,173 @@ namespace {
 
 using namespace catena_test;
 
-using row_of_logits = std::vector<float>;
+constexpr int experts = 8;  // of models.py
 
-struct situation {
-    bool flash_attention = false;
-    ggml_type kv = GGML_TYPE_F16;
-    int layers = 99;              ///< on the device
-    bool experts_on_cpu = false;  ///< their matrices stay in the host's memory
-};
-
-/// libllama prints warnings alone.
-void log_warnings(ggml_log_level level, const char* text, void*) {
-    if (level >= GGML_LOG_LEVEL_WARN) std::fputs(text, stderr);
-}
-
-/// A loaded model and a context; the whole is one conversation.
-class conversation {
-  public:
-    conversation(const std::string& file, ggml_backend_dev_t device, const situation& s) {
-        llama_log_set(log_warnings, nullptr);
-        ggml_backend_dev_t devices[] = {device, nullptr};
-        const llama_model_tensor_buft_override on_cpu[] = {
-            {"ffn_.*_exps", ggml_backend_cpu_buffer_type()}, {nullptr, nullptr}};
-        llama_model_params of_model = llama_model_default_params();
-        of_model.devices = devices;
-        of_model.n_gpu_layers = device == nullptr ? 0 : s.layers;
-        if (s.experts_on_cpu) of_model.tensor_buft_overrides = on_cpu;
-        model_.reset(llama_model_load_from_file(file.c_str(), of_model));
-        REQUIRE(model_);
-
-        llama_context_params p = llama_context_default_params();
-        p.n_ctx = 128;
-        p.n_batch = p.n_ubatch = 64;
-        p.n_threads = p.n_threads_batch = 1;
-        p.n_seq_max = 4;
-        p.kv_unified = true;
-        p.flash_attn_type =
-            s.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        p.type_k = p.type_v = s.kv;
-        context_.reset(llama_init_from_model(model_.get(), p));
-        REQUIRE(context_);
-    }
-
-    /// `tokens` more of the first sequence; the logits of the last.
-    void go_on(int tokens) {
-        std::vector<place> places;
-        for (int i = 0; i < tokens; ++i) places.push_back({0, position_++, i == tokens - 1});
-        decode(places);
-    }
-
-    /// One more token of each of four sequences.
-    void go_on_in_four() {
-        if (!parted_)
-            for (llama_seq_id s = 1; s < 4; ++s)
-                llama_memory_seq_cp(llama_get_memory(context_.get()), 0, s, -1, -1);
-        parted_ = true;
-        decode({{0, position_, true},
-                {1, position_, true},
-                {2, position_, true},
-                {3, position_, true}});
-        ++position_;
-    }
-
-    const std::vector<row_of_logits>& logits() const { return logits_; }
-
-  private:
-    struct place {
-        llama_seq_id sequence;
-        llama_pos position;
-        bool answers;
-    };
-    struct freed {
-        void operator()(llama_model* m) const { llama_model_free(m); }
-        void operator()(llama_context* c) const { llama_free(c); }
-    };
-
-    std::unique_ptr<llama_model, freed> model_;
-    std::unique_ptr<llama_context, freed> context_;
-    std::vector<row_of_logits> logits_;
-    llama_pos position_ = 0;
-    bool parted_ = false;
-    std::uint32_t seed_ = 5;
-
-    int vocabulary() const { return llama_vocab_n_tokens(llama_model_get_vocab(model_.get())); }
-
-    llama_token any_token() {
-        seed_ = seed_ * 1664525u + 1013904223u;
-        return static_cast<llama_token>((seed_ >> 8) % static_cast<unsigned>(vocabulary()));
-    }
-
-    void decode(const std::vector<place>& places) {
-        const auto count = static_cast<std::int32_t>(places.size());
-        llama_batch batch = llama_batch_init(count, 0, 1);
-        batch.n_tokens = count;
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            batch.token[i] = any_token();
-            batch.pos[i] = places[i].position;
-            batch.n_seq_id[i] = 1;
-            batch.seq_id[i][0] = places[i].sequence;
-            batch.logits[i] = places[i].answers;
-        }
-        const int failed = llama_decode(context_.get(), batch);
-        llama_batch_free(batch);
-        INFO(work().error);
-        REQUIRE(failed == 0);
-        for (std::int32_t i = 0; i < count; ++i) {
-            if (!places[static_cast<std::size_t>(i)].answers) continue;
-            const float* row = llama_get_logits_ith(context_.get(), i);
-            logits_.emplace_back(row, row + vocabulary());
-        }
-    }
-};
+std::string path(const std::string& file) { return CATENA_TEST_MODELS "/" + file; }
 
 /// A prompt of 20 tokens, 6 single tokens, 2 batches of 4 sequences.
-std::vector<row_of_logits> decoded(const std::string& file, ggml_backend_dev_t device,
-                                   const situation& s) {
-    conversation c(std::string(CATENA_TEST_MODELS "/") + file, device, s);
+void talk(conversation& c) {
     c.go_on(20);
     for (int i = 0; i < 6; ++i) c.go_on(1);
     for (int i = 0; i < 2; ++i) c.go_on_in_four();
-    return c.logits();
 }
 
-/// The error of the worst row: its squares relative to those of the row.
-double worst_error(const std::vector<row_of_logits>& rows,
-                   const std::vector<row_of_logits>& exact) {
+std::vector<answer> answers(const std::string& file, ggml_backend_dev_t device,
+                            const situation& s) {
+    conversation c(path(file), device, s);
+    talk(c);
+    return c.answers();
+}
+
+/// The error of each row: its squares relative to those of the row. The smallest comes first.
+std::vector<double> errors(const std::vector<answer>& rows, const std::vector<answer>& exact) {
     REQUIRE(rows.size() == exact.size());
-    double worst = 0;
+    std::vector<double> all;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-        double error = 0, all = 0;
+        double error = 0, square = 0;
         for (std::size_t i = 0; i < rows[r].size(); ++i) {
             const double want = exact[r][i], off = rows[r][i] - want;
             error += off * off;
-            all += want * want;
+            square += want * want;
         }
         REQUIRE(std::isfinite(error));
-        worst = std::max(worst, error / all);
+        all.push_back(error / square);
     }
-    return worst;
+    std::sort(all.begin(), all.end());
+    return all;
 }
 
-void is_right(const std::string& family, const situation& s) {
+/// The worst row's error is at most three times that of ggml's CPU backend with the same weights.
+/// A token whose experts are nearly equal may get another one from any rounding. So where experts
+/// are chosen the middle row is compared: the test with all experts compares the worst.
+void is_right(const std::string& family, const situation& s, bool chooses = false) {
     situation plain = s;
     plain.kv = GGML_TYPE_F16;
-    const auto exact = decoded(family + ".f32.gguf", nullptr, plain);
-    const double of_ggml = worst_error(decoded(family + ".gguf", nullptr, s), exact);
+    const auto exact = answers(family + ".f32.gguf", nullptr, plain);
+    const auto of_ggml = errors(answers(family + ".gguf", nullptr, s), exact);
     reset_work();
-    const double ours = worst_error(decoded(family + ".gguf", sm_90_device(), s), exact);
-    INFO(family << ": NMSE " << ours << ", of ggml's CPU backend " << of_ggml << "; "
+    const auto ours = errors(answers(family + ".gguf", sm_90_device(), s), exact);
+    const std::size_t row = chooses ? ours.size() / 2 : ours.size() - 1;
+    INFO(family << ": error " << ours[row] << ", of ggml's CPU backend " << of_ggml[row] << "; "
                 << work().planned_matmuls << " of " << work().matmuls << " matmuls planned");
-    CHECK(ours <= 3 * of_ggml);
+    CHECK(ours[row] <= 3 * of_ggml[row]);
     CHECK(work().launches > 0);
-    if (s.layers > 1 && !s.experts_on_cpu) CHECK(work().planned_matmuls == work().matmuls);
-    std::printf(
-        "%-9s NMSE %.2e (ggml's CPU backend %.2e); %lld of %lld matmuls, %lld plans, "
-        "%lld walks\n",
-        family.c_str(), ours, of_ggml, static_cast<long long>(work().planned_matmuls),
-        static_cast<long long>(work().matmuls), static_cast<long long>(work().plans),
-        static_cast<long long>(work().walks));
+    CHECK(work().planned_matmuls == work().matmuls);
+    CHECK(work().error.empty());
+}
+
+situation all_experts() {
+    situation s;
+    s.experts_used = experts;
+    return s;
+}
+
+/// The sums of squares of what matmuls read, by the name of the weight, as llama-imatrix has them.
+using importance = std::map<std::string, double>;
+
+bool collect(ggml_tensor* t, bool ask, void* sums) {
+    const bool wanted = t->op == GGML_OP_MUL_MAT && std::strncmp(t->src[0]->name, "blk.", 4) == 0;
+    if (ask || !wanted) return wanted || !ask;
+    std::vector<float> x(ggml_nbytes(t->src[1]) / sizeof(float));
+    ggml_backend_tensor_get(t->src[1], x.data(), 0, x.size() * sizeof(float));
+    double& sum = (*static_cast<importance*>(sums))[t->src[0]->name];
+    for (const float v : x) sum += double(v) * double(v);
+    return true;
 }
 
 }  // namespace
 
-TEST_CASE("libllama decodes a llama", "[llama]") { is_right("llama", {}); }
-TEST_CASE("libllama decodes a qwen3moe", "[qwen3moe]") { is_right("qwen3moe", {}); }
-TEST_CASE("libllama decodes a gemma3", "[gemma3]") { is_right("gemma3", {}); }
-TEST_CASE("libllama decodes a gpt-oss", "[gpt-oss]") { is_right("gpt-oss", {}); }
+TEST_CASE("libllama decodes models of each family") {
+    is_right(GENERATE(as<std::string>(), "llama", "qwen3", "gemma3", "falcon", "command-r", "phi3",
+                      "olmo2", "mamba2"),
+             {});
+}
+
+TEST_CASE("libllama decodes mixtures of experts") {
+    const auto family = GENERATE(as<std::string>(), "qwen3moe", "gpt-oss", "glm4moe", "qwen35moe");
+    SECTION("some experts") { is_right(family, {}, true); }
+    SECTION("all experts") { is_right(family, all_experts()); }
+}
+
+TEST_CASE("libllama decodes with flash attention and with a quantized cache") {
+    situation s = all_experts();
+    s.flash_attention = true;
+    s.kv = GENERATE(GGML_TYPE_F16, GGML_TYPE_Q8_0);
+    is_right(GENERATE(as<std::string>(), "llama", "qwen3moe", "gemma3", "gpt-oss"), s);
+}
+
+TEST_CASE("libllama decodes with a part of the model on the CPU") {
+    situation s = all_experts();
+    SECTION("a layer") {
+        s.layers = 1;
+        is_right("llama", s);
+    }
+    SECTION("the experts") {
+        s.experts_on_cpu = true;
+        is_right("qwen3moe", s);
+    }
+}
+
+TEST_CASE("libllama gives embeddings") {
+    situation s;
+    s.embeddings = true;
+    is_right("llama", s);
+}
+
+TEST_CASE("Two contexts of a model take turns") {
+    conversation one(path("llama.gguf"), sm_90_device(), {});
+    conversation other(path("llama.gguf"), sm_90_device(), {});
+    for (const int tokens : {20, 1, 1, 3, 1}) {
+        one.go_on(tokens);
+        other.go_on(tokens);
+    }
+    CHECK(one.answers() == other.answers());
+}
+
+TEST_CASE("Plans are made once for graphs that libllama uses again") {
+    reset_work();
+    conversation c(path("llama.gguf"), sm_90_device(), {});
+    for (int i = 0; i < 10; ++i) c.go_on(1);
+    CHECK(llama_perf_context(c.context()).n_reused > 0);
+    CHECK(work().plans < work().walks);
+}
+
+TEST_CASE("A control vector moves the answers as on the CPU") {
+    const auto moved = [](const std::string& file, ggml_backend_dev_t device) {
+        conversation c(path(file), device, {});
+        const int size = llama_model_n_embd(c.model());
+        std::vector<float> by;
+        for (int i = 0; i < size; ++i) by.push_back(0.5f * std::sin(0.37f * float(i)));
+        REQUIRE(llama_set_adapter_cvec(c.context(), by.data(), by.size(), size, 1, 1) == 0);
+        talk(c);
+        return c.answers();
+    };
+    const auto exact = moved("llama.f32.gguf", nullptr);
+    const double of_ggml = errors(moved("llama.gguf", nullptr), exact).back();
+    CHECK(errors(moved("llama.gguf", sm_90_device()), exact).back() <= 3 * of_ggml);
+    CHECK(moved("llama.gguf", sm_90_device()) != answers("llama.gguf", sm_90_device(), {}));
+}
+
+TEST_CASE("A callback that looks at nodes finds what ggml computes") {
+    const auto family = GENERATE(as<std::string>(), "llama", "gemma3");
+    const auto seen = [](const std::string& file, ggml_backend_dev_t device) {
+        importance sums;
+        situation s;
+        s.look = collect;
+        s.looker = &sums;
+        answers(file, device, s);
+        return sums;
+    };
+    importance exact = seen(family + ".f32.gguf", nullptr);
+    importance of_ggml = seen(family + ".gguf", nullptr);
+    importance ours = seen(family + ".gguf", sm_90_device());
+    REQUIRE(exact.size() == 14);
+    REQUIRE(ours.size() == exact.size());
+    double worst_of_ggml = 0, worst = 0;
+    for (const auto& [weight, sum] : exact) {
+        worst_of_ggml = std::max(worst_of_ggml, std::abs(of_ggml[weight] / sum - 1));
+        worst = std::max(worst, std::abs(ours[weight] / sum - 1));
+    }
+    CHECK(worst <= 3 * worst_of_ggml);
+    CHECK(worst < 0.01);
+}

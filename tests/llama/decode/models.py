@@ -11,8 +11,9 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
-LAYERS, EMBEDDING, FEED_FORWARD, HEADS, KV_HEADS, HEAD, VOCABULARY = 2, 256, 512, 4, 2, 64, 256
+EMBEDDING, FEED_FORWARD, HEADS, KV_HEADS, HEAD, VOCABULARY = 256, 512, 4, 2, 64, 256
 EXPERTS, EXPERTS_USED, EXPERT_FEED_FORWARD = 8, 2, 256
+QUERY, KEY = HEADS * HEAD, KV_HEADS * HEAD
 
 # Where a block has its f16 scales, and what they are beside each other. The minimum of q4_K and q5_K is the mean of what
 # is scaled, so weights have no mean.
@@ -39,13 +40,17 @@ def random_weights(rng, kind, shape, deviation):
 
 
 class Model:
-    """The two files of a family."""
+    """The two files of a family. Matrices have weights of a mean of 0, vectors of the mean that is given."""
 
-    def __init__(self, folder, family):
+    def __init__(self, folder, family, layers=2):
         self.rng = np.random.default_rng(3)
         self.mixed = gguf.GGUFWriter(folder / f"{family}.gguf", family)
         self.exact = gguf.GGUFWriter(folder / f"{family}.f32.gguf", family)
-        self.family = family
+        self.layers = layers
+        self.says(context_length=512, embedding_length=EMBEDDING, block_count=layers, vocab_size=VOCABULARY,
+                  tokenizer_model="no_vocab")
+        self.matrix("token_embd", VOCABULARY, EMBEDDING, Type.Q8_0, gain=10)
+        self.vector("output_norm.weight", EMBEDDING)
 
     def says(self, **facts):
         for file in self.mixed, self.exact:
@@ -70,62 +75,216 @@ class Model:
             file.write_tensors_to_file()
             file.close()
 
+    def blocks(self):
+        return [f"blk.{layer}." for layer in range(self.layers)]
 
-def write(folder, family):
-    model = Model(folder, family)
-    gpt_oss, gemma, experts = family == "gpt-oss", family == "gemma3", family in ("gpt-oss", "qwen3moe")
-    model.says(context_length=512, embedding_length=EMBEDDING, block_count=LAYERS, feed_forward_length=FEED_FORWARD,
-               head_count=HEADS, head_count_kv=KV_HEADS, key_length=HEAD, value_length=HEAD, rope_dimension_count=HEAD,
-               vocab_size=VOCABULARY, tokenizer_model="no_vocab", layer_norm_rms_eps=1e-6, rope_freq_base=10000.0)
-    if gemma or gpt_oss:
-        model.says(sliding_window=16)
-    if experts:
-        model.says(expert_count=EXPERTS, expert_used_count=EXPERTS_USED,
-                   expert_feed_forward_length=EXPERT_FEED_FORWARD)
-    model.matrix("token_embd", VOCABULARY, EMBEDDING, Type.Q8_0, gain=10)
-    model.vector("output_norm.weight", EMBEDDING)
-    if not gemma:  # whose output multiplies with the embedding
-        model.matrix("output", VOCABULARY, EMBEDDING, Type.Q6_K)
-    for layer in range(LAYERS):
-        at = f"blk.{layer}."
-        attention = Type.Q8_0 if gpt_oss else Type.Q4_K
-        model.vector(at + "attn_norm.weight", EMBEDDING)
-        model.matrix(at + "attn_q", HEADS * HEAD, EMBEDDING, attention)
-        model.matrix(at + "attn_k", KV_HEADS * HEAD, EMBEDDING, attention)
-        model.matrix(at + "attn_v", KV_HEADS * HEAD, EMBEDDING, Type.Q8_0 if gpt_oss else Type.Q6_K)
-        model.matrix(at + "attn_output", EMBEDDING, HEADS * HEAD, attention)
-        if gpt_oss:
-            model.vector(at + "attn_sinks.weight", HEADS, 0)
-            for name, rows in (("attn_q", HEADS * HEAD), ("attn_k", KV_HEADS * HEAD), ("attn_v", KV_HEADS * HEAD),
-                               ("attn_output", EMBEDDING), ("ffn_gate_inp", EXPERTS)):
-                model.vector(at + name + ".bias", rows, 0)
-        elif family != "llama":
-            model.vector(at + "attn_q_norm.weight", HEAD)
-            model.vector(at + "attn_k_norm.weight", HEAD)
-        if gemma or gpt_oss:
-            model.vector(at + "post_attention_norm.weight", EMBEDDING)
-        if gemma:
-            model.vector(at + "post_ffw_norm.weight", EMBEDDING)
-        if not gpt_oss:
-            model.vector(at + "ffn_norm.weight", EMBEDDING)
-        if not experts:
-            model.matrix(at + "ffn_gate", FEED_FORWARD, EMBEDDING, Type.Q4_K)
-            model.matrix(at + "ffn_up", FEED_FORWARD, EMBEDDING, Type.Q4_K)
-            model.matrix(at + "ffn_down", EMBEDDING, FEED_FORWARD, Type.Q6_K)
+    # What families share.
+
+    def has_attention(self, norm="layer_norm_rms_eps"):
+        self.says(feed_forward_length=FEED_FORWARD, head_count=HEADS, head_count_kv=KV_HEADS, key_length=HEAD,
+                  value_length=HEAD, rope_dimension_count=HEAD, rope_freq_base=10000.0, **{norm: 1e-6})
+
+    def has_output(self):
+        self.matrix("output", VOCABULARY, EMBEDDING, Type.Q6_K)
+
+    def has_experts(self):
+        self.says(expert_count=EXPERTS, expert_used_count=EXPERTS_USED,
+                  expert_feed_forward_length=EXPERT_FEED_FORWARD)
+
+    def attention(self, at, kind=Type.Q4_K, value=Type.Q6_K, query=QUERY):
+        self.matrix(at + "attn_q", query, EMBEDDING, kind)
+        self.matrix(at + "attn_k", KEY, EMBEDDING, kind)
+        self.matrix(at + "attn_v", KEY, EMBEDDING, value)
+        self.matrix(at + "attn_output", EMBEDDING, QUERY, kind)
+
+    def norms(self, at, **shapes):
+        for name, shape in shapes.items():
+            self.vector(f"{at}{name}.weight", shape)
+
+    def feed_forward(self, at):
+        self.matrix(at + "ffn_gate", FEED_FORWARD, EMBEDDING, Type.Q4_K)
+        self.matrix(at + "ffn_up", FEED_FORWARD, EMBEDDING, Type.Q4_K)
+        self.matrix(at + "ffn_down", EMBEDDING, FEED_FORWARD, Type.Q6_K)
+
+    def experts(self, at, first=Type.Q4_K, last=Type.Q6_K):
+        self.matrix(at + "ffn_gate_inp", EXPERTS, EMBEDDING, Type.F32)
+        self.matrix(at + "ffn_gate_exps", EXPERT_FEED_FORWARD, EMBEDDING, first, EXPERTS)
+        self.matrix(at + "ffn_up_exps", EXPERT_FEED_FORWARD, EMBEDDING, first, EXPERTS)
+        self.matrix(at + "ffn_down_exps", EMBEDDING, EXPERT_FEED_FORWARD, last, EXPERTS)
+
+    def shared_expert(self, at):
+        self.matrix(at + "ffn_gate_shexp", EXPERT_FEED_FORWARD, EMBEDDING, Type.Q4_K)
+        self.matrix(at + "ffn_up_shexp", EXPERT_FEED_FORWARD, EMBEDDING, Type.Q4_K)
+        self.matrix(at + "ffn_down_shexp", EMBEDDING, EXPERT_FEED_FORWARD, Type.Q6_K)
+
+
+def llama(m):
+    m.has_attention()
+    m.has_output()
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING, ffn_norm=EMBEDDING)
+        m.attention(at)
+        m.feed_forward(at)
+
+
+def qwen3(m):
+    llama(m)
+    for at in m.blocks():
+        m.norms(at, attn_q_norm=HEAD, attn_k_norm=HEAD)
+
+
+def qwen3moe(m):
+    m.has_attention()
+    m.has_experts()
+    m.has_output()
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING, attn_q_norm=HEAD, attn_k_norm=HEAD, ffn_norm=EMBEDDING)
+        m.attention(at)
+        m.experts(at)
+
+
+def gemma3(m):  # its output multiplies with the embedding
+    m.has_attention()
+    m.says(sliding_window=16)
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING, attn_q_norm=HEAD, attn_k_norm=HEAD, post_attention_norm=EMBEDDING,
+                ffn_norm=EMBEDDING, post_ffw_norm=EMBEDDING)
+        m.attention(at)
+        m.feed_forward(at)
+
+
+def gpt_oss(m):
+    m.has_attention()
+    m.has_experts()
+    m.has_output()
+    m.says(sliding_window=16)
+    biases = {"attn_q": QUERY, "attn_k": KEY, "attn_v": KEY, "attn_output": EMBEDDING, "ffn_gate_inp": EXPERTS,
+              "ffn_gate_exps": (EXPERTS, EXPERT_FEED_FORWARD), "ffn_up_exps": (EXPERTS, EXPERT_FEED_FORWARD),
+              "ffn_down_exps": (EXPERTS, EMBEDDING)}
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING, post_attention_norm=EMBEDDING)
+        m.attention(at, Type.Q8_0, Type.Q8_0)
+        m.experts(at, Type.MXFP4, Type.MXFP4)
+        m.vector(at + "attn_sinks.weight", HEADS, 0)
+        for name, shape in biases.items():
+            m.vector(f"{at}{name}.bias", shape, 0)
+
+
+def falcon(m):  # attention and feed forward read the same norm
+    m.has_attention("layer_norm_eps")
+    m.has_output()
+    m.vector("output_norm.bias", EMBEDDING, 0)
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING)
+        m.vector(at + "attn_norm.bias", EMBEDDING, 0)
+        m.matrix(at + "attn_qkv", QUERY + 2 * KEY, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "attn_output", EMBEDDING, QUERY, Type.Q4_K)
+        m.matrix(at + "ffn_up", FEED_FORWARD, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "ffn_down", EMBEDDING, FEED_FORWARD, Type.Q6_K)
+
+
+def command_r(m):
+    m.has_attention("layer_norm_eps")
+    m.says(logit_scale=0.25)
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING)
+        m.attention(at)
+        m.feed_forward(at)
+
+
+def phi3(m):  # one matrix has gate and up
+    m.has_attention()
+    m.has_output()
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING, ffn_norm=EMBEDDING)
+        m.matrix(at + "attn_qkv", QUERY + 2 * KEY, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "attn_output", EMBEDDING, QUERY, Type.Q4_K)
+        m.matrix(at + "ffn_up", 2 * FEED_FORWARD, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "ffn_down", EMBEDDING, FEED_FORWARD, Type.Q6_K)
+
+
+def olmo2(m):  # norms stand behind what they belong to
+    m.has_attention()
+    m.has_output()
+    for at in m.blocks():
+        m.norms(at, attn_q_norm=QUERY, attn_k_norm=KEY, post_attention_norm=EMBEDDING, post_ffw_norm=EMBEDDING)
+        m.attention(at)
+        m.feed_forward(at)
+
+
+def glm4moe(m):  # the first layer has no experts
+    m.has_attention()
+    m.has_experts()
+    m.has_output()
+    m.says(expert_shared_count=1, leading_dense_block_count=1, expert_weights_scale=1.5, expert_weights_norm=True)
+    for layer, at in enumerate(m.blocks()):
+        m.norms(at, attn_norm=EMBEDDING, post_attention_norm=EMBEDDING)
+        m.attention(at)
+        if layer == 0:
+            m.feed_forward(at)
             continue
-        # Far apart, so that rounding seldom picks other experts.
-        model.matrix(at + "ffn_gate_inp", EXPERTS, EMBEDDING, Type.F32, gain=8)
-        first, last = (Type.MXFP4, Type.MXFP4) if gpt_oss else (Type.Q4_K, Type.Q6_K)
-        model.matrix(at + "ffn_gate_exps", EXPERT_FEED_FORWARD, EMBEDDING, first, EXPERTS)
-        model.matrix(at + "ffn_up_exps", EXPERT_FEED_FORWARD, EMBEDDING, first, EXPERTS)
-        model.matrix(at + "ffn_down_exps", EMBEDDING, EXPERT_FEED_FORWARD, last, EXPERTS)
-        if gpt_oss:
-            for name, rows in (("gate", EXPERT_FEED_FORWARD), ("up", EXPERT_FEED_FORWARD), ("down", EMBEDDING)):
-                model.vector(f"{at}ffn_{name}_exps.bias", (EXPERTS, rows), 0)
-    model.close()
+        m.experts(at)
+        m.shared_expert(at)
+        m.vector(at + "exp_probs_b.bias", EXPERTS, 0)
 
+
+def state_space(m, inner, state, heads, groups):
+    m.says(ssm_conv_kernel=4, ssm_inner_size=inner, ssm_state_size=state, ssm_time_step_rank=heads,
+           ssm_group_count=groups)
+
+
+def mamba2(m):
+    inner, state, heads = 2 * EMBEDDING, 64, 8
+    convolved = inner + 2 * state
+    state_space(m, inner, state, heads, 1)
+    m.says(layer_norm_rms_eps=1e-6, head_count=0, feed_forward_length=0)
+    m.has_output()
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING, ssm_norm=(1, inner))
+        m.matrix(at + "ssm_in", inner + convolved + heads, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "ssm_out", EMBEDDING, inner, Type.Q6_K)
+        m.vector(at + "ssm_conv1d.weight", (convolved, 4), 0.25)
+        m.vector(at + "ssm_conv1d.bias", convolved, 0)
+        m.vector(at + "ssm_dt.bias", heads, 0)
+        m.vector(at + "ssm_a", (heads, 1), -1)
+        m.vector(at + "ssm_d", (heads, 1))
+
+
+def qwen35moe(m):  # of four layers one has attention, the others a gated delta net
+    key_heads, value_heads, state = 2, 4, 64
+    keys, values = key_heads * state, value_heads * state
+    m.has_attention()
+    m.has_experts()
+    m.has_output()
+    state_space(m, values, state, value_heads, key_heads)
+    m.says(rope_dimension_sections=[11, 11, 10, 0], expert_shared_feed_forward_length=EXPERT_FEED_FORWARD)
+    for layer, at in enumerate(m.blocks()):
+        m.norms(at, attn_norm=EMBEDDING, post_attention_norm=EMBEDDING)
+        m.experts(at)
+        m.shared_expert(at)
+        m.vector(at + "ffn_gate_inp_shexp.weight", EMBEDDING, 0)
+        if layer % 4 == 3:
+            m.norms(at, attn_q_norm=HEAD, attn_k_norm=HEAD)
+            m.attention(at, query=2 * QUERY)
+            continue
+        m.norms(at, ssm_norm=state)
+        m.matrix(at + "attn_qkv", 2 * keys + values, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "attn_gate", values, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "ssm_out", EMBEDDING, values, Type.Q6_K)
+        m.matrix(at + "ssm_beta", value_heads, EMBEDDING, Type.Q8_0)
+        m.matrix(at + "ssm_alpha", value_heads, EMBEDDING, Type.Q8_0)
+        m.vector(at + "ssm_conv1d.weight", (2 * keys + values, 4), 0.25)
+        m.vector(at + "ssm_dt.bias", value_heads, 0)
+        m.vector(at + "ssm_a", value_heads, -1)
+
+
+FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3moe": qwen3moe, "gemma3": gemma3, "gpt-oss": gpt_oss,
+            "falcon": falcon, "command-r": command_r, "phi3": phi3, "olmo2": olmo2, "glm4moe": glm4moe,
+            "mamba2": mamba2, "qwen35moe": qwen35moe}
 
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
-for name in "llama", "qwen3moe", "gemma3", "gpt-oss":
-    write(folder, name)
+for name, describe in FAMILIES.items():
+    model = Model(folder, name, layers=4 if name == "qwen35moe" else 2)
+    describe(model)
+    model.close()
