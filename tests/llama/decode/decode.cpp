@@ -27,9 +27,14 @@ void talk(conversation& c) {
     for (int i = 0; i < 2; ++i) c.go_on_in_four();
 }
 
-std::vector<answer> answers(const std::string& file, ggml_backend_dev_t device,
-                            const situation& s) {
+/// What is done to a conversation before it begins.
+using change = void (*)(conversation&);
+void nothing(conversation&) {}
+
+std::vector<answer> answers(const std::string& file, ggml_backend_dev_t device, const situation& s,
+                            change prepare = nothing) {
     conversation c(path(file), device, s);
+    prepare(c);
     talk(c);
     return c.answers();
 }
@@ -52,17 +57,20 @@ std::vector<double> errors(const std::vector<answer>& rows, const std::vector<an
     return all;
 }
 
-/// The worst row's error is at most three times that of ggml's CPU backend with the same weights.
 /// A token whose experts are nearly equal may get another one from any rounding. So where experts
-/// are chosen the middle row is compared: the test with all experts compares the worst.
-void is_right(const std::string& family, const situation& s, bool chooses = false) {
+/// are chosen the middle row is compared; a test with all experts compares the worst.
+enum class compared { worst, middle };
+
+/// The row's error is at most three times that of ggml's CPU backend with the same weights.
+void is_right(const std::string& family, const situation& s, compared which = compared::worst,
+              change prepare = nothing) {
     situation plain = s;
     plain.kv = GGML_TYPE_F16;
-    const auto exact = answers(family + ".f32.gguf", nullptr, plain);
-    const auto of_ggml = errors(answers(family + ".gguf", nullptr, s), exact);
+    const auto exact = answers(family + ".f32.gguf", nullptr, plain, prepare);
+    const auto of_ggml = errors(answers(family + ".gguf", nullptr, s, prepare), exact);
     reset_work();
-    const auto ours = errors(answers(family + ".gguf", sm_90_device(), s), exact);
-    const std::size_t row = chooses ? ours.size() / 2 : ours.size() - 1;
+    const auto ours = errors(answers(family + ".gguf", sm_90_device(), s, prepare), exact);
+    const std::size_t row = which == compared::middle ? ours.size() / 2 : ours.size() - 1;
     INFO(family << ": error " << ours[row] << ", of ggml's CPU backend " << of_ggml[row] << "; "
                 << work().planned_matmuls << " of " << work().matmuls << " matmuls planned");
     CHECK(ours[row] <= 3 * of_ggml[row]);
@@ -100,7 +108,7 @@ TEST_CASE("libllama decodes models of each family") {
 
 TEST_CASE("libllama decodes mixtures of experts") {
     const auto family = GENERATE(as<std::string>(), "qwen3moe", "gpt-oss", "glm4moe", "qwen35moe");
-    SECTION("some experts") { is_right(family, {}, true); }
+    SECTION("some experts") { is_right(family, {}, compared::middle); }
     SECTION("all experts") { is_right(family, all_experts()); }
 }
 
@@ -121,6 +129,20 @@ TEST_CASE("libllama decodes with a part of the model on the CPU") {
         s.experts_on_cpu = true;
         is_right("qwen3moe", s);
     }
+}
+
+TEST_CASE("The device computes long prompts with weights that lie on the CPU") {
+    situation s = all_experts();
+    s.experts_on_cpu = true;
+    const auto long_prompt = [&s](const std::string& file, ggml_backend_dev_t device) {
+        conversation c(path(file), device, s);
+        c.go_on(40);
+        c.go_on(1);
+        return c.answers();
+    };
+    const auto exact = long_prompt("qwen3moe.f32.gguf", nullptr);
+    const double of_ggml = errors(long_prompt("qwen3moe.gguf", nullptr), exact).back();
+    CHECK(errors(long_prompt("qwen3moe.gguf", sm_90_device()), exact).back() <= 3 * of_ggml);
 }
 
 TEST_CASE("libllama gives embeddings") {
@@ -147,20 +169,29 @@ TEST_CASE("Plans are made once for graphs that libllama uses again") {
     CHECK(work().plans < work().walks);
 }
 
-TEST_CASE("A control vector moves the answers as on the CPU") {
-    const auto moved = [](const std::string& file, ggml_backend_dev_t device) {
-        conversation c(path(file), device, {});
+TEST_CASE("A control vector moves the answers") {
+    const change vector = [](conversation& c) {
         const int size = llama_model_n_embd(c.model());
         std::vector<float> by;
         for (int i = 0; i < size; ++i) by.push_back(0.5f * std::sin(0.37f * float(i)));
         REQUIRE(llama_set_adapter_cvec(c.context(), by.data(), by.size(), size, 1, 1) == 0);
-        talk(c);
-        return c.answers();
     };
-    const auto exact = moved("llama.f32.gguf", nullptr);
-    const double of_ggml = errors(moved("llama.gguf", nullptr), exact).back();
-    CHECK(errors(moved("llama.gguf", sm_90_device()), exact).back() <= 3 * of_ggml);
-    CHECK(moved("llama.gguf", sm_90_device()) != answers("llama.gguf", sm_90_device(), {}));
+    is_right("llama", {}, compared::worst, vector);
+    CHECK(answers("llama.gguf", sm_90_device(), {}, vector) !=
+          answers("llama.gguf", sm_90_device(), {}));
+}
+
+TEST_CASE("A LoRA adapter changes the weights") {
+    const change adapter = [](conversation& c) {
+        llama_adapter_lora* lora =  // the model frees it
+            llama_adapter_lora_init(c.model(), path("llama.lora.gguf").c_str());
+        float scale = 1;
+        REQUIRE(lora != nullptr);
+        REQUIRE(llama_set_adapters_lora(c.context(), &lora, 1, &scale) == 0);
+    };
+    is_right("llama", {}, compared::worst, adapter);
+    CHECK(answers("llama.gguf", sm_90_device(), {}, adapter) !=
+          answers("llama.gguf", sm_90_device(), {}));
 }
 
 TEST_CASE("A callback that looks at nodes finds what ggml computes") {

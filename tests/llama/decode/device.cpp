@@ -266,6 +266,12 @@ ggml_backend_dev_t sm_90_device() {
             return ggml_backend_dev_supports_op(
                 ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), t);
         };
+        // Weights on the CPU are brought for many columns, as ggml-cuda asks for.
+        f.offload_op = [](ggml_backend_dev_t, const ggml_tensor* t) {
+            constexpr std::int64_t columns = 32;
+            if (t->op == GGML_OP_MUL_MAT) return t->ne[1] >= columns;
+            return t->op == GGML_OP_MUL_MAT_ID && t->ne[2] >= columns;
+        };
         f.supports_buft = [](ggml_backend_dev_t, ggml_backend_buffer_type_t t) {
             return t == memory_type();
         };

@@ -278,6 +278,23 @@ def qwen35moe(m):  # of four layers one has attention, the others a gated delta 
         m.vector(at + "ssm_a", value_heads, -1)
 
 
+def write_lora(file):
+    """An adapter of the llama: what it adds to two matrices of each layer is of rank 8."""
+    rng = np.random.default_rng(4)
+    adapter = gguf.GGUFWriter(file, "llama")
+    adapter.add_type("adapter")
+    adapter.add_string("adapter.type", "lora")
+    adapter.add_float32("adapter.lora.alpha", 8.0)
+    for at in "blk.0.", "blk.1.":
+        for name, rows, k in ("attn_q", QUERY, EMBEDDING), ("ffn_down", EMBEDDING, FEED_FORWARD):
+            adapter.add_tensor(f"{at}{name}.weight.lora_a", rng.normal(0, 0.05, (8, k)).astype(np.float32))
+            adapter.add_tensor(f"{at}{name}.weight.lora_b", rng.normal(0, 0.05, (rows, 8)).astype(np.float32))
+    adapter.write_header_to_file()
+    adapter.write_kv_data_to_file()
+    adapter.write_tensors_to_file()
+    adapter.close()
+
+
 FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3moe": qwen3moe, "gemma3": gemma3, "gpt-oss": gpt_oss,
             "falcon": falcon, "command-r": command_r, "phi3": phi3, "olmo2": olmo2, "glm4moe": glm4moe,
             "mamba2": mamba2, "qwen35moe": qwen35moe}
@@ -288,3 +305,4 @@ for name, describe in FAMILIES.items():
     model = Model(folder, name, layers=4 if name == "qwen35moe" else 2)
     describe(model)
     model.close()
+write_lora(folder / "llama.lora.gguf")
