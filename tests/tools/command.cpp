@@ -13,9 +13,9 @@ using namespace catena_test;
 
 TEST_CASE("help is everywhere, on standard output, with exit code 0", "[command]") {
     workplace w;
-    for (const char* arguments :
-         {"--help", "explain --help", "run --help", "verify --help", "diff --help",
-          "instances --help", "tune --help", "bench --help", "pages --help", "doctor --help"}) {
+    for (const char* arguments : {"--help", "explain --help", "run --help", "verify --help",
+                                  "diff --help", "instances --help", "tune --help", "bench --help",
+                                  "pages --help", "doctor --help", "bisect --help"}) {
         const outcome o = w.run(arguments);
         CHECK(o.code == 0);
         CHECK_THAT(o.out, Catch::Contains("Exit codes"));

@@ -22,6 +22,7 @@ inline constexpr const char* host_help = "Use the host executor even if there is
 
 /// Each adds its subcommand to the app. When it was asked for, its exit code ends up in `code`.
 void add_bench(CLI::App& app, int& code);
+void add_bisect(CLI::App& app, int& code);
 void add_coverage(CLI::App& app, int& code);
 void add_diff(CLI::App& app, int& code);
 void add_doctor(CLI::App& app, int& code);

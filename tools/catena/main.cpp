@@ -1,6 +1,6 @@
 // catena: explains plans for graph files, proves them, runs their steps against the reference,
-// lists instances and what they cover, verifies and times one shape, tunes them, and says what of
-// it runs on a machine.
+// lists instances and what they cover, verifies and times one shape, tunes them, says what of it
+// runs on a machine, and finds the chains with which an engine fails.
 #include "command.hpp"
 #include "nearest.hpp"
 #include "output.hpp"
@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
                          "Print the version and exit");
     int code = exit_ok;
     add_bench(app, code);
+    add_bisect(app, code);
     add_coverage(app, code);
     add_diff(app, code);
     add_doctor(app, code);
