@@ -3,10 +3,12 @@
 #include "peer.hpp"
 
 #include "catena/engine/json.hpp"
+#include "catena/match/ggml_cuda.hpp"
 
 #include "catena_test/catch.hpp"
 
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,10 +46,13 @@ class graph_builder {
     }
     tensor& operator[](std::int32_t id) { return tensors_[static_cast<std::size_t>(id)]; }
 
+    graph_view view() const {
+        return {tensors_.data(), static_cast<std::int32_t>(tensors_.size()), nodes_.data(),
+                static_cast<std::int32_t>(nodes_.size())};
+    }
+
     peer_launches count(const std::vector<bool>& mine = {}) const {
-        return count_peer({tensors_.data(), static_cast<std::int32_t>(tensors_.size()),
-                           nodes_.data(), static_cast<std::int32_t>(nodes_.size())},
-                          mine);
+        return count_peer(view(), mine);
     }
 
   private:
@@ -234,4 +239,41 @@ TEST_CASE("the number that an nvfp4 matrix comes with is multiplied in its launc
     if (gated) g.node(op::glu, "GLU", {32, 1}, {scaled[0], scaled[1]}, sub_op::swiglu);
     const int apart = gated ? 7 : 6;
     CHECK(g.count().launches == (type == format::q4_0 ? apart : gated ? 2 : 4));
+}
+
+TEST_CASE("the planner's model of ggml-cuda finds a soft cap where the peer's rule does",
+          "[peer]") {
+    graph_builder g;
+    const auto first = g.node(op::scale, "SCALE", {64, 1}, {g.leaf({64, 1})});
+    const auto curve = g.node(op::unary, "UNARY", {64, 1}, {first}, sub_op::tanh);
+    const auto last = g.node(op::scale, "SCALE", {64, 1}, {curve});
+    graph_index index;
+    REQUIRE(index.build(g.view()).ok());
+    CHECK(ggml_cuda.fuses(index, 0));
+    CHECK(g.count().fused == fused{{"SCALE+TANH+SCALE", 1}});
+    g[last].kind = op::sqr;
+    g[last].op_name = "SQR";
+    REQUIRE(index.build(g.view()).ok());
+    CHECK(!ggml_cuda.fuses(index, 0));
+    CHECK(g.count().fused.empty());
+}
+
+// The planner's model asks who reads what, in any order; the peer's rules ask for neighbors. The
+// given graphs stand in the engine's order, in which both must find the same launches.
+TEST_CASE("the planner's model and the peer's rules find the same convolutions", "[peer]") {
+    int convolutions = 0;
+    for (const auto& file : std::filesystem::directory_iterator(CATENA_TEST_DATA "/graphs")) {
+        if (file.path().extension() != ".gz") continue;
+        INFO(file.path().filename().string());
+        const json::graph read = json::read(file.path().string());
+        graph_index g;
+        REQUIRE(g.build(read.view()).ok());
+        int found = 0;
+        for (std::int32_t i = 0; i < g.view.size(); ++i)
+            found += g.kind(i) == op::unary && ggml_cuda.fuses(g, i) && ends_convolution(g, i);
+        fused of_peer = count_peer(g.view).fused;
+        CHECK(found == of_peer["SSM_CONV+SILU"] + of_peer["SSM_CONV+ADD+SILU"]);
+        convolutions += found;
+    }
+    CHECK(convolutions > 0);
 }
