@@ -60,8 +60,8 @@ constexpr bool same_text(const char* a, const char* b) {
 
 namespace detail {
 
-/// Do the figures of a table row belong to the fields that they stand in? Two that are swapped give
-/// numbers that no GPU has.
+/// Could a GPU have these figures? Most of those that stand in a wrong field give numbers that no
+/// GPU has; two of about the same size are not told apart.
 constexpr bool plausible(const arch& a) {
     return a.compute_capability < 1000 && a.max_threads_per_block == 1024 &&
            a.max_threads_per_sm >= a.max_threads_per_block && a.max_blocks_per_sm <= 32 &&
