@@ -1,6 +1,8 @@
 // q8_1: the activation that integer dot products read. 32 values as int8 times d, and s, the sum of
-// the values before they were rounded. quantize_32 states the rule, to the bit, that the kernels
-// follow for every activation format.
+// these products, as in ggml's reference. ggml-cuda sums the values before they are rounded, which
+// doubles the error of a product with weights that have a minimum: what rounding adds to the values
+// is then not in the sum that the minimum is multiplied with. quantize_32 states the rule, to the
+// bit, that the kernels follow for every activation format.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -22,7 +24,7 @@ static_assert(sizeof(block_q8_1) == 36, "ggml's layout");
 /// 32 values as every activation format rounds them.
 struct quantized_32 {
     float d = 0;    ///< max|x| / 127
-    float sum = 0;  ///< of the values before they were rounded
+    float sum = 0;  ///< of the rounded values: d times the sum of q
     std::int8_t q[32] = {};
 };
 
@@ -39,15 +41,11 @@ inline quantized_32 quantize_32(const float* in) {
         out.d = out.sum = f32_from_bits(f32_nan_bits);
         return out;
     }
-    // In the order of eight neighboring threads that own four values each: every thread its four
-    // in sequence, then pairs at distance 1, 2, 4.
-    float part[8];
-    for (int t = 0; t < 8; ++t) part[t] = in[4 * t] + in[4 * t + 1] + in[4 * t + 2] + in[4 * t + 3];
-    out.sum =
-        ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
     out.d = f32_from_bits(largest) / 127.0f;
     if (largest == 0) return out;
-    for (int i = 0; i < 32; ++i) out.q[i] = round_to_int8(in[i] / out.d);
+    int total = 0;
+    for (int i = 0; i < 32; ++i) total += out.q[i] = round_to_int8(in[i] / out.d);
+    out.sum = static_cast<float>(total) * out.d;
     return out;
 }
 

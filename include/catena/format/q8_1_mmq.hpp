@@ -82,7 +82,7 @@ struct codec<format::q8_1_mmq_d2s6> {
             for (int i = 64 * part; i < 64 * part + 64; ++i)
                 out->qs[i] = lost ? std::int8_t{0} : round_to_int8(in[i] / d);
             for (int i = 4 * part; i < 4 * part + 4 && i < 6; ++i)
-                out->s[i] = lost ? f16_nan : f16_from_f32(sum_of_16(in + 16 * i));
+                out->s[i] = f16_from_f32(static_cast<float>(sum_of_16(out->qs + 16 * i)) * d);
         }
     }
 
@@ -93,12 +93,10 @@ struct codec<format::q8_1_mmq_d2s6> {
     }
 
   private:
-    /// In the order of four neighboring threads that own four values each.
-    static float sum_of_16(const float* in) {
-        float part[4];
-        for (int t = 0; t < 4; ++t)
-            part[t] = in[4 * t] + in[4 * t + 1] + in[4 * t + 2] + in[4 * t + 3];
-        return (part[0] + part[1]) + (part[2] + part[3]);
+    static int sum_of_16(const std::int8_t* q) {
+        int sum = 0;
+        for (int i = 0; i < 16; ++i) sum += q[i];
+        return sum;
     }
 };
 

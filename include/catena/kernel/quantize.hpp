@@ -23,7 +23,7 @@ CATENA_FN real_quad as_value(const real (&v)[quad]) { return {{v[0], v[1], v[2],
 /// A thread's share of a quantized block.
 struct quantized_quad {
     real d;       ///< of the block
-    unsigned ds;  ///< of the block: d and the sum of the values, as halves
+    unsigned ds;  ///< of the block: d, and d times the sum of its int8, as halves
     unsigned q;   ///< four int8
 
     CATENA_FN unsigned d_bits() const { return bits_of(d); }
@@ -52,12 +52,15 @@ CATENA_FN unsigned int8_word(const real (&v)[quad], real by) {
     return word;
 }
 
-/// What a block's largest magnitude and its sum come to.
-CATENA_FN quantized_quad scaled_by(unsigned largest, real sum) {
-    const bool finite = largest < infinite_bits;
-    const real d = finite ? divider::by_127()(from_bits(largest)) : from_bits(f32_nan_bits);
-    const unsigned s = finite ? to_half(sum) : f16_nan;
-    return {d, to_half(d) | (s << 16), 0};
+/// A block's scale from its largest magnitude: amax / 127, or NaN when it is not finite.
+CATENA_FN real scale_of(unsigned largest) {
+    return largest < infinite_bits ? divider::by_127()(from_bits(largest))
+                                   : from_bits(f32_nan_bits);
+}
+
+/// A block's word of halves: d, and d times the sum of its int8. A NaN makes both NaN.
+CATENA_FN unsigned halves_of(real d, int total) {
+    return to_half(d) | static_cast<unsigned>(to_half(from_int(total) * d)) << 16;
 }
 
 /// Quantizes one quad of each thread. Eight neighbors share a scale and a sum; `d2s6`: sixteen a
@@ -66,17 +69,19 @@ CATENA_FN quantized_quad scaled_by(unsigned largest, real sum) {
 template <class X>
 CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad], bool d2s6 = false) {
     unsigned largest = magnitude_of(v);
-    real sum = ((v[0] + v[1]) + v[2]) + v[3];
     CATENA_UNROLL
     for (int mask = 1; mask < 16; mask *= 2) {
-        if (mask < 8 || d2s6) {
-            const unsigned other = x.shuffle_xor(largest, mask);
-            largest = other > largest ? other : largest;
-        }
-        if (mask < 4 || (mask < 8 && !d2s6)) sum = sum + x.shuffle_xor(sum, mask);
+        if (mask == 8 && !d2s6) continue;
+        const unsigned other = x.shuffle_xor(largest, mask);
+        largest = other > largest ? other : largest;
     }
-    const quantized_quad z = scaled_by(largest, sum);
-    return {z.d, z.ds, largest < infinite_bits ? int8_word(v, z.d) : 0};
+    const real d = scale_of(largest);
+    const unsigned q = largest < infinite_bits ? int8_word(v, d) : 0;
+    int total = x.dp4a(static_cast<int>(q), 0x01010101, 0);
+    CATENA_UNROLL
+    for (int mask = 1; mask < 8; mask *= 2)
+        if (mask < 4 || !d2s6) total += x.shuffle_xor(total, mask);
+    return {d, halves_of(d, total), q};
 }
 
 /// One value of each lane of a warp, which share a block; the same bytes as by quads. q has one
@@ -89,15 +94,12 @@ CATENA_FN quantized_quad quantize(X& x, real v) {
         const unsigned other = x.shuffle_xor(largest, mask);
         largest = other > largest ? other : largest;
     }
-    const int first = x.lane() & -quad;
-    real sum = x.shuffle(v, first);
+    const real d = scale_of(largest);
+    const int q = largest < infinite_bits ? to_int8(divider(d)(v)) : 0;
+    int total = q;
     CATENA_UNROLL
-    for (int i = 1; i < quad; ++i) sum = sum + x.shuffle(v, first + i);
-    CATENA_UNROLL
-    for (int mask = quad; mask < warp_size; mask *= 2) sum = sum + x.shuffle_xor(sum, mask);
-    const quantized_quad z = scaled_by(largest, sum);
-    const int q = largest < infinite_bits ? to_int8(divider(z.d)(v)) : 0;
-    return {z.d, z.ds, static_cast<unsigned>(q) & 0xffu};
+    for (int mask = 1; mask < warp_size; mask *= 2) total += x.shuffle_xor(total, mask);
+    return {d, halves_of(d, total), static_cast<unsigned>(q) & 0xffu};
 }
 
 /// Where a block lies: its word of scales, and its 32 int8.

@@ -185,7 +185,7 @@ TEST_CASE("A LoRA adapter changes the weights") {
     const change adapter = [](conversation& c) {
         llama_adapter_lora* lora =  // the model frees it
             llama_adapter_lora_init(c.model(), path("llama.lora.gguf").c_str());
-        float scale = 1;
+        float scale = 0.7f;
         REQUIRE(lora != nullptr);
         REQUIRE(llama_set_adapters_lora(c.context(), &lora, 1, &scale) == 0);
     };
