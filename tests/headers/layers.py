@@ -1,4 +1,4 @@
-"""layers.py ROOT: no source includes one of a layer to the right of its own.
+"""layers.py ROOT: no source includes one of a layer to the right of its own, and none includes itself.
 
 The order stands here; docs/architecture.md (Stages) tells it. A folder that is in no layer, and an
 include that leads back, are refused.
@@ -47,21 +47,46 @@ def target_of(file, text):
 
 
 arrows, bad = 0, []
+includes = {}  # of each file, Catena's; a header may end with its definitions, which include it
 for file in files:
     mine = layer_of(file)
     if mine is None:
         bad.append(f"{file}: its folder is in no layer: give it a place in tests/headers/layers.py")
         continue
+    definitions = False
     for number, line in enumerate((root / file).read_text().splitlines(), 1):
+        definitions |= "#if !defined(CATENA_SEPARATE_COMPILATION)" in line
         found = include.match(line)
         target = target_of(file, found[1]) if found else None
         other = layer_of(target) if target else None
+        if target and not definitions:
+            includes.setdefault(file, []).append(target)
         if other is None or other == mine:
             continue
         arrows += 1
         if other > mine:
             bad.append(f"{file}:{number}: {layers[mine]} includes {target}, which stands to the right of it: move what "
                        f"both need into {layers[mine]} or further left")
+
+
+def circle(file, above, done):
+    """The files that lead from `file` back to one that includes it; None if there are none."""
+    if file in above:
+        return above[above.index(file):] + [file]
+    if file in done:
+        return None
+    for target in includes.get(file, []):
+        if found := circle(target, above + [file], done):
+            return found
+    done.add(file)
+    return None
+
+
+done = set()
+for file in files:
+    if found := circle(file, [], done):
+        bad.append(f"{' includes '.join(found)}: give what both need a header of its own")
+        break
 print(f"{len(files)} files, {arrows} includes from one layer of another, {len(bad)} wrong")
 print("\n".join(bad))
 sys.exit(1 if bad or arrows < 100 else 0)

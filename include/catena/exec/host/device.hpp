@@ -37,22 +37,23 @@ class host_device {
     /// Declares global memory. Kernels may touch declared memory only. `base` need not be mapped
     /// where no kernel reads. Throws std::invalid_argument if the range is empty or meets another.
     void add(std::string name, const void* base, std::size_t bytes, memory kind) {
-        machine_.global.add(std::move(name), base, bytes, kind);
+        machine_.memory.global.add(std::move(name), base, bytes, kind);
     }
 
     /// Allocates and declares n zeroed elements, 256-byte aligned, with undeclared margins. Lives
     /// as long as the device.
     template <class T>
     T* allocate(std::string name, std::size_t n, memory kind) {
-        return static_cast<T*>(machine_.global.allocate(std::move(name), n * sizeof(T), kind));
+        return static_cast<T*>(
+            machine_.memory.global.allocate(std::move(name), n * sizeof(T), kind));
     }
 
     /// Ends a declaration made by `add`. False: no range starts there.
-    bool remove(const void* base) { return machine_.global.remove(base); }
+    bool remove(const void* base) { return machine_.memory.global.remove(base); }
 
     /// After the host wrote to, or gave up, bytes of a range that is not constant.
     void mark(const void* base, std::size_t bytes, bool initialized) {
-        machine_.global.mark(base, bytes, initialized);
+        machine_.memory.global.mark(base, bytes, initialized);
     }
 
     /// What findings call a kernel.
@@ -64,8 +65,10 @@ class host_device {
     /// From now on launches run these blocks only, and those of their clusters; an empty list: all.
     void run_only(std::vector<std::uint32_t> blocks) { only_ = std::move(blocks); }
 
-    const std::vector<finding>& findings() const { return machine_.findings; }  ///< of launches
-    void clear_findings() { machine_.findings.clear(); }                        ///< forgets them
+    const std::vector<finding>& findings() const {
+        return machine_.report.findings;
+    }                                                            ///< of launches
+    void clear_findings() { machine_.report.findings.clear(); }  ///< forgets them
 
     /// Runs a launch. False: it was stopped by the finding that is now the last.
     bool run(host_kernel kernel, const launch_config& config, const void* args) {
@@ -118,9 +121,9 @@ class host_device {
             host x(device.machine_, t);
             device.kernel_(x, device.args_);
         } catch (const std::exception& e) {
-            device.machine_.stop(t, fault::body, {}, std::string("throws: ") + e.what());
+            device.machine_.report.stop(t, fault::body, {}, std::string("throws: ") + e.what());
         } catch (...) {
-            device.machine_.stop(t, fault::body, {}, "throws");
+            device.machine_.report.stop(t, fault::body, {}, "throws");
         }
         device.machine_.leave(t);
     }

@@ -30,40 +30,39 @@ class host_stream {
         for (int r = 0; r < Rows; ++r) {
             const copied_row c = row(r);
             if (c.bytes > Most)
-                machine_->stop(*thread_, fault::stream, at,
-                               "copies a row of " + std::to_string(c.bytes) +
-                                   " bytes where it promised at most " + std::to_string(Most));
+                machine_->report.stop(*thread_, fault::stream, at,
+                                      "copies a row of " + std::to_string(c.bytes) +
+                                          " bytes where it promised at most " +
+                                          std::to_string(Most));
             if (c.bytes != 0) copy(c.to, c.from, c.bytes, at);
         }
     }
     void copy_own(void* shared, const void* global, int bytes, site at = CATENA_HERE) {
-        machine_->stream_copy_own(*thread_, *log_,
-                                  {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
-                                   reinterpret_cast<std::uintptr_t>(global), bytes},
-                                  at);
+        machine_->streams.copy_own(*thread_, *log_,
+                                   {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
+                                    reinterpret_cast<std::uintptr_t>(global), bytes},
+                                   at);
     }
     void commit(int stage, site at = CATENA_HERE) {
         call({stream_call::commit, stage, 0, 0, 0}, at);
     }
     void fill(int stage, void* shared, const void* global, std::int64_t bytes, int lanes,
               site at = CATENA_HERE) {
-        machine_->stream_fill(*thread_, *log_, stage,
-                              {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
-                               reinterpret_cast<std::uintptr_t>(global), bytes},
-                              lanes, at);
+        machine_->streams.fill(*thread_, *log_, stage,
+                               {stream_call::copy, 0, reinterpret_cast<std::uintptr_t>(shared),
+                                reinterpret_cast<std::uintptr_t>(global), bytes},
+                               lanes, at);
     }
     void wait(int stage, site at = CATENA_HERE) {
-        machine_->stream_wait(*thread_, *log_, stage, at);
+        machine_->streams.wait(*thread_, *log_, stage, at);
     }
     void release(int stage, site at = CATENA_HERE) {
-        machine_->stream_release(*thread_, *log_, stage, at);
+        machine_->streams.release(*thread_, *log_, stage, at);
     }
     void reuse() {}
 
   private:
-    void call(const stream_call& c, site at) {
-        machine_->stream_begin_copy_commit(*thread_, *log_, c, at);
-    }
+    void call(const stream_call& c, site at) { machine_->streams.call(*thread_, *log_, c, at); }
 
     machine* machine_;
     thread* thread_;
@@ -83,85 +82,88 @@ class host {
     int warps() const { return machine_.threads() / 32; }
     int block() const { return machine_.block(); }
 
-    int cluster() const { return machine_.block() / machine_.cluster_blocks(); }
-    int cluster_rank() const { return machine_.block() % machine_.cluster_blocks(); }
-    int cluster_blocks() const { return machine_.cluster_blocks(); }
+    int cluster() const { return machine_.block() / machine_.cluster.blocks(); }
+    int cluster_rank() const { return machine_.cluster.rank(); }
+    int cluster_blocks() const { return machine_.cluster.blocks(); }
 
-    void sync(site at = CATENA_HERE) { machine_.sync(thread_, at); }
-    void cluster_sync(site at = CATENA_HERE) { machine_.cluster_sync(thread_, at); }
+    void sync(site at = CATENA_HERE) {
+        machine_.meetings.sync(thread_, at, [] {});
+    }
+    void cluster_sync(site at = CATENA_HERE) { machine_.cluster.sync(thread_, at); }
     void sync_warp(site at = CATENA_HERE) {
-        machine_.sync_warp(thread_, meeting::sync_warp, 0, at, [] {});
+        machine_.meetings.sync_warp(thread_, meeting::sync_warp, 0, at, [] {});
     }
 
     real shuffle_xor(real v, int mask, site at = CATENA_HERE) {
-        return from_bits(machine_.shuffle_xor(thread_, bits_of(v), mask, at));
+        return from_bits(machine_.meetings.shuffle_xor(thread_, bits_of(v), mask, at));
     }
     int shuffle_xor(int v, int mask, site at = CATENA_HERE) {
         return static_cast<int>(
-            machine_.shuffle_xor(thread_, static_cast<std::uint32_t>(v), mask, at));
+            machine_.meetings.shuffle_xor(thread_, static_cast<std::uint32_t>(v), mask, at));
     }
     unsigned shuffle_xor(unsigned v, int mask, site at = CATENA_HERE) {
-        return machine_.shuffle_xor(thread_, v, mask, at);
+        return machine_.meetings.shuffle_xor(thread_, v, mask, at);
     }
 
     real shuffle(real v, int from, site at = CATENA_HERE) {
-        return from_bits(machine_.shuffle(thread_, bits_of(v), from, at));
+        return from_bits(machine_.meetings.shuffle(thread_, bits_of(v), from, at));
     }
     int shuffle(int v, int from, site at = CATENA_HERE) {
-        return static_cast<int>(machine_.shuffle(thread_, static_cast<std::uint32_t>(v), from, at));
+        return static_cast<int>(
+            machine_.meetings.shuffle(thread_, static_cast<std::uint32_t>(v), from, at));
     }
 
     template <class T>
     T* shared(std::int64_t n, site at = CATENA_HERE) {
         const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
-        return reinterpret_cast<T*>(machine_.shared(thread_, bytes, at));
+        return reinterpret_cast<T*>(machine_.memory.shared_array(thread_, bytes, at));
     }
 
     template <class T>
     T load(const T* p, site at = CATENA_HERE) {
-        check<machine::access::read, T>(p, at);
+        check<access::read, T>(p, at);
         T v;
         std::memcpy(&v, p, sizeof v);
         return v;
     }
     real load(const float* p, site at = CATENA_HERE) {
-        check<machine::access::read, float>(p, at);
+        check<access::read, float>(p, at);
         real v;
         std::memcpy(&v.v, p, sizeof v.v);
         return v;
     }
     template <class T>
     void store(T* p, std::type_identity_t<T> v, site at = CATENA_HERE) {
-        check<machine::access::write, T>(p, at);
+        check<access::write, T>(p, at);
         std::memcpy(p, &v, sizeof v);
     }
     void store(float* p, real v, site at = CATENA_HERE) {
-        check<machine::access::write, float>(p, at);
+        check<access::write, float>(p, at);
         std::memcpy(p, &v.v, sizeof v.v);
     }
 
     void store_first(float* p, real v, site at = CATENA_HERE) {
-        if (machine_.cluster_blocks() == 1)
+        if (machine_.cluster.blocks() == 1)
             store(p, v, at);
         else
-            machine_.store_first(thread_, p, v, at);
+            machine_.cluster.store_first(thread_, p, v, at);
     }
 
     word4 load16(const void* p, site at = CATENA_HERE) {
-        check<machine::access::read, word4>(p, at);
+        check<access::read, word4>(p, at);
         word4 v;
         std::memcpy(&v, p, sizeof v);
         return v;
     }
     void store16(void* p, word4 v, site at = CATENA_HERE) {
-        check<machine::access::write, word4>(p, at);
+        check<access::write, word4>(p, at);
         std::memcpy(p, &v, sizeof v);
     }
 
     /// It reads nothing, so it may stand before grid_wait.
     void prefetch(const void* p, site at = CATENA_HERE) {
-        machine_.check_declared(thread_, machine::access::read, reinterpret_cast<std::uintptr_t>(p),
-                                1, at);
+        machine_.memory.check_declared(thread_, access::read, reinterpret_cast<std::uintptr_t>(p),
+                                       1, at);
     }
 
     int dp4a(int a, int b, int c) const {
@@ -185,15 +187,15 @@ class host {
     }
 
     void mma(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], site at = CATENA_HERE) {
-        machine_.mma<2>(thread_, d, a, b, at);
+        machine_.meetings.mma<2>(thread_, d, a, b, at);
     }
     void mma(int (&d)[4], const unsigned (&a)[2], unsigned b, site at = CATENA_HERE) {
-        machine_.mma<1>(thread_, d, a, &b, at);
+        machine_.meetings.mma<1>(thread_, d, a, &b, at);
     }
 
     template <format F>
     void mma(real (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], site at = CATENA_HERE) {
-        machine_.mma_of<F>(thread_, d, a, b, at);
+        machine_.meetings.mma_of<F>(thread_, d, a, b, at);
     }
     template <class Row>
     void load_matrices(unsigned (&v)[4], Row row, site at = CATENA_HERE) {
@@ -205,9 +207,9 @@ class host {
     }
 
     wgmma_operand operand_at(const void* shared, int stride, site at = CATENA_HERE) {
-        return machine_.operand_at(thread_, shared, stride, at);
+        return machine_.warpgroups.operand_at(thread_, shared, stride, at);
     }
-    void async_fence() { machine_.async_fence(thread_); }
+    void async_fence() { thread_.async_fence = thread_.now; }
     void wgmma_fence() { thread_.wgmma_fence = true; }
     void wgmma_commit() { ++thread_.wgmma_groups; }
     template <format F, bool Adds = true, int N>
@@ -215,29 +217,29 @@ class host {
         static_assert(F == format::f16 || F == format::bf16 || F == format::fp8_e4m3,
                       "warpgroups multiply f16, bf16 or fp8_e4m3 here");
         static_assert(N > 0 && N <= 32, "a warpgroup multiplies at most 256 columns");
-        machine_.wgmma<F>(thread_, sum[0], 8 * N, Adds, a, b, at);
+        machine_.warpgroups.multiply<F>(thread_, sum[0], 8 * N, Adds, a, b, at);
     }
     template <int Left, int M, int N>
     void wgmma_wait(real (&)[M][N][4], site at = CATENA_HERE) {
-        machine_.wgmma_wait(thread_, Left, at);
+        machine_.warpgroups.wait(thread_, Left, at);
     }
 
-    void grid_wait() { machine_.grid_wait(thread_); }
+    void grid_wait() { machine_.meetings.grid_wait(thread_); }
     void grid_trigger() {}
 
     template <copy_method M, int Stages>
     host_stream<M, Stages> stream(site at = CATENA_HERE) {
-        return {machine_, thread_, machine_.open_stream(thread_, M, Stages, at)};
+        return {machine_, thread_, machine_.streams.open(thread_, M, Stages, threads(), at)};
     }
 
   private:
-    template <machine::access A, class T>
+    template <access A, class T>
     void check(const void* p, site at) {
         static_assert(
             std::is_trivially_copyable_v<T> && (sizeof(T) & (sizeof(T) - 1)) == 0 &&
                 sizeof(T) <= 16,
             "load and store take scalars of 1, 2, 4 or 8 bytes; load16 and store16 take 16");
-        machine_.check<A, sizeof(T)>(thread_, p, at);
+        machine_.memory.check<A, sizeof(T)>(thread_, p, at);
     }
 
     machine& machine_;
