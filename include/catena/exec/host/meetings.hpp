@@ -104,7 +104,7 @@ class thread_meetings {
         operands.add_product_of<F>(lane_of(t), d);
     }
 
-    /// Of the exchanges of t's warp: which of two buffers this one uses.
+    /// Which of its two buffers t's warp uses for its next exchange.
     unsigned half_of_round(const thread& t) { return threads_.warp_of(t).round & 1; }
     /// The time of a thread's last async_fence.
     stamp async_fence_of(int thread) const {
