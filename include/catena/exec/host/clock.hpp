@@ -34,7 +34,7 @@ class launch_clock {
     /// After a barrier of the block.
     void next_era() { global_.era = shared_.era = stamps::floor(++era_); }
 
-    /// Of an access by `thread`, after `step` warp barriers in this era.
+    /// The stamp of an access by `thread`, after `step` warp barriers in this era.
     stamp now(std::uint32_t step, int thread) const {
         return global_.era | stamps::make(0, step, thread);
     }
