@@ -20,7 +20,7 @@ int values_of_pass(const policy& p) {
 
 dot_stage dot_of(const row& r, const sass_function& f) {
     dot_stage out;
-    const bool mma = r.numbers.product == inner_product::mma;
+    const bool mma = r.policy.product == inner_product::mma;
     const sass_kind kind = mma ? sass_kind::mma : sass_kind::dp4a;
     const sass_loop* longest = nullptr;
     const std::vector<sass_loop> loops = innermost_loops(f, kind);
@@ -29,7 +29,7 @@ dot_stage dot_of(const row& r, const sass_function& f) {
     if (longest == nullptr) return out;
     const format w = *r.computes.weights.begin();
     out.instructions = longest->size();
-    out.weight_bytes = static_cast<double>(r.numbers.rows) * values_of_pass(r.numbers) *
+    out.weight_bytes = static_cast<double>(r.policy.rows) * values_of_pass(r.policy) *
                        info(w).block_bytes / info(w).block_elements;
     const int integer = longest->count(f, sass_kind::integer) + longest->count(f, sass_kind::dp4a);
     out.per_byte = out.instructions * 32 / out.weight_bytes;
@@ -42,7 +42,7 @@ const char* name_of_mma(const policy& p) {
 }
 
 void find_faults(instance_evidence& e, const row& r, const arch& target, const compiled_kernel& k) {
-    const policy& p = r.numbers;
+    const policy& p = r.policy;
     const auto unless = [&](bool holds, const std::string& sentence) {
         if (!holds) e.faults.push_back(sentence);
     };
@@ -103,20 +103,20 @@ instance_evidence evidence_of(const row& r, const arch& target,
     p.needs.kind = r.computes.kind;
     p.needs.weights = r.computes.weights;
     p.k = evidence_k;
-    p.columns = std::max(1, r.numbers.columns);
+    p.columns = std::max(1, r.policy.columns);
     e.registers = kernel->registers;
     e.sass_bytes = 16 * static_cast<long long>(function->code.size());
     e.shared_bytes = shared_bytes(compiled, p);
     e.blocks = blocks_per_sm(compiled, p, target);
-    e.asked = r.numbers.min_blocks;
+    e.asked = r.policy.min_blocks;
     e.loads16 = function->count(sass_kind::load16);
     e.async_copies = function->count(sass_kind::async_copy);
     e.bulk_copies = function->count(sass_kind::bulk_copy);
-    const bool by_warpgroups = r.numbers.product == inner_product::wgmma;
+    const bool by_warpgroups = r.policy.product == inner_product::wgmma;
     e.mma = function->count(by_warpgroups ? sass_kind::wgmma : sass_kind::mma);
     e.dp4a = function->count(sass_kind::dp4a);
     e.has_dot = r.computes.kind == skeleton::matvec && r.computes.weights.size() == 1 &&
-                r.numbers.product != inner_product::fma;
+                r.policy.product != inner_product::fma;
     if (e.has_dot) {
         e.dot = dot_of(r, *function);
         const double allowed = issued_per_byte(target);

@@ -15,7 +15,7 @@ inline constexpr computation sum_alone = {.kind = skeleton::row,
 constexpr row sum_row(const policy& numbers) {
     row r;
     r.computes = sum_alone;
-    r.numbers = numbers;
+    r.policy = numbers;
     return r;
 }
 

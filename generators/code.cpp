@@ -107,7 +107,7 @@ std::string code(const row& r) {
     const computation& c = r.computes;
     return "CATENA_ROW(" + launch_part(c) + ", " +
            formats_part(c.kind == skeleton::row ? c.emits : c.weights) + ", " +
-           policy_part(c.kind, r.numbers) + ", " + computation_name(c) + ", " +
+           policy_part(c.kind, r.policy) + ", " + computation_name(c) + ", " +
            std::to_string(r.order) + ", " + std::to_string(r.registers) + ", " + code(r.evidence) +
            ")";
 }

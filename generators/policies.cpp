@@ -247,7 +247,7 @@ std::string sentence(const catena::objection& no) {
 }  // namespace
 
 std::string objection(const arch& target, const row& r) {
-    const policy& p = r.numbers;
+    const policy& p = r.policy;
     if (const rejection no = detail::fits_arch(r, target); no.why != limit::none)
         return catena::sentence(no);
     if (target.registers_per_sm / (p.min_blocks * p.threads) < 32)
@@ -270,7 +270,7 @@ std::vector<row> rows_for(const arch& target, const computation& computes) {
     std::vector<row> rows;
     for (const policy& numbers : policies_of(target, choice, computes)) {
         row r = {.computes = computes,
-                 .numbers = numbers,
+                 .policy = numbers,
                  .order = order_of(computes, numbers),
                  .evidence = {}};
         if (*choice.inherits != '\0')

@@ -17,7 +17,7 @@ constexpr skeleton skeletons[] = {skeleton::row, skeleton::matvec, skeleton::mat
 std::string name_arguments(const row& r) {
     const computation& c = r.computes;
     return launch_part(c) + ", " + formats_part(c.kind == skeleton::row ? c.emits : c.weights) +
-           ", " + policy_part(c.kind, r.numbers);
+           ", " + policy_part(c.kind, r.policy);
 }
 
 std::string includes(const naming& names, const std::string& instances) {
@@ -32,12 +32,12 @@ rendered_file kernels_cpp(const std::vector<instance_set>& sets, skeleton kind,
     std::string kernels;
     for (const instance_set& set : sets)
         for (const row& r : set.rows) {
-            const std::pair<computation, policy> body(r.computes, r.numbers);
+            const std::pair<computation, policy> body(r.computes, r.policy);
             if (r.computes.kind != kind || std::find(seen.begin(), seen.end(), body) != seen.end())
                 continue;
             seen.push_back(body);
             kernels += "    CATENA_HOST_KERNEL(" + computation_name(r.computes) + ", " +
-                       policy_part(kind, r.numbers) + ")\n";
+                       policy_part(kind, r.policy) + ")\n";
         }
     const std::string family = std::string(name(kind)) + "_kernels";
     return {"instances/host/" + std::string(name(kind)) + ".cpp",

@@ -16,7 +16,7 @@ namespace catena::generator {
 namespace {
 
 json candidate_json(const tuned_candidate& c, const computation& computes, const char* arch) {
-    json out = {{"row", row_name(computes, c.numbers, arch)}, {"verdict", name(c.is)}};
+    json out = {{"row", row_name(computes, c.policy, arch)}, {"verdict", name(c.is)}};
     if (!c.why.empty()) out["why"] = c.why;
     if (c.registers > 0) out["registers"] = c.registers;
     out["predicted_us"] = c.predicted_us;
@@ -26,7 +26,7 @@ json candidate_json(const tuned_candidate& c, const computation& computes, const
         out["spread"] = c.spread;
     }
     if (!c.us.empty()) out["us"] = c.us;
-    out["policy"] = to_json_value(c.numbers);
+    out["policy"] = to_json_value(c.policy);
     return out;
 }
 
@@ -55,7 +55,7 @@ double number(const json& j, const char* field, bool may_be_0) {
 
 tuned_candidate candidate_of(const json& j) {
     tuned_candidate out;
-    out.numbers = from_json_value<policy>(j.at("policy"));
+    out.policy = from_json_value<policy>(j.at("policy"));
     out.registers = j.value("registers", 0);
     out.predicted_us = number(j, "predicted_us", false);
     out.is = fields::enumerator<verdict>(j.at("verdict"), verdict_count);
@@ -103,14 +103,14 @@ bool raced(const tuning& t, const row& r) {
     return std::any_of(t.problems.begin(), t.problems.end(), [&r](const tuned_problem& p) {
         return p.decided && p.computes == r.computes &&
                std::any_of(p.candidates.begin(), p.candidates.end(), [&r](const auto& c) {
-                   return c.is != verdict::unrun && c.numbers == r.numbers;
+                   return c.is != verdict::unrun && c.policy == r.policy;
                });
     });
 }
 
 /// Does a row take problems that none of these policies takes?
 bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
-    const policy& p = r.numbers;
+    const policy& p = r.policy;
     const skeleton kind = r.computes.kind;
     const bool any_length = kind == skeleton::row ? p.values == 0
                                                   : kind == skeleton::matvec &&
@@ -125,7 +125,7 @@ bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
         return tile_rows(q) % (2 * block) == 0 ? 2 : tile_rows(q) % block == 0 ? 1 : 0;
     };
     return std::all_of(by.begin(), by.end(),
-                       [&](const proven_policy& other) { return reach(other.numbers) < reach(p); });
+                       [&](const proven_policy& other) { return reach(other.policy) < reach(p); });
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ std::vector<proven_policy> proven_policies(const tuning& t, const computation& c
     std::vector<proven_policy> out;
     while (!open.empty()) {
         struct candidacy {
-            proven_policy policy;
+            proven_policy proven;
             int problems = 0, places = 0;
         };
         std::vector<candidacy> all;
@@ -199,21 +199,21 @@ std::vector<proven_policy> proven_policies(const tuning& t, const computation& c
             for (const tuned_candidate& one : p->candidates) {
                 if (!unbeaten(one)) continue;
                 auto at = std::find_if(all.begin(), all.end(), [&](const candidacy& k) {
-                    return k.policy.numbers == one.numbers;
+                    return k.proven.policy == one.policy;
                 });
-                if (at == all.end()) at = all.insert(all.end(), {{one.numbers, {}}, 0, 0});
+                if (at == all.end()) at = all.insert(all.end(), {{one.policy, {}}, 0, 0});
                 ++at->problems;
-                if (at->places < p->places) at->policy.evidence = one, at->places = p->places;
+                if (at->places < p->places) at->proven.evidence = one, at->places = p->places;
             }
         const auto best =
             std::min_element(all.begin(), all.end(), [](const candidacy& a, const candidacy& b) {
                 return a.problems != b.problems ? a.problems > b.problems
-                                                : simpler(a.policy.numbers, b.policy.numbers);
+                                                : simpler(a.proven.policy, b.proven.policy);
             });
-        out.push_back(best->policy);
+        out.push_back(best->proven);
         std::erase_if(open, [&](const tuned_problem* p) {
             return std::any_of(p->candidates.begin(), p->candidates.end(), [&](const auto& one) {
-                return unbeaten(one) && one.numbers == out.back().numbers;
+                return unbeaten(one) && one.policy == out.back().policy;
             });
         });
     }
@@ -227,8 +227,8 @@ std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, co
     std::vector<row> out;
     for (const proven_policy& p : proven) {
         row r = {.computes = rows.front().computes,
-                 .numbers = p.numbers,
-                 .order = order_of(rows.front().computes, p.numbers),
+                 .policy = p.policy,
+                 .order = order_of(rows.front().computes, p.policy),
                  .evidence = {}};
         if (own)
             r.evidence = {.kind = provenance_kind::measured,
@@ -243,8 +243,8 @@ std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, co
     }
     if (out.empty()) return rows;
     for (const row& r : rows) {
-        const bool there = std::any_of(out.begin(), out.end(),
-                                       [&](const row& o) { return o.numbers == r.numbers; });
+        const bool there =
+            std::any_of(out.begin(), out.end(), [&](const row& o) { return o.policy == r.policy; });
         if (!there && (irreplaceable(r, proven) || !raced(*source, r))) out.push_back(r);
     }
     return out;
@@ -258,7 +258,7 @@ std::vector<measurement> medians_of(const instance_set& set, const tunings& all)
         for (const tuned_candidate& c : p.candidates) {
             if (!p.decided || c.samples == 0 || c.is == verdict::failed) continue;
             for (std::size_t i = 0; i < set.rows.size(); ++i)
-                if (set.rows[i].computes == p.computes && set.rows[i].numbers == c.numbers)
+                if (set.rows[i].computes == p.computes && set.rows[i].policy == c.policy)
                     out.push_back({problem_key(p.what), static_cast<std::int32_t>(i),
                                    static_cast<float>(c.median_us), static_cast<float>(c.spread)});
         }

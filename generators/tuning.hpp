@@ -36,7 +36,7 @@ constexpr const char* name(verdict v) {
 inline constexpr int verdict_count = 6;
 
 struct tuned_candidate {
-    policy numbers;
+    catena::policy policy;
     int registers = 0;
     double predicted_us = 0;
     verdict is = verdict::open;
@@ -74,7 +74,7 @@ tunings read_tunings(const std::filesystem::path& root);
 /// of equals the simplest, such that every problem has one that nothing beats. Empty: none was
 /// measured.
 struct proven_policy {
-    policy numbers;
+    catena::policy policy;
     tuned_candidate evidence;  ///< of the problem with the most places
 };
 std::vector<proven_policy> proven_policies(const tuning& t, const computation& c);

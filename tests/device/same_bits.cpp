@@ -48,7 +48,7 @@ void for_each_row(Test test) {
     for (int i = 0; i < t.row_count; ++i) files[generator::family(t.rows[i].computes)].push_back(i);
     for (const auto& [file, rows] : files) DYNAMIC_SECTION(file) {
             for (const int i : rows) DYNAMIC_SECTION(row_name(t, i)) {
-                    test(i, {t.rows[i].computes, t.rows[i].numbers, t.kernels[i], make_cuda});
+                    test(i, {t.rows[i].computes, t.rows[i].policy, t.kernels[i], make_cuda});
                 }
         }
 }
@@ -58,7 +58,7 @@ void for_each_row(Test test) {
 TEST_CASE("on a GPU every row stands its cases and writes the host's bytes", "[rows]") {
     const table host = instances::on_host(instances::sm_90());
     for_each_row([&](int i, const instance& on) {
-        const instance peer{on.computes, on.numbers, host.kernels[i], make_host};
+        const instance peer{on.computes, on.policy, host.kernels[i], make_host};
         sweep(on, bits_of_device(on.computes) ? nullptr : &peer);
     });
 }

@@ -62,7 +62,7 @@ std::vector<float> by_row(const matvec_case& c, const std::vector<float>& result
 }
 
 void same_as_row(const instance& on) {
-    INFO(row_name(on.computes, on.numbers, ""));
+    INFO(row_name(on.computes, on.policy, ""));
     const format f = *on.computes.weights.begin();
     matvec_case c{
         .what = "",

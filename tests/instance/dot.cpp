@@ -42,7 +42,7 @@ TEST_CASE("Policies at the edges of what a matvec takes stand every case with th
                                             made<c, shared_bands>(), made<c, deep>()};
         same_bits(rows);
         for (const instance& on : rows) {
-            INFO(row_name(on.computes, on.numbers, "test"));
+            INFO(row_name(on.computes, on.policy, "test"));
             sweep(on);
         }
     });

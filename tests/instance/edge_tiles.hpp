@@ -44,7 +44,7 @@ constexpr catena::policy in_clusters(catena::policy p) {
 
 inline void stands_every_case(const std::vector<instance>& rows) {
     for (const instance& on : rows) {
-        INFO(row_name(on.computes, on.numbers, "test"));
+        INFO(row_name(on.computes, on.policy, "test"));
         sweep(on);
     }
     same_bits_of_tiles(rows);

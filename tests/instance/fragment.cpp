@@ -32,7 +32,7 @@ TEST_CASE("A matvec by mma stands every case with the same bits, whatever its po
         const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>()};
         same_bits(rows);
         for (const instance& on : rows) {
-            INFO(row_name(on.computes, on.numbers, "test"));
+            INFO(row_name(on.computes, on.policy, "test"));
             sweep(on);
         }
     });

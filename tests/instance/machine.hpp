@@ -88,7 +88,7 @@ class local_machine : public machine {
 /// One compiled row on a machine: a case asks for a fresh machine, so cases share nothing.
 struct instance {
     catena::computation computes;
-    catena::policy numbers;
+    catena::policy policy;
     const void* kernel = nullptr;
     std::function<std::unique_ptr<machine>()> make_machine;
     bool dependent = true;  ///< launched as a dependent of what came before

@@ -71,7 +71,7 @@ TEST_CASE("A matmul of several formats takes each member's own") {
 TEST_CASE("A matmul takes every format that can be taken apart") {
     const auto stands = []<format F> {
         const instance on = made<tiles<matmul_layout(F), F>, plain>();
-        INFO(row_name(on.computes, on.numbers, "test"));
+        INFO(row_name(on.computes, on.policy, "test"));
         // A format with one minimum for 32 values wants their sum, which ds4 brings.
         constexpr bool wants_sum = kernel::unpack<F>::mins && kernel::unpack<F>::scales == 1;
         CHECK((matmul_layout(F) == format::q8_1_mmq_ds4 || !wants_sum));

@@ -61,7 +61,7 @@ TEST_CASE("A matmul of several formats decodes each member's own") {
 TEST_CASE("A matmul decodes every format that can be taken apart") {
     const auto stands = []<format... F> {
         const auto one = [](const instance& on) {
-            INFO(row_name(on.computes, on.numbers, "test"));
+            INFO(row_name(on.computes, on.policy, "test"));
             sweep(on);
         };
         (one(made<decoded<F>, one_group>()), ...);

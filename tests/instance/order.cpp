@@ -34,7 +34,7 @@ rows_by_order() {
             const row& r = t.rows[i];
             if (!runs(t, i) || tested_on(r) != a.name) continue;
             all[{r.computes.weights.bits, r.computes.stages.bits, r.computes.emits.bits, r.order}]
-                .push_back(on_host(r.computes, r.numbers, t.kernels[i], row_name(t, i)));
+                .push_back(on_host(r.computes, r.policy, t.kernels[i], row_name(t, i)));
         }
     }
     return all;
@@ -55,7 +55,7 @@ TEST_CASE("Rows of one order give the same bits") {
             continue;
         }
         for (const instance& on : rows) {
-            INFO(row_name(on.computes, on.numbers, ""));
+            INFO(row_name(on.computes, on.policy, ""));
             const row_case c{.what = "",
                              .k = 896,
                              .n1 = 2,
@@ -82,7 +82,7 @@ TEST_CASE("Policies at the edges of what a row takes stand every case") {
     for (const instance& on : {made<norm, policy{.threads = 32, .values = 16, .vector = true}>(),
                                made<norm, policy{.threads = 96, .values = 12}>(),
                                made<norm, policy{.threads = 1024}>()}) {
-        INFO(row_name(on.computes, on.numbers, "test"));
+        INFO(row_name(on.computes, on.policy, "test"));
         sweep(on);
     }
 }

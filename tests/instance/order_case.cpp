@@ -55,26 +55,26 @@ void same_bits(const std::vector<instance>& rows) {
     const auto wanted = first_column(rows.front(), order_case(computes, 1));
     std::map<bool, matvec_outputs> finished;  // of policies with pairs, and without
     for (const instance& on : rows) {
-        INFO(row_name(on.computes, on.numbers, ""));
-        for (int columns = 1; columns <= on.numbers.columns; ++columns) {
+        INFO(row_name(on.computes, on.policy, ""));
+        for (int columns = 1; columns <= on.policy.columns; ++columns) {
             INFO(columns << " columns");
             CHECK(first_column(on, order_case(computes, columns)) == wanted);
-            const auto got = first_column(on, finished_case(computes, on.numbers, columns));
-            CHECK(finished.try_emplace(on.numbers.rows % 2 == 0, got).first->second == got);
+            const auto got = first_column(on, finished_case(computes, on.policy, columns));
+            CHECK(finished.try_emplace(on.policy.rows % 2 == 0, got).first->second == got);
         }
     }
 }
 
 void same_bits_of_tiles(const std::vector<instance>& rows) {
     epilogue_set parts = rows.front().computes.epilogue;  // that all of them can do
-    for (const instance& on : rows) parts = parts_of_tile(on.numbers, parts);
+    for (const instance& on : rows) parts = parts_of_tile(on.policy, parts);
     for (const int columns : {1, 9, 40}) {
         matvec_case c{.what = "", .k = 768, .columns = columns};
         for (const format f : rows.front().computes.weights)
             c.members.push_back({f, 96, parts, gate_function::gelu_erf});
         const auto wanted = run(rows.front(), c);
         for (const instance& on : rows) {
-            INFO(row_name(on.computes, on.numbers, "") << ", " << columns << " columns");
+            INFO(row_name(on.computes, on.policy, "") << ", " << columns << " columns");
             CHECK(run(on, c) == wanted);
         }
     }

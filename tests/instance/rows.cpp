@@ -19,7 +19,7 @@ void sweep_arch(const char* arch) {
         const std::string name = row_name(t, i);
         INFO(name);
         if (!catena_test::runs(t, i) || catena_test::tested_on(r) != arch) continue;
-        catena_test::sweep(catena_test::on_host(r.computes, r.numbers, t.kernels[i], name));
+        catena_test::sweep(catena_test::on_host(r.computes, r.policy, t.kernels[i], name));
     }
 }
 

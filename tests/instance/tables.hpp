@@ -13,8 +13,7 @@ namespace catena_test {
 
 inline bool has_row(const catena::table& t, const catena::row& wanted) {
     for (int i = 0; i < t.row_count; ++i)
-        if (t.rows[i].computes == wanted.computes && t.rows[i].numbers == wanted.numbers)
-            return true;
+        if (t.rows[i].computes == wanted.computes && t.rows[i].policy == wanted.policy) return true;
     return false;
 }
 

@@ -29,10 +29,10 @@ TEST_CASE("A name that is read gives the fields of its row, and they give the na
         const bool makes_rows = r.computes.kind == skeleton::row;
         CHECK(read->launch == launch_part(r.computes));
         CHECK(read->formats == (makes_rows ? r.computes.emits : r.computes.weights));
-        CHECK(read->numbers == r.numbers);
+        CHECK(read->policy == r.policy);
         CHECK(read->arch == a.name);
         CHECK(std::string(read->launch) + "." + formats_part(read->formats) + "." +
-                  policy_part(r.computes.kind, read->numbers) + "." + std::string(read->arch) ==
+                  policy_part(r.computes.kind, read->policy) + "." + std::string(read->arch) ==
               name);
     });
 }

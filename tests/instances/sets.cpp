@@ -106,7 +106,7 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
             int rows = 0, plain = 0;
             for (int i = 0; i < t.row_count; ++i) {
                 if (t.rows[i].computes != c) continue;
-                const policy& p = t.rows[i].numbers;
+                const policy& p = t.rows[i].policy;
                 ++rows;
                 if (c.kind == skeleton::row) plain += p.values == 0 && !p.vector;
                 if (c.kind == skeleton::matvec)
@@ -114,7 +114,7 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                              p.activation == activation_source::global && p.columns >= 8;
             }
             for (int i = 0; c.kind == skeleton::matmul && i < t.row_count; ++i)
-                plain += t.rows[i].computes == c && t.rows[i].numbers.copy == copy_method::plain;
+                plain += t.rows[i].computes == c && t.rows[i].policy.copy == copy_method::plain;
             INFO(t.target->name << " " << generator::family(c));
             if (c.kind == skeleton::matvec &&
                 has_norm(c.stages)) {  // else a row step makes the norm
@@ -141,7 +141,7 @@ TEST_CASE("Every row is legal for its arch") {
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));
             CHECK(generator::objection(*t.target, t.rows[i]) == "");
-            CHECK(t.rows[i].order == order_of(t.rows[i].computes, t.rows[i].numbers));
+            CHECK(t.rows[i].order == order_of(t.rows[i].computes, t.rows[i].policy));
         }
 }
 
@@ -174,13 +174,13 @@ TEST_CASE("Every row that the build asks for has a kernel on the host") {
                                instances::built(name(c.kind), formats_part(c.weights));
             if (asked) CHECK(host.kernels[i] != nullptr);
             CHECK(host.kernels[i] == reinterpret_cast<const void*>(instances::host_kernel_for(
-                                         t.rows[i].computes, t.rows[i].numbers)));
+                                         t.rows[i].computes, t.rows[i].policy)));
         }
     }
 }
 
 TEST_CASE("A row that no set has gets no host kernel") {
-    policy unheard_of = instances::table_named("host").rows[0].numbers;
+    policy unheard_of = instances::table_named("host").rows[0].policy;
     unheard_of.values = 64;
     CHECK(instances::host_kernel_for(instances::table_named("host").rows[0].computes, unheard_of) ==
           nullptr);
@@ -216,17 +216,17 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     good.computes = {.kind = skeleton::matvec,
                      .activation = format::q8_1,
                      .weights = format_set::of(format::q4_K)};
-    good.numbers = {.threads = 128,
-                    .min_blocks = 4,
-                    .rows = 2,
-                    .columns = 1,
-                    .piece = 1024,
-                    .stages = 4,
-                    .copy = copy_method::bulk,
-                    .activation = activation_source::shared};
+    good.policy = {.threads = 128,
+                   .min_blocks = 4,
+                   .rows = 2,
+                   .columns = 1,
+                   .piece = 1024,
+                   .stages = 4,
+                   .copy = copy_method::bulk,
+                   .activation = activation_source::shared};
     const auto said = [&](const char* on, auto change) {
         row r = good;
-        change(r.numbers);
+        change(r.policy);
         return generator::objection(*arch_named(on), r);
     };
     CHECK(said("sm_90", [](policy&) {}) == "");
@@ -248,13 +248,13 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
           "the arch has no instruction for its copies (sm_80 on)");
     good.computes = {.kind = skeleton::row};
     CHECK(said("sm_90", [](policy&) {}) == "the policy has numbers that another skeleton has");
-    good.numbers = {.threads = 128};
+    good.policy = {.threads = 128};
     CHECK(said("sm_90", [](policy& p) { p.values = 6; }) ==
           "6 values a thread are no multiple of 4");
     good.computes = {.kind = skeleton::matmul,
                      .activation = format::q8_1_mmq_ds4,
                      .weights = format_set::of(format::q4_K)};
-    good.numbers = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
+    good.policy = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
     CHECK(said("sm_90", [](policy&) {}) == "");
     CHECK(said("sm_90", [](policy& p) { p.rows = 24; }) ==
           "24 rows of a warp are no whole mma of 16");
@@ -271,19 +271,19 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
     CHECK(said("sm_90", [](policy& p) { p.slices = 3; }) == "4 warps do not make 3 slices");
     good.computes.weights = format_set::of(format::f16);
     good.computes.activation = format::f32;
-    good.numbers.piece = 32;
+    good.policy.piece = 32;
     CHECK(said("sm_90", [](policy&) {}) == "");
     CHECK(said("sm_90", [](policy& p) { p.columns = 24; }) ==
           "24 columns of a tile are no multiple of 16");
     CHECK(said("sm_90", [](policy& p) { p.threads = 256, p.columns = 16; }) ==
           "a warp's share of a stage's columns is not dealt out to all its lanes");
-    good.numbers = {.threads = 256,
-                    .rows = 32,
-                    .columns = 128,
-                    .piece = 64,
-                    .stages = 3,
-                    .copy = copy_method::async,
-                    .product = inner_product::wgmma};
+    good.policy = {.threads = 256,
+                   .rows = 32,
+                   .columns = 128,
+                   .piece = 64,
+                   .stages = 3,
+                   .copy = copy_method::async,
+                   .product = inner_product::wgmma};
     CHECK(said("sm_90", [](policy&) {}) ==
           "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
           "else, with an activation of that type");
@@ -302,13 +302,13 @@ TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
           "else, with an activation of that type");
     good.computes.weights = format_set::of(format::fp8_e4m3);
     good.computes.activation = format::fp8_group;
-    good.numbers.piece = 128;
+    good.policy.piece = 128;
     CHECK(said("sm_90", [](policy&) {}) == "");
     CHECK(said("sm_90", [](policy& p) { p.piece = 256; }) ==
           "a warpgroup takes pieces of 128 numbers that come by cp.async");
     good.computes.weights = format_set::of(format::q4_K);
     good.computes.activation = format::bf16_mma;
-    good.numbers.piece = 256, good.numbers.copy = copy_method::bulk;
+    good.policy.piece = 256, good.policy.copy = copy_method::bulk;
     CHECK(said("sm_90", [](policy&) {}) == "");
     CHECK(said("sm_90", [](policy& p) { p.product = inner_product::dp4a; }) ==
           "warpgroups alone read bf16_mma and f16_mma");

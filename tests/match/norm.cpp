@@ -41,7 +41,7 @@ TEST_CASE("a norm, its weight and a quantized matmul are a place", "[match]") {
     CHECK(m.reads[operand::weight].tensor == c.w);
     CHECK(m.reads[operand::residual].tensor == no_tensor);
     CHECK(m.activation == c.mul);
-    CHECK(m.numbers.eps == 1e-5f);
+    CHECK(m.params.eps == 1e-5f);
     CHECK(m.quant_k == 512);
     REQUIRE(m.readers.size() == 1);
     CHECK(m.readers[0].servable());
@@ -74,7 +74,7 @@ TEST_CASE("a SCALE that alone reads the norm is part of the place", "[match]") {
     const match m = match_at(g, norm);
     REQUIRE(m.found());
     CHECK(takes(m, g.position(scaled)) == taken);
-    CHECK(m.numbers.norm_scale == (taken ? 0.25f : 1.0f));
+    CHECK(m.params.norm_scale == (taken ? 0.25f : 1.0f));
     CHECK(m.activation == (taken ? scaled : mul));
     CHECK(m.servable() == (taken ? 1 : 0));
     g.other({out});
@@ -92,7 +92,7 @@ TEST_CASE("a SCALE may stand before the residual", "[match]") {
     const match m = match_at(g, norm, true);
     REQUIRE(m.found());
     CHECK(takes(m, g.position(scaled)) == !read);
-    CHECK(m.numbers.x_scale == (read ? 1.0f : 0.25f));
+    CHECK(m.params.x_scale == (read ? 1.0f : 0.25f));
     if (!read) CHECK(m.reads[operand::x].tensor == x);
     if (!read) CHECK(m.reads[operand::residual].tensor == past);
 }

@@ -80,7 +80,7 @@ TEST_CASE("a SCALE may stand before a norm, and what it makes may go on as a sum
     REQUIRE(m.why.why == expected);
     if (expected != reason::none) return;
     CHECK(m.reads[operand::x].tensor == x);
-    CHECK(m.numbers.x_scale == 50.5f);
+    CHECK(m.params.x_scale == 50.5f);
     CHECK(takes(m, g.position(scaled)));
     CHECK(m.sum == g.position(scaled));
     CHECK(m.sum_needed == read);
@@ -93,7 +93,7 @@ TEST_CASE("a norm whose result is gated is a place with the gate's operand", "[m
     CHECK(m.stages.has(stage_kind::rms_norm));
     CHECK(m.reads[operand::x].tensor == h.x);
     CHECK(h.g.view().at(m.reads[operand::gate].tensor).view_src == h.z);
-    CHECK(m.numbers.function == gate_function::silu);
+    CHECK(m.params.function == gate_function::silu);
     CHECK(m.at(stage_kind::gate) == h.g.position(h.value));
     CHECK(takes(m, h.g.position(h.silu)));
     CHECK(m.activation == h.value);
@@ -126,7 +126,7 @@ TEST_CASE("a norm that is multiplied with another value is gated by it", "[match
     const match m = at(g, gated_norm, norm);
     REQUIRE(m.found());
     CHECK(m.reads[operand::gate].tensor == other);
-    CHECK(m.numbers.function == gate_function::none);
+    CHECK(m.params.function == gate_function::none);
     CHECK(m.activation == value);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("a product of rows that a quantized matmul reads is a gated value", "[
     CHECK(m.reads[operand::x].tensor == x);
     CHECK(m.reads[operand::gate].tensor == y);
     CHECK(m.reads[operand::gate].at.nb1 == 0);
-    CHECK(m.numbers.function == gate_function::none);
+    CHECK(m.params.function == gate_function::none);
     const id unread = g.mul(x, g.input(format::f32, {512, 3}));
     g.other({unread});
     CHECK(at(g, product, unread).why.why == reason::no_gate);
@@ -227,7 +227,7 @@ TEST_CASE("a UNARY that a quantized matmul reads is a place without a second fac
     REQUIRE(m.found());
     CHECK(m.reads[operand::x].tensor == no_tensor);
     CHECK(m.reads[operand::gate].tensor == x);
-    CHECK(m.numbers.function == gate_function::gelu);
+    CHECK(m.params.function == gate_function::gelu);
     CHECK(m.activation == gelu);
     CHECK(m.servable() == 1);
     CHECK(at(g, function, g.unary(x, sub_op::softplus)).why.why == reason::no_gate);
@@ -241,7 +241,7 @@ TEST_CASE("the square of a RELU is one function", "[match]") {
     g.matmul(format::q4_K, 64, square);
     const match m = at(g, function, square);
     REQUIRE(m.found());
-    CHECK(m.numbers.function == gate_function::relu_squared);
+    CHECK(m.params.function == gate_function::relu_squared);
     CHECK(m.reads[operand::gate].tensor == x);
     CHECK(takes(m, g.position(relu)));
     CHECK(m.activation == square);

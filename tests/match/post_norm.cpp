@@ -63,8 +63,8 @@ TEST_CASE("a norm, its sum with a residual and the norm of that are one place", 
     CHECK(m.reads[operand::residual].tensor == b.past);
     CHECK(m.reads[operand::weight].tensor == b.weight_of);
     CHECK(m.reads[operand::next_weight].tensor == b.next_weight_of);
-    CHECK(m.numbers.eps == 0.5f);
-    CHECK(m.numbers.next_eps == 0.25f);
+    CHECK(m.params.eps == 0.5f);
+    CHECK(m.params.next_eps == 0.25f);
     CHECK(m.at(stage_kind::mul_weight) == b.g.position(b.scaled));
     CHECK(m.sum == b.g.position(b.sum));
     CHECK(m.at(stage_kind::next_norm) == b.g.position(b.next));

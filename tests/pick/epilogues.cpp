@@ -169,23 +169,23 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     const auto us = [&](const problem& p) {
         return predicted_us(r, p, quick, band_of(r, p), blocks_per_sm(r, p, quick));
     };
-    REQUIRE(r.numbers.min_blocks == 1);
+    REQUIRE(r.policy.min_blocks == 1);
     CHECK(threads(few) == 128);
     const double narrow = us(few);
-    r.numbers.min_blocks = 3;  // 2 blocks on 4 SMs, of 4 warps that take 8 rows at once
+    r.policy.min_blocks = 3;  // 2 blocks on 4 SMs, of 4 warps that take 8 rows at once
     CHECK(threads(few) == 3 * 128);
     CHECK(us(few) < narrow);
     CHECK(config_of(r, few, toy_arch, band_of(r, few)).shared_bytes > shared_bytes(r, few));
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
     CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more blocks than SMs
-    r.numbers.placement = norm_placement::deferred;  // whose threads are counted on
+    r.policy.placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);
 }
 
 TEST_CASE("where GPU and policy have clusters, their blocks share bands of quantized results",
           "[epilogues]") {
     row r = finishing(with_rows(2));  // 4 warps take 8 rows at once
-    r.numbers.cluster = 8;
+    r.policy.cluster = 8;
     arch clustered = toy_arch;
     clustered.cluster_blocks = 8;
     clustered.sms = 16;
@@ -201,13 +201,13 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
     clustered.sms = 15;  // as many blocks as SMs
     CHECK(config(gated, clustered).cluster == 4);
     CHECK(config(gated, clustered).threads == 128);
-    r.numbers.min_blocks = 3;
+    r.policy.min_blocks = 3;
     CHECK(config(gated, clustered).threads == 256);  // two turns are left for more warps
     clustered.sms = 7;  // two blocks would wait for each other longer than they save
     CHECK(config(few, clustered).cluster == 1);
     CHECK(config(finished(1024, {member(64)}), clustered).cluster == 1);
     CHECK(config(finished(1024, {member(4096, quantized)}), clustered).cluster == 1);
-    r.numbers.cluster = 0;
+    r.policy.cluster = 0;
     CHECK(config(few, clustered).cluster == 1);
 }
 

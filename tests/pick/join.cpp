@@ -47,7 +47,7 @@ TEST_CASE("Joined tables have all rows, chains, kernels and medians, in the orde
     REQUIRE(t.row_count == toy_row_count);
     for (int i = 0; i < t.row_count; ++i) {
         CHECK(t.rows[i].computes == toy_rows[i].computes);
-        CHECK(t.rows[i].numbers == toy_rows[i].numbers);
+        CHECK(t.rows[i].policy == toy_rows[i].policy);
         CHECK(t.kernels[i] == (i < half ? static_cast<void*>(&first_kernels) : &second_kernels));
     }
     REQUIRE(t.chain_count == 2);

@@ -52,7 +52,7 @@ policy picked_for(const problem& p, const preference& want = {}) {
     t.row_count = static_cast<int>(rows.size());
     const picked best = pick(p, t, want);
     REQUIRE(best.row >= 0);
-    return rows[static_cast<std::size_t>(best.row)].numbers;
+    return rows[static_cast<std::size_t>(best.row)].policy;
 }
 
 }  // namespace

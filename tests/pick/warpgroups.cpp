@@ -44,14 +44,14 @@ constexpr row fp8_tiles(const policy& n) {
     const computation c = {.kind = skeleton::matmul,
                            .activation = format::fp8_group,
                            .weights = format_set::of(format::fp8_e4m3)};
-    return {.computes = c, .numbers = n, .order = order_of(c, n), .evidence = {}};
+    return {.computes = c, .policy = n, .order = order_of(c, n), .evidence = {}};
 }
 
 constexpr row tiles(const policy& n) {
     const computation c = {.kind = skeleton::matmul,
                            .activation = by_warpgroups(n) ? format::f16_mma : format::f32,
                            .weights = format_set::of(format::f16)};
-    return {.computes = c, .numbers = n, .order = order_of(c, n), .evidence = {}};
+    return {.computes = c, .policy = n, .order = order_of(c, n), .evidence = {}};
 }
 
 problem product(const policy& by, std::int32_t rows, std::int64_t columns) {

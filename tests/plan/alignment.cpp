@@ -140,7 +140,7 @@ const std::vector<std::pair<std::string, make_case>> cases = {
 };
 
 /// What the plan of a case says of its node.
-finding left_of(const plan& p, int position) {
+obstacle left_of(const plan& p, int position) {
     for (const left_over& l : p.left())
         if (l.what.node == position && l.what.why == reason::unaligned) return l.what;
     return {};
@@ -164,7 +164,7 @@ TEST_CASE("an operand that is aligned to 2 bytes alone is left, and the reason n
             const int position = c.g.position(c.node);
             const plan p = checked_plan(c.g, shipped_table());
             CHECK(p.at(position).step < 0);
-            const finding why = left_of(p, position);
+            const obstacle why = left_of(p, position);
             CHECK(why.have == c.operand);
             CHECK(sentence(why) == "tensor " + std::to_string(c.operand) +
                                        " lies at an address, or has strides, that 4 bytes do not "

@@ -339,7 +339,7 @@ TEST_CASE("another architecture's set is a fallback that is told", "[controls]")
     CHECK_THAT(none.state().message, Contains("sm_88") && Contains("link its own instances"));
 }
 
-TEST_CASE("a log has a line for the plan, each step and each finding", "[controls]") {
+TEST_CASE("a log has a line for the plan, each step and each obstacle", "[controls]") {
     mixed_case c;
     std::vector<std::string> lines;
     options o;

@@ -99,7 +99,7 @@ TEST_CASE("where launches are cheap the norm has one of its own, and the report 
     const norm_table rows(0.1);
     const plan p = rows.planned(c.g);
     CHECK(steps_of(p) == "1: 0 1, 2: 2 3");
-    const finding why = p.chains()[0].norm_apart;
+    const obstacle why = p.chains()[0].norm_apart;
     CHECK(why.why == reason::norm_slower);
     CHECK(why.node == 0);
     CHECK(why.have >= why.need);
@@ -180,7 +180,7 @@ TEST_CASE("columns of a norm are read at their own distance", "[plan][norm]") {
     g.matmul(format::q4_K, 64, g.scaled_norm(x));
     const norm_table rows;
     const plan p = rows.planned(g);
-    CHECK(p.chains()[0].norm_apart.fits());
+    CHECK_FALSE(p.chains()[0].norm_apart.found());
     CHECK(p.args(0, nullptr).matvec.x_bytes == 4096);
     CHECK(p.args(0, nullptr).matvec.columns == 2);
 }
@@ -298,7 +298,7 @@ TEST_CASE("what the engine makes is quantized by the launch that alone reads it"
         CHECK(a.norm_weight == nullptr);
         CHECK(a.member[1].weight == g[g[k].src[0]].data);
         CHECK(quantizes_inside(p.steps()[0].what.needs));
-        CHECK(p.rows().rows[p.steps()[0].row].numbers.placement == norm_placement::deferred);
+        CHECK(p.rows().rows[p.steps()[0].row].policy.placement == norm_placement::deferred);
         CHECK(p.explain().chains[0].served == std::vector<std::int32_t>{1, 2});
     }
     SECTION("others may read it too: it is there") {

@@ -123,7 +123,7 @@ bool same_elements(const tensor& a, const tensor& b) {
 /// A norm of one row has a barrier behind all that it reads, and writes nothing before, if
 /// registers hold all of that.
 bool read_at_once(const plan& plan, const step& s) {
-    const policy& p = plan.rows().rows[s.row].numbers;
+    const policy& p = plan.rows().rows[s.row].policy;
     return s.what.needs.kind == skeleton::row && has_norm(s.what.needs.stages) &&
            s.what.rows == 1 && p.rows == 0 && p.threads > 32 && p.values > 0 && p.values <= 8;
 }
@@ -135,7 +135,7 @@ std::string at_node(int i, const std::string& what) {
 /// The sources of a covered node that its step does not read from the graph's memory: results of
 /// the step itself, and a matmul's activation that is not f32.
 std::uint32_t internal_sources(const graph_view& view, const step& s,
-                               const range<std::int32_t>& covered, std::int32_t n) {
+                               const array_view<std::int32_t>& covered, std::int32_t n) {
     const tensor& t = view.node(n);
     std::uint32_t bits = is_matmul(t.kind) && s.what.needs.activation != format::f32 ? 2u : 0u;
     for (int slot = 0; slot < max_src; ++slot) {
@@ -273,7 +273,7 @@ std::string difference(const graph_view& view, const plan& plan) {
     for (int i = 0; i < view.size(); ++i) {
         for (; next < plan.steps().size() && plan.steps()[next].launch_at == i; ++next) {
             const step& s = plan.steps()[next];
-            const range<std::int32_t> covered = plan.covered(s);
+            const array_view<std::int32_t> covered = plan.covered(s);
             const bool is_row = s.what.needs.kind == skeleton::row;
             for (const std::int32_t n : covered) {
                 const std::uint32_t skip = internal_sources(view, s, covered, n);

@@ -83,7 +83,7 @@ TEST_CASE("what no row served is told with the rejection that came closest", "[r
 
 TEST_CASE("every reason and every limit has a sentence without open places", "[report]") {
     for (int r = 0; r <= static_cast<int>(reason::taken); ++r) {
-        const std::string s = sentence(finding{0, static_cast<reason>(r), 1, 2});
+        const std::string s = sentence(obstacle{0, static_cast<reason>(r), 1, 2});
         CHECK(!s.empty());
         CHECK(s.find('{') == std::string::npos);
     }

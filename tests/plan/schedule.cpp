@@ -15,7 +15,7 @@ TEST_CASE("a step may not pass what another step reads besides its nodes", "[sch
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
 
-    move hoist;
+    trial_step hoist;
     hoist.launch_at = 1;
     hoist.nodes = {{3, false, 0}};
     SECTION("as an engine node it reads x") {
@@ -23,10 +23,10 @@ TEST_CASE("a step may not pass what another step reads besides its nodes", "[sch
     }
     SECTION("as a step it reads the workspace, and its row step reads x") {
         schedule s(index);
-        move row;
+        trial_step row;
         row.launch_at = 2;
         s.accept(row);
-        move group;
+        trial_step group;
         group.launch_at = 2;
         group.nodes = {{2, false, 2u}};
         s.accept(group);
@@ -49,7 +49,7 @@ TEST_CASE("a step's own nodes are not in its way, but in that of the next", "[sc
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
     schedule s(index);
-    move up;
+    trial_step up;
     up.launch_at = 0;
     up.nodes = {{1, true, 0}, {2, false, 0}};
     CHECK(s.blocker(up) == -1);
@@ -66,7 +66,7 @@ TEST_CASE("what is elided is in nobody's way", "[schedule]") {
     g.share(c, a);
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
-    move up;
+    trial_step up;
     up.launch_at = 0;
     up.nodes = {{2, false, 0}};
     schedule s(index);
@@ -85,12 +85,12 @@ TEST_CASE("a node uses memory behind its result as the engine's, in a step it do
     g.share(late, big, 2 * 2048);
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
-    move up;
+    trial_step up;
     up.launch_at = 0;
     up.nodes = {{2, false, 0}};
     schedule s(index);
     CHECK(s.blocker(up) == 1);
-    move step;
+    trial_step step;
     step.launch_at = 1;
     step.nodes = {{1, false, 0}};
     s.accept(step);
@@ -107,7 +107,7 @@ TEST_CASE("a step whose result lies over what another of its nodes reads can sta
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
     schedule s(index);
-    move both;
+    trial_step both;
     both.nodes = {{0, true, 0}, {1, false, 1u}};
     CHECK(s.meets_itself(both));
     for (const std::int32_t at : {0, 1}) {
@@ -133,12 +133,12 @@ TEST_CASE("a step covers no node of another, and launches only where it has its 
     graph_index index;
     REQUIRE(index.build(g.view()).ok());
     schedule s(index);
-    move first;
+    trial_step first;
     first.launch_at = 1;
     first.nodes = {{0, true, 0}, {1, false, 1u}};
     REQUIRE(s.blocker(first) == -1);
     s.accept(first);
-    move second;
+    trial_step second;
     second.launch_at = 3;
     second.nodes = {{1, false, 0}, {2, true, 0}, {3, false, 1u}};
     CHECK(s.blocker(second) == 1);

@@ -168,14 +168,14 @@ TEST_CASE("a step that launches while its slot is another's is no plan", "[slots
         CHECK(d.written().code == status_code::wrong_plan);
     }
     SECTION("too early to write") {
-        d.made->steps[static_cast<std::size_t>(d.made->places.back().made_by)].launch_at = 0;
+        d.made->steps[static_cast<std::size_t>(d.made->activations.back().made_by)].launch_at = 0;
         CHECK(d.written().code == status_code::wrong_plan);
     }
 }
 
 TEST_CASE("a reader that no step covers, of a value that is not written, is no plan", "[slots]") {
     drafted_plan d;
-    d.made->places.back().found.readers.back().node = d.g.view().size() - 1;
+    d.made->activations.back().found.readers.back().node = d.g.view().size() - 1;
     const status s = d.written();
     CHECK(s.code == status_code::wrong_plan);
     CHECK(std::string(s.message).find("node 6 reads a value that no step writes") !=

@@ -40,14 +40,14 @@ void run_row(const table& host, int row, const ptx::program& code) {
     const std::uint32_t most_shared = most_shared_bytes();
     const instance compiled{
         r.computes,
-        r.numbers,
+        r.policy,
         &code,
         [&seed, most_shared] { return std::make_unique<ptx_machine>(seed++, most_shared); },
         host.target->dependent_launch,
         most_shared};
     const std::size_t every = CATENA_EVERY_ROW ? 1 : 3;
     if (!runs(host, row) || bits_of_device(r.computes)) return sweep(compiled, nullptr, every);
-    instance peer = on_host(r.computes, r.numbers, host.kernels[row], row_name(host, row));
+    instance peer = on_host(r.computes, r.policy, host.kernels[row], row_name(host, row));
     peer.most_shared = most_shared;
     sweep(compiled, &peer, every);
 }
@@ -113,12 +113,12 @@ std::string found_in(const table& host, int row, const ptx::program& code) {
     std::string found;
     std::uint64_t seed = 0;
     const instance on{r.computes,
-                      r.numbers,
+                      r.policy,
                       &code,
                       [&found, &seed] { return std::make_unique<finding_machine>(found, seed++); },
                       host.target->dependent_launch,
                       most_shared_bytes()};
-    for (const matvec_case& c : matvec_cases(r.computes, r.numbers))
+    for (const matvec_case& c : matvec_cases(r.computes, r.policy))
         if (found.empty()) run(on, c);
     return found;
 }

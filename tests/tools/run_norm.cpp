@@ -54,8 +54,8 @@ step_result result_of(host_kernel kernel) {
                        .activation = format::q8_1,
                        .weights = q4,
                        .epilogue = {}};
-    normed.numbers = two_columns;
-    normed.order = order_of(normed.computes, normed.numbers);
+    normed.policy = two_columns;
+    normed.order = order_of(normed.computes, normed.policy);
     rows.push_back(normed);
     kernels.push_back(reinterpret_cast<const void*>(kernel));
     arch dear = *t.target;

@@ -124,7 +124,7 @@ TEST_CASE("Of candidates that cannot be told apart the simplest is chosen", "[tu
         for (const tuned_problem& p : t.problems) {
             const auto simplest = std::min_element(
                 p.candidates.begin(), p.candidates.end(), [](const auto& a, const auto& b) {
-                    return generator::simpler(a.numbers, b.numbers);
+                    return generator::simpler(a.policy, b.policy);
                 });
             ++problems;
             missed += &chosen(p) != &*simplest;
@@ -137,7 +137,7 @@ TEST_CASE("A difference that is real is not given up for simplicity", "[tune]") 
     simulation s;
     s.truth = [](const tuned_problem& p, const tuned_candidate& c) {
         for (const auto& other : p.candidates)
-            if (generator::simpler(c.numbers, other.numbers)) return 10.0;
+            if (generator::simpler(c.policy, other.policy)) return 10.0;
         return 9.0;  // the least simple of all
     };
     simulated_device on(sm_90, s);
@@ -145,7 +145,7 @@ TEST_CASE("A difference that is real is not given up for simplicity", "[tune]") 
     REQUIRE(tune::tune(t, on, plenty, {}));
     for (const tuned_problem& p : t.problems)
         for (const auto& other : p.candidates)
-            CHECK_FALSE(generator::simpler(chosen(p).numbers, other.numbers));
+            CHECK_FALSE(generator::simpler(chosen(p).policy, other.policy));
 }
 
 TEST_CASE("A candidate whose result is wrong has no time and is not chosen", "[tune]") {
@@ -158,7 +158,7 @@ TEST_CASE("A candidate whose result is wrong has no time and is not chosen", "[t
                    0;
         };
         s.truth = [wrong](const tuned_problem&, const tuned_candidate& c) {
-            return wrong(c.numbers) ? 1.0 : 10.0;
+            return wrong(c.policy) ? 1.0 : 10.0;
         };
         s.fault = [wrong](const policy& p) { return std::string(wrong(p) ? "differs" : ""); };
         simulated_device on(sm_90, s);
@@ -166,9 +166,9 @@ TEST_CASE("A candidate whose result is wrong has no time and is not chosen", "[t
         REQUIRE(tune::tune(t, on, plenty, {}));
         for (const tuned_problem& p : t.problems)
             for (const tuned_candidate& c : p.candidates) {
-                CHECK((c.is == verdict::failed) == wrong(c.numbers));
-                CHECK((c.samples == 0) == wrong(c.numbers));
-                CHECK((c.why == "differs") == wrong(c.numbers));
+                CHECK((c.is == verdict::failed) == wrong(c.policy));
+                CHECK((c.samples == 0) == wrong(c.policy));
+                CHECK((c.why == "differs") == wrong(c.policy));
             }
     }
 }
@@ -220,7 +220,7 @@ TEST_CASE(
         std::optional<std::vector<prepared>> prepare(const tuned_problem& p,
                                                      double deadline) override {
             for (std::size_t i = 0; i < p.candidates.size(); ++i)
-                if (p.candidates[i].is == verdict::open && p.candidates[i].numbers.stages == 3)
+                if (p.candidates[i].is == verdict::open && p.candidates[i].policy.stages == 3)
                     throw device_broken(static_cast<int>(i), "an illegal address");
             return simulated_device::prepare(p, deadline);
         }
@@ -245,7 +245,7 @@ TEST_CASE(
         for (const tuned_candidate& c : p.candidates) {
             failed += c.is == verdict::failed;
             CHECK((c.is == verdict::failed) == (c.why == "an illegal address"));
-            CHECK((c.is == verdict::failed) == (c.numbers.stages == 3));
+            CHECK((c.is == verdict::failed) == (c.policy.stages == 3));
         }
     CHECK(failed == broken);
     CHECK(failed > 0);
@@ -300,7 +300,7 @@ TEST_CASE("Every candidate may run its problem, and those listed by hand are amo
                                by_hand = listed().rows_of(s.computes);
         CHECK(space.size() > by_hand.size());
         CHECK(std::is_sorted(space.begin(), space.end(), [](const row& a, const row& b) {
-            return generator::simpler(a.numbers, b.numbers);
+            return generator::simpler(a.policy, b.policy);
         }));
         const std::vector<candidate> few = candidates_of(space, by_hand, s.what, sm_90, 6);
         for (const candidate& c : few) CHECK(constraint(c.what, s.what, sm_90).why == limit::none);
@@ -309,7 +309,7 @@ TEST_CASE("Every candidate may run its problem, and those listed by hand are amo
             if (constraint(r, s.what, sm_90).why != limit::none) continue;
             ++able;
             CHECK(std::any_of(few.begin(), few.end(),
-                              [&](const candidate& c) { return c.what.numbers == r.numbers; }));
+                              [&](const candidate& c) { return c.what.policy == r.policy; }));
         }
         CHECK(few.size() >= able);
         CHECK(few.size() <= 6 + able);
@@ -322,17 +322,17 @@ TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[
     for (const auto field : {&policy::threads, &policy::min_blocks, &policy::rows, &policy::columns,
                              &policy::stages, &policy::slices}) {
         std::set<int> values;
-        for (const row& r : space) values.insert(r.numbers.*field);
+        for (const row& r : space) values.insert(r.policy.*field);
         CHECK(values.size() > 1);
     }
     for (const row& r : space) CHECK(generator::objection(sm_90, r) == "");
     std::set<int> slices;
     for (const candidate& c : candidates_of(space, {}, p, sm_90, 16))
-        slices.insert(c.what.numbers.slices);
+        slices.insert(c.what.policy.slices);
     CHECK(slices.count(4) == 1);
     const problem quantized = prompt(512, epilogue_set::of(epilogue_part::quantize));
     for (const candidate& c : candidates_of(space, {}, quantized, sm_90, 16))
-        CHECK(tile_rows(c.what.numbers) % 32 == 0);
+        CHECK(tile_rows(c.what.policy) % 32 == 0);
 }
 
 TEST_CASE(
@@ -343,11 +343,11 @@ TEST_CASE(
     const auto by_warpgroups = [&c](const arch& on) {
         std::vector<policy> out;
         for (const row& r : space_of(on, c)) {
-            if (r.numbers.product != inner_product::wgmma) continue;
+            if (r.policy.product != inner_product::wgmma) continue;
             CHECK(generator::objection(on, r) == "");
-            CHECK(on.registers_per_sm / (r.numbers.threads * r.numbers.min_blocks) >=
+            CHECK(on.registers_per_sm / (r.policy.threads * r.policy.min_blocks) >=
                   usual_registers(r));
-            out.push_back(r.numbers);
+            out.push_back(r.policy);
         }
         return out;
     };
@@ -361,7 +361,7 @@ TEST_CASE(
 
     std::vector<candidate> few = candidates_of(space_of(sm_90, c), {}, p, sm_90, 16);
     CHECK(std::count_if(few.begin(), few.end(), [](const candidate& k) {
-              return k.what.numbers.product == inner_product::wgmma;
+              return k.what.policy.product == inner_product::wgmma;
           }) > 2);
 }
 
@@ -380,11 +380,11 @@ TEST_CASE("What the cost model likes best is raced without its cluster, too", "[
     for (const std::size_t most : {1, 4}) {
         const std::vector<candidate> few = candidates_of(space, {}, p, sm_90, most);
         REQUIRE(few.size() > most);
-        policy alone = few.front().what.numbers;
+        policy alone = few.front().what.policy;
         REQUIRE(alone.cluster > 0);
         alone.cluster = 0;
         CHECK(std::count_if(few.begin(), few.end(), [&](const candidate& c) {
-                  policy numbers = c.what.numbers;
+                  policy numbers = c.what.policy;
                   numbers.min_blocks = alone.min_blocks;
                   return numbers == alone;
               }) == 1);
@@ -400,10 +400,10 @@ TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a 
     p.needs.activation = format::fp8_group;
     std::set<std::pair<int, int>> shapes;  // rows of a tile, stages
     for (const row& r : space_of(sm_90, computation_of(p))) {
-        if (r.numbers.product != inner_product::wgmma) continue;
-        CHECK(r.numbers.piece == 128);
-        CHECK(r.numbers.copy == copy_method::async);
-        shapes.insert({tile_rows(r.numbers), r.numbers.stages});
+        if (r.policy.product != inner_product::wgmma) continue;
+        CHECK(r.policy.piece == 128);
+        CHECK(r.policy.copy == copy_method::async);
+        shapes.insert({tile_rows(r.policy), r.policy.stages});
     }
     const std::set<std::pair<int, int>> wanted = {{64, 2},  {64, 3},  {64, 4},  {128, 2}, {128, 3},
                                                   {128, 4}, {256, 2}, {256, 3}, {256, 4}};
@@ -417,11 +417,11 @@ TEST_CASE("The best tile of warpgroups is found among all tiles", "[tune]") {
     };
     simulation s;
     s.truth = [is_best](const tuned_problem&, const tuned_candidate& c) {
-        return is_best(c.numbers) ? 8.0 : 10.0;
+        return is_best(c.policy) ? 8.0 : 10.0;
     };
     simulated_device on(sm_90, s);
     tuning t = blank(sm_90, listed(), {{computation_of(p), p, 1}}, {}, {});
     t.on = on.who();
     REQUIRE(tune::tune(t, on, plenty, {}));
-    CHECK(is_best(chosen(t.problems.front()).numbers));
+    CHECK(is_best(chosen(t.problems.front()).policy));
 }

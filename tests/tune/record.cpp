@@ -45,7 +45,7 @@ constexpr policy rich = {.threads = 128,
 
 tuned_candidate candidate(const policy& p, verdict is, double us) {
     const bool failed = is == verdict::failed;
-    return {.numbers = p,
+    return {.policy = p,
             .registers = 40,
             .predicted_us = 7,
             .is = is,
@@ -66,7 +66,7 @@ tuned_problem decided(std::int64_t k, int places, std::vector<tuned_candidate> c
 
 /// The problem with all listed rows measured too, and beaten.
 tuned_problem beaten(tuned_problem p, const std::vector<row>& listed) {
-    for (const row& r : listed) p.candidates.push_back(candidate(r.numbers, verdict::slower, 9));
+    for (const row& r : listed) p.candidates.push_back(candidate(r.policy, verdict::slower, 9));
     return p;
 }
 
@@ -85,7 +85,7 @@ tunings only(tuning t) {
 
 const row* row_with(const std::vector<row>& rows, const policy& p) {
     const auto at =
-        std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.numbers == p; });
+        std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.policy == p; });
     return at == rows.end() ? nullptr : &*at;
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
     for (std::size_t i = 0; i < 2; ++i) {
         CHECK(again.problems[i].what == t.problems[i].what);
         CHECK(again.problems[i].computes == t.problems[i].computes);
-        CHECK(again.problems[i].candidates[0].numbers == t.problems[i].candidates[0].numbers);
+        CHECK(again.problems[i].candidates[0].policy == t.problems[i].candidates[0].policy);
         CHECK(again.problems[i].candidates[0].us == t.problems[i].candidates[0].us);
     }
     CHECK(again.on.driver == "580");
@@ -119,8 +119,8 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
 TEST_CASE("Every policy and computation of the set can be written and read again", "[tune]") {
     for (const computation& c : computations_of(catena_catalogue()))
         for (const row& r : rows_for(sm_90, c)) {
-            CAPTURE(to_json_value(r.numbers).dump());
-            CHECK(from_json_value<policy>(to_json_value(r.numbers)) == r.numbers);
+            CAPTURE(to_json_value(r.policy).dump());
+            CHECK(from_json_value<policy>(to_json_value(r.policy)) == r.policy);
             CHECK(from_json_value<computation>(to_json_value(c)) == c);
         }
 }
@@ -182,7 +182,7 @@ TEST_CASE("The fewest policies are proven that every problem has an unbeaten one
                  {candidate(lean, verdict::slower, 9), candidate(rich, verdict::chosen, 8)})});
     const std::vector<proven_policy> proven = proven_policies(t, q4_K_matvec);
     REQUIRE(proven.size() == 1);
-    CHECK(proven[0].numbers == rich);
+    CHECK(proven[0].policy == rich);
     CHECK(proven[0].evidence.median_us == 8);  // of the problem with more places
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("Of policies that prove as much the simplest is taken", "[tune]") {
         2048, 1, {candidate(rich, verdict::tied, 5), candidate(lean, verdict::chosen, 5)})});
     const std::vector<proven_policy> proven = proven_policies(t, q4_K_matvec);
     REQUIRE(proven.size() == 1);
-    CHECK(proven[0].numbers == lean);
+    CHECK(proven[0].policy == lean);
 }
 
 TEST_CASE("An undecided problem proves nothing", "[tune]") {
@@ -214,10 +214,9 @@ TEST_CASE("Proven policies replace the list, but for what takes problems that th
     CHECK(std::string(evidence.date) == "2026-11-21");
     CHECK(evidence.median_us == 5);
     for (const row& r : listed) {
-        const bool stays = r.numbers.copy == copy_method::plain ||
-                           r.numbers.activation == activation_source::global ||
-                           r.numbers.columns > 1;
-        CHECK((row_with(rows, r.numbers) != nullptr) == stays);
+        const bool stays = r.policy.copy == copy_method::plain ||
+                           r.policy.activation == activation_source::global || r.policy.columns > 1;
+        CHECK((row_with(rows, r.policy) != nullptr) == stays);
     }
 }
 
@@ -245,9 +244,9 @@ TEST_CASE(
         const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one})));
         REQUIRE(row_with(rows, p) == &rows.front());
         for (const row& r : listed) {
-            const bool quantizes = tile_rows(r.numbers) % 32 == 0;
-            const bool stays = r.numbers.copy == copy_method::plain || (p.slices > 0 && quantizes);
-            CHECK((row_with(rows, r.numbers) != nullptr) == stays);
+            const bool quantizes = tile_rows(r.policy) % 32 == 0;
+            const bool stays = r.policy.copy == copy_method::plain || (p.slices > 0 && quantizes);
+            CHECK((row_with(rows, r.policy) != nullptr) == stays);
         }
     }
 }
@@ -256,20 +255,20 @@ TEST_CASE("A row that is newer than the record stays, and so does one that was n
           "[tune]") {
     const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
     const auto streams = [](const row& r) {
-        return r.numbers.activation == activation_source::shared && r.numbers.columns == 1;
+        return r.policy.activation == activation_source::shared && r.policy.columns == 1;
     };
     const auto newer = std::find_if(listed.begin(), listed.end(), streams);
     REQUIRE(newer != listed.end());
     const auto stays = [&](verdict is, bool decided_since) {
         tuned_problem one = decided(2048, 1, {candidate(lean, verdict::chosen, 5)});
         for (const row& r : listed)
-            if (r.numbers != newer->numbers)
-                one.candidates.push_back(candidate(r.numbers, verdict::slower, 9));
-        tuned_problem other = decided(4096, 1, {candidate(newer->numbers, is, 9)});
+            if (r.policy != newer->policy)
+                one.candidates.push_back(candidate(r.policy, verdict::slower, 9));
+        tuned_problem other = decided(4096, 1, {candidate(newer->policy, is, 9)});
         other.decided = decided_since;
         const tunings all = only(record_of({one, other}));
         const std::vector<row> rows = tuned_rows(sm_90, listed, all);
-        const row* at = row_with(rows, newer->numbers);
+        const row* at = row_with(rows, newer->policy);
         if (at != nullptr) CHECK(at->evidence.kind == provenance_kind::predicted);
         return at != nullptr;
     };
@@ -283,7 +282,7 @@ TEST_CASE("Without a record the list is what it was", "[tune]") {
     const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
     const std::vector<row> rows = tuned_rows(sm_90, listed, {});
     REQUIRE(rows.size() == listed.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].numbers == listed[i].numbers);
+    for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].policy == listed[i].policy);
 }
 
 TEST_CASE("An arch that inherits takes its relative's policies, and says so", "[tune]") {
@@ -308,7 +307,7 @@ TEST_CASE("A table gets the medians of its rows, ordered by problem", "[tune]") 
     REQUIRE(set->medians.size() == 2);  // rich is no row
     CHECK(set->medians[0].problem < set->medians[1].problem);
     for (const measurement& m : set->medians) {
-        CHECK(set->rows[static_cast<std::size_t>(m.row)].numbers == lean);
+        CHECK(set->rows[static_cast<std::size_t>(m.row)].policy == lean);
         CHECK(m.median_us == (m.problem == problem_key(a.what) ? 5 : 9));
     }
     for (const instance_set& other : sets) CHECK((&other == &*set || other.medians.empty()));

@@ -59,15 +59,15 @@ struct open_file {
 };
 
 /// A file beside its final place; it disappears unless it is put there.
-class draft {
+class part_file {
   public:
-    explicit draft(const std::string& path)
+    explicit part_file(const std::string& path)
         : path_(behind_links(path)),
           draft_(fmt::format("{}.part-{}", path_, getpid())),
           file_(draft_) {
         if (!file_.handle) refuse(path_);
     }
-    ~draft() {
+    ~part_file() {
         if (!placed_) std::remove(draft_.c_str());
     }
 
@@ -105,7 +105,7 @@ void write_result(const output_options& to, const std::string& text) {
 
 void write_whole(const std::string& path, const std::string& text) {
     if (path.empty()) return write_to(stdout, "standard output", text);
-    if (!is_stream(path)) return draft(path).place(text);
+    if (!is_stream(path)) return part_file(path).place(text);
     open_file stream(path);
     if (!stream.handle) refuse(path);
     write_to(stream.handle, path, text);
@@ -113,7 +113,7 @@ void write_whole(const std::string& path, const std::string& text) {
 }
 
 void refuse_unwritable(const std::string& path) {
-    if (!path.empty() && !is_stream(path)) draft{path};
+    if (!path.empty() && !is_stream(path)) part_file{path};
 }
 
 CLI::Option* add_output_file(CLI::App& command, const char* name, std::string& to,

@@ -32,17 +32,17 @@ bool overlap(const tensor& a, const tensor& b) {
 }
 
 /// The rules, asked at one position. `id(n)` is the tensor index of the node n places further on.
-class place {
+class rules_at {
   public:
-    place(const graph_view& g, const std::vector<bool>& mine, int at)
+    rules_at(const graph_view& g, const std::vector<bool>& mine, int at)
         : g_(g), mine_(mine), at_(at) {}
 
     fusion longest() const {
         // In the engine's order: the first rule that fits is taken.
         for (const auto rule :
-             {&place::reduction, &place::delta_net, &place::routing, &place::rope, &place::run_of,
-              &place::gated, &place::matmul_scale, &place::matmul_add, &place::norm, &place::conv,
-              &place::gate, &place::softcap})
+             {&rules_at::reduction, &rules_at::delta_net, &rules_at::routing, &rules_at::rope,
+              &rules_at::run_of, &rules_at::gated, &rules_at::matmul_scale, &rules_at::matmul_add,
+              &rules_at::norm, &rules_at::conv, &rules_at::gate, &rules_at::softcap})
             if (const fusion f = (this->*rule)(); f.nodes > 1) return f;
         return {};
     }
@@ -231,7 +231,7 @@ class place {
         for (const char* name : {"ADD", "MUL"}) {
             int n = 0;
             while (n < 7 && at_ + n + 1 < g_.size()) {
-                const place next{g_, mine_, at_ + n};
+                const rules_at next{g_, mine_, at_ + n};
                 if (!next.linear({name, name}) || !next.reads(1, 0, 0)) break;
                 if (!same_layout(g_.at(node(n).src[1]), g_.at(node(n + 1).src[1]))) break;
                 ++n;
@@ -349,7 +349,7 @@ peer_launches count_peer(const graph_view& g, const std::vector<bool>& mine) {
             ++i;
             continue;
         }
-        const fusion f = place{g, mine, i}.longest();
+        const fusion f = rules_at{g, mine, i}.longest();
         ++total.launches;
         if (f.rule) ++total.fused[f.rule];
         bool quantizes = false;  // matmuls that are fused read the same activation

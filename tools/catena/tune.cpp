@@ -117,7 +117,7 @@ std::string as_text(const generator::tuning& t) {
         fmt::format_to(put, "{:>9.2f} {:>6.1f}% {:>10.2f} {:>5} {:>5}  {:<44} {}\n", at->median_us,
                        100 * at->spread, at->predicted_us, count_of(p, generator::verdict::tied),
                        count_of(p, generator::verdict::slower, generator::verdict::failed),
-                       tune::text(p.what), policy_part(p.computes.kind, at->numbers));
+                       tune::text(p.what), policy_part(p.computes.kind, at->policy));
     }
     return fmt::to_string(out);
 }
@@ -133,7 +133,7 @@ std::string as_json(const generator::tuning& t) {
                 {"slower", count_of(p, generator::verdict::slower)},
                 {"failed", count_of(p, generator::verdict::failed)}};
         if (const tuned_candidate* const c = chosen(p))
-            v["chosen"] = {{"instance", row_name(p.computes, c->numbers, t.arch.c_str())},
+            v["chosen"] = {{"instance", row_name(p.computes, c->policy, t.arch.c_str())},
                            {"median_us", c->median_us},
                            {"spread", c->spread},
                            {"predicted_us", c->predicted_us}};
@@ -168,7 +168,7 @@ std::string as_rows(const generator::tuning& t) {
         for (const tuned_candidate& c : p.candidates)
             if (c.samples > 0)
                 fmt::format_to(put, "{} {:016x} {:.4f} {:.4f}\n",
-                               row_name(p.computes, c.numbers, t.arch.c_str()), problem_key(p.what),
+                               row_name(p.computes, c.policy, t.arch.c_str()), problem_key(p.what),
                                c.median_us, c.spread);
     }
     return fmt::to_string(out);

@@ -10,25 +10,25 @@ std::string shown(const value& v) {
     return s;
 }
 
-const value& field(const place& at, const char* name) {
+const value& field(const location& at, const char* name) {
     const auto found = at.object.find(name);
     if (found == at.object.end()) at.fail(name, "is missing");
     return *found;
 }
 
-std::string text(const place& at, const char* name) {
+std::string text(const location& at, const char* name) {
     const value& v = field(at, name);
     if (!v.is_string()) at.fail(name, fmt::format("expected a string, found {}", shown(v)));
     return v.get<std::string>();
 }
 
-bool truth(const place& at, const char* name) {
+bool truth(const location& at, const char* name) {
     const value& v = field(at, name);
     if (!v.is_boolean()) at.fail(name, fmt::format("expected true or false, found {}", shown(v)));
     return v.get<bool>();
 }
 
-const value& array(const place& at, const char* name, std::size_t min, std::size_t max) {
+const value& array(const location& at, const char* name, std::size_t min, std::size_t max) {
     const value& v = field(at, name);
     if (!v.is_array()) at.fail(name, fmt::format("expected an array, found {}", shown(v)));
     if (v.size() < min || v.size() > max)
@@ -38,7 +38,7 @@ const value& array(const place& at, const char* name, std::size_t min, std::size
     return v;
 }
 
-std::int64_t whole(const place& at, const std::string& name, const value& v, std::int64_t min,
+std::int64_t whole(const location& at, const std::string& name, const value& v, std::int64_t min,
                    std::int64_t max) {
     if (!v.is_number_integer())
         at.fail(name, fmt::format("expected an integer, found {}", shown(v)));

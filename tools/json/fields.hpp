@@ -15,7 +15,7 @@ namespace catena::json {
 using value = nlohmann::json;
 
 /// An object of the file, and how to speak of it when one of its fields is wrong.
-struct place {
+struct location {
     const value& object;
     const std::string& file;
     std::int32_t tensor = no_tensor;
@@ -28,13 +28,13 @@ struct place {
 /// A value as it stands in the file, cut to a length that fits a message.
 std::string shown(const value& v);
 
-const value& field(const place& at, const char* name);
-std::string text(const place& at, const char* name);
-bool truth(const place& at, const char* name);
-const value& array(const place& at, const char* name, std::size_t min, std::size_t max);
+const value& field(const location& at, const char* name);
+std::string text(const location& at, const char* name);
+bool truth(const location& at, const char* name);
+const value& array(const location& at, const char* name, std::size_t min, std::size_t max);
 
 /// The integer `v`, found in the field `name`, if it is one from min to max.
-std::int64_t whole(const place& at, const std::string& name, const value& v,
+std::int64_t whole(const location& at, const std::string& name, const value& v,
                    std::int64_t min = std::numeric_limits<std::int64_t>::min(),
                    std::int64_t max = std::numeric_limits<std::int64_t>::max());
 

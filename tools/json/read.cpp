@@ -45,9 +45,9 @@ struct unknowns {
 
 /// Reads tensor objects into a graph. The names go to one pool, which must not move once they point
 /// there.
-class reader {
+class tensor_reader {
   public:
-    reader(graph& g, std::size_t tensors, std::size_t text_bytes)
+    tensor_reader(graph& g, std::size_t tensors, std::size_t text_bytes)
         : g_(g),
           pool_(std::make_shared<std::vector<char>>()),
           filled_(tensors, false),
@@ -60,7 +60,7 @@ class reader {
         if (!object.is_object())
             throw error(g_.file, static_cast<std::int32_t>(index), "",
                         fmt::format("expected an object, found {}", shown(object)));
-        place at{object, g_.file, static_cast<std::int32_t>(index)};
+        location at{object, g_.file, static_cast<std::int32_t>(index)};
         const auto last = static_cast<std::int64_t>(g_.tensors.size()) - 1;
         const auto id = static_cast<std::size_t>(whole(at, "id", field(at, "id"), 0, last));
         at.tensor = static_cast<std::int32_t>(id);
@@ -83,13 +83,13 @@ class reader {
         return pool_->data() + begin;
     }
 
-    std::int32_t id_or_null(const place& at, const char* name, const value& v) const {
+    std::int32_t id_or_null(const location& at, const char* name, const value& v) const {
         if (v.is_null()) return no_tensor;
         return static_cast<std::int32_t>(
             whole(at, name, v, 0, static_cast<std::int64_t>(g_.tensors.size()) - 1));
     }
 
-    void read(const place& at, tensor& t) {
+    void read(const location& at, tensor& t) {
         const std::string op_text = text(at, "op");
         const std::string type_text = text(at, "type");
         t.kind = op_named(op_text);
@@ -156,7 +156,7 @@ value parsed(std::string_view text, const std::string& name) {
 }
 
 /// A file without a version is of the first.
-void check_version(const place& at) {
+void check_version(const location& at) {
     if (!at.object.contains("version")) return;
     const std::int64_t found = whole(at, "version", field(at, "version"), 1);
     if (found > graph_file_version)
@@ -164,7 +164,7 @@ void check_version(const place& at) {
                                        graph_file_version, found));
 }
 
-std::string optional_text(const place& at, const char* name) {
+std::string optional_text(const location& at, const char* name) {
     return at.object.contains(name) ? text(at, name) : "";
 }
 
@@ -189,7 +189,7 @@ graph parse(std::string_view json_text, const std::string& name) {
     const value root = parsed(json_text, name);
     graph g;
     g.file = name;
-    const place at{root, g.file};
+    const location at{root, g.file};
     check_version(at);
     g.model = text(at, "model");
     g.case_name = text(at, "case");
@@ -197,7 +197,7 @@ graph parse(std::string_view json_text, const std::string& name) {
     g.quant = optional_text(at, "quant");
 
     const value& tensors = array(at, "tensors", 0, most);
-    reader read_into{g, tensors.size(), json_text.size()};
+    tensor_reader read_into{g, tensors.size(), json_text.size()};
     for (std::size_t i = 0; i < tensors.size(); ++i) read_into.tensor_at(i, tensors[i]);
     for (const value& id : array(at, "nodes", 0, tensors.size()))
         g.nodes.push_back(static_cast<std::int32_t>(

@@ -96,13 +96,13 @@ class gpu : public timing_device {
                 bench::fill(entrants_[i].sets);
                 filled = true;
             }
-            const std::string name = row_name(p.computes, p.candidates[i].numbers, target_.name);
+            const std::string name = row_name(p.computes, p.candidates[i].policy, target_.name);
             out[i].fault = launch(entrants_[i], k);
             if (const std::string why = bench::wait_for(stream_); !why.empty())
                 throw device_broken(static_cast<int>(i), name + " on " + text(p.what) + ": " + why);
             if (!out[i].fault.empty()) continue;
             const auto results = results_of(entrants_[i]);
-            const std::uint32_t order = order_of(p.computes, p.candidates[i].numbers);
+            const std::uint32_t order = order_of(p.computes, p.candidates[i].policy);
             if (!of_order.empty()) {
                 const auto same = of_order.find(order);
                 const auto& reference =
@@ -153,8 +153,8 @@ class gpu : public timing_device {
 
     row row_of(const tuned_problem& p, const tuned_candidate& c, int registers) const {
         return {.computes = p.computes,
-                .numbers = c.numbers,
-                .order = order_of(p.computes, c.numbers),
+                .policy = c.policy,
+                .order = order_of(p.computes, c.policy),
                 .registers = registers,
                 .evidence = {}};
     }

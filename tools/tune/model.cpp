@@ -18,8 +18,8 @@ using generator::tuned_problem;
 /// Predicted by the model of today; the record has that of its day.
 double predicted(const tuned_problem& p, const tuned_candidate& c, const arch& a) {
     const row r = {.computes = p.computes,
-                   .numbers = c.numbers,
-                   .order = order_of(p.computes, c.numbers),
+                   .policy = c.policy,
+                   .order = order_of(p.computes, c.policy),
                    .registers = c.registers,
                    .evidence = {}};
     const int resident =

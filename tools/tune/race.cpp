@@ -73,7 +73,7 @@ void decide(tuned_problem& p) {
     for (const standing& s : all) {
         s.who->is = really_slower(s.is, all.front().is) ? verdict::slower : verdict::tied;
         if (s.who->is == verdict::tied &&
-            (chosen == nullptr || generator::simpler(s.who->numbers, chosen->numbers)))
+            (chosen == nullptr || generator::simpler(s.who->policy, chosen->policy)))
             chosen = s.who;
     }
     if (chosen != nullptr) chosen->is = verdict::chosen;

@@ -37,7 +37,7 @@ bool simulated_device::spend(double seconds, double deadline) {
 
 double simulated_device::true_us(const tuned_problem& p, const tuned_candidate& c) const {
     if (asked_.truth) return asked_.truth(p, c);
-    const std::uint64_t bits = random_bits(asked_.seed, key_of(p, c.numbers));
+    const std::uint64_t bits = random_bits(asked_.seed, key_of(p, c.policy));
     const double share = static_cast<double>(bits >> 11) * 0x1p-53;
     return c.predicted_us * (1 + asked_.bend * (2 * share - 1));
 }
@@ -48,7 +48,7 @@ std::optional<std::vector<prepared>> simulated_device::prepare(const tuned_probl
     double seconds = 0;
     for (const tuned_candidate& c : p.candidates) {
         if (c.is != generator::verdict::open) continue;
-        const std::string name = row_name(p.computes, c.numbers, target_->name);
+        const std::string name = row_name(p.computes, c.policy, target_->name);
         seconds += asked_.check_s;
         if (std::find(compiled_.begin(), compiled_.end(), name) != compiled_.end()) continue;
         seconds += asked_.compile_s;
@@ -59,13 +59,13 @@ std::optional<std::vector<prepared>> simulated_device::prepare(const tuned_probl
     problem_ = p;
     std::vector<prepared> out;
     for (const tuned_candidate& c : p.candidates)
-        out.push_back({.fault = asked_.fault ? asked_.fault(c.numbers) : "", .registers = 0});
+        out.push_back({.fault = asked_.fault ? asked_.fault(c.policy) : "", .registers = 0});
     return out;
 }
 
 std::optional<double> simulated_device::sample(int candidate, int nth, double deadline) {
     const tuned_candidate& c = problem_.candidates[static_cast<std::size_t>(candidate)];
-    const std::uint64_t key = random_bits(asked_.seed + 1, key_of(problem_, c.numbers));
+    const std::uint64_t key = random_bits(asked_.seed + 1, key_of(problem_, c.policy));
     double us =
         true_us(problem_, c) *
         (1 + asked_.noise * static_cast<double>(random_value(key, static_cast<unsigned>(nth))));

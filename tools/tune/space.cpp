@@ -140,32 +140,31 @@ std::vector<policy> matmul_policies(format_set weights) {
 /// tell?
 bool unspilled(const arch& a, const row& r, int blocks) {
     const int left =
-        std::min(a.registers_per_sm / (r.numbers.threads * blocks), a.max_registers_per_thread);
+        std::min(a.registers_per_sm / (r.policy.threads * blocks), a.max_registers_per_thread);
     return left >= usual_registers(r);
 }
 
 /// The tile with the most blocks promised, up to four, that an SM holds without spills.
 policy promising(const arch& a, row r) {
     const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
-    const std::int64_t bytes = matmul_shared_bytes(r.numbers, r.computes.weights) + reserved;
+    const std::int64_t bytes = matmul_shared_bytes(r.policy, r.computes.weights) + reserved;
     const auto held = [&](int blocks) {
         return blocks * bytes <= a.shared_per_sm && unspilled(a, r, blocks);
     };
-    while (r.numbers.min_blocks < 4 && held(r.numbers.min_blocks + 1)) ++r.numbers.min_blocks;
-    return r.numbers;
+    while (r.policy.min_blocks < 4 && held(r.policy.min_blocks + 1)) ++r.policy.min_blocks;
+    return r.policy;
 }
 
 row row_of(const computation& c, const policy& numbers) {
-    return {.computes = c, .numbers = numbers, .order = order_of(c, numbers), .evidence = {}};
+    return {.computes = c, .policy = numbers, .order = order_of(c, numbers), .evidence = {}};
 }
 
 bool holds(const std::vector<row>& rows, const policy& numbers) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [&](const row& r) { return r.numbers == numbers; });
+    return std::any_of(rows.begin(), rows.end(), [&](const row& r) { return r.policy == numbers; });
 }
 
 bool same_kind(const row& one, const row& other) {
-    const policy &a = one.numbers, &b = other.numbers;
+    const policy &a = one.policy, &b = other.policy;
     return a.copy == b.copy && a.activation == b.activation && a.rows == b.rows &&
            a.columns == b.columns && a.slices == b.slices && a.product == b.product &&
            a.vector == b.vector && a.values == b.values && a.placement == b.placement &&
@@ -175,17 +174,17 @@ bool same_kind(const row& one, const row& other) {
 /// Would a tile of half as many columns hold those of the problem, too?
 bool too_wide(const row& r, const problem& p) {
     return r.computes.kind == skeleton::matmul &&
-           r.numbers.columns / 2 >= std::max(detail::columns_of_matrix(p), 16.0);
+           r.policy.columns / 2 >= std::max(detail::columns_of_matrix(p), 16.0);
 }
 
 /// What clusters gain or cost was never measured, and those that the cost model likes leave no room
 /// for others: the best candidate is raced without its cluster, too.
 void add_without_cluster(std::vector<candidate>& kept, const std::vector<candidate>& able) {
-    if (kept.empty() || kept.front().what.numbers.cluster == 0) return;
-    policy alone = kept.front().what.numbers;
+    if (kept.empty() || kept.front().what.policy.cluster == 0) return;
+    policy alone = kept.front().what.policy;
     alone.cluster = 0;
     const auto is_twin = [&](const candidate& c) {
-        policy numbers = c.what.numbers;
+        policy numbers = c.what.policy;
         numbers.min_blocks = alone.min_blocks;
         return numbers == alone;
     };
@@ -213,7 +212,7 @@ std::vector<row> space_of(const arch& target, const computation& c) {
         if (generator::objection(target, r).empty() && !holds(by_hand, p)) all.push_back(r);
     }
     std::stable_sort(all.begin(), all.end(),
-                     [](const row& x, const row& y) { return simpler(x.numbers, y.numbers); });
+                     [](const row& x, const row& y) { return simpler(x.policy, y.policy); });
     return all;
 }
 
@@ -240,7 +239,7 @@ std::vector<candidate> candidates_of(const std::vector<row>& space,
         });
         const bool wanted = free > 0 && !too_wide(c.what, p) &&
                             static_cast<std::size_t>(alike) < most_of_a_kind(p.needs.kind);
-        if (!wanted && !holds(incumbents, c.what.numbers)) continue;
+        if (!wanted && !holds(incumbents, c.what.policy)) continue;
         free -= wanted ? 1 : 0;
         kept.push_back(c);
     }

@@ -61,7 +61,7 @@ tuning blank(const arch& target, const described_set& set, const std::vector<sha
         for (const candidate& c : candidates_of(space->second, set.rows_of(s.computes), s.what,
                                                 target, within.candidates))
             p.candidates.push_back(
-                {.numbers = c.what.numbers, .predicted_us = c.predicted_us, .why = {}, .us = {}});
+                {.policy = c.what.policy, .predicted_us = c.predicted_us, .why = {}, .us = {}});
         out.problems.push_back(std::move(p));
     }
     return out;

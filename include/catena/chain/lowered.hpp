@@ -46,7 +46,7 @@ inline constexpr int gate_function_count =
 constexpr const char* name(gate_function f) { return gate_function_names[static_cast<int>(f)]; }
 
 /// The numbers of a row step that the engine's graph gives, not a tensor.
-struct row_numbers {
+struct row_params {
     float eps = 0, next_eps = 0;
     float x_scale = 1;           ///< of x, or of what experts made
     float norm_scale = 1;        ///< of the norm, before its weight

@@ -13,7 +13,7 @@ namespace catena::instances {
 /// A compiled host kernel, and the computation and policy that it has.
 struct host_instance {
     computation computes;
-    policy numbers;
+    catena::policy policy;
     host_kernel run;
 };
 
@@ -29,7 +29,7 @@ inline host_kernel host_kernel_of(const computation& computes, const policy& num
     for (int f = 0; f < count; ++f)
         for (int i = 0; i < families[f]->count; ++i) {
             const host_instance& one = families[f]->first[i];
-            if (one.numbers == numbers && one.computes == computes) return one.run;
+            if (one.policy == numbers && one.computes == computes) return one.run;
         }
     return nullptr;
 }
@@ -54,7 +54,7 @@ inline table on_host(const table& described, const host_family* const* families,
     if (kernels.empty())
         for (int i = 0; i < described.row_count; ++i)
             kernels.push_back(reinterpret_cast<const void*>(host_kernel_of(
-                described.rows[i].computes, described.rows[i].numbers, families, count)));
+                described.rows[i].computes, described.rows[i].policy, families, count)));
     table out = described;
     out.kernels = kernels.data();
     out.launch = launch_host;

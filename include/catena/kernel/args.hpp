@@ -33,7 +33,7 @@ struct expert_results {
 /// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the
 /// gate of a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with
 /// unit element stride; weights and bias are [k] f32, shared by all rows.
-struct row_args : row_numbers {
+struct row_args : row_params {
     const float* x = nullptr;
     const float* gate = nullptr;      ///< stage_kind::glu: the value is function(gate) * x, and
                                       ///< function(gate) alone without x; else what a norm is times

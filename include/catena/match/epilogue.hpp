@@ -82,7 +82,7 @@ inline output plain_output(const graph_view& view, std::int32_t matmul) {
 
 /// What follows an output, if that could have been part of it but for memory that a kernel cannot
 /// load or store: the node, and the tensor that is not aligned.
-inline finding unaligned_behind(const graph_index& g, const output& o) {
+inline obstacle unaligned_behind(const graph_index& g, const output& o) {
     const use next = g.only_reader(o.result);
     const op kind = next.node < 0 ? op::none : g.kind(next.node);
     const bool follows = kind == op::add || kind == op::add_id || kind == op::mul ||
@@ -92,7 +92,7 @@ inline finding unaligned_behind(const graph_index& g, const output& o) {
     const std::int32_t result = kind == op::unary ? no_tensor : g.view.nodes[next.node];
     for (const std::int32_t index : {result, t.src[0], t.src[1]}) {
         if (index == no_tensor) continue;
-        if (const finding f = plain_rows_at(g.view, index, next.node); f.why == reason::unaligned)
+        if (const obstacle f = plain_rows_at(g.view, index, next.node); f.why == reason::unaligned)
             return f;
     }
     return {};
@@ -128,7 +128,7 @@ class epilogue_matcher {
     /// Joins the results of two matmuls, or of one whose rows are two halves, that `node` gates: it
     /// computes `v`.
     bool gate(output& gate, const output& up, std::int32_t node, const gated& v) const {
-        if (!v.why.fits()) return false;
+        if (v.why.found()) return false;
         const bool halves = gate.matmul == up.matmul;
         if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;
         if (halves ? gate.parts != epilogue_set{} : up.parts.has(epilogue_part::scale))
@@ -270,7 +270,7 @@ class epilogue_matcher {
     /// May `node` take the result of `o` over, element by element?
     bool follows(std::int32_t node, int sources, const output& o) const {
         const tensor& t = view_.node(node);
-        return node_fits(g_, node, sources).fits() && same_shape(t, view_.at(o.result)) &&
+        return !node_fits(g_, node, sources).found() && same_shape(t, view_.at(o.result)) &&
                plain_result(node, o.renamed);
     }
 
@@ -280,7 +280,7 @@ class epilogue_matcher {
         const tensor& t = view_.node(node);
         const std::int32_t name = t.src[slot];
         const bool renamed = o.renamed || name != o.result;
-        return node_fits(g_, node, sources).fits() && names_whole(view_, name, o.result) &&
+        return !node_fits(g_, node, sources).found() && names_whole(view_, name, o.result) &&
                same_shape(t, view_.at(name)) && (!rows || t.ne[0] == view_.node(o.matmul).ne[0]) &&
                plain_result(node, renamed);
     }
@@ -289,7 +289,7 @@ class epilogue_matcher {
     bool activate(output& o, std::int32_t node) const {
         const gated v = gated_at(g_, node);
         const std::int32_t first = v.unary >= 0 ? v.unary : node;
-        if (!v.why.fits() || !follows_name(first, 0, 1, o, false) ||
+        if (v.why.found() || !follows_name(first, 0, 1, o, false) ||
             !plain_result(node, o.renamed || view_.node(first).src[0] != o.result))
             return false;
         if (first != node) o.take(first);

@@ -74,7 +74,7 @@ inline std::int32_t viewed_by(const graph_view& view, const tensor& sum) {
 inline std::int32_t sum_of_rows(const graph_index& g, std::int32_t value) {
     const tensor& t = g.view.at(value);
     const std::int32_t position = t.kind == op::add ? g.position(value) : -1;
-    const bool fits = position >= 0 && node_fits(g, position, 2).fits() && t.ne[2] == 1 &&
+    const bool fits = position >= 0 && !node_fits(g, position, 2).found() && t.ne[2] == 1 &&
                       t.ne[3] == 1 && same_shape(g.view.at(t.src[0]), t) &&
                       same_shape(g.view.at(t.src[1]), t) &&
                       plain_rows(g.view.at(t.src[0])) == reason::none &&
@@ -87,7 +87,7 @@ inline void take_weights(const graph_index& g, combination& c) {
     const graph_view& view = g.view;
     const std::int32_t all = c.results, product = g.position(all);
     const tensor& whole = view.at(all);
-    if (product < 0 || whole.kind != op::mul || !node_fits(g, product, 2).fits()) return;
+    if (product < 0 || whole.kind != op::mul || node_fits(g, product, 2).found()) return;
     const bool alone = g.root(all) == all && !g.output(all) && !g.read_outside(all) &&
                        g.reader_count(all) == whole.ne[1];
     const tensor& results = view.at(whole.src[0]);
@@ -139,10 +139,10 @@ inline void take_gate(const graph_index& g, combination& c, std::int32_t joined)
     const graph_view& view = g.view;
     const tensor& t = view.at(c.shared);
     const std::int32_t product = t.kind == op::mul ? g.position(c.shared) : -1;
-    if (product < 0 || !node_fits(g, product, 2).fits() || g.only_reader(c.shared).node != joined)
+    if (product < 0 || node_fits(g, product, 2).found() || g.only_reader(c.shared).node != joined)
         return;
     const std::int32_t unary = g.position(t.src[1]);
-    if (unary < 0 || view.node(unary).sub != sub_op::sigmoid || !node_fits(g, unary, 1).fits() ||
+    if (unary < 0 || view.node(unary).sub != sub_op::sigmoid || node_fits(g, unary, 1).found() ||
         g.only_reader(t.src[1]).node != product)
         return;
     const tensor& x = view.at(t.src[0]);

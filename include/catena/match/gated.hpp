@@ -10,7 +10,7 @@
 namespace catena {
 
 struct gated {
-    finding why;
+    obstacle why;
     std::int32_t unary = -1;  ///< MUL: position of the UNARY, whose result it alone reads
     std::int32_t copy = -1;   ///< position of the CONT that copies the gate for f alone
     row_operand x, gate;
@@ -18,7 +18,7 @@ struct gated {
     float alpha = 0, limit = 0;
 
     /// A plain product has no f.
-    bool product() const { return why.fits() && function == gate_function::none; }
+    bool product() const { return !why.found() && function == gate_function::none; }
 };
 
 constexpr gate_function function_of(sub_op s) {
@@ -57,7 +57,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
     gated out;
     out.function = function_of(t.sub);
     const bool halves = t.src[1] == no_tensor;
-    if (out.why = node_fits(g, position, halves ? 1 : 2); !out.why.fits()) return out;
+    if (out.why = node_fits(g, position, halves ? 1 : 2); out.why.found()) return out;
     const bool bounded = out.function == gate_function::swiglu_oai;
     if (out.function == gate_function::none ||
         (bounded && !(finite(t.params[2]) && finite_from_zero(t.params[3])))) {
@@ -75,7 +75,7 @@ inline gated glu_of(const graph_index& g, std::int32_t position) {
         out.why = {position, reason::gate_shape};
         return out;
     }
-    for (int s = 0; s < (halves ? 1 : 2) && out.why.fits(); ++s)
+    for (int s = 0; s < (halves ? 1 : 2) && !out.why.found(); ++s)
         out.why = rows_fit(g, position, t.src[s]);
     out.gate = {t.src[0], 0, strides_of(first)};
     out.x = halves ? row_operand{t.src[0], t.ne[0] * 4, strides_of(first)}
@@ -90,9 +90,9 @@ inline gated product_of(const graph_index& g, std::int32_t position) {
     const tensor& t = view.node(position);
     gated out;
     out.why = {position, reason::no_gate};
-    const bool plain = node_fits(g, position, 2).fits() && t.src[0] != t.src[1] &&
-                       rows_fit(g, position, t.src[0]).fits() &&
-                       rows_fit(g, position, t.src[1]).fits();
+    const bool plain = !node_fits(g, position, 2).found() && t.src[0] != t.src[1] &&
+                       !rows_fit(g, position, t.src[0]).found() &&
+                       !rows_fit(g, position, t.src[1]).found();
     if (!plain) return out;
     const tensor& x = view.at(t.src[0]);
     const tensor& y = view.at(t.src[1]);
@@ -120,8 +120,8 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
         out.function = function_of(view.node(unary).sub);
         if (out.function == gate_function::none) continue;
         out.why = node_fits(g, position, 2);
-        if (out.why.fits()) out.why = node_fits(g, unary, 1);
-        if (!out.why.fits()) return out;
+        if (!out.why.found()) out.why = node_fits(g, unary, 1);
+        if (out.why.found()) return out;
         const tensor& named = view.at(t.src[slot]);
         const tensor& z = view.at(view.node(unary).src[0]);
         const tensor& x = view.at(t.src[1 - slot]);
@@ -132,15 +132,15 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
             return out;
         }
         for (const std::int32_t in : {t.src[1 - slot], view.node(unary).src[0]})
-            if (out.why.fits()) out.why = rows_fit(g, position, in);
+            if (!out.why.found()) out.why = rows_fit(g, position, in);
         out.gate = {view.node(unary).src[0], 0, strides_of(renamed ? named : z)};
         out.x = {t.src[1 - slot], 0, strides_of(x)};
         out.unary = unary;
-        if (g.only_reader(result).node != position && out.why.fits())
+        if (g.only_reader(result).node != position && !out.why.found())
             out.why = {unary, reason::gate_read_elsewhere};
         if (out.why.why != reason::gate_read_elsewhere) return out;
         const gated product = product_of(g, position);
-        return product.why.fits() ? product : out;
+        return !product.why.found() ? product : out;
     }
     return product_of(g, position);
 }
@@ -150,7 +150,7 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated out;
     std::int32_t of = position;
-    if (out.why = node_fits(g, position, 1); !out.why.fits()) return out;
+    if (out.why = node_fits(g, position, 1); out.why.found()) return out;
     if (view.node(position).kind == op::sqr) {
         of = out.unary = g.position(view.node(position).src[0]);
         const bool relu = of >= 0 && view.node(of).kind == op::unary &&
@@ -158,12 +158,12 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
                           g.only_reader(view.nodes[of]).node == position;
         if (!relu) out.why = {position, reason::no_gate};
         if (relu) out.why = node_fits(g, of, 1);
-        if (!out.why.fits()) return out;
+        if (out.why.found()) return out;
         out.function = gate_function::relu_squared;
     } else {
         out.function = function_of(view.node(position).sub);
         if (out.function == gate_function::none) out.why = {position, reason::no_gate};
-        if (!out.why.fits()) return out;
+        if (out.why.found()) return out;
     }
     const std::int32_t gate = view.node(of).src[0];
     if (!same_shape(view.at(gate), view.node(position))) {
@@ -180,10 +180,10 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
 inline gated copy_of(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     gated out;
-    if (out.why = node_fits(g, position, 1); !out.why.fits()) return out;
+    if (out.why = node_fits(g, position, 1); out.why.found()) return out;
     const tensor& from = g.view.at(t.src[0]);
     out.why = rows_fit(g, position, t.src[0]);
-    if (out.why.fits() && (!contiguous(t) || elements(from) != elements(t)))
+    if (!out.why.found() && (!contiguous(t) || elements(from) != elements(t)))
         out.why = {position, reason::gate_shape};
     out.copy = position;
     out.gate = {t.src[0], 0, strides_of(contiguous(from) ? t : from)};
@@ -211,11 +211,11 @@ inline gated gated_at(const graph_index& g, std::int32_t position) {
 inline gated gathered_at(const graph_index& g, std::int32_t position) {
     const graph_view& view = g.view;
     gated v = gated_at(g, position);
-    if (!v.why.fits() || v.unary < 0) return v;
+    if (v.why.found() || v.unary < 0) return v;
     const std::int32_t gate = view.node(v.unary).src[0], cont = g.position(gate);
     if (cont < 0 || g.kind(cont) != op::cont || g.only_reader(gate).node != v.unary) return v;
     const gated copy = detail::copy_of(g, cont);
-    if (!copy.why.fits()) return v;
+    if (copy.why.found()) return v;
     const tensor& from = view.at(copy.gate.tensor);
     if (!contiguous(from)) {
         const bool whole = v.x.tensor != no_tensor && v.x.offset == 0 &&

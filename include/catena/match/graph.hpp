@@ -134,7 +134,7 @@ struct graph_view {
 
 /// A read-only view of an array that somebody else owns.
 template <class T>
-struct range {
+struct array_view {
     const T* first = nullptr;
     const T* last = nullptr;
     const T* begin() const { return first; }  ///< for loops over it

@@ -40,7 +40,7 @@ struct matmul_read {
     std::int64_t k = 0;  ///< elements of a row as it reads them
     std::int32_t stream = 0;
     format weight = format::unknown;
-    bool numbers = false;
+    bool float_weight = false;
     bool quantized = false;  ///< quantized_matmul
 };
 
@@ -101,14 +101,14 @@ class graph_index {
     const std::vector<matmul_read>& matmuls() const { return matmuls_; }
 
     /// What the node at a position reads, without weights.
-    range<read_edge> reads(std::int32_t position) const {
+    array_view<read_edge> reads(std::int32_t position) const {
         const read_edge* first = reads_.data() + first_read_[at(position)];
         return {first, reads_.data() + first_read_[at(position) + 1]};
     }
 
     /// Readers of the memory of a root: every edge of a node that launches something and moves
     /// elements.
-    range<use> readers(std::int32_t root) const {
+    array_view<use> readers(std::int32_t root) const {
         const use* first = uses_.data() + first_use_[at(root)];
         return {first, uses_.data() + first_use_[at(root) + 1]};
     }
@@ -116,7 +116,7 @@ class graph_index {
         return first_use_[at(root) + 1] - first_use_[at(root)];
     }
     bool read_by(std::int32_t root, op kind) const {
-        const range<use> all = readers(root);
+        const array_view<use> all = readers(root);
         return std::any_of(all.begin(), all.end(),
                            [&](const use& u) { return this->kind(u.node) == kind; });
     }

@@ -31,13 +31,13 @@ class row_operands {
 };
 
 struct match {
-    finding why;                    ///< why.why is none when the chain fits
+    obstacle why;                   ///< why.why is none when the chain fits
     stage_set stages = {};          ///< what makes the value; empty: somebody else does
     std::int32_t node = -1;         ///< position: its norm, or what makes a gated value
     std::vector<taken_node> taken;  ///< in the order in which the value passes them
     combination experts;            ///< what x and the residual join, with nodes of its own
     row_operands reads;
-    row_numbers numbers;
+    row_params params;
     std::int32_t sum = -1;                ///< position of the sum that a norm reads, or -1
     std::int32_t activation = no_tensor;  ///< the tensor that holds the chain's value
     std::int64_t quant_k = 0;             ///< elements of a row as the served quantized matmuls
@@ -66,11 +66,11 @@ struct match {
 
     /// Is the value only what a CONT copies, a gate without a function or an x?
     bool copies() const {
-        return stages.has(stage_kind::glu) && numbers.function == gate_function::none &&
+        return stages.has(stage_kind::glu) && params.function == gate_function::none &&
                reads[operand::x].tensor == no_tensor;
     }
 
-    bool found() const { return why.fits(); }
+    bool found() const { return !why.found(); }
     void quantize_rows(std::int64_t length) {
         quant_k = length;
         whole_blocks = stored_elements(format::q8_1, length) == length;

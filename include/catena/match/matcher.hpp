@@ -53,17 +53,17 @@ class matcher {
         const std::int32_t value = m.activation;
         const std::int32_t root = index_.root(value);
         m.f32_needed = index_.read_outside(root) || index_.output(root);
-        const range<use> all = index_.readers(root);  // in node order
+        const array_view<use> all = index_.readers(root);  // in node order
         const use* const first =
             std::lower_bound(all.begin(), all.end(), from,
                              [](const use& u, std::int32_t node) { return u.node < node; });
         const auto count = std::min<std::ptrdiff_t>(all.end() - first, most);
         m.readers.reserve(static_cast<std::size_t>(count));
-        for (const use& u : range<use>{first, first + count}) {
+        for (const use& u : array_view<use>{first, first + count}) {
             const tensor& node = view_.node(u.node);
             reader r = read_of(view_, chain_, value, u);
             if (r.servable() && !index_.constant(node.src[0])) r.left.why = reason::weight_not_leaf;
-            if (r.servable() && r.numbers())
+            if (r.servable() && r.float_weight())
                 judge_stream(m, r);
             else if (r.servable())
                 judge_row(m, r, node.src[u.slot]);

@@ -33,10 +33,10 @@ struct reader {
     bool as_f32 = false;  ///< it multiplies float weights with the f32 itself, unless
                           ///< the planner gives it a rounded copy
     bool dealt = false;   ///< the planner gave it to a launch
-    finding left;         ///< why: none when a group may serve it
+    obstacle left;        ///< why: none when a group may serve it
 
-    bool servable() const { return left.fits(); }
-    bool numbers() const { return as_f32; }
+    bool servable() const { return !left.found(); }
+    bool float_weight() const { return as_f32; }
 
     /// Does it read a quantized copy of the value?
     bool quantized() const { return servable() && !as_f32; }
@@ -51,10 +51,10 @@ inline reason plain_rows(const tensor& t) {
     return words_aligned(t) ? reason::none : reason::unaligned;
 }
 
-/// As plain_rows, for tensor `index`, which the node at `position` reads. The finding has the
+/// As plain_rows, for tensor `index`, which the node at `position` reads. The obstacle has the
 /// numbers of the sentence.
-inline finding plain_rows_at(const graph_view& view, std::int32_t index,
-                             std::int32_t position = -1) {
+inline obstacle plain_rows_at(const graph_view& view, std::int32_t index,
+                              std::int32_t position = -1) {
     const reason r = plain_rows(view.at(index));
     return {position, r, r == reason::unaligned ? index : view.at(index).nb[0], 4};
 }
@@ -62,7 +62,7 @@ inline finding plain_rows_at(const graph_view& view, std::int32_t index,
 namespace detail {
 
 /// Is a weight [k, rows] or, for experts, [k, rows, experts], and a leaf without gaps?
-inline finding check_weight(const tensor& w, format_set formats, bool expert) {
+inline obstacle check_weight(const tensor& w, format_set formats, bool expert) {
     const bool plain = info(w.type).role != format_role::weight;
     if (plain && !(is_number(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
     if (elements(w) == 0) return {-1, reason::no_elements};
@@ -79,8 +79,8 @@ inline finding check_weight(const tensor& w, format_set formats, bool expert) {
 
 /// Is an f32 activation fit to be read where it lies? Its columns are equally far apart, at
 /// multiples of 16 bytes.
-inline finding check_columns(const graph_view& view, std::int32_t index) {
-    if (const finding f = plain_rows_at(view, index); !f.fits()) return f;
+inline obstacle check_columns(const graph_view& view, std::int32_t index) {
+    if (const obstacle f = plain_rows_at(view, index); f.found()) return f;
     const tensor& x = view.at(index);
     std::int64_t next = x.nb[1];
     for (int d = 2; d < 4; ++d) {
@@ -94,7 +94,7 @@ inline finding check_columns(const graph_view& view, std::int32_t index) {
 /// 20 f16, 30 8 bits, 40 4 bits). Word 0 is the least accumulator, and every row sums in f32. Word
 /// 3 is the least format that the activation may be converted to: q8_1, or f32 for float weights.
 /// Word 1 is a transform of the operands.
-inline finding check_params(const tensor& t, bool numbers) {
+inline obstacle check_params(const tensor& t, bool numbers) {
     constexpr std::int32_t f16 = 20, eight_bits = 30;
     const std::int32_t accumulator = t.params[0], activation = t.params[3];
     if (accumulator < 0 || accumulator > f16) return {-1, reason::precision, accumulator};
@@ -108,7 +108,7 @@ inline finding check_params(const tensor& t, bool numbers) {
 /// May a matmul of float weights round its activation to the type of its weights, or f32 to tf32?
 /// Not if the engine asks for sums in f32, which it also does if values may leave the range of f16.
 /// fp8 is refused then too, because its tensor cores may sum in fewer bits.
-inline finding check_rounding(const tensor& t, format weight) {
+inline obstacle check_rounding(const tensor& t, format weight) {
     constexpr std::int32_t f32 = 10, bf16 = 15, f16 = 20;
     const std::int32_t least = weight == format::f16 ? f16 : bf16, asked = t.params[3];
     if (t.params[0] == f32 || (asked != 0 && asked < least))
@@ -116,7 +116,7 @@ inline finding check_rounding(const tensor& t, format weight) {
     return {};
 }
 
-inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) {
+inline obstacle check_dense(const tensor& w, const tensor& x, const tensor& dst) {
     if (x.ne[0] != w.ne[0] || dst.ne[0] != w.ne[1] ||
         elements(dst) != quotient(elements(x), x.ne[0]) * w.ne[1])
         return {-1, reason::matmul_shape};
@@ -128,7 +128,7 @@ inline finding check_dense(const tensor& w, const tensor& x, const tensor& dst) 
     return {};
 }
 
-inline finding check_expert(const graph_view& view, const tensor& dst) {
+inline obstacle check_expert(const graph_view& view, const tensor& dst) {
     const tensor& w = view.at(dst.src[0]);
     const tensor& x = view.at(dst.src[1]);
     const tensor& ids = view.at(dst.src[2]);
@@ -161,7 +161,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
     out.node = edge.node;
     out.slot = edge.slot;
     out.expert = t.kind == op::mul_mat_id;
-    const auto judge = [&]() -> finding {
+    const auto judge = [&]() -> obstacle {
         if (!is_matmul(t.kind)) return {-1, reason::not_activation};
         const int sources = plain_sources(t.kind);
         for (int s = 0; s < sources; ++s)
@@ -172,9 +172,9 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         if (edge.slot != 1 || !chain.has_group()) return {-1, reason::not_activation};
         const tensor& w = view.at(t.src[0]);
         const tensor& x = view.at(t.src[1]);
-        if (finding f =
+        if (obstacle f =
                 detail::check_weight(w, out.expert ? chain.expert : chain.dense, out.expert);
-            !f.fits())
+            f.found())
             return f;
         if (scales != no_tensor)
             if (const reason r = check_scales(w, view.at(scales)); r != reason::none)
@@ -184,13 +184,13 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
                      (is_number(w.type) &&
                       (detail::few_columns(t, w) || !chain.activations.has(matmul_layout(w.type))));
         if ((t.flags & flag_compute) == 0) return {-1, reason::not_computed};
-        if (finding f = detail::check_params(t, out.numbers()); !f.fits()) return f;
+        if (obstacle f = detail::check_params(t, out.float_weight()); f.found()) return f;
         if (t.view_src != no_tensor) return {-1, reason::written_in_place};
         if (!names_whole(view, t.src[1], value)) return {-1, reason::activation_strided};
-        if (finding f = plain_rows_at(view, view.nodes[edge.node]); !f.fits()) return f;
+        if (obstacle f = plain_rows_at(view, view.nodes[edge.node]); f.found()) return f;
         if (overlaps_itself(t)) return {-1, reason::overlaps_itself, view.nodes[edge.node]};
-        if (out.numbers())
-            if (finding f = detail::check_columns(view, t.src[1]); !f.fits()) return f;
+        if (out.float_weight())
+            if (obstacle f = detail::check_columns(view, t.src[1]); f.found()) return f;
         return out.expert ? detail::check_expert(view, t) : detail::check_dense(w, x, t);
     };
     out.left = judge();

@@ -1,5 +1,5 @@
 // Why something stayed with the engine: a closed list, each with the sentence that a report prints.
-// `have` and `need` of a finding fill the places {have} and {need}; a finding names its node by
+// `have` and `need` of an obstacle fill the places {have} and {need}; an obstacle names its node by
 // position.
 #pragma once
 
@@ -127,16 +127,17 @@ inline std::string filled(const char* sentence, std::int64_t have, std::int64_t 
     return out;
 }
 
-/// Something that was looked at and left: where, why, and the numbers of the sentence.
-struct finding {
+/// What keeps something that was looked at from being served: where, why, and the numbers of the
+/// sentence.
+struct obstacle {
     std::int32_t node = -1;  ///< position in the view
     reason why = reason::none;
     std::int64_t have = 0, need = 0;
 
-    bool fits() const { return why == reason::none; }
+    bool found() const { return why != reason::none; }
 };
 
-inline std::string sentence(const finding& f) {
+inline std::string sentence(const obstacle& f) {
     return filled(reason_sentences[static_cast<int>(f.why)], f.have, f.need);
 }
 

@@ -43,7 +43,7 @@ constexpr bool rows_of_both(std::int64_t length, std::int64_t k) {
 
 /// May a chain take over the node at a position? It needs this many sources and an f32 result of
 /// its own.
-inline finding node_fits(const graph_index& g, std::int32_t position, int sources) {
+inline obstacle node_fits(const graph_index& g, std::int32_t position, int sources) {
     const tensor& t = g.view.node(position);
     for (int s = 0; s < sources; ++s)
         if (t.src[s] == no_tensor) return {position, reason::missing_source};
@@ -59,7 +59,7 @@ inline finding node_fits(const graph_index& g, std::int32_t position, int source
 }
 
 /// Can a kernel read an operand of the node at `position` as f32 rows?
-inline finding rows_fit(const graph_index& g, std::int32_t position, std::int32_t tensor_index) {
+inline obstacle rows_fit(const graph_index& g, std::int32_t position, std::int32_t tensor_index) {
     return plain_rows_at(g.view, tensor_index, position);
 }
 
@@ -81,8 +81,8 @@ inline number_of scale_at(const graph_index& g, std::int32_t position) {
     const tensor& t = g.view.node(position);
     number_of out;
     out.found = t.kind == op::scale && finite(t.params[0]) && t.params[1] == 0 &&
-                node_fits(g, position, 1).fits() && same_shape(g.view.at(t.src[0]), t) &&
-                rows_fit(g, position, t.src[0]).fits();
+                !node_fits(g, position, 1).found() && same_shape(g.view.at(t.src[0]), t) &&
+                !rows_fit(g, position, t.src[0]).found();
     if (out.found) std::memcpy(&out.by, &t.params[0], sizeof(out.by));
     return out;
 }

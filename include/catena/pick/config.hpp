@@ -17,9 +17,9 @@ namespace catena {
 /// rows.
 constexpr int usual_registers(const row& r) {
     if (r.computes.kind != skeleton::matmul) return 64;
-    const int sums = r.numbers.rows * r.numbers.columns / warp_size;
-    return fp8_by_warpgroups(r.numbers, r.computes.weights) ? 62 + sums + r.numbers.columns / 2
-                                                            : 80 + sums * 5 / 4;
+    const int sums = r.policy.rows * r.policy.columns / warp_size;
+    return fp8_by_warpgroups(r.policy, r.computes.weights) ? 62 + sums + r.policy.columns / 2
+                                                           : 80 + sums * 5 / 4;
 }
 
 /// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that
@@ -27,7 +27,7 @@ constexpr int usual_registers(const row& r) {
 constexpr int registers_of(const row& r, const arch& a) {
     if (r.registers > 0) return r.registers;
     const int usual = usual_registers(r);
-    const int bound = a.registers_per_sm / (r.numbers.threads * r.numbers.min_blocks);
+    const int bound = a.registers_per_sm / (r.policy.threads * r.policy.min_blocks);
     return bound < usual ? bound : usual;
 }
 
@@ -38,7 +38,7 @@ constexpr std::int64_t block_columns(const problem& p) {
 }
 
 constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
-    return shared_bytes(r.computes, r.numbers, p.k, block_columns(p), p.needs.epilogue);
+    return shared_bytes(r.computes, r.policy, p.k, block_columns(p), p.needs.epilogue);
 }
 
 /// Blocks of a row that an SM holds at once, each with `shared` bytes; 0: not even one.
@@ -48,11 +48,11 @@ constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     const auto at_most = [&blocks](std::int64_t n) {
         if (n < blocks) blocks = static_cast<int>(n);
     };
-    at_most(a.max_threads_per_sm / r.numbers.threads);
-    at_most(a.registers_per_sm / (registers_of(r, a) * r.numbers.threads));
+    at_most(a.max_threads_per_sm / r.policy.threads);
+    at_most(a.registers_per_sm / (registers_of(r, a) * r.policy.threads));
     at_most(quotient(a.shared_per_sm, shared + reserved));
-    if (r.numbers.placement == norm_placement::deferred)
-        at_most(r.numbers.min_blocks);  // each makes the whole norm: no more than are asked for
+    if (r.policy.placement == norm_placement::deferred)
+        at_most(r.policy.min_blocks);  // each makes the whole norm: no more than are asked for
     return blocks;
 }
 constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
@@ -68,7 +68,7 @@ struct band_limits {
 /// they meet.
 constexpr band_limits band_limits_of(const row& r, const problem& p) {
     band_limits out;
-    const std::int64_t turn = std::int64_t{r.numbers.threads / warp_size} * r.numbers.rows;
+    const std::int64_t turn = std::int64_t{r.policy.threads / warp_size} * r.policy.rows;
     if (turn > 0) out.unit = turn;
     const int block = info(format::q8_1).block_elements;
     for (int i = 0; i < p.member_count; ++i) {
@@ -91,7 +91,7 @@ constexpr std::int64_t times_of(const problem& p, const problem_member& m) {
 /// fill the GPU once: an SM holds `resident` blocks, but only one block that holds the columns of
 /// all slots. The band of a matmul is the rows of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
-    if (r.computes.kind == skeleton::matmul) return tile_rows(r.numbers);
+    if (r.computes.kind == skeleton::matmul) return tile_rows(r.policy);
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
@@ -127,7 +127,7 @@ constexpr std::int32_t experts_of(const problem& p) {
 
 constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t band) {
     if (p.needs.kind == skeleton::row) {
-        const int rows = rows_of_block(r.numbers);
+        const int rows = rows_of_block(r.policy);
         return quotient(p.rows + rows - 1, rows);
     }
     if (p.needs.kind == skeleton::matvec) {
@@ -137,7 +137,7 @@ constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t ba
         return blocks;
     }
     const std::int64_t rows = bands_of(p, band);
-    const int tile = r.numbers.columns;
+    const int tile = r.policy.columns;
     return rows * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
@@ -150,12 +150,12 @@ struct band_share {
 /// How many values of K a block multiplies, in four steps, while another block could hand it the
 /// sums of its tile. The sums of 128 x 128 are 64 KB, for which an SM is assumed to need 2.6 us.
 constexpr int values_of_handing(const row& r) {
-    return 4 * step_values(r.numbers, r.computes.weights);
+    return 4 * step_values(r.policy, r.computes.weights);
 }
 
 /// How many values of K of a tile each block of a cluster has.
 constexpr std::int64_t share_of_k(const row& r, const problem& p, int cluster) {
-    const std::int64_t piece = r.numbers.piece, pieces = (p.k + piece - 1) / piece;
+    const std::int64_t piece = r.policy.piece, pieces = (p.k + piece - 1) / piece;
     const std::int64_t share = (pieces + cluster - 1) / cluster * piece;
     return share < p.k ? share : p.k;
 }
@@ -170,7 +170,7 @@ constexpr int sms_of_clusters(const arch& a, int blocks) {
 /// How many blocks share a tile: the smallest number with which an SM multiplies the fewest values
 /// of K one after the other. Handing over sums counts as values, too.
 constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std::int32_t band) {
-    const int most = r.numbers.cluster < a.cluster_blocks ? r.numbers.cluster : a.cluster_blocks;
+    const int most = r.policy.cluster < a.cluster_blocks ? r.policy.cluster : a.cluster_blocks;
     if (p.expert || most < 2) return 1;
     const std::int64_t tiles = blocks_of(r, p, band);
     int best = 1;
@@ -192,7 +192,7 @@ constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std:
 /// SM could hold. One warp sums a whole row, so the bits do not change.
 constexpr band_share share_of(const row& r, const problem& p, const arch& a, std::int32_t band,
                               int resident) {
-    const policy& n = r.numbers;
+    const policy& n = r.policy;
     band_share out;
     if (p.needs.kind == skeleton::matmul) out.cluster = blocks_of_tile(r, p, a, band);
     if (p.needs.kind != skeleton::matvec || n.placement != norm_placement::producer) return out;
@@ -219,7 +219,7 @@ constexpr band_share share_of(const row& r, const problem& p, const arch& a, std
 
 inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
     const band_share share = share_of(r, p, a, band, blocks_per_sm(r, p, a));
-    policy wide = r.numbers;
+    policy wide = r.policy;
     wide.threads *= share.width;
     launch_config out;
     out.cluster = static_cast<std::uint32_t>(share.cluster);

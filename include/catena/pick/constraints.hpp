@@ -42,7 +42,7 @@ constexpr rejection no(limit why, std::int64_t have = 0, std::int64_t need = 0) 
 
 /// What the row asks of the arch, whatever the problem.
 constexpr rejection fits_arch(const row& r, const arch& a) {
-    const policy& p = r.numbers;
+    const policy& p = r.policy;
     if (p.threads < warp_size || p.threads % warp_size != 0 || p.threads > a.max_threads_per_block)
         return no(limit::threads, p.threads, a.max_threads_per_block);
     if (p.min_blocks < 1 || p.threads * p.min_blocks > a.max_threads_per_sm ||
@@ -131,9 +131,9 @@ constexpr rejection matmul_fits(const policy& n, const problem& p) {
 /// What the row asks of the problem, whatever the arch.
 constexpr rejection fits_shape(const row& r, const problem& p) {
     const skeleton kind = p.needs.kind;
-    return kind == skeleton::row      ? row_fits(r.numbers, p)
-           : kind == skeleton::matvec ? matvec_fits(r.numbers, p)
-                                      : matmul_fits(r.numbers, p);
+    return kind == skeleton::row      ? row_fits(r.policy, p)
+           : kind == skeleton::matvec ? matvec_fits(r.policy, p)
+                                      : matmul_fits(r.policy, p);
 }
 
 constexpr rejection fits_memory(std::int64_t shared, const arch& a) {

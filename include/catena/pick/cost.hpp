@@ -36,7 +36,7 @@ constexpr int row_passes(const computation& c) {
 }
 
 constexpr double row_us(const row& r, const problem& p, const arch& a, int per_sm) {
-    const policy& n = r.numbers;
+    const policy& n = r.policy;
     const int rows = rows_of_block(n), team = n.threads / rows;
     const std::int64_t resident = std::int64_t{a.sms} * per_sm * rows;
     const std::int64_t at_once = p.rows < resident ? p.rows : resident;
@@ -97,7 +97,7 @@ constexpr double norm_us(const policy& n, const problem& p) {
 
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
-    const policy& n = r.numbers;
+    const policy& n = r.policy;
     const band_share share = share_of(r, p, a, band, per_sm);
     const std::int64_t blocks = blocks_of(r, p, band) * share.cluster;
     const std::int64_t resident = std::int64_t{a.sms} * per_sm;
@@ -189,7 +189,7 @@ constexpr double columns_of_matrix(const problem& p) {
 
 constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
-    const policy& n = r.numbers;
+    const policy& n = r.policy;
     const auto whole = [](double count, double unit) {
         return static_cast<double>(static_cast<std::int64_t>((count + unit - 1) / unit));
     };

@@ -131,7 +131,7 @@ inline std::string row_name(const computation& c, const policy& p, const char* a
 }
 /// The name of a row of the set of `arch`.
 inline std::string row_name(const row& r, const char* arch) {
-    return row_name(r.computes, r.numbers, arch);
+    return row_name(r.computes, r.policy, arch);
 }
 
 /// Row `index` of a table; "none" for an index without a row.
@@ -220,7 +220,7 @@ constexpr std::optional<format_set> formats_named(std::string_view text) {
 struct named_row {
     std::string_view launch;  ///< launch_part
     format_set formats;       ///< that a row skeleton writes; else the weights
-    policy numbers;
+    catena::policy policy;
     std::string_view arch;
 };
 
@@ -229,9 +229,9 @@ constexpr std::optional<named_row> row_named(std::string_view text) {
     named_row out;
     out.launch = detail::next_part(text, '.');
     const std::optional<format_set> formats = formats_named(detail::next_part(text, '.'));
-    const std::optional<policy> numbers = policy_named(detail::next_part(text, '.'));
-    if (out.launch.empty() || text.empty() || !formats || !numbers) return std::nullopt;
-    out.formats = *formats, out.numbers = *numbers, out.arch = text;
+    const std::optional<policy> how = policy_named(detail::next_part(text, '.'));
+    if (out.launch.empty() || text.empty() || !formats || !how) return std::nullopt;
+    out.formats = *formats, out.policy = *how, out.arch = text;
     return out;
 }
 

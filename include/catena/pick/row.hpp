@@ -26,7 +26,7 @@ struct provenance {
 /// A compiled kernel, or one that could be: what it computes, and with which policy.
 struct row {
     computation computes;
-    policy numbers;
+    catena::policy policy;
     /// Accumulation order. Rows of one order give the same bits for the same problem.
     std::uint32_t order = 0;
     int registers = 0;  ///< of a thread, as ptxas reports; 0: not compiled yet

@@ -13,7 +13,7 @@
 
 namespace catena {
 
-/// A place where a chain runs: a value that is made or quantized once, and its readers. Node
+/// Where a chain runs: a value that is made or quantized once, and its readers. Node
 /// positions and tensor indices; -1: not part of it.
 struct chain_place {
     std::int32_t chain = -1;              ///< index into the table's chains
@@ -40,7 +40,7 @@ struct explained_chain : chain_place {
 
     /// Quantized by a step that does nothing else.
     bool standalone() const { return stages.empty() && !from_epilogue; }
-    bool from_epilogue = false;  ///< the step that makes it is another place's group
+    bool from_epilogue = false;  ///< the step that makes it is another activation's group
 };
 
 /// One launch of Catena. Bytes are those of its operands, each once; times are microseconds.

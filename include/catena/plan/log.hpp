@@ -38,7 +38,7 @@ inline std::string summary(const plan& p) {
     return out;
 }
 
-/// The summary, and a line for each step and for each finding. `to` is called with each line, a
+/// The summary, and a line for each step and for each obstacle. `to` is called with each line, a
 /// const char* without a newline: a sink, or a lambda.
 template <class Line>
 void log(const plan& p, Line&& to) {

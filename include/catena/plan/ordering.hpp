@@ -64,7 +64,7 @@ class order_builder {
     /// earlier?
     bool groups(const tensor& t, bool numbers) const {
         return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
-               detail::check_params(t, numbers).fits() &&
+               !detail::check_params(t, numbers).found() &&
                std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
     }
 
@@ -89,7 +89,7 @@ class order_builder {
         std::vector<std::int32_t> before;                            // per group: the one before
         for (const matmul_read& m : g_.matmuls()) {
             const tensor& t = view_.node(m.node);
-            if (!groups(t, m.numbers)) continue;
+            if (!groups(t, m.float_weight)) continue;
             std::int32_t& known = last[at(m.value)];
             std::int32_t g = known, tried = 0;
             const auto joins = [&](std::int32_t n) { return together(view_.node(n), t); };

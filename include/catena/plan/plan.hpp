@@ -60,13 +60,13 @@ struct planned_chain : chain_place {
     format_set layouts;                                ///< in which it is quantized
     std::int64_t workspace_offset[layout_count] = {};  ///< by activation_layouts, of those
     std::int64_t workspace_bytes = 0;                  ///< of all its layouts; 0: none is quantized
-    finding norm_apart;  ///< of a norm: why its readers' launch does not make it; reason::none: it
-                         ///< does, and made_by is that step
+    obstacle norm_apart;  ///< of a norm: why its readers' launch does not make it; reason::none: it
+                          ///< does, and made_by is that step
 };
 
 /// Something that stayed with the engine; when no row served it, with the problem that was asked.
 struct left_over {
-    finding what;
+    obstacle what;
     rejection nearest;  ///< reason::no_row: the rejection that came closest
 };
 
@@ -117,21 +117,21 @@ class plan {
     const status& state() const { return state_; }
 
     /// All steps, in launch order.
-    range<step> steps() const { return {steps_.data(), steps_.data() + steps_.size()}; }
+    array_view<step> steps() const { return {steps_.data(), steps_.data() + steps_.size()}; }
 
     /// Positions of the nodes that a step covers, in order.
-    range<std::int32_t> covered(const step& s) const {
+    array_view<std::int32_t> covered(const step& s) const {
         return {covered_.data() + s.first_node, covered_.data() + s.first_node + s.node_count};
     }
 
     /// The chains that were found, in node order.
-    range<planned_chain> chains() const {
+    array_view<planned_chain> chains() const {
         return {chains_.data(), chains_.data() + chains_.size()};
     }
     /// What was served, left and fell back, in numbers.
     const plan_counters& counters() const { return counters_; }
     /// Nodes that could have been part of a step, or of a larger one, in node order.
-    range<left_over> left() const { return {left_.data(), left_.data() + left_.size()}; }
+    array_view<left_over> left() const { return {left_.data(), left_.data() + left_.size()}; }
     /// The table that it was planned with.
     const table& rows() const { return table_; }
     /// The options that it was planned with.

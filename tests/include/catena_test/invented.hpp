@@ -49,7 +49,7 @@ constexpr computation matvec_of(format_set weights) {
 
 constexpr catena::row row_of(const computation& c, const policy& p) {
     return {.computes = c,
-            .numbers = p,
+            .policy = p,
             .order = c.kind == catena::skeleton::row ? static_cast<unsigned>(p.threads) : 1u,
             .registers = 0,
             .evidence = {}};

@@ -55,19 +55,19 @@ table norm_inside_table() {
     static const std::vector<row> all = [] {
         std::vector<row> out(std::begin(rows), std::end(rows));
         std::erase_if(out,
-                      [](const row& r) { return r.numbers.placement != norm_placement::producer; });
+                      [](const row& r) { return r.policy.placement != norm_placement::producer; });
         for (row r : std::vector<row>(out)) {
-            const bool numbers = r.numbers.product == inner_product::fma;
+            const bool numbers = r.policy.product == inner_product::fma;
             const bool fits = r.computes.kind == skeleton::matvec &&
-                              (numbers || r.numbers.activation == activation_source::shared);
+                              (numbers || r.policy.activation == activation_source::shared);
             if (!fits) continue;
             r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
-            r.numbers.placement = numbers ? norm_placement::passing : norm_placement::deferred;
+            r.policy.placement = numbers ? norm_placement::passing : norm_placement::deferred;
             if (numbers) {
                 r.computes.emits = format_set::of(format::f32) | format::q8_1;
-                r.numbers.columns = 1;
+                r.policy.columns = 1;
             }
-            r.order = order_of(r.computes, r.numbers);
+            r.order = order_of(r.computes, r.policy);
             out.push_back(r);
         }
         return out;

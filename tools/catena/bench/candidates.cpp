@@ -41,7 +41,7 @@ std::vector<int> rows_of(const bench_request& asked) {
     return rows;
 }
 
-bool makes_activation(const row& r) { return r.numbers.placement != norm_placement::producer; }
+bool makes_activation(const row& r) { return r.policy.placement != norm_placement::producer; }
 
 /// The row steps of a table and one of its groups, so that a plan has no other choice. Beside one
 /// that makes its activation stand those that do not: a plan weighs it against them.
@@ -121,7 +121,7 @@ double host_seconds(const bench_request& asked) {
     const auto k = static_cast<double>(s.k);
     double seconds = 0;
     for (const int i : rows_of(asked)) {
-        const policy& n = asked.rows.rows[i].numbers;
+        const policy& n = asked.rows.rows[i].policy;
         const bool matmul = asked.rows.rows[i].computes.kind == skeleton::matmul;
         if (matmul != (s.columns >= min_matmul_columns)) continue;
         const double columns = static_cast<double>(s.columns);

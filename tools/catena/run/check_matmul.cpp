@@ -69,7 +69,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
     for (piece_of_product& p :
-         sampled_pieces(a, picked.numbers, ids, random_bits(key, 1), asked_.random_rows > 0)) {
+         sampled_pieces(a, picked.policy, ids, random_bits(key, 1), asked_.random_rows > 0)) {
         blocks.push_back(p.block * s.config.cluster);  // the first; it brings the others along
         const int member = p.member;
         pieces.emplace_back(a.member[member], a.k, std::move(p));

@@ -90,8 +90,8 @@ class checked_memory {
     }
 
     /// The range of global memory that holds all of it.
-    const global_memory::range* check_declared(thread& t, access a, std::uintptr_t address,
-                                               std::size_t bytes, site at) {
+    const global_memory::declared_range* check_declared(thread& t, access a, std::uintptr_t address,
+                                                        std::size_t bytes, site at) {
         const auto* range = global.find(address);
         if (range == nullptr || address + bytes > range->end)
             stop(t, fault::out_of_bounds, at, a, address, bytes,

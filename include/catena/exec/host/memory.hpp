@@ -29,7 +29,7 @@ class global_memory {
   public:
     static constexpr std::uintptr_t page_bytes = 4096;
 
-    struct range {
+    struct declared_range {
         std::uintptr_t begin, end;
         std::string name;
         memory kind;
@@ -50,15 +50,15 @@ class global_memory {
             throw std::invalid_argument("memory range " + name +
                                         " is empty: give it an address and a size");
         const auto next = after(begin);
-        const range* clash = next != ranges_.end() && (*next)->begin < begin + bytes ? next->get()
-                             : next != ranges_.begin() && (*std::prev(next))->end > begin
-                                 ? std::prev(next)->get()
-                                 : nullptr;
+        const declared_range* clash =
+            next != ranges_.end() && (*next)->begin < begin + bytes      ? next->get()
+            : next != ranges_.begin() && (*std::prev(next))->end > begin ? std::prev(next)->get()
+                                                                         : nullptr;
         if (clash != nullptr)
             throw std::invalid_argument("memory range " + name + " overlaps " + clash->name +
                                         ": declare every allocation once");
-        ranges_.insert(next, std::make_unique<range>(
-                                 range{begin, begin + bytes, std::move(name), kind, {}, {}}));
+        ranges_.insert(next, std::make_unique<declared_range>(declared_range{
+                                 begin, begin + bytes, std::move(name), kind, {}, {}}));
     }
 
     /// Allocates `bytes` between two undeclared margins and declares them; freed with this object.
@@ -86,7 +86,7 @@ class global_memory {
     void mark(const void* base, std::size_t bytes, bool initialized) {
         auto address = reinterpret_cast<std::uintptr_t>(base);
         const auto end = address + bytes;
-        range* r = find(address);
+        declared_range* r = find(address);
         if (r == nullptr || end > r->end || r->kind == memory::constant)
             throw std::invalid_argument(
                 "mark: the bytes must lie in one declared range that is not constant");
@@ -99,18 +99,18 @@ class global_memory {
     }
 
     /// The range that holds `address`, or null.
-    range* find(std::uintptr_t address) {
+    declared_range* find(std::uintptr_t address) {
         const auto next = after(address);
         if (next == ranges_.begin()) return nullptr;
-        range* r = std::prev(next)->get();
+        declared_range* r = std::prev(next)->get();
         return address < r->end ? r : nullptr;
     }
 
     /// The range nearest to `address`, which lies in none; null if there are none at all.
-    const range* nearest(std::uintptr_t address) {
+    const declared_range* nearest(std::uintptr_t address) {
         const auto next = after(address);
         if (next == ranges_.begin()) return next == ranges_.end() ? nullptr : next->get();
-        const range* before = std::prev(next)->get();
+        const declared_range* before = std::prev(next)->get();
         if (next == ranges_.end()) return before;
         return address - before->end < (*next)->begin - address ? before : next->get();
     }
@@ -122,7 +122,7 @@ class global_memory {
 
     /// Makes `recent(address)` the right window. Null: no range holds the address.
     window* open(std::uintptr_t address) {
-        range* r = find(address);
+        declared_range* r = find(address);
         if (r == nullptr) return nullptr;
         window& w = recent(address);
         if (r->kind == memory::constant) {
@@ -146,7 +146,7 @@ class global_memory {
     }
 
   private:
-    using ranges = std::vector<std::unique_ptr<range>>;
+    using ranges = std::vector<std::unique_ptr<declared_range>>;
 
     static void forget(cell& c) {
         if (c.write == stamps::split) return;
@@ -160,7 +160,7 @@ class global_memory {
                                 [](std::uintptr_t a, const auto& r) { return a < r->begin; });
     }
 
-    static shadow_view shadow_of(range& r, std::uintptr_t address) {
+    static shadow_view shadow_of(declared_range& r, std::uintptr_t address) {
         const std::uintptr_t page = address / page_bytes * page_bytes;
         auto& cells = r.pages[page];
         if (cells == nullptr) {

@@ -11,7 +11,7 @@ template <>
 struct stage_match<stage_kind::combine> : idle_match {
     static bool may_fit(const site& s) { return may_combine(s.view, s.view.node(s.node).src[0]); }
 
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         const std::int32_t sum = m.reads[operand::x].tensor;
         m.experts = s.sums.whole(sum);
         if (!m.experts.found()) return {m.node, reason::no_experts};
@@ -21,7 +21,7 @@ struct stage_match<stage_kind::combine> : idle_match {
         if (m.experts.residual == no_tensor)
             m.stages = m.stages.without(stage_set::of(stage_kind::add_residual));
         if (m.experts.scale == 1) m.stages = m.stages.without(stage_set::of(stage_kind::scale));
-        m.numbers.x_scale = m.experts.scale;
+        m.params.x_scale = m.experts.scale;
         m.sum = s.index.position(sum);
         m.sum_needed = s.needed(sum);
         return {};

@@ -14,7 +14,7 @@ inline void take_gated(match& m, stage_kind stage, std::int32_t node, const gate
     if (v.unary >= 0) m.take({stage, v.unary, true});
     m.take({stage, node});
     m.reads[operand::gate] = v.gate;
-    m.numbers.function = v.function;
+    m.params.function = v.function;
 }
 
 template <>
@@ -33,25 +33,25 @@ struct stage_match<stage_kind::glu> : idle_match {
         }
     }
 
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         const gated v = gathered_at(s.index, m.node);
         m.activation = s.view.nodes[m.node];
-        if (!v.why.fits()) return v.why;
+        if (v.why.found()) return v.why;
         if (v.product() && !multiplied_quantized(s, m.activation)) return {m.node, reason::no_gate};
-        if (const finding f = rows_fit(s.index, m.node, m.activation); !f.fits()) return f;
+        if (const obstacle f = rows_fit(s.index, m.node, m.activation); f.found()) return f;
         if (const std::int64_t n = elements(s.view.at(m.activation)); n > max_values)
             return {m.node, reason::too_large, n, max_values};
         take_gated(m, stage_kind::glu, m.node, v);
         m.reads[operand::x] = v.x;
-        m.numbers.alpha = v.alpha;
-        m.numbers.limit = v.limit;
+        m.params.alpha = v.alpha;
+        m.params.limit = v.limit;
         return {};
     }
 
   private:
     /// Does a quantized matrix multiply the value? Nothing is gained by any other product.
     static bool multiplied_quantized(const site& s, std::int32_t value) {
-        const range<use> readers = s.index.readers(s.index.root(value));
+        const array_view<use> readers = s.index.readers(s.index.root(value));
         return std::any_of(readers.begin(), readers.end(), [&s](const use& u) {
             const tensor& t = s.view.node(u.node);
             return is_matmul(t.kind) && u.slot == 1 && t.src[0] != no_tensor &&
@@ -67,7 +67,7 @@ struct stage_match<stage_kind::gate> : idle_match {
     }
 
     /// A MUL by a function of a gate must be the only reader of the result so far.
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         const use u = s.index.only_reader(m.activation);
         if (u.node < 0 || s.index.kind(u.node) != op::mul) return {m.node, reason::ungated};
         gated v = gated_at(s.index, u.node);
@@ -75,7 +75,7 @@ struct stage_match<stage_kind::gate> : idle_match {
             same_shape(s.view.at(m.activation), s.view.node(u.node)))
             std::swap(v.x, v.gate);
         if (v.why.why == reason::no_gate) return {m.node, reason::ungated};
-        if (!v.why.fits()) return v.why;
+        if (v.why.found()) return v.why;
         if (!names_whole(s.view, v.x.tensor, m.activation) ||
             !same_shape(s.view.at(v.x.tensor), s.view.node(m.node)))
             return {u.node, reason::reshaped};

@@ -9,12 +9,12 @@
 namespace catena {
 
 /// The node of `m`, a norm, with its input and eps; its result is the value so far.
-inline finding take_norm(const site& s, match& m, float& eps) {
-    if (const finding f = node_fits(s.index, m.node, 1); !f.fits()) return f;
+inline obstacle take_norm(const site& s, match& m, float& eps) {
+    if (const obstacle f = node_fits(s.index, m.node, 1); f.found()) return f;
     const tensor& n = s.view.node(m.node);
     m.reads[operand::x] = s.rows(n.src[0]);
     if (!same_shape(n, s.view.at(n.src[0]))) return {m.node, reason::reshaped};
-    if (const finding f = rows_fit(s.index, m.node, n.src[0]); !f.fits()) return f;
+    if (const obstacle f = rows_fit(s.index, m.node, n.src[0]); f.found()) return f;
     if (elements(n) > max_values) return {m.node, reason::too_large, elements(n), max_values};
     if (!finite_from_zero(n.params[0])) return {m.node, reason::eps};
     std::memcpy(&eps, &n.params[0], sizeof eps);
@@ -40,11 +40,11 @@ struct norm_match : idle_match {
                (s.chain.has(stage_kind::mul_weight) || unweighted(s));
     }
 
-    static finding take(const site& s, match& m) {
-        if (const finding f = take_norm(s, m, m.numbers.eps); !f.fits()) return f;
+    static obstacle take(const site& s, match& m) {
+        if (const obstacle f = take_norm(s, m, m.params.eps); f.found()) return f;
         m.take({Kind, m.node});
         if (s.chain.has(stage_kind::mul_weight)) return {};
-        if (const finding f = rows_fit(s.index, m.node, m.activation); !f.fits()) return f;
+        if (const obstacle f = rows_fit(s.index, m.node, m.activation); f.found()) return f;
         take_norm_scale(s, m, Kind);
         return {};
     }
@@ -57,9 +57,9 @@ struct stage_match<stage_kind::layer_norm> : norm_match<stage_kind::layer_norm, 
 template <>
 struct stage_match<stage_kind::next_norm> : idle_match {
     /// The sum goes on, and so does its norm: by the first RMS_NORM of it that fits.
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         const std::int32_t sum = m.activation;
-        finding why{m.sum, reason::not_normed_again};
+        obstacle why{m.sum, reason::not_normed_again};
         for (const use& u : s.index.readers(sum)) {
             if (s.index.kind(u.node) != op::rms_norm) continue;
             match next;
@@ -67,10 +67,10 @@ struct stage_match<stage_kind::next_norm> : idle_match {
             float eps = 0;
             why = take_norm(s, next, eps);
             weighted w;
-            if (why.fits()) w = weight_of(s, next), why = w.why;
-            if (why.fits()) next.activation = s.view.nodes[w.mul];
-            if (why.fits()) why = s.vector_fits(next, w.mul, w.weight);
-            if (!why.fits()) continue;
+            if (!why.found()) w = weight_of(s, next), why = w.why;
+            if (!why.found()) next.activation = s.view.nodes[w.mul];
+            if (!why.found()) why = s.vector_fits(next, w.mul, w.weight);
+            if (why.found()) continue;
             const std::int32_t x = next.reads[operand::x].tensor;
             if (!names_whole(s.view, x, sum) || !same_shape(s.view.at(x), s.view.at(sum))) {
                 why = {u.node, reason::reshaped};
@@ -79,7 +79,7 @@ struct stage_match<stage_kind::next_norm> : idle_match {
             m.take({stage_kind::next_norm, u.node});
             m.take({stage_kind::mul_next_weight, w.mul});
             m.reads[operand::next_weight].tensor = w.weight;
-            m.numbers.next_eps = eps;
+            m.params.next_eps = eps;
             m.activation = next.activation;
             m.sum_needed = s.needed(sum);
             return {};

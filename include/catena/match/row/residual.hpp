@@ -12,15 +12,15 @@ struct stage_match<stage_kind::add_residual> : idle_match {
     static bool may_fit(const site& s) { return s.reads_open(op::add); }
 
     /// x is the result of an ADD of two tensors of its shape.
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         if (s.chain.has(stage_kind::combine)) return {};  // which finds it
         const std::int32_t sum = m.reads[operand::x].tensor, add = s.index.position(sum);
         if (add < 0 || s.view.at(sum).kind != op::add) return {m.node, reason::no_residual};
-        if (const finding f = node_fits(s.index, add, 2); !f.fits()) return f;
+        if (const obstacle f = node_fits(s.index, add, 2); f.found()) return f;
         const std::int32_t* parts = s.view.at(sum).src;
         for (const int i : {0, 1}) {
             if (!same_shape(s.view.at(parts[i]), s.view.at(sum))) return {add, reason::no_residual};
-            if (const finding f = rows_fit(s.index, add, parts[i]); !f.fits()) return f;
+            if (const obstacle f = rows_fit(s.index, add, parts[i]); f.found()) return f;
         }
         m.reads[operand::x] = s.rows(parts[0]);
         m.reads[operand::residual] = s.rows(parts[1]);
@@ -37,7 +37,7 @@ struct stage_match<stage_kind::scale> : idle_match {
         return s.chain.has(stage_kind::add_residual) || s.reads_open(op::scale);
     }
 
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         if (s.chain.has(stage_kind::combine)) return {};  // which finds it
         return s.chain.has(stage_kind::add_residual) ? take_of_part(s, m) : take_of_input(s, m);
     }
@@ -46,11 +46,11 @@ struct stage_match<stage_kind::scale> : idle_match {
     static void take_number(const site& s, match& m, std::int32_t node, std::int32_t x, float by) {
         m.take({stage_kind::scale, node});
         m.reads[operand::x] = s.rows(x);
-        m.numbers.x_scale = by;
+        m.params.x_scale = by;
     }
 
     /// One part of the sum may be scaled.
-    static finding take_of_part(const site& s, match& m) {
+    static obstacle take_of_part(const site& s, match& m) {
         const std::int32_t* parts = s.view.node(m.sum).src;
         for (const int i : {0, 1}) {
             const scaled_value x = unscaled(s.index, parts[i], m.sum);
@@ -64,10 +64,10 @@ struct stage_match<stage_kind::scale> : idle_match {
     }
 
     /// The scaled rows go on as a sum does: others may read them too.
-    static finding take_of_input(const site& s, match& m) {
+    static obstacle take_of_input(const site& s, match& m) {
         const std::int32_t x = m.reads[operand::x].tensor, scale = s.index.position(x);
         const number_of n = scale_at(s.index, scale);
-        if (!n.found || !rows_fit(s.index, scale, x).fits()) return {m.node, reason::no_scale};
+        if (!n.found || rows_fit(s.index, scale, x).found()) return {m.node, reason::no_scale};
         take_number(s, m, scale, s.view.at(x).src[0], n.by);
         m.sum = scale;
         m.sum_needed = s.needed(x);
@@ -89,18 +89,18 @@ struct stage_match<stage_kind::join_residual> : idle_match {
     }
 
     /// An ADD of a tensor of its shape must be the only reader of the result so far.
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         const use u = s.index.only_reader(m.activation);
         if (u.node < 0 || u.slot > 1 || s.index.kind(u.node) != op::add)
             return {m.node, reason::unjoined};
-        if (const finding f = node_fits(s.index, u.node, 2); !f.fits()) return f;
+        if (const obstacle f = node_fits(s.index, u.node, 2); f.found()) return f;
         const tensor& sum = s.view.node(u.node);
         const std::int32_t residual = sum.src[1 - u.slot];
         if (!same_shape(s.view.at(residual), sum)) return {m.node, reason::unjoined};
         if (!s.goes_on(m, u)) return {u.node, reason::reshaped};
         take_sum(s, m, u.node);
         m.reads[operand::residual] = s.rows(residual);
-        if (const finding f = rows_fit(s.index, u.node, residual); !f.fits()) return f;
+        if (const obstacle f = rows_fit(s.index, u.node, residual); f.found()) return f;
         take_factor(s, m);
         return rows_fit(s.index, m.sum, m.activation);
     }
@@ -116,13 +116,13 @@ struct stage_match<stage_kind::join_residual> : idle_match {
     static void take_factor(const site& s, match& m) {
         const graph_index& g = s.index;
         const use u = g.only_reader(m.activation);
-        if (u.node < 0 || u.slot > 1 || !node_fits(g, u.node, 2).fits()) return;
+        if (u.node < 0 || u.slot > 1 || node_fits(g, u.node, 2).found()) return;
         const tensor& product = s.view.node(u.node);
         if (product.kind != op::mul || product.src[u.slot] != m.activation) return;
         const std::int32_t factor = product.src[1 - u.slot];
         if (!g.constant(factor) || elements(s.view.at(factor)) != 1 ||
-            !rows_fit(g, u.node, factor).fits() ||
-            !rows_fit(g, u.node, s.view.nodes[u.node]).fits())
+            rows_fit(g, u.node, factor).found() ||
+            rows_fit(g, u.node, s.view.nodes[u.node]).found())
             return;
         m.reads[operand::factor].tensor = factor;
         take_sum(s, m, u.node);

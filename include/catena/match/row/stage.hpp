@@ -39,14 +39,14 @@ struct site {
     }
 
     /// A leaf of one row that node `position` reads, and that node's result.
-    finding vector_fits(const match& m, std::int32_t position, std::int32_t leaf) const {
+    obstacle vector_fits(const match& m, std::int32_t position, std::int32_t leaf) const {
         const tensor& w = view.at(leaf);
         const std::int64_t k = view.node(m.node).ne[0];
         if (!index.constant(leaf)) return {position, reason::weight_not_leaf};
         if (w.type != format::f32) return {position, reason::weight_not_f32};
         if (w.ne[0] != k || elements(w) != k)
             return {position, reason::weight_shape, elements(w), k};
-        if (const finding f = rows_fit(index, position, leaf); !f.fits()) return f;
+        if (const obstacle f = rows_fit(index, position, leaf); f.found()) return f;
         return rows_fit(index, position, m.activation);
     }
 
@@ -62,7 +62,7 @@ struct idle_match {
     static bool may_fit(const site&) { return true; }
     /// Takes over the nodes and operands of the stage. Called for the stage that makes the value,
     /// then for those behind it, then for those before it, the nearest first.
-    static finding take(const site&, match&) { return {}; }
+    static obstacle take(const site&, match&) { return {}; }
 };
 
 template <stage_kind Kind>

@@ -9,7 +9,7 @@ namespace catena {
 
 /// The MUL by the weight of a norm that was found. It must be the norm's only reader.
 struct weighted {
-    finding why;
+    obstacle why;
     std::int32_t mul = -1, weight = no_tensor;
 };
 inline weighted weight_of(const site& s, const match& m) {
@@ -20,7 +20,7 @@ inline weighted weight_of(const site& s, const match& m) {
     if (g.output(n)) return {{m.node, reason::is_output}};
     if (g.read_outside(n)) return {{m.node, reason::read_outside}};
     const use only = g.readers(n)[0];
-    if (const finding f = node_fits(g, only.node, 2); !f.fits()) return {f};
+    if (const obstacle f = node_fits(g, only.node, 2); f.found()) return {f};
     if (only.slot > 1) return {{only.node, reason::missing_source}};
     if (!s.goes_on(m, only)) return {{only.node, reason::reshaped}};
     return {{}, only.node, s.view.node(only.node).src[1 - only.slot]};
@@ -33,10 +33,10 @@ inline void take_norm_scale(const site& s, match& m, stage_kind stage) {
     const number_of n = scale_at(s.index, scale);
     const std::int32_t result = s.view.nodes[scale];
     if (!n.found || s.view.at(result).src[0] != m.activation ||
-        !rows_fit(s.index, scale, result).fits())
+        rows_fit(s.index, scale, result).found())
         return;
     m.take({stage, scale});
-    m.numbers.norm_scale = n.by;
+    m.params.norm_scale = n.by;
     m.activation = result;
 }
 
@@ -52,13 +52,13 @@ inline bool read_behind_scale_by(const site& s, op kind) {
 
 template <>
 struct stage_match<stage_kind::mul_weight> : idle_match {
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         const weighted w = weight_of(s, m);
-        if (!w.why.fits()) return w.why;
+        if (w.why.found()) return w.why;
         m.take({stage_kind::mul_weight, w.mul});
         m.reads[operand::weight].tensor = w.weight;
         m.activation = s.view.nodes[w.mul];
-        if (const finding f = s.vector_fits(m, w.mul, w.weight); !f.fits()) return f;
+        if (const obstacle f = s.vector_fits(m, w.mul, w.weight); f.found()) return f;
         take_norm_scale(s, m, stage_kind::mul_weight);
         return {};
     }
@@ -69,11 +69,11 @@ struct stage_match<stage_kind::add_bias> : idle_match {
     static bool may_fit(const site& s) { return read_behind_scale_by(s, op::add); }
 
     /// The ADD must be the only reader of the result so far.
-    static finding take(const site& s, match& m) {
+    static obstacle take(const site& s, match& m) {
         const use u = s.index.only_reader(m.activation);
         if (u.node < 0 || u.slot > 1 || s.index.kind(u.node) != op::add)
             return {m.node, reason::unbiased};
-        if (const finding f = node_fits(s.index, u.node, 2); !f.fits()) return f;
+        if (const obstacle f = node_fits(s.index, u.node, 2); f.found()) return f;
         if (!s.goes_on(m, u)) return {u.node, reason::reshaped};
         const std::int32_t bias = s.view.node(u.node).src[1 - u.slot];
         m.take({stage_kind::add_bias, u.node});

@@ -78,7 +78,7 @@ class plan_builder {
     group_trial trial_;
     grouper groups_;
     inside_fuser inside_;
-    std::unordered_map<std::int32_t, finding> given_;  // nodes that the engine does faster
+    std::unordered_map<std::int32_t, obstacle> given_;  // nodes that the engine does faster
 
     /// Readers of a value that no step took. Behind many of them only the next are looked at, not
     /// all: else time would grow with the square of their number.
@@ -111,7 +111,7 @@ class plan_builder {
             }
             const std::int32_t sum = m.sum;
             const left_over now = run(f, std::move(m));
-            if (now.what.fits()) return;
+            if (!now.what.found()) return;
             if (sum >= 0 && now.what.why == reason::overlap)
                 draft_.leave({sum, reason::overlap, now.what.have});
             const bool said = why.what.why != reason::no_chain;
@@ -133,7 +133,7 @@ class plan_builder {
             match m = place_at(here);
             const bool known = m.found() || m.why.why != reason::no_gate;
             const left_over why = m.found() ? run(f, std::move(m)) : left_over{m.why, {}};
-            if (why.what.fits()) return;
+            if (!why.what.found()) return;
             if (alone && (!known || why.what.why == reason::not_read)) return;  // a gate, say
             if (known)
                 draft_.leave({node, why.what.why, why.what.have, why.what.need}, why.nearest);
@@ -166,7 +166,7 @@ class plan_builder {
             why = m.found() ? settle(f, std::move(m)) : left_over{m.why, {}};
             if (draft_.covered(node)) return;
             if (given(node)) break;
-            if (why.what.fits()) why = left_over{{node, reason::row_length}, {}};
+            if (!why.what.found()) why = left_over{{node, reason::row_length}, {}};
         }
         ++left_readers_[value];
         why.what.node = node;
@@ -212,7 +212,7 @@ class plan_builder {
             return std::any_of(m.readers.begin(), m.readers.end(), reads);
         };
         const auto elsewhere = [](const reader& r) { return !r.servable(); };
-        const auto as_it_is = [](const reader& r) { return r.numbers(); };
+        const auto as_it_is = [](const reader& r) { return r.float_weight(); };
         const bool by_others = !by_engine && (m.f32_needed || any(elsewhere));  // than numbers
         m.f32_needed = by_others || (!by_engine && any(as_it_is));
         if ((m.f32_needed && !f.common.emits.has(format::f32)) ||
@@ -220,18 +220,18 @@ class plan_builder {
             return {{m.node, reason::no_emit}, {}};
 
         if (by_engine && m.layouts().empty()) {  // numbers alone read it: there is nothing to make
-            groups_.group(f, draft_.add_place(choices_.chain_of(f, m), std::move(m), -1));
+            groups_.group(f, draft_.add_activation(choices_.chain_of(f, m), std::move(m), -1));
             return {};
         }
-        const finding apart =
-            read ? inside_.fuse(f, m, by_others) : finding{m.node, reason::norm_shared};
-        return apart.fits() ? left_over{} : add_row(f, std::move(m), apart);
+        const obstacle apart =
+            read ? inside_.fuse(f, m, by_others) : obstacle{m.node, reason::norm_shared};
+        return !apart.found() ? left_over{} : add_row(f, std::move(m), apart);
     }
 
     /// The row step of a match, and the steps of its readers; `apart`: why these do not make it.
-    left_over add_row(const family& f, match&& m, const finding& apart) {
+    left_over add_row(const family& f, match&& m, const obstacle& apart) {
         step& row = draft_.begin(true);
-        row.chain = static_cast<std::int32_t>(draft_.places.size());
+        row.chain = static_cast<std::int32_t>(draft_.activations.size());
         row.what = row_problem(view_, m, m.layouts());
         const picked& found = choices_.pick(row.what);
         if (found.row < 0) {
@@ -240,7 +240,7 @@ class plan_builder {
         }
         run_by(row, found);
         draft_.trial.at_once = row.what.rows == 1 && has_norm(m.stages) &&
-                               reads_before_it_writes(known_.rows.rows().rows[found.row].numbers);
+                               reads_before_it_writes(known_.rows.rows().rows[found.row].policy);
         cover_row(g_, m, draft_.trial);
         if (!m.layouts().empty()) draft_.writes(m);
         if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {
@@ -249,8 +249,8 @@ class plan_builder {
         }
         const std::int32_t chain = choices_.chain_of(f, m), maker = draft_.accept();
         const bool norm = has_norm(m.stages);
-        const std::int32_t made = draft_.add_place(chain, std::move(m), maker);
-        if (norm) draft_.places.back().norm_apart = apart;
+        const std::int32_t made = draft_.add_activation(chain, std::move(m), maker);
+        if (norm) draft_.activations.back().norm_apart = apart;
         groups_.group(f, made);
         return {};
     }
@@ -263,7 +263,7 @@ class plan_builder {
         const draft::mark before = draft_.here();
         const std::int32_t node = m.node;
         left_over why = serve(f, std::move(m));
-        if (!why.what.fits()) return why;
+        if (why.what.found()) return why;
         std::uint64_t key = 0;
         for (std::size_t i = before.steps; i < draft_.steps.size(); ++i)
             key += choices_.pick(draft_.steps[i].what).key;

@@ -1,5 +1,6 @@
-// A plan while it is built: the places that were found, the steps that serve them, and what stays
-// with the engine. One step is tried at a time; what was drafted since a mark can be taken back.
+// A plan while it is built: the activations that were found, the steps that serve them, and what
+// stays with the engine. One step is tried at a time; what was drafted since a mark can be taken
+// back.
 #pragma once
 
 #include "catena/match/epilogue.hpp"
@@ -16,21 +17,21 @@ namespace catena {
 
 /// A value that is quantized once, and its readers. A row step computes it, or the epilogue of a
 /// group's step. Or the engine computes it, and float weights are multiplied with it as it is.
-struct place {
+struct shared_activation {
     std::int32_t chain = -1;  ///< index into the table's chains
     match found;
     std::int32_t made_by = -1;  ///< step; -1: the engine's
     format_set layouts;         ///< in which it is quantized
-    finding norm_apart;         ///< why a step of its own makes its norm, not its readers'
+    obstacle norm_apart;        ///< why a step of its own makes its norm, not its readers'
 
-    place(std::int32_t listed_by, match&& m, std::int32_t maker, format_set in)
+    shared_activation(std::int32_t listed_by, match&& m, std::int32_t maker, format_set in)
         : chain(listed_by), found(std::move(m)), made_by(maker), layouts(in) {}
 };
 
 /// One output of a group's step.
 struct drafted_output {
     output what;
-    std::int32_t makes = -1;  ///< the place whose value it is, quantized by the epilogue
+    std::int32_t makes = -1;  ///< the activation that it is, quantized by the epilogue
 
     explicit drafted_output(const output& o) : what(o) {}
 };
@@ -48,11 +49,11 @@ struct draft {
     const graph_index& g;
     slot_map slots;  ///< of the workspace
     schedule accepted;
-    move trial;                              ///< of the step that is tried: the last of `steps`
+    trial_step trial;                        ///< of the step that is tried: the last of `steps`
     std::vector<step> steps;                 ///< parallel to accepted.steps()
     std::vector<std::int32_t> first_output;  ///< the same: of a group, into outputs
     std::vector<drafted_output> outputs;     ///< one step's stand together, in launch order
-    std::vector<place> places;
+    std::vector<shared_activation> activations;
     std::vector<left_over> left;
     const step blank;  // copied: that takes half as long as making one
 
@@ -61,20 +62,20 @@ struct draft {
         steps.reserve(expected);
         first_output.reserve(expected);
         outputs.reserve(expected);
-        places.reserve(expected);
+        activations.reserve(expected);
     }
 
     bool covered(std::int32_t node) const { return accepted.covered(node); }
 
-    void leave(const finding& f, const rejection& nearest = {}) {
+    void leave(const obstacle& f, const rejection& nearest = {}) {
         if (f.node >= 0) left.push_back({f, nearest});
     }
 
-    /// Records a place; `made_by`: the step that makes it, or -1.
-    std::int32_t add_place(std::int32_t chain, match&& m, std::int32_t made_by) {
+    /// Records an activation; `made_by`: the step that makes it, or -1.
+    std::int32_t add_activation(std::int32_t chain, match&& m, std::int32_t made_by) {
         const format_set layouts = m.layouts();
-        places.emplace_back(chain, std::move(m), made_by, layouts);
-        return static_cast<std::int32_t>(places.size()) - 1;
+        activations.emplace_back(chain, std::move(m), made_by, layouts);
+        return static_cast<std::int32_t>(activations.size()) - 1;
     }
 
     /// Begins to try a step.
@@ -112,9 +113,9 @@ struct draft {
     }
 
     struct mark {
-        std::size_t steps, outputs, places, left;
+        std::size_t steps, outputs, activations, left;
     };
-    mark here() const { return {steps.size(), outputs.size(), places.size(), left.size()}; }
+    mark here() const { return {steps.size(), outputs.size(), activations.size(), left.size()}; }
 
     /// Takes back all that came after a mark, a step that is tried included.
     void back_to(const mark& m) {
@@ -122,7 +123,8 @@ struct draft {
         steps.resize(m.steps);
         first_output.resize(m.steps);
         outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(m.outputs), outputs.end());
-        places.erase(places.begin() + static_cast<std::ptrdiff_t>(m.places), places.end());
+        activations.erase(activations.begin() + static_cast<std::ptrdiff_t>(m.activations),
+                          activations.end());
         left.resize(m.left);
     }
 };

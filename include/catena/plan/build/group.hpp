@@ -1,5 +1,5 @@
-// Groups: the readers of a place are dealt to launches, with as much of what follows each matmul as
-// is legal.
+// Groups: the readers of an activation are dealt to launches, with as much of what follows each
+// matmul as is legal.
 #pragma once
 
 #include "catena/plan/build/group_trial.hpp"
@@ -16,18 +16,19 @@ class grouper {
     grouper(draft& drafted, choices& rows, output_finder& outputs, group_trial& trial)
         : draft_(drafted), choices_(rows), outputs_(outputs), trial_(trial) {}
 
-    /// Deals the readers of a place to steps: by kind (dense, one set of expert ids, or both with
-    /// one token), then by the listed set of formats that holds most of them, then by what is legal
-    /// at the first member's position.
-    void group(const family& f, std::int32_t place) {
-        std::vector<reader>& all = draft_.places[static_cast<std::size_t>(place)].found.readers;
+    /// Deals the readers of an activation to steps: by kind (dense, one set of expert ids, or both
+    /// with one token), then by the listed set of formats that holds most of them, then by what is
+    /// legal at the first member's position.
+    void group(const family& f, std::int32_t activation) {
+        std::vector<reader>& all =
+            draft_.activations[static_cast<std::size_t>(activation)].found.readers;
         reader* const end =
-            all.data() + all.size();  // stays where it is when there are more places
+            all.data() + all.size();  // stays where it is when there are more activations
         for (reader* r = all.data(); r != end; ++r) {
             if (r->dealt || !r->servable()) continue;
             std::vector<output> waiting = outputs_.outputs(f.common, r, end);
             while (!waiting.empty()) {
-                step& s = trial_.begin(place, waiting.front().matmul);
+                step& s = trial_.begin(activation, waiting.front().matmul);
                 if (trial_.fill(f, s, waiting))
                     close(f);
                 else
@@ -45,7 +46,7 @@ class grouper {
             draft_.leave(unaligned_behind(draft_.g, draft_.outputs[o].what));
         for (made_value& m : values) {
             const std::int32_t p =
-                draft_.add_place(choices_.chain_of(f, m.value), std::move(m.value), index);
+                draft_.add_activation(choices_.chain_of(f, m.value), std::move(m.value), index);
             draft_.outputs[static_cast<std::size_t>(m.output)].makes = p;
             group(f, p);
         }

@@ -31,19 +31,20 @@ class group_trial {
           sums_(sums),
           weigh_(weigh) {}
 
-    /// Tries a step of a place's readers, without outputs yet, for the matmul at a node and others
-    /// like it.
-    step& begin(std::int32_t place, std::int32_t matmul) {
+    /// Tries a step of an activation's readers, without outputs yet, for the matmul at a node and
+    /// others like it.
+    step& begin(std::int32_t activation, std::int32_t matmul) {
         values_.clear();
         const std::vector<reader>& all =
-            draft_.places[static_cast<std::size_t>(place)].found.readers;
+            draft_.activations[static_cast<std::size_t>(activation)].found.readers;
         const reader& r =  // readers stand in node order
             *std::lower_bound(all.begin(), all.end(), matmul,
                               [](const reader& o, std::int32_t node) { return o.node < node; });
         step& s = draft_.begin(false);
-        s.chain = place;
+        s.chain = activation;
         start_group(view_, s.what, r.served_by, r.layout, r.node);
-        if (r.quantized()) draft_.reads(draft_.places[static_cast<std::size_t>(place)].found);
+        if (r.quantized())
+            draft_.reads(draft_.activations[static_cast<std::size_t>(activation)].found);
         return s;
     }
 
@@ -85,7 +86,7 @@ class group_trial {
 
     /// Does the step read, in place of what a CONT would copy, what that copies?
     bool reads_what_is_copied(const step& s) const {
-        const match& m = draft_.places[static_cast<std::size_t>(s.chain)].found;
+        const match& m = draft_.activations[static_cast<std::size_t>(s.chain)].found;
         return m.copies() && draft_.trial.has(m.node);
     }
 
@@ -237,7 +238,7 @@ class group_trial {
         left_over ignored;
         for (reader& r : m.readers) {
             judge_.judge(f.common, m, r, ignored);
-            if (r.servable() && r.numbers()) r.left.why = reason::no_row;  // they read f32
+            if (r.servable() && r.float_weight()) r.left.why = reason::no_row;  // they read f32
             if (r.servable() && !writes.has(r.layout)) return std::nullopt;
             m.f32_needed = m.f32_needed || !r.servable();
         }

@@ -16,14 +16,15 @@ namespace catena {
 /// Which readers of a match are in the launch that computes its activation, and what that launch
 /// writes for other readers.
 struct inside_scope {
-    bool norm = false;     ///< the activation is a norm, not a value that is quantized
-    bool numbers = false;  ///< float weights read the norm, and are held
-    format_set weights;    ///< of the matvecs that make their activation
+    bool norm = false;           ///< the activation is a norm, not a value that is quantized
+    bool float_weights = false;  ///< float weights read the norm, and are held
+    format_set weights;          ///< of the matvecs that make their activation
     format_set written;
 
     bool holds(const reader& r) const {
-        return numbers ? r.servable() && r.numbers() && !r.expert && weights.has(r.weight)
-                       : r.quantized();
+        return float_weights
+                   ? r.servable() && r.float_weight() && !r.expert && weights.has(r.weight)
+                   : r.quantized();
     }
     void make(problem& p) const {
         if (norm)
@@ -50,10 +51,10 @@ class inside_fuser {
     /// Makes an activation and its readers one step and takes the match, if that is legal and takes
     /// less time. Else it says why not and changes nothing. `f32_by_others`: somebody reads the f32
     /// that the step writes.
-    finding fuse(const family& f, match& m, bool f32_by_others) {
+    obstacle fuse(const family& f, match& m, bool f32_by_others) {
         const inside_scope scope = scope_of(m, f32_by_others);
-        if (const finding no = fits(m, scope); !no.fits()) return no;
-        if (scope.numbers) f32_by_others = scope.written.has(format::f32);
+        if (const obstacle no = fits(m, scope); no.found()) return no;
+        if (scope.float_weights) f32_by_others = scope.written.has(format::f32);
         problem bare;
         for (const reader& r : m.readers) {
             if (!scope.holds(r)) continue;
@@ -62,17 +63,17 @@ class inside_fuser {
                 start_group(view_, bare, skeleton::matvec, r.layout, r.node), scope.make(bare);
             add_member(view_, bare, plain_output(view_, r.node), false, true);
         }
-        finding why = weigh_.inside(m, bare);  // most that do not pay are seen by that
-        if (!why.fits()) return why;
+        obstacle why = weigh_.inside(m, bare);  // most that do not pay are seen by that
+        if (why.found()) return why;
 
         const draft::mark before = draft_.here();
         const bool f32_needed = std::exchange(m.f32_needed, f32_by_others);
-        const std::int32_t index = draft_.add_place(choices_.chain_of(f, m), std::move(m), -1);
-        match& found = draft_.places.back().found;
+        const std::int32_t index = draft_.add_activation(choices_.chain_of(f, m), std::move(m), -1);
+        match& found = draft_.activations.back().found;
         std::vector<output> waiting;
         why = tried(f, index, scope, waiting) ? weigh_.inside(found, draft_.steps.back().what)
-                                              : finding{found.node, reason::norm_split};
-        if (!why.fits()) {
+                                              : obstacle{found.node, reason::norm_split};
+        if (why.found()) {
             for (reader& r : found.readers) r.dealt = false;
             m = std::move(found);
             m.f32_needed = f32_needed;
@@ -82,9 +83,9 @@ class inside_fuser {
         for (const output& o : waiting)  // these will read what it writes
             for (reader& r : found.readers)
                 if (r.node == o.matmul || r.node == o.up) r.dealt = false;
-        if (!scope.numbers) draft_.places.back().layouts = {};
+        if (!scope.float_weights) draft_.activations.back().layouts = {};
         if (scope.norm)
-            draft_.places.back().made_by = static_cast<std::int32_t>(draft_.steps.size()) - 1;
+            draft_.activations.back().made_by = static_cast<std::int32_t>(draft_.steps.size()) - 1;
         groups_.close(f);
         groups_.group(f, index);  // who reads what the step writes, or the engine's f32
         return {};
@@ -102,15 +103,15 @@ class inside_fuser {
     weigher& weigh_;
 
     inside_scope scope_of(const match& m, bool f32_by_others) const {
-        const auto multiplies = [](const reader& r) { return r.servable() && r.numbers(); };
+        const auto multiplies = [](const reader& r) { return r.servable() && r.float_weight(); };
         const auto any = [&m](auto&& is) {
             return std::any_of(m.readers.begin(), m.readers.end(), is);
         };
         inside_scope scope;
         scope.norm = has_norm(m.stages);
-        scope.numbers = scope.norm && any(multiplies);
+        scope.float_weights = scope.norm && any(multiplies);
         scope.weights = known_.norms_inside;
-        if (!scope.numbers) return scope;
+        if (!scope.float_weights) return scope;
         scope.written = m.layouts();
         if (f32_by_others || any([&](const reader& r) { return multiplies(r) && !scope.holds(r); }))
             scope.written = scope.written | format::f32;
@@ -120,14 +121,14 @@ class inside_fuser {
     /// Could a matvec that holds the readers in scope compute this activation? It reads f32 rows
     /// where they lie and has dense matrices alone. If float weights read the norm, the matvec
     /// writes q8_1 for the other readers.
-    finding fits(const match& m, const inside_scope& scope) const {
-        const auto no = [&m](reason why) { return finding{m.node, why}; };
+    obstacle fits(const match& m, const inside_scope& scope) const {
+        const auto no = [&m](reason why) { return obstacle{m.node, why}; };
         constexpr stage_set made = stage_kind::rms_norm | stage_kind::mul_weight;
         const bool norm = m.stages == made && m.taken.size() == 2;  // without a SCALE
         const bool copied = m.copies() && &rows_of(view_, m) == &view_.at(m.activation);
         if (!norm && !copied && !m.stages.empty()) return no(reason::no_norm_inside);
         if (known_.asked.pick.same_bits) return no(reason::same_bits);
-        if (!scope.numbers && m.f32_needed) return no(reason::norm_shared);
+        if (!scope.float_weights && m.f32_needed) return no(reason::norm_shared);
         const reader* first = nullptr;
         for (const reader& r : m.readers) {
             if (r.quantized() && r.layout != format::q8_1) return no(reason::no_norm_inside);
@@ -139,36 +140,38 @@ class inside_fuser {
             const tensor& x = view_.at(read);
             const tensor& from = copied ? view_.at(m.reads[operand::gate].tensor) : x;
             const bool aligned =
-                base_alignment(from) == 16 && detail::check_columns(view_, read).fits() &&
+                base_alignment(from) == 16 && !detail::check_columns(view_, read).found() &&
                 (!norm || base_alignment(view_.at(m.reads[operand::weight].tensor)) == 16);
-            const bool whole_rows = view_.at(view_.node(r.node).src[1]).ne[0] == x.ne[0] &&
-                                    (m.quant_k == x.ne[0] || (scope.numbers && m.quant_k == 0));
+            const bool whole_rows =
+                view_.at(view_.node(r.node).src[1]).ne[0] == x.ne[0] &&
+                (m.quant_k == x.ne[0] || (scope.float_weights && m.quant_k == 0));
             if (!aligned || !whole_rows || quotient(elements(x), x.ne[0]) > known_.norm_columns)
                 return no(reason::no_norm_inside);
         }
-        return first != nullptr ? finding{} : no(reason::norm_shared);
+        return first != nullptr ? obstacle{} : no(reason::norm_shared);
     }
 
-    /// Tries a step of the readers in scope of a place. What it has no room for stays in `waiting`.
-    /// False: not all of these readers can be in it, or a reader of what it writes runs too early.
-    bool tried(const family& f, std::int32_t place, const inside_scope& scope,
+    /// Tries a step of the readers in scope of an activation. What it has no room for stays in
+    /// `waiting`. False: not all of these readers can be in it, or a reader of what it writes runs
+    /// too early.
+    bool tried(const family& f, std::int32_t activation, const inside_scope& scope,
                std::vector<output>& waiting) {
-        match& found = draft_.places[static_cast<std::size_t>(place)].found;
+        match& found = draft_.activations[static_cast<std::size_t>(activation)].found;
         std::vector<reader>& readers = found.readers;
         const std::size_t left = draft_.left.size();
         reader* const end = readers.data() + readers.size();
         const auto held = [&scope](const reader& r) { return scope.holds(r); };
         waiting = outputs_.outputs(f.common, std::find_if(readers.data(), end, held), end);
-        step& s = trial_.begin(place, waiting.front().matmul);
+        step& s = trial_.begin(activation, waiting.front().matmul);
         scope.make(s.what);
-        if (scope.numbers && !found.layouts().empty()) draft_.writes(found);
+        if (scope.float_weights && !found.layouts().empty()) draft_.writes(found);
         if (!found.stages.empty()) cover_row(g_, found, draft_.trial);
         if (!trial_.fill(f, s, waiting)) return false;
         const bool whole = waiting.empty() && draft_.left.size() == left &&
                            std::none_of(readers.begin(), readers.end(), [&](const reader& r) {
                                return scope.holds(r) && !r.dealt;
                            });
-        if (!scope.numbers) return whole;
+        if (!scope.float_weights) return whole;
         return (whole || writes_f32(found, s)) &&
                std::none_of(readers.begin(), readers.end(), [this](const reader& r) {
                    return r.quantized() && r.node < draft_.trial.launch_at;

@@ -12,7 +12,7 @@ namespace catena {
 
 /// Is the value the activation of a matmul that may read a quantized or rounded copy of it?
 inline bool read_as_copy(const graph_index& g, std::int32_t value) {
-    const range<use> readers = g.readers(g.root(value));
+    const array_view<use> readers = g.readers(g.root(value));
     return std::any_of(readers.begin(), readers.end(), [&g](const use& u) {
         return is_matmul(g.view.node(u.node).kind) && u.slot == 1 &&
                (info(weight_type(g.view, u.node)).role == format_role::weight ||
@@ -110,7 +110,7 @@ class output_finder {
         if (follow.before_combination(node)) return true;
         if (!read_as_copy(g_, view_.nodes[node])) return false;
         const gated v = gated_at(g_, node);
-        return v.why.fits() && v.unary >= 0 && g_.root(view_.node(v.unary).src[0]) == o.result;
+        return !v.why.found() && v.unary >= 0 && g_.root(view_.node(v.unary).src[0]) == o.result;
     }
 };
 

@@ -10,7 +10,7 @@
 namespace catena {
 
 /// How a matmul runs on its own. If no row serves it, `nearest` says why.
-struct lone {
+struct lone_launch {
     skeleton kind = skeleton::matvec;
     format layout = format::unknown;
     rejection nearest;
@@ -35,15 +35,15 @@ class choices {
     }
 
     /// The way to run the matmul at a node alone, in one of these layouts; of several the quickest.
-    const lone& alone(std::int32_t node, format_set layouts) {
+    const lone_launch& alone(std::int32_t node, format_set layouts) {
         return lone_.of({view_, view_.node(node), layouts}, [&] {
-            lone best;
+            lone_launch best;
             const auto ask = [&](skeleton kind, format layout) {
                 if (!layouts.has(layout)) return;
-                const lone way{
+                const lone_launch way{
                     kind, layout,
                     served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick)};
-                const auto takes = [&](const lone& l) {
+                const auto takes = [&](const lone_launch& l) {
                     return us(lone_problem(node, l.kind, l.layout));
                 };
                 const auto better = [&] {
@@ -79,7 +79,7 @@ class choices {
     const graph_view& view_;
     const premises& known_;
     memo<problem, picked> picks_;
-    memo<lone_matmul, lone> lone_;
+    memo<lone_matmul, lone_launch> lone_;
     memo<read_set, std::int32_t> chains_;
 };
 

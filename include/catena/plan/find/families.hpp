@@ -1,4 +1,4 @@
-// The chains of a table as the planner looks for them: those that find the same places (such as
+// The chains of a table as the planner looks for them: those that find the same values (such as
 // "norm_input" and "norm_input.fp8") are one family, whose readers may be any of theirs. Longer
 // ones are tried first.
 #pragma once
@@ -48,7 +48,7 @@ inline std::vector<family> families_of(const table& t, const options& asked) {
     return out;
 }
 
-/// The chain of a family by which a place is reported: the first that lists most of the formats of
+/// The chain of a family by which a value is reported: the first that lists most of the formats of
 /// its matrices and, among equals, the fewest others.
 inline std::int32_t chain_for(const family& f, format_set dense, format_set expert) {
     std::int32_t best = -1;

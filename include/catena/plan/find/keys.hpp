@@ -65,7 +65,7 @@ inline std::uint64_t hash(const lone_matmul& m) {
     return h.value();
 }
 
-/// The matrices that read a place which was found for a family.
+/// The matrices that read a value which was found for a family.
 struct read_set {
     std::int32_t family;
     format_set dense, expert;

@@ -21,9 +21,9 @@ struct premises {
     premises(const table& t, const options& o) : rows(t), asked(o), families(families_of(t, o)) {
         for (int i = 0; t.rows != nullptr && i < t.row_count; ++i) {
             const row& r = t.rows[i];
-            if (r.numbers.placement == norm_placement::producer) continue;
+            if (r.policy.placement == norm_placement::producer) continue;
             norms_inside = norms_inside | r.computes.weights;
-            norm_columns = std::max(norm_columns, r.numbers.columns);
+            norm_columns = std::max(norm_columns, r.policy.columns);
         }
     }
 };

@@ -55,7 +55,7 @@ class reader_judge {
         }
         const tensor& t = view_.node(r.node);
         format_set layouts = chain.activations;
-        const bool plain = r.numbers();
+        const bool plain = r.float_weight();
         if (plain)
             layouts.bits &= layouts_of_numbers(m, r).bits;
         else if (is_number(r.weight))
@@ -64,15 +64,15 @@ class reader_judge {
             layouts.bits &= format_set::of(format::q8_1).bits;
         else
             layouts.bits &= ~format_set::of(format::f32).bits;
-        const lone& how = choices_.alone(r.node, layouts);
+        const lone_launch& how = choices_.alone(r.node, layouts);
         r.served_by = how.kind;
         r.layout = how.layout;
         r.as_f32 = how.layout == format::f32;
         if (how.nearest.why != limit::none) {
             r.left.why = reason::no_row;
             last = {r.left, how.nearest};
-        } else if (const finding f = detail::check_rounding(t, r.weight);
-                   is_number(r.weight) && how.kind == skeleton::matmul && !f.fits()) {
+        } else if (const obstacle f = detail::check_rounding(t, r.weight);
+                   is_number(r.weight) && how.kind == skeleton::matmul && f.found()) {
             r.left = {r.node, f.why, f.have, f.need};
             last = {r.left, {}};
         } else if (plain && base_alignment(view_.at(t.src[1])) < 16) {
@@ -127,7 +127,7 @@ class reader_judge {
     slot_sums& sums_;
     std::vector<reader*> matmuls_;  // scratch: of quantized weights, whose layouts are to agree
     std::vector<bool> launched_;    // the same: these are in a launch already
-    move together_;                 // the same: those that one launch would have
+    trial_step together_;           // the same: those that one launch would have
 
     /// In which layouts a reader of f32 may read the value: rounded to its weights' type too,
     /// unless other readers want other rows.
@@ -151,12 +151,12 @@ class reader_judge {
         format_set others;  // that are there anyway
         double saved = 0;
         for (const reader& r : m.readers) {
-            if (!r.servable() || r.numbers()) continue;
+            if (!r.servable() || r.float_weight()) continue;
             if (!rounded(r)) {
                 others = others | r.layout;
                 continue;
             }
-            const lone as_f32 = choices_.alone(r.node, format_set::of(format::f32));
+            const lone_launch as_f32 = choices_.alone(r.node, format_set::of(format::f32));
             if (as_f32.nearest.why != limit::none) return;
             saved += choices_.us(choices_.lone_problem(r.node, as_f32.kind, format::f32)) -
                      choices_.us(choices_.lone_problem(r.node, r.served_by, r.layout));

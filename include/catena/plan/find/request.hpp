@@ -154,7 +154,7 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
     const auto place = [&shape](const row_strides& own) {
         return shape.recut ? row_strides{shape.ne[0] * 4, 0, 0} : own;
     };
-    static_cast<row_numbers&>(a) = m.numbers;
+    static_cast<row_params&>(a) = m.params;
     for (const row_operand_field& f : row_operand_fields) {
         const row_operand& o = m.reads[f.which];
         a.*f.data = at.floats(o.tensor, o.offset);

@@ -12,8 +12,8 @@ class weigher {
 
     /// Why a group that computes its activation is not better than the group behind a row step, or
     /// reason::none.
-    finding inside(const match& m, const problem& group) {
-        finding why = inside_.of({group, m.stages}, [&] { return weighed_inside(m, group); });
+    obstacle inside(const match& m, const problem& group) {
+        obstacle why = inside_.of({group, m.stages}, [&] { return weighed_inside(m, group); });
         why.node = m.node;
         return why;
     }
@@ -86,10 +86,10 @@ class weigher {
     const graph_index& g_;
     const graph_view& view_;
     choices& rows_;
-    memo<inside_key, finding> inside_;
+    memo<inside_key, obstacle> inside_;
     memo<combining_key, bool> combining_;  // does it pay?
 
-    finding weighed_inside(const match& m, const problem& inside) {
+    obstacle weighed_inside(const match& m, const problem& inside) {
         const picked in = rows_.pick(inside);
         if (in.row < 0) return {m.node, reason::no_norm_inside};
         const bool numbers = has_numbers(inside.needs.weights);

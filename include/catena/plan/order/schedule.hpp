@@ -1,5 +1,5 @@
 // The schedule under construction, and the proof that a step may stand where it stands. The
-// engine's order is right by definition; a step moves some nodes to its launch position. A move is
+// engine's order is right by definition; a step moves some nodes to its launch position. That is
 // legal when no two actions that touch the same memory, one of them writing, change their order.
 #pragma once
 
@@ -23,7 +23,7 @@ struct covered_node {
 };
 
 /// A step that is being tried.
-struct move {
+struct trial_step {
     std::int32_t launch_at = -1;
     bool row = false;  ///< a row step: all its nodes deal elements to threads alike
     /// A row step of one row, which is read whole before any of it is written.
@@ -67,7 +67,7 @@ class schedule {
 
     /// The first node that forbids step `m`, or -1: it is legal. Its nodes before `first` are known
     /// to be.
-    std::int32_t blocker(const move& m, std::size_t first = 0) {
+    std::int32_t blocker(const trial_step& m, std::size_t first = 0) {
         for (const covered_node& c : m.nodes) marks_[at(c.node)] |= tried;
         const std::int32_t found = blocker_from(m, first);
         for (const covered_node& c : m.nodes) marks_[at(c.node)] &= acts | launches;
@@ -75,7 +75,7 @@ class schedule {
     }
 
     /// Do nodes of step `m` meet each other, wherever it stands?
-    bool meets_itself(const move& m) {
+    bool meets_itself(const trial_step& m) {
         look_at(m);
         for (const covered_node& c : m.nodes)
             if (const footprint* f = touching(c); f != nullptr && met_within(m, *f) >= 0)
@@ -84,7 +84,7 @@ class schedule {
     }
 
     /// Takes a legal step into the schedule; steps at one position run in the order of acceptance.
-    std::int32_t accept(const move& m) {
+    std::int32_t accept(const trial_step& m) {
         const auto step = static_cast<std::int32_t>(accepted_.size());
         accepted_.push_back({m.launch_at, m.also_reads, static_cast<std::int32_t>(nodes_.size()),
                              static_cast<std::int32_t>(m.nodes.size()),
@@ -117,7 +117,7 @@ class schedule {
 
     const std::vector<scheduled_step>& steps() const { return accepted_; }
 
-    range<covered_node> nodes(const scheduled_step& s) const {
+    array_view<covered_node> nodes(const scheduled_step& s) const {
         const covered_node* first = nodes_.data() + s.first_node;
         return {first, first + s.node_count};
     }
@@ -170,7 +170,7 @@ class schedule {
         return g_.bytes(tensor).buffer != no_buffer || g_.view.at(tensor).data != nullptr;
     }
 
-    std::int32_t blocker_from(const move& m, std::size_t first) {
+    std::int32_t blocker_from(const trial_step& m, std::size_t first) {
         if (m.launch_at < m.from || m.launch_at > m.until) return m.launch_at;
         look_at(m);
         for (std::size_t i = 0; i < m.nodes.size(); ++i) {
@@ -188,7 +188,7 @@ class schedule {
         return -1;
     }
 
-    void look_at(const move& m) {
+    void look_at(const trial_step& m) {
         if (touched_.size() < m.nodes.size()) touched_.resize(m.nodes.size());
         touching_ = 0;
     }
@@ -206,7 +206,7 @@ class schedule {
     /// The first node that forbids `node`, one of the nodes of step `m`, to happen at the step's
     /// position; -1 when nothing does. Looked at: every node that it passes, and every step
     /// launched on the way.
-    std::int32_t passed(const move& m, const footprint& touched) const {
+    std::int32_t passed(const trial_step& m, const footprint& touched) const {
         const std::int32_t node = touched.of.node;
         const std::int32_t low = std::min(m.launch_at, node);
         const std::int32_t high = std::max(m.launch_at, node);
@@ -225,12 +225,12 @@ class schedule {
 
     /// Does `node` pass the action that the engine ran at `v` and that runs at `runs_at` now? At
     /// one position the step that is being tried runs last.
-    static bool changes_order(const move& m, std::int32_t node, std::int32_t v,
+    static bool changes_order(const trial_step& m, std::int32_t node, std::int32_t v,
                               std::int32_t runs_at) {
         return (v < node) != (runs_at <= m.launch_at);
     }
 
-    std::int32_t meets_step(const move& m, const footprint& touched,
+    std::int32_t meets_step(const trial_step& m, const footprint& touched,
                             const scheduled_step& other) const {
         const std::int32_t node = touched.of.node;
         for (const covered_node& c : nodes(other))
@@ -243,7 +243,7 @@ class schedule {
 
     /// Streams are ordered by events that a node which moves leaves behind: it must not touch what
     /// any node of another stream touches.
-    std::int32_t other_stream(const move& m, const covered_node& node,
+    std::int32_t other_stream(const trial_step& m, const covered_node& node,
                               const footprint* touched) const {
         const std::int32_t stream = g_.view.node(m.launch_at).stream;
         if (g_.view.node(node.node).stream != stream) return m.launch_at;
@@ -273,7 +273,7 @@ class schedule {
     }
 
     /// The first of the nodes in touched_ that the last of them meets, or -1.
-    std::int32_t met_within(const move& m, const footprint& last) const {
+    std::int32_t met_within(const trial_step& m, const footprint& last) const {
         for (std::size_t i = 0; i < touching_; ++i)
             if (meet_within(m, last, touched_[i])) return touched_[i].of.node;
         return -1;
@@ -281,13 +281,13 @@ class schedule {
 
     /// Nodes of one step happen at once. What one writes must not meet what another reads or
     /// writes, nor its own operands, except element upon element.
-    bool meet_within(const move& m, const footprint& a, const footprint& b) const {
+    bool meet_within(const trial_step& m, const footprint& a, const footprint& b) const {
         if (overwrites(m, a, b)) return true;
         if (&a == &b) return false;
         return overwrites(m, b, a) || (a.written != no_tensor && b.written != no_tensor &&
                                        may_meet(g_, a.written, b.written));
     }
-    bool overwrites(const move& m, const footprint& writer, const footprint& reader) const {
+    bool overwrites(const trial_step& m, const footprint& writer, const footprint& reader) const {
         if (writer.written == no_tensor || reader.reads == 0) return false;
         const bool itself = &writer == &reader;
         if (itself && !placed(writer.written)) return false;  // the engine will see to its own op

@@ -107,7 +107,7 @@ class slot_map {
     static format_set layouts_of(const matmul_read& m) {
         format_set all = matmul_layouts(m.weight);
         all.bits &= ~format_set::of(format::f32).bits;
-        return m.numbers ? all : all | format::q8_1;
+        return m.float_weight ? all : all | format::q8_1;
     }
 
     void add(const matmul_read& m, format_set layouts) {
@@ -168,7 +168,7 @@ class slot_map {
         for (const std::int32_t matmul : products_) {
             const std::int32_t activation = view_.node(matmul).src[1];
             if (activation == no_tensor) continue;
-            const range<use> group = g_.readers(g_.root(activation));
+            const array_view<use> group = g_.readers(g_.root(activation));
             first = std::min(first, group.size() > 0 ? group[0].node : matmul);
         }
         return first;

@@ -11,7 +11,7 @@
 namespace catena {
 
 /// The sources of `node` that are results of nodes in a range, as bits.
-inline unsigned fed_by(const graph_index& g, std::int32_t node, range<std::int32_t> makers) {
+inline unsigned fed_by(const graph_index& g, std::int32_t node, array_view<std::int32_t> makers) {
     unsigned bits = 0;
     if (makers.size() == 0) return bits;  // there need be no such node
     for (const read_edge& r : g.reads(node)) {
@@ -33,7 +33,7 @@ inline unsigned fed_by_experts(const graph_index& g, std::int32_t node, const ma
 }
 
 /// Lets a step cover what the row step of a match does.
-inline void cover_row(const graph_index& g, const match& m, move& trial) {
+inline void cover_row(const graph_index& g, const match& m, trial_step& trial) {
     const auto node = [&](std::int32_t position, bool elided, unsigned internal) {
         trial.nodes.push_back({position, elided, internal, ~0u});
     };
@@ -66,7 +66,7 @@ inline void cover_row(const graph_index& g, const match& m, move& trial) {
 }
 
 /// Finds a launch position for a step among its own nodes, the last first. -1, or what forbids it.
-inline std::int32_t find_position(schedule& accepted, move& trial) {
+inline std::int32_t find_position(schedule& accepted, trial_step& trial) {
     if (trial.nodes.empty()) return -1;
     std::int32_t blocked = -1;
     for (auto n = trial.nodes.rbegin(); n != trial.nodes.rend(); ++n) {

@@ -23,12 +23,12 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     explained_chain e;
     static_cast<chain_place&>(e) = c;
     e.name = p.rows().chains[c.chain].name;
-    if (!c.norm_apart.fits()) e.norm_apart = sentence(c.norm_apart);
+    if (c.norm_apart.found()) e.norm_apart = sentence(c.norm_apart);
     if (c.made_by < 0) return e;
     const step& maker = p.steps()[static_cast<std::size_t>(c.made_by)];
     const bool by_group = maker.what.needs.kind != skeleton::row;
     e.from_epilogue = by_group && !has_norm(c.stages);
-    if (has_norm(c.stages)) e.placement = p.rows().rows[maker.row].numbers.placement;
+    if (has_norm(c.stages)) e.placement = p.rows().rows[maker.row].policy.placement;
     return e;
 }
 

@@ -27,12 +27,12 @@ class plan_writer {
         for (const status& s : {check_slots(), check_readers()})
             if (!s.ok()) return s;
         const std::vector<std::int32_t> stored = store_steps();
-        store_places(stored);
+        store_activations(stored);
         out_.args_.reserve(stored.size());
         out_.covered_.reserve(draft_.accepted.covered_nodes());
         out_.members_.reserve(draft_.outputs.size());
         out_.heads_.reserve(draft_.outputs.size());
-        out_.row_args_.reserve(draft_.places.size());
+        out_.row_args_.reserve(draft_.activations.size());
         std::vector<std::int32_t> accepted(stored.size());
         for (std::size_t i = 0; i < stored.size(); ++i)
             accepted[at(stored[i])] = static_cast<std::int32_t>(i);
@@ -71,13 +71,13 @@ class plan_writer {
             const step& one = draft_.steps[s];
             const skeleton kind = one.what.needs.kind;
             const bool inside = makes_norm(one.what) || one.what.needs.activation == format::f32;
-            const place& p = draft_.places[at(one.chain)];
+            const shared_activation& p = draft_.activations[at(one.chain)];
             if (p.layouts.empty() || (kind != skeleton::row && inside)) continue;
             const slot_map::candidate& slot = draft_.slot_of(p.found);
             if (slot.from <= one.launch_at && one.launch_at <= slot.until) continue;
             return misplaced(one.launch_at, slot);
         }
-        for (const place& p : draft_.places) {
+        for (const shared_activation& p : draft_.activations) {
             if (p.layouts.empty() || p.made_by < 0) continue;
             const std::int32_t made_at = draft_.steps[at(p.made_by)].launch_at;
             if (made_at < draft_.slot_of(p.found).from)
@@ -87,7 +87,7 @@ class plan_writer {
     }
     /// Every reader of a value that is not written is part of some step.
     status check_readers() const {
-        for (const place& p : draft_.places) {
+        for (const shared_activation& p : draft_.activations) {
             const bool engines = p.found.stages.empty() && p.made_by >= 0 &&
                                  draft_.steps[at(p.made_by)].what.needs.kind == skeleton::row;
             if (p.made_by < 0 || engines || p.found.f32_needed) continue;
@@ -155,15 +155,15 @@ class plan_writer {
         }
     }
 
-    /// Every place gets its slot's part of the workspace: a copy for each layout of its activation,
-    /// whichever of its places writes it.
-    void store_places(const std::vector<std::int32_t>& stored) const {
+    /// Every activation gets its slot's part of the workspace: a copy for each of its layouts,
+    /// whichever step writes it.
+    void store_activations(const std::vector<std::int32_t>& stored) const {
         slot_map& slots = draft_.slots;
         std::vector<std::int64_t> bytes(at(slots.slots()), 0);
         std::vector<const slot_map::candidate*> where;
-        where.reserve(draft_.places.size());
-        out_.chains_.reserve(draft_.places.size());
-        for (const place& p : draft_.places) {
+        where.reserve(draft_.activations.size());
+        out_.chains_.reserve(draft_.activations.size());
+        for (const shared_activation& p : draft_.activations) {
             const match& m = p.found;
             if (p.layouts.empty()) {
                 where.push_back(nullptr);
@@ -178,8 +178,8 @@ class plan_writer {
         std::int64_t total = 0;
         for (std::int64_t& b : bytes) total += std::exchange(b, total);
         out_.workspace_bytes_ = total;
-        for (std::size_t i = 0; i < draft_.places.size(); ++i) {
-            const place& p = draft_.places[i];
+        for (std::size_t i = 0; i < draft_.activations.size(); ++i) {
+            const shared_activation& p = draft_.activations[i];
             const match& m = p.found;
             planned_chain& c = out_.chains_.emplace_back();
             c.chain = p.chain;
@@ -220,7 +220,7 @@ class plan_writer {
         if (s.what.needs.kind == skeleton::row) {
             args.index = static_cast<std::int32_t>(out_.row_args_.size());
             out_.row_args_.push_back(
-                row_arguments(view_, draft_.places[at(s.chain)].found, address));
+                row_arguments(view_, draft_.activations[at(s.chain)].found, address));
         } else {
             args.index = static_cast<std::int32_t>(out_.heads_.size());
             const drafted_output* outputs =
@@ -244,20 +244,20 @@ class plan_writer {
         h.bands = bands_of(asked, s.band_rows);
         h.x_bytes = asked.needs.activation == format::fp8_group ? asked.k : q8_1_row_bytes(asked.k);
         if (asked.needs.activation == format::f32) {
-            const match& m = draft_.places[at(s.chain)].found;
+            const match& m = draft_.activations[at(s.chain)].found;
             const bool copies =
                 m.copies() && out_.nodes_[at(m.node)].step == &s - out_.steps_.data();
             h.x = address.of(copies ? m.reads[operand::gate].tensor : first.src[1]);
             h.x_bytes = view_.at(first.src[1]).nb[1];
         }
         if (makes_norm(asked)) {
-            const match& m = draft_.places[at(s.chain)].found;
+            const match& m = draft_.activations[at(s.chain)].found;
             const row_operand& x = m.reads[operand::x];
             h.x = address.of(x.tensor);
             h.x_bytes = x.at.nb1;
             h.norm_weight = address.floats(m.reads[operand::weight].tensor);
             if (asked.needs.emits.has(format::f32)) h.norm_f32 = address.floats(m.activation);
-            h.eps = m.numbers.eps;
+            h.eps = m.params.eps;
         }
         if (asked.expert) {
             const tensor& ids = view_.at(first.src[2]);

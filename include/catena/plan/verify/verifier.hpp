@@ -198,7 +198,7 @@ class verifier {
         const row& r = plan_.rows().rows[one.row];
         const bool by_row = r.computes.kind == skeleton::row;
         const bool at_once = by_row && has_norm(r.computes.stages) && one.what.rows == 1 &&
-                             reads_before_it_writes(r.numbers);
+                             reads_before_it_writes(r.policy);
         for (const result_of_step& w : replay.results) {
             for (const touched& t : replay.reads)
                 if (w.where.overlaps(t.where) && !at_once &&
@@ -215,7 +215,7 @@ class verifier {
     void store_results(std::int32_t s, const engine_order& engine, memory& now,
                        const launch_record& replay) {
         const step& one = step_of(s);
-        const range<std::int32_t> covered = plan_.covered(one);
+        const array_view<std::int32_t> covered = plan_.covered(one);
         for (const result_of_step& w : replay.results) {
             const auto is = [&](std::int32_t n) {
                 return engine.acts(n) && regions_[at(view_.nodes[n])].same_elements(w.where) &&
