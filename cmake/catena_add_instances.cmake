@@ -1,7 +1,10 @@
-# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... )
+# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>])
 #
 # The instance sets of a catalogue of one's own. <header> defines `<name>::catalogue`, a tuple of chain::entry and
-# chain::shared_launch (catena/catena.hpp). Makes two static libraries:
+# chain::shared_launch (catena/catena.hpp). The header of POLICIES defines a function <name>::policies, which changes the
+# policies that Catena would compile a computation with:
+#   void policies(const catena::arch&, const catena::computation&, std::vector<catena::policy>&);
+# Makes two static libraries:
 #   <name>        the tables: #include "<name>/sm_90.hpp", <name>::sm_90(). Kernels are in it where the CUDA language is
 #                 enabled, for the archs named;
 #   <name>_host   the same with host kernels: #include "<name>/on_host.hpp", <name>::on_host(<name>::sm_90()). It is
@@ -10,13 +13,14 @@
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE" "ARCHS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES" "ARCHS")
   set(call "catena_add_instances(${name})")
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "${call}: the name is a C++ namespace: lower-case letters, digits and _")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header> and ARCHS <arch>...")
+    message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>... and "
+                        "POLICIES <header>")
   endif()
   if(NOT arg_CATALOGUE OR NOT arg_ARCHS)
     message(FATAL_ERROR "${call}: give CATALOGUE <header> and ARCHS <arch>..., of ${CATENA_ARCHS}")
@@ -25,10 +29,14 @@ function(catena_add_instances name)
     message(FATAL_ERROR "${call} needs the generator: find_package(catena COMPONENTS generator), or with the sources "
                         "CATENA_BUILD_TOOLS=ON")
   endif()
-  cmake_path(ABSOLUTE_PATH arg_CATALOGUE NORMALIZE)
-  if(NOT EXISTS ${arg_CATALOGUE})
-    message(FATAL_ERROR "${call}: there is no file ${arg_CATALOGUE}")
-  endif()
+  foreach(header IN ITEMS CATALOGUE POLICIES)
+    if(DEFINED arg_${header})
+      cmake_path(ABSOLUTE_PATH arg_${header} NORMALIZE)
+      if(NOT EXISTS ${arg_${header}})
+        message(FATAL_ERROR "${call}: there is no file ${arg_${header}}")
+      endif()
+    endif()
+  endforeach()
   foreach(arch IN LISTS arg_ARCHS)
     if(NOT arch IN_LIST CATENA_ARCHS)
       message(FATAL_ERROR "${call}: no arch is called ${arch}: choose from ${CATENA_ARCHS}")
@@ -36,13 +44,20 @@ function(catena_add_instances name)
   endforeach()
 
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(include_policies)
+  set(policies nullptr)
+  if(DEFINED arg_POLICIES)
+    set(include_policies "#include \"${arg_POLICIES}\"")
+    set(policies ::${name}::policies)
+  endif()
   file(CONFIGURE OUTPUT ${out}/generate.cpp @ONLY CONTENT
 "#include \"@arg_CATALOGUE@\"
+@include_policies@
 #include \"generate_set.hpp\"
 
 int main(int argc, char** argv) {
     using namespace catena::generator;
-    return generate_set(\"@name@\", catalogue_of(::@name@::catalogue), argc, argv);
+    return generate_set(\"@name@\", catalogue_of(::@name@::catalogue), @policies@, argc, argv);
 }
 ")
   add_executable(${name}_generate ${out}/generate.cpp)
@@ -66,6 +81,7 @@ int main(int argc, char** argv) {
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   add_library(${name} STATIC ${tables})
   add_dependencies(${name} ${name}_sources)
+  set_target_properties(${name} PROPERTIES CATENA_SET_ARCHS "${arg_ARCHS}")
   target_link_libraries(${name} PUBLIC catena::catena)
   target_include_directories(${name} PUBLIC ${out}/include)
   target_compile_features(${name} PRIVATE cxx_std_20)
@@ -93,4 +109,41 @@ int main(int argc, char** argv) {
     target_link_libraries(${name}_host PUBLIC ${name} catena::exec_host)
     target_compile_features(${name}_host PRIVATE cxx_std_20)
   endif()
+endfunction()
+
+# catena_add_instance_tests(<name>)
+#
+# The unit tests of the instances that catena_add_instances(<name> ...) made: a program <name>_tests that runs every
+# table row on the host executor, and a test <name>_<arch> for each arch. Call enable_testing() before.
+function(catena_add_instance_tests name)
+  set(call "catena_add_instance_tests(${name})")
+  if(ARGN)
+    message(FATAL_ERROR "${call}: what is ${ARGN}? Give the name of catena_add_instances alone")
+  endif()
+  if(NOT TARGET ${name}_host)
+    message(FATAL_ERROR "${call}: there is no library ${name}_host: call catena_add_instances(${name} ...) before, with "
+                        "the package's components host and generator")
+  endif()
+  if(NOT TARGET catena::instance_tests)
+    message(FATAL_ERROR "${call} needs the tests: find_package(catena COMPONENTS host generator tests), or with the "
+                        "sources CATENA_BUILD_TESTS=ON")
+  endif()
+  get_target_property(archs ${name} CATENA_SET_ARCHS)
+  list(TRANSFORM archs REPLACE "(.+)" "#include \"${name}/\\1.hpp\"\n" OUTPUT_VARIABLE includes)
+  list(TRANSFORM archs REPLACE "(.+)" "::${name}::on_host(::${name}::\\1())" OUTPUT_VARIABLE tables)
+  string(JOIN "" includes ${includes})
+  string(JOIN ", " tables ${tables})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}/tests.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+"#include \"instance_tests.hpp\"
+
+#include \"@name@/on_host.hpp\"
+@includes@
+int main(int argc, char** argv) { return catena::test_instances(argc, argv, {@tables@}); }
+")
+  add_executable(${name}_tests ${source})
+  target_link_libraries(${name}_tests PRIVATE ${name}_host catena::instance_tests)
+  foreach(arch IN LISTS archs)
+    add_test(NAME ${name}_${arch} COMMAND ${name}_tests -c ${arch})
+  endforeach()
 endfunction()

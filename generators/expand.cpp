@@ -95,6 +95,14 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
     return sets;
 }
 
+instance_set expand_for(const arch& target, const std::vector<computation>& computations,
+                        policy_change change) {
+    instance_set set = {.target = &target, .rows = {}, .medians = {}, .engine = {}};
+    for (const computation& c : computations)
+        for (const row& r : rows_for(target, c, change)) set.rows.push_back(r);
+    return set;
+}
+
 bool in_every_build(const arch& target, const computation& c) {
     const std::string name = target.name;
     return name == "host" || name == "sm_90" || c.kind == skeleton::row ||

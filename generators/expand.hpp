@@ -2,6 +2,7 @@
 #pragma once
 
 #include "catalogue_of.hpp"
+#include "policy_change.hpp"
 
 #include "catena/pick/row.hpp"
 
@@ -32,6 +33,10 @@ using registers_by_name = std::map<std::string, int>;
 /// The computations that the chains' launches need, without those that another one serves by
 /// switching parts off.
 std::vector<computation> computations_of(const catalogue& all);
+
+/// The rows of one arch, with policies after `change` if it is not null: no record knows them.
+instance_set expand_for(const arch& target, const std::vector<computation>& computations,
+                        policy_change change);
 
 /// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,

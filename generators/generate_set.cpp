@@ -13,27 +13,31 @@ namespace catena::generator {
 
 namespace {
 
-/// The sets of the archs named, in the registry's order.
-std::vector<instance_set> sets_of(const catalogue& all, const std::vector<std::string>& archs) {
+/// The archs that have a name of `names`, in the registry's order.
+std::vector<const arch*> archs_named(const std::vector<std::string>& names) {
     std::string known;
-    for (const arch& a : arch_registry)
-        if (a.compute_capability != 0) known += " " + std::string(a.name);
-    for (const std::string& name : archs)
-        if (const arch* a = arch_named(name.c_str()); a == nullptr || a->compute_capability == 0)
+    std::vector<const arch*> out;
+    for (const arch& a : arch_registry) {
+        if (a.compute_capability == 0) continue;
+        known += " " + std::string(a.name);
+        if (std::find(names.begin(), names.end(), a.name) != names.end()) out.push_back(&a);
+    }
+    for (const std::string& name : names)
+        if (std::none_of(out.begin(), out.end(), [&](const arch* a) { return a->name == name; }))
             throw std::runtime_error("no arch is called '" + name + "': choose from" + known);
-    std::vector<instance_set> sets = expand(computations_of(all), {});
-    std::erase_if(sets, [&](const instance_set& set) {
-        return std::find(archs.begin(), archs.end(), set.target->name) == archs.end();
-    });
-    return sets;
+    return out;
 }
 
 }  // namespace
 
-int generate_set(const char* name, const catalogue& all, int argc, char** argv) try {
+int generate_set(const char* name, const catalogue& all, policy_change change, int argc,
+                 char** argv) try {
     if (argc < 3) throw std::runtime_error("usage: OUT ARCH...");
     const std::filesystem::path out = argv[1];
-    const std::vector<instance_set> sets = sets_of(all, {argv + 2, argv + argc});
+    const std::vector<computation> computations = computations_of(all);
+    std::vector<instance_set> sets;
+    for (const arch* target : archs_named({argv + 2, argv + argc}))
+        sets.push_back(expand_for(*target, computations, change));
     for (const rendered_file& file : render_set(name, all, sets))
         if (!std::filesystem::exists(out / file.path) || read_text(out / file.path) != file.content)
             write_text(out / file.path, file.content);

@@ -265,21 +265,31 @@ std::string objection(const arch& target, const row& r) {
     return "";
 }
 
-std::vector<row> rows_for(const arch& target, const computation& computes) {
+std::vector<row> rows_for(const arch& target, const computation& computes, policy_change change) {
     const arch_choice& choice = choice_of(target);
+    const std::vector<policy> listed = policies_of(target, choice, computes);
+    std::vector<policy> kept = listed;
+    if (change != nullptr) change(target, computes, kept);
+    const auto has = [](const auto& all, const policy& p) {
+        return std::find(all.begin(), all.end(), p) != all.end();
+    };
     std::vector<row> rows;
-    for (const policy& numbers : policies_of(target, choice, computes)) {
-        row r = {.computes = computes,
-                 .policy = numbers,
-                 .order = order_of(computes, numbers),
-                 .evidence = {}};
-        if (*choice.inherits != '\0')
+    for (const policy& p : kept) {
+        row r = {.computes = computes, .policy = p, .order = order_of(computes, p), .evidence = {}};
+        if (*choice.inherits != '\0' && has(listed, p))
             r.evidence = {.kind = provenance_kind::inherited, .arch = choice.inherits};
-        const std::string why = objection(target, r);
+        std::string why = objection(target, r);
+        if (why.empty() && std::count(kept.begin(), kept.end(), p) > 1)
+            why = "stands there twice: leave one out";
         if (!why.empty())
             throw std::runtime_error("policies: " + row_name(r, target.name) + ": " + why);
         rows.push_back(r);
     }
+    if (rows.empty())
+        throw std::runtime_error(
+            "policies: none is left for " + launch_part(computes) + "." +
+            formats_part(computes.kind == skeleton::row ? computes.emits : computes.weights) +
+            " on " + target.name + ": leave at least one");
     return rows;
 }
 

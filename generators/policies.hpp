@@ -1,15 +1,18 @@
 // The policies to instantiate: for every arch and computation, with the evidence for each.
 #pragma once
 
-#include "catena/pick/row.hpp"
+#include "policy_change.hpp"
 
 #include <string>
 #include <vector>
 
 namespace catena::generator {
 
-/// The rows of one computation on one arch. Registers are left at 0.
-std::vector<row> rows_for(const arch& target, const computation& computes);
+/// The rows of one computation on one arch, after `change` if it is not null. Registers are left at
+/// 0. Throws, naming the row and the rule, if a policy is one that no kernel can be compiled with
+/// or that no problem could run, or stands there twice, and if none is left.
+std::vector<row> rows_for(const arch& target, const computation& computes,
+                          policy_change change = nullptr);
 
 /// Do matvecs of these formats come with the norm of their activation inside, too?
 bool norm_inside(format_set weights);

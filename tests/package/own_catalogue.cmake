@@ -14,6 +14,12 @@ endif()
 run(${configure} -S ${EXAMPLES}/own_catalogue -B ${WORK}/build ${cuda})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/own_catalogue)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --no-tests=error --output-on-failure)
+file(STRINGS ${WORK}/build/my_kernels/instances/sm_90/rows.inc own REGEX t384_v8_vec)
+file(STRINGS ${WORK}/build/my_kernels/instances/sm_80/rows.inc none REGEX t384_v8_vec)
+if(NOT own OR none)
+  message(FATAL_ERROR "my_policies.hpp gives a row of sm_90 384 threads, and none of sm_80: ${own} ${none}")
+endif()
 
 # refused(<arguments of the call> <what is said> [components])
 function(refused arguments said)
@@ -33,3 +39,22 @@ refused("my_kernels;CATALOGUE;${header};ARCHS;sm_70" "no arch is called sm_70: c
 refused("my_kernels;CATALOGUE;${header}" "give CATALOGUE <header> and ARCHS <arch>...")
 refused("My-Kernels;CATALOGUE;${header};ARCHS;sm_90" "the name is a C++ namespace")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET" "no arch is called BUDGET")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;POLICIES;none.hpp" "there is no file")
+
+# A policy that no kernel can have stops the build with a sentence that names the row and the rule.
+set(policies ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/policies.hpp)
+execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue -B ${WORK}/bad -DCOMPONENTS=generator
+                        "-DARGUMENTS=my_kernels;CATALOGUE;${header};ARCHS;sm_90;POLICIES;${policies}"
+                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+foreach(fault IN ITEMS "odd:6 values a thread are no multiple of 4" "twice:stands there twice: leave one out"
+                       "none:none is left for")
+  string(REGEX REPLACE "^([a-z]+):(.*)" "\\1;\\2" fault "${fault}")
+  list(POP_FRONT fault which)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DFAULT=${which} ${WORK}/bad OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/bad --target my_kernels_sources RESULT_VARIABLE code
+                  OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  string(FIND "${said}" "${fault}" at)
+  if(code EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "policies with the fault ${which} should stop the build and say: ${fault}\nIt said: ${said}")
+  endif()
+endforeach()
