@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ["docs", "examples", "tools", "bench", "measure", "scripts", "cmake", "include", "generators",
-           "integrations", "tests"]
+           "integrations", "packaging", "tests"]
 FILES = ["*.md", "CITATION.cff", "CMakeLists.txt"]
 # "catalogue" and "dialogue" are spelled so in America too.
 VERBS = ("apolog author capital categor character critic custom emphas equal factor familiar final formal general harmon "
