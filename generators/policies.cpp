@@ -285,7 +285,7 @@ std::vector<row> rows_for(const arch& target, const computation& computes, polic
             throw std::runtime_error("policies: " + row_name(r, target.name) + ": " + why);
         rows.push_back(r);
     }
-    if (rows.empty())
+    if (rows.empty() && !listed.empty())
         throw std::runtime_error(
             "policies: none is left for " + launch_part(computes) + "." +
             formats_part(computes.kind == skeleton::row ? computes.emits : computes.weights) +

@@ -10,7 +10,7 @@ namespace catena::generator {
 
 /// The rows of one computation on one arch, after `change` if it is not null. Registers are left at
 /// 0. Throws, naming the row and the rule, if a policy is one that no kernel can be compiled with
-/// or that no problem could run, or stands there twice, and if none is left.
+/// or that no problem could run, or stands there twice, and if `change` leaves none.
 std::vector<row> rows_for(const arch& target, const computation& computes,
                           policy_change change = nullptr);
 
