@@ -102,12 +102,13 @@ bool collect(ggml_tensor* t, bool ask, void* sums) {
 
 TEST_CASE("libllama decodes models of each family") {
     is_right(GENERATE(as<std::string>(), "llama", "qwen3", "gemma3", "falcon", "command-r", "phi3",
-                      "olmo2", "mamba2"),
+                      "olmo2", "mamba2", "granitehybrid"),
              {});
 }
 
 TEST_CASE("libllama decodes mixtures of experts") {
-    const auto family = GENERATE(as<std::string>(), "qwen3moe", "gpt-oss", "glm4moe", "qwen35moe");
+    const auto family =
+        GENERATE(as<std::string>(), "qwen3moe", "gpt-oss", "glm4moe", "deepseek2", "qwen35moe");
     SECTION("some experts") { is_right(family, {}, compared::middle); }
     SECTION("all experts") { is_right(family, all_experts()); }
 }

@@ -178,8 +178,9 @@ void compute_on_cpu(const stream& s, ggml_cgraph* graph, int i) {
     std::memset(static_cast<char*>(t->data) + ggml_nbytes(t), nan_byte, scratch_bytes(t));
 }
 
+/// By one matrix, or by those that ids choose: matrices for each head are left to the engine.
 bool multiplies_quantized(const ggml_tensor* t) {
-    return (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) &&
+    return ((t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] == 1) || t->op == GGML_OP_MUL_MAT_ID) &&
            ggml_is_quantized(t->src[0]->type) &&
            t->src[0]->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
 }

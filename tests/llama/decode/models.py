@@ -228,26 +228,72 @@ def glm4moe(m):  # the first layer has no experts
         m.vector(at + "exp_probs_b.bias", EXPERTS, 0)
 
 
+def deepseek2(m):  # its attention keeps one vector for all heads, and has matrices for each head
+    rank, rope, plain, value = 256, HEAD, HEAD, HEAD
+    m.says(feed_forward_length=FEED_FORWARD, head_count=HEADS, head_count_kv=1, key_length=rank + rope,
+           value_length=rank, key_length_mla=plain + rope, value_length_mla=value, rope_dimension_count=rope,
+           rope_freq_base=10000.0, layer_norm_rms_eps=1e-6, q_lora_rank=rank, kv_lora_rank=rank, expert_shared_count=1,
+           leading_dense_block_count=1, expert_weights_scale=1.5, expert_weights_norm=True,
+           expert_gating_func=gguf.ExpertGatingFuncType.SIGMOID)
+    m.has_experts()
+    m.has_output()
+    for layer, at in enumerate(m.blocks()):
+        m.norms(at, attn_norm=EMBEDDING, attn_q_a_norm=rank, attn_kv_a_norm=rank, ffn_norm=EMBEDDING)
+        m.matrix(at + "attn_q_a", rank, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "attn_q_b", HEADS * (plain + rope), rank, Type.Q4_K)
+        m.matrix(at + "attn_kv_a_mqa", rank + rope, EMBEDDING, Type.Q4_K)
+        m.matrix(at + "attn_k_b", rank, plain, Type.Q8_0, HEADS)
+        m.matrix(at + "attn_v_b", value, rank, Type.Q8_0, HEADS)
+        m.matrix(at + "attn_output", EMBEDDING, HEADS * value, Type.Q4_K)
+        if layer == 0:
+            m.feed_forward(at)
+            continue
+        m.experts(at)
+        m.shared_expert(at)
+        m.vector(at + "exp_probs_b.bias", EXPERTS, 0)
+
+
 def state_space(m, inner, state, heads, groups):
     m.says(ssm_conv_kernel=4, ssm_inner_size=inner, ssm_state_size=state, ssm_time_step_rank=heads,
            ssm_group_count=groups)
 
 
+MAMBA_INNER, MAMBA_STATE, MAMBA_HEADS = 2 * EMBEDDING, 64, 8
+
+
+def mamba_layer(m, at):
+    convolved = MAMBA_INNER + 2 * MAMBA_STATE
+    m.norms(at, attn_norm=EMBEDDING, ssm_norm=(1, MAMBA_INNER))
+    m.matrix(at + "ssm_in", MAMBA_INNER + convolved + MAMBA_HEADS, EMBEDDING, Type.Q4_K)
+    m.matrix(at + "ssm_out", EMBEDDING, MAMBA_INNER, Type.Q6_K)
+    m.vector(at + "ssm_conv1d.weight", (convolved, 4), 0.25)
+    m.vector(at + "ssm_conv1d.bias", convolved, 0)
+    m.vector(at + "ssm_dt.bias", MAMBA_HEADS, 0)
+    m.vector(at + "ssm_a", (MAMBA_HEADS, 1), -1)
+    m.vector(at + "ssm_d", (MAMBA_HEADS, 1))
+
+
 def mamba2(m):
-    inner, state, heads = 2 * EMBEDDING, 64, 8
-    convolved = inner + 2 * state
-    state_space(m, inner, state, heads, 1)
+    state_space(m, MAMBA_INNER, MAMBA_STATE, MAMBA_HEADS, 1)
     m.says(layer_norm_rms_eps=1e-6, head_count=0, feed_forward_length=0)
     m.has_output()
     for at in m.blocks():
-        m.norms(at, attn_norm=EMBEDDING, ssm_norm=(1, inner))
-        m.matrix(at + "ssm_in", inner + convolved + heads, EMBEDDING, Type.Q4_K)
-        m.matrix(at + "ssm_out", EMBEDDING, inner, Type.Q6_K)
-        m.vector(at + "ssm_conv1d.weight", (convolved, 4), 0.25)
-        m.vector(at + "ssm_conv1d.bias", convolved, 0)
-        m.vector(at + "ssm_dt.bias", heads, 0)
-        m.vector(at + "ssm_a", (heads, 1), -1)
-        m.vector(at + "ssm_d", (heads, 1))
+        mamba_layer(m, at)
+
+
+def granitehybrid(m):  # the first layer is recurrent, the second has attention; four scales
+    m.says(feed_forward_length=FEED_FORWARD, head_count=HEADS, head_count_kv=[0, KV_HEADS], key_length=HEAD,
+           value_length=HEAD, rope_dimension_count=HEAD, rope_freq_base=10000.0, layer_norm_rms_eps=1e-6,
+           embedding_scale=12.0, residual_scale=0.22, attention_scale=0.0156, logit_scale=8.0)
+    state_space(m, MAMBA_INNER, MAMBA_STATE, MAMBA_HEADS, 1)
+    m.has_output()
+    recurrent, attending = m.blocks()
+    mamba_layer(m, recurrent)
+    m.norms(attending, attn_norm=EMBEDDING)
+    m.attention(attending)
+    for at in m.blocks():
+        m.norms(at, ffn_norm=EMBEDDING)
+        m.feed_forward(at)
 
 
 def qwen35moe(m):  # of four layers one has attention, the others a gated delta net
@@ -297,7 +343,7 @@ def write_lora(file):
 
 FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3moe": qwen3moe, "gemma3": gemma3, "gpt-oss": gpt_oss,
             "falcon": falcon, "command-r": command_r, "phi3": phi3, "olmo2": olmo2, "glm4moe": glm4moe,
-            "mamba2": mamba2, "qwen35moe": qwen35moe}
+            "mamba2": mamba2, "granitehybrid": granitehybrid, "deepseek2": deepseek2, "qwen35moe": qwen35moe}
 
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
