@@ -1,9 +1,10 @@
-# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>])
+# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>] [GRAPHS <file>...])
 #
 # The instance sets of a catalogue of one's own. <header> defines `<name>::catalogue`, a tuple of chain::entry and
 # chain::shared_launch (catena/catena.hpp). The header of POLICIES defines a function <name>::policies, which changes the
 # policies that Catena would compile a computation with:
 #   void policies(const catena::arch&, const catena::computation&, std::vector<catena::policy>&);
+# With GRAPHS, graph files of the engine's models (docs/graph-format.md), a set has the rows that plans of these need.
 # Makes two static libraries:
 #   <name>        the tables: #include "<name>/sm_90.hpp", <name>::sm_90(). Kernels are in it where the CUDA language is
 #                 enabled, for the archs named;
@@ -13,14 +14,14 @@
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES" "ARCHS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES" "ARCHS;GRAPHS")
   set(call "catena_add_instances(${name})")
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "${call}: the name is a C++ namespace: lower-case letters, digits and _")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>... and "
-                        "POLICIES <header>")
+    message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>..., "
+                        "POLICIES <header> and GRAPHS <file>...")
   endif()
   if(NOT arg_CATALOGUE OR NOT arg_ARCHS)
     message(FATAL_ERROR "${call}: give CATALOGUE <header> and ARCHS <arch>..., of ${CATENA_ARCHS}")
@@ -36,6 +37,14 @@ function(catena_add_instances name)
         message(FATAL_ERROR "${call}: there is no file ${arg_${header}}")
       endif()
     endif()
+  endforeach()
+  set(graphs)
+  foreach(file IN LISTS arg_GRAPHS)
+    cmake_path(ABSOLUTE_PATH file NORMALIZE)
+    if(NOT EXISTS ${file} OR NOT file MATCHES "[.]json([.]gz)?$")
+      message(FATAL_ERROR "${call}: ${file} is no graph file: name one that ends in .json or .json.gz")
+    endif()
+    list(APPEND graphs ${file})
   endforeach()
   foreach(arch IN LISTS arg_ARCHS)
     if(NOT arch IN_LIST CATENA_ARCHS)
@@ -74,7 +83,7 @@ int main(int argc, char** argv) {
   add_custom_command(
     OUTPUT ${tables} ${kernels} ${host}
     BYPRODUCTS ${rows} ${sets}/chains.inc ${out}/include/${name}/computations.hpp ${out}/include/${name}/on_host.hpp
-    COMMAND ${name}_generate ${out} ${arg_ARCHS} DEPENDS ${name}_generate VERBATIM
+    COMMAND ${name}_generate ${out} ${arg_ARCHS} ${graphs} DEPENDS ${name}_generate ${graphs} VERBATIM
     COMMENT "Expanding the catalogue of ${name}")
   add_custom_target(${name}_sources DEPENDS ${tables} ${kernels} ${host})
 

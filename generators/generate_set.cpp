@@ -1,6 +1,7 @@
 #include "generate_set.hpp"
 
 #include "files.hpp"
+#include "needed.hpp"
 #include "render_set.hpp"
 
 #include <algorithm>
@@ -32,12 +33,18 @@ std::vector<const arch*> archs_named(const std::vector<std::string>& names) {
 
 int generate_set(const char* name, const catalogue& all, policy_change change, int argc,
                  char** argv) try {
-    if (argc < 3) throw std::runtime_error("usage: OUT ARCH...");
+    std::vector<std::string> archs, graphs;
+    for (int i = 2; i < argc; ++i) {
+        const std::string one = argv[i];
+        (one.find('.') == one.npos ? archs : graphs).push_back(one);
+    }
+    if (archs.empty()) throw std::runtime_error("usage: OUT ARCH... [GRAPH.json|GRAPH.json.gz]...");
     const std::filesystem::path out = argv[1];
     const std::vector<computation> computations = computations_of(all);
     std::vector<instance_set> sets;
-    for (const arch* target : archs_named({argv + 2, argv + argc}))
+    for (const arch* target : archs_named(archs))
         sets.push_back(expand_for(*target, computations, change));
+    if (!graphs.empty()) keep_needed(sets, all, graphs);
     for (const rendered_file& file : render_set(name, all, sets))
         if (!std::filesystem::exists(out / file.path) || read_text(out / file.path) != file.content)
             write_text(out / file.path, file.content);

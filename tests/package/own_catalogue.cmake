@@ -21,6 +21,17 @@ if(NOT own OR none)
   message(FATAL_ERROR "my_policies.hpp gives a row of sm_90 384 threads, and none of sm_80: ${own} ${none}")
 endif()
 
+# A set for a model's graphs has the few rows that they need, and is compiled.
+file(GLOB graphs ${GRAPHS}/qwen3-8b-q4km.*.json.gz)
+execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/for_graphs -B ${WORK}/graphs ${cuda}
+                        "-DGRAPHS=${graphs}" COMMAND_ERROR_IS_FATAL ANY)
+run(${CMAKE_COMMAND} --build ${WORK}/graphs --target qwen3)
+file(STRINGS ${WORK}/graphs/qwen3/instances/sm_90/rows.inc rows REGEX "^CATENA_ROW")
+list(LENGTH rows count)
+if(count EQUAL 0 OR count GREATER 30)
+  message(FATAL_ERROR "a set for three graphs of one model has ${count} rows")
+endif()
+
 # refused(<arguments of the call> <what is said> [components])
 function(refused arguments said)
   set(components generator ${ARGN})
@@ -40,6 +51,7 @@ refused("my_kernels;CATALOGUE;${header}" "give CATALOGUE <header> and ARCHS <arc
 refused("My-Kernels;CATALOGUE;${header};ARCHS;sm_90" "the name is a C++ namespace")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET" "no arch is called BUDGET")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;POLICIES;none.hpp" "there is no file")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;GRAPHS;${header}" "is no graph file")
 
 # A policy that no kernel can have stops the build with a sentence that names the row and the rule.
 set(policies ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/policies.hpp)

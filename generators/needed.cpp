@@ -1,0 +1,49 @@
+#include "needed.hpp"
+
+#include "catena/engine/json.hpp"
+#include "catena/plan/planner.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace catena::generator {
+
+namespace {
+
+/// The set as a planner takes it: described, without kernels.
+table described(const instance_set& set, const catalogue& all) {
+    table t;
+    t.target = set.target;
+    t.rows = set.rows.data();
+    t.row_count = static_cast<int>(set.rows.size());
+    t.chains = all.chains.data();
+    t.chain_count = static_cast<int>(all.chains.size());
+    return t;
+}
+
+}  // namespace
+
+void keep_needed(std::vector<instance_set>& sets, const catalogue& all,
+                 const std::vector<std::string>& files) {
+    std::vector<json::graph> graphs;
+    for (const std::string& file : files) graphs.push_back(json::read(file));
+    for (instance_set& set : sets) {
+        const table rows = described(set, all);
+        std::vector<bool> picked(set.rows.size());
+        for (const json::graph& graph : graphs) {
+            const plan p = planner{rows}.plan(graph.view());
+            if (!p.state().ok()) throw std::runtime_error(graph.file + ": " + p.state().message);
+            if (p.steps().size() == 0)
+                throw std::runtime_error(graph.file + ": a plan for " + set.target->name +
+                                         " uses no chain of the catalogue: leave the graph out, or "
+                                         "add a chain that fits it");
+            for (const step& one : p.steps()) picked[static_cast<std::size_t>(one.row)] = true;
+        }
+        std::vector<row> kept;
+        for (std::size_t i = 0; i < picked.size(); ++i)
+            if (picked[i]) kept.push_back(set.rows[i]);
+        set.rows = std::move(kept);
+    }
+}
+
+}  // namespace catena::generator

@@ -1,0 +1,70 @@
+// The sets of an engine that knows its models: the rows that plans of their graphs pick.
+#include "needed.hpp"
+#include "catena_catalogue.hpp"
+
+#include "catena/engine/json.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/plan/planner.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <algorithm>
+#include <set>
+
+using namespace catena;
+using namespace catena::generator;
+
+namespace {
+
+const std::string graphs = CATENA_TEST_DATA "/graphs/";
+const std::vector<std::string> of_qwen3 = {graphs + "qwen3-8b-q4km.tg1.json.gz",
+                                           graphs + "qwen3-8b-q4km.b4.json.gz",
+                                           graphs + "qwen3-8b-q4km.pp512.json.gz"};
+
+/// The set of sm_90, whole.
+std::vector<instance_set> sets_of(const catalogue& all) {
+    return {expand_for(*arch_named("sm_90"), computations_of(all), nullptr)};
+}
+
+/// The steps of a plan by that set: where each is launched, and the row's name.
+std::vector<std::string> steps_of(const instance_set& set, const catalogue& all,
+                                  const std::string& file) {
+    table t;
+    t.target = set.target;
+    t.rows = set.rows.data();
+    t.row_count = static_cast<int>(set.rows.size());
+    t.chains = all.chains.data();
+    t.chain_count = static_cast<int>(all.chains.size());
+    const json::graph graph = json::read(file);
+    const plan p = planner{t}.plan(graph.view());
+    std::vector<std::string> out;
+    for (const step& one : p.steps())
+        out.push_back(std::to_string(one.launch_at) + " " + row_name(t, one.row));
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("A set for given graphs plans them as the whole set does, and has no row more") {
+    const catalogue all = catena_catalogue();
+    const instance_set whole = sets_of(all).front();
+    std::vector<instance_set> sets = sets_of(all);
+    keep_needed(sets, all, of_qwen3);
+    std::set<std::string> used;
+    for (const std::string& file : of_qwen3) {
+        const auto steps = steps_of(sets.front(), all, file);
+        CHECK(steps == steps_of(whole, all, file));
+        for (const std::string& one : steps) used.insert(one.substr(one.find(' ') + 1));
+    }
+    CHECK(sets.front().rows.size() == used.size());
+    CHECK(sets.front().rows.size() < whole.rows.size() / 10);
+}
+
+TEST_CASE("A graph that uses no row of a set is named") {
+    const catalogue all = catena_catalogue();
+    std::vector<instance_set> sets = sets_of(all);
+    std::erase_if(sets.front().rows, [](const row&) { return true; });
+    using Catch::Matchers::Contains;
+    CHECK_THROWS_WITH(keep_needed(sets, all, of_qwen3), Contains("qwen3-8b-q4km.tg1.json.gz: "));
+    CHECK_THROWS_AS(keep_needed(sets, all, {graphs + "none.json"}), json::error);
+}
