@@ -62,7 +62,7 @@ foreach(fault IN ITEMS "odd:6 values a thread are no multiple of 4" "twice:stand
                        "none:none is left for")
   string(REGEX REPLACE "^([a-z]+):(.*)" "\\1;\\2" fault "${fault}")
   list(POP_FRONT fault which)
-  execute_process(COMMAND ${CMAKE_COMMAND} -DFAULT=${which} ${WORK}/bad OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  set(ENV{FAULT} ${which})
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/bad --target my_kernels_sources RESULT_VARIABLE code
                   OUTPUT_VARIABLE said ERROR_VARIABLE said)
   string(FIND "${said}" "${fault}" at)
