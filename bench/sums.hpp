@@ -12,10 +12,10 @@ inline constexpr computation sum_alone = {.kind = skeleton::row,
                                           .stages = stage_set::of(stage_kind::add_residual),
                                           .emits = format_set::of(format::f32)};
 
-constexpr row sum_row(const policy& numbers) {
+constexpr row sum_row(const policy& how) {
     row r;
     r.computes = sum_alone;
-    r.policy = numbers;
+    r.policy = how;
     return r;
 }
 

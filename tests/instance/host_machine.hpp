@@ -39,9 +39,9 @@ class host_machine : public local_machine {
 };
 
 /// An instance on the host executor, every launch with another order of threads.
-inline instance on_host(const catena::computation& computes, const catena::policy& numbers,
+inline instance on_host(const catena::computation& computes, const catena::policy& how,
                         const void* kernel, const std::string& label) {
-    return {computes, numbers, kernel, [kernel, label, seed = std::uint64_t{0}]() mutable {
+    return {computes, how, kernel, [kernel, label, seed = std::uint64_t{0}]() mutable {
                 auto machine = std::make_unique<host_machine>(seed++);
                 machine->name(kernel, label);
                 return machine;

@@ -22,11 +22,11 @@ struct shapes {
     int ragged = 0;  ///< a K that ends inside a step
     int tile = 0, columns = 0;
 
-    shapes(const computation& computes, const policy& numbers)
+    shapes(const computation& computes, const policy& how)
         : weights(computes.weights),
           formats(formats_in(weights)),
-          tile(tile_rows(numbers)),
-          columns(numbers.columns) {
+          tile(tile_rows(how)),
+          columns(how.columns) {
         for (const format f : formats) unit = std::max(unit, length_unit(skeleton::matmul, f));
         ragged = unit == 256 ? 3 * 256 : 15 * 32 / unit * unit;
     }
@@ -44,9 +44,9 @@ struct shapes {
     }
 };
 
-std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
+std::vector<matvec_case> product_cases(const shapes& s, const policy& how) {
     std::vector<matvec_case> cases;
-    const int step = std::max(step_values(numbers, s.weights), numbers.piece);
+    const int step = std::max(step_values(how, s.weights), how.piece);
     for (const format f : s.formats)
         cases.push_back({.what = "one row of one block, one column",
                          .k = std::max(32, length_unit(skeleton::matmul, f)),
@@ -62,11 +62,11 @@ std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
                    .members = s.members({s.tile + 3, 1, s.tile}),
                    .columns = s.columns + 9},
                   {.what = "k beyond the ring of stages",
-                   .k = step * (numbers.stages + 2) + s.unit,
+                   .k = step * (how.stages + 2) + s.unit,
                    .members = s.members({17}),
                    .columns = 9},
                   {.what = "k of one step less than the ring",
-                   .k = step * (numbers.stages - 1),
+                   .k = step * (how.stages - 1),
                    .members = s.members({s.tile - 1}),
                    .columns = s.columns},
                   {.what = "rows with gaps",
@@ -124,7 +124,7 @@ std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
                    .members = s.members({33, 20}),
                    .columns = 20,
                    .put = special::any_value}});
-    if (numbers.copy == copy_method::plain)
+    if (how.copy == copy_method::plain)
         for (const int offset : {2, 4, 8})
             cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off",
                              .k = s.ragged,
@@ -136,7 +136,7 @@ std::vector<matvec_case> product_cases(const shapes& s, const policy& numbers) {
 
 constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part); }
 
-std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) {
+std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& how) {
     const format f = s.formats.back();
     const int half = s.tile / 2;
     const epilogue_set unquantized = every_part.without(epilogue_part::quantize);
@@ -161,7 +161,7 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
                                                                         : matmul_layout(f))},
                        full = {s.formats[0], s.tile + 32, only(epilogue_part::quantize)},
                        halves = {.type = f,
-                                 .rows = numbers.copy == copy_method::plain ? 37 : 64,
+                                 .rows = how.copy == copy_method::plain ? 37 : 64,
                                  .parts = only(epilogue_part::glu),
                                  .halves = true};
     const std::vector<member_shape> mixed = {plain, scaled,     biased,      gated,   added,
@@ -195,7 +195,7 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
          .k = s.ragged,
          .members = {halves, added},
          .columns = 9,
-         .row_gap = numbers.copy == copy_method::plain ? 1 : 0},
+         .row_gap = how.copy == copy_method::plain ? 1 : 0},
         {.what = "experts through every part, ids of no expert",
          .k = s.unit,
          .members = {everything, gated, plain, alone},
@@ -227,19 +227,19 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& numbers) 
 
 /// Tiles that the blocks of a cluster share, each with a part of K: parts that differ by a piece, a
 /// block that has none, rows and columns that fill no tile, and all that may follow.
-std::vector<matvec_case> cluster_cases(const shapes& s, const policy& numbers) {
+std::vector<matvec_case> cluster_cases(const shapes& s, const policy& how) {
     const format f = s.formats.back();
-    const int piece = numbers.piece;
+    const int piece = how.piece;
     return {{.what = "parts of K, the last one a piece shorter",
              .k = 3 * piece,
              .members = s.members({s.tile + 3, 1}),
              .columns = s.columns + 9,
              .cluster = 2},
             {.what = "parts of K that go round the ring, and end inside a piece",
-             .k = numbers.cluster * piece * (numbers.stages + 1) + s.unit,
+             .k = how.cluster * piece * (how.stages + 1) + s.unit,
              .members = s.members({17}),
              .columns = 9,
-             .cluster = numbers.cluster},
+             .cluster = how.cluster},
             {.what = "a block without a part",
              .k = 2 * piece,
              .members = s.members({5}),
@@ -255,16 +255,16 @@ std::vector<matvec_case> cluster_cases(const shapes& s, const policy& numbers) {
 
 }  // namespace
 
-std::vector<matvec_case> matmul_cases(const computation& computes, const policy& numbers) {
-    const shapes s(computes, numbers);
-    auto cases = product_cases(s, numbers);
-    auto more = epilogue_cases(s, numbers);
-    if (numbers.cluster > 1)
-        for (matvec_case& c : cluster_cases(s, numbers)) more.push_back(std::move(c));
+std::vector<matvec_case> matmul_cases(const computation& computes, const policy& how) {
+    const shapes s(computes, how);
+    auto cases = product_cases(s, how);
+    auto more = epilogue_cases(s, how);
+    if (how.cluster > 1)
+        for (matvec_case& c : cluster_cases(s, how)) more.push_back(std::move(c));
     for (matvec_case& c : more) {
         for (member_shape& m : c.members) {
             m.parts.bits &= computes.epilogue.bits;
-            m.parts = parts_of_tile(numbers, m.parts);
+            m.parts = parts_of_tile(how, m.parts);
             m.written = m.written || !m.parts.has(epilogue_part::quantize);
             m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
             m.halves = m.halves && m.parts.has(epilogue_part::glu);

@@ -17,7 +17,7 @@ int largest_block(const std::vector<format>& formats) {
     return unit;
 }
 
-std::vector<matvec_case> product_cases(const computation& computes, const policy& numbers) {
+std::vector<matvec_case> product_cases(const computation& computes, const policy& how) {
     const std::vector<format> formats = formats_in(computes.weights);
     const int unit = largest_block(formats);
     const auto members = [&](std::initializer_list<int> rows) {  // formats in turn
@@ -26,10 +26,10 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
         return out;
     };
     // One group of rows for every warp.
-    const int band = numbers.threads / warp_size * numbers.rows;
+    const int band = how.threads / warp_size * how.rows;
     // Steps of 1024: the last one is short.
     const int ragged = unit == 256 ? 5 * 256 : 45 * 32 / unit * unit;
-    const int columns = numbers.columns;
+    const int columns = how.columns;
 
     std::vector<matvec_case> cases;
     for (const format f : formats)
@@ -56,7 +56,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
                                 .columns = columns,
                                 .band_rows = band},
                                {.what = "k beyond the ring of stages",
-                                .k = numbers.piece * (numbers.stages + 1) + unit,
+                                .k = how.piece * (how.stages + 1) + unit,
                                 .members = members({24, 24}),
                                 .band_rows = band},
                                {.what = "bands of several groups",
@@ -116,7 +116,7 @@ std::vector<matvec_case> product_cases(const computation& computes, const policy
                                 .columns = columns,
                                 .band_rows = band,
                                 .put = special::infinity}});
-    if (numbers.copy == copy_method::plain)
+    if (how.copy == copy_method::plain)
         for (const int offset : {2, 4, 8})
             cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off",
                              .k = ragged,
@@ -141,10 +141,10 @@ constexpr gate_function gates[] = {
 };
 
 /// A policy of odd rows takes no pairs; a row may compute fewer parts.
-void leave_out_what_it_cannot(matvec_case& c, const computation& computes, const policy& numbers) {
+void leave_out_what_it_cannot(matvec_case& c, const computation& computes, const policy& how) {
     epilogue_set can = computes.epilogue;
-    if (numbers.rows % 2 != 0) can = can.without(epilogue_part::glu);
-    if (c.slots > slots_added(numbers)) can = can.without(epilogue_part::combine);
+    if (how.rows % 2 != 0) can = can.without(epilogue_part::glu);
+    if (c.slots > slots_added(how)) can = can.without(epilogue_part::combine);
     for (member_shape& m : c.members) {
         m.parts.bits &= can.bits;
         m.in_place = m.in_place && m.parts.has(epilogue_part::residual);
@@ -163,10 +163,10 @@ member_shape beside(member_shape experts) {
 }
 
 /// Bands of 64 weight rows are 64 results, or 32 of a GLU; rows that are quantized end with either.
-std::vector<matvec_case> epilogue_cases(const computation& computes, const policy& numbers) {
+std::vector<matvec_case> epilogue_cases(const computation& computes, const policy& how) {
     const std::vector<format> formats = formats_in(computes.weights);
     const format f = formats.back();
-    const int unit = largest_block(formats), columns = numbers.columns;
+    const int unit = largest_block(formats), columns = how.columns;
     const int ragged = unit == 256 ? 5 * 256 : 45 * 32 / unit * unit;
 
     std::vector<matvec_case> cases;
@@ -203,7 +203,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                        hidden = {f, 64, every_part, gate_function::silu, false},
                        placed = {f, 37, unquantized, gate_function::silu, true, true},
                        halves = {.type = f,
-                                 .rows = numbers.copy == copy_method::plain ? 37 : 64,
+                                 .rows = how.copy == copy_method::plain ? 37 : 64,
                                  .parts = only(epilogue_part::glu),
                                  .halves = true},
                        full = {f, 512, only(epilogue_part::quantize)};
@@ -220,7 +220,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .k = unit,
          .members = {gated, added},
          .columns = columns,
-         .band_rows = 2 * (5 * numbers.threads / warp_size * numbers.rows + 3)},
+         .band_rows = 2 * (5 * how.threads / warp_size * how.rows + 3)},
         {.what = "a quantized result that is not written",
          .k = ragged,
          .members = {hidden, everything},
@@ -237,7 +237,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .members = {halves, added},
          .columns = columns,
          .band_rows = 64,
-         .row_gap = numbers.copy == copy_method::plain ? 1 : 0},
+         .row_gap = how.copy == copy_method::plain ? 1 : 0},
         {.what = "a quantized row without padding, in bands of all that meet",
          .k = unit,
          .members = {full},
@@ -248,13 +248,13 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .members = {full, everything},
          .columns = columns,
          .band_rows = max_requantized_rows,
-         .width = numbers.placement == norm_placement::producer ? numbers.min_blocks : 1},
+         .width = how.placement == norm_placement::producer ? how.min_blocks : 1},
         {.what = "a band that the blocks of a cluster share",
          .k = ragged,
          .members = {full, everything},
          .columns = columns,
          .band_rows = max_requantized_rows,
-         .cluster = numbers.cluster > 1 ? 4 : 1},
+         .cluster = how.cluster > 1 ? 4 : 1},
         {.what = "gated weights with gaps that a step before wrote",
          .k = 3 * unit,
          .members = {gated, everything},
@@ -297,7 +297,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .slots = 4,
          .ids = eight,
          .band_rows = 64,
-         .cluster = numbers.cluster > 1 ? 2 : 1},
+         .cluster = how.cluster > 1 ? 2 : 1},
         {.what = "two slots of two tokens added up",
          .k = ragged,
          .members = {added_up(plain), added_up(added)},
@@ -324,7 +324,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .ids = {4, 2, 0, 1, 1, 3, 4, 2, 0, 1, 2, 3, 4, 3, 2, 0},
          .band_rows = 128},
         {.what = "slots added up, of one activation row a token, one of no expert",
-         .k = numbers.piece * numbers.stages + unit,
+         .k = how.piece * how.stages + unit,
          .members = {added_up(biased, only(epilogue_part::residual))},
          .experts = 3,
          .slots = 3,
@@ -339,7 +339,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .x_slots = 4,
          .ids = {1, 0, 2, 2},
          .band_rows = 64,
-         .cluster = numbers.cluster > 1 ? 2 : 1},
+         .cluster = how.cluster > 1 ? 2 : 1},
         {.what = "a NaN in one of the slots that are added up",
          .k = ragged,
          .members = {added_up(gated)},
@@ -363,7 +363,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .slots = 2,
          .ids = {1, 2},
          .band_rows = 128,
-         .cluster = numbers.cluster > 1 ? 2 : 1,
+         .cluster = how.cluster > 1 ? 2 : 1,
          .early = false},
         {.what = "a NaN through every part",
          .k = ragged,
@@ -378,7 +378,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
          .band_rows = 64,
          .put = special::infinity}};
     cases.insert(cases.end(), more.begin(), more.end());
-    if (numbers.copy == copy_method::plain)
+    if (how.copy == copy_method::plain)
         for (const int offset : {2, 8})
             cases.push_back({.what = "gated weights " + std::to_string(offset) + " bytes off",
                              .k = ragged,
@@ -386,7 +386,7 @@ std::vector<matvec_case> epilogue_cases(const computation& computes, const polic
                              .columns = columns,
                              .band_rows = 64,
                              .offset = offset});
-    for (matvec_case& c : cases) leave_out_what_it_cannot(c, computes, numbers);
+    for (matvec_case& c : cases) leave_out_what_it_cannot(c, computes, how);
     return cases;
 }
 
@@ -414,9 +414,9 @@ std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool number
 
 }  // namespace
 
-std::vector<matvec_case> matvec_cases(const computation& computes, const policy& numbers) {
-    auto cases = product_cases(computes, numbers);
-    auto more = epilogue_cases(computes, numbers);
+std::vector<matvec_case> matvec_cases(const computation& computes, const policy& how) {
+    auto cases = product_cases(computes, how);
+    auto more = epilogue_cases(computes, how);
     cases.insert(cases.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
     // Quantized, an infinity is a NaN; as a number it stays one.

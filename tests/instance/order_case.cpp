@@ -35,7 +35,7 @@ matvec_case order_case(const computation& computes, int columns) {
 }
 
 /// The same members through every part that `numbers` can do.
-matvec_case finished_case(const computation& computes, const policy& numbers, int columns) {
+matvec_case finished_case(const computation& computes, const policy& how, int columns) {
     matvec_case c = order_case(computes, columns);
     c.k = 256;
     c.band_rows = columns % 2 == 0 ? 64 : 128;
@@ -43,7 +43,7 @@ matvec_case finished_case(const computation& computes, const policy& numbers, in
         m.rows = 96;
         m.parts = every_part;
         m.function = gate_function::gelu_erf;
-        if (numbers.rows % 2 != 0) m.parts = m.parts.without(epilogue_part::glu);
+        if (how.rows % 2 != 0) m.parts = m.parts.without(epilogue_part::glu);
     }
     return c;
 }

@@ -12,7 +12,7 @@ using namespace catena;
 namespace {
 
 /// Threads of a row.
-int team(const policy& numbers) { return numbers.threads / rows_of_block(numbers); }
+int team(const policy& how) { return how.threads / rows_of_block(how); }
 
 constexpr format_set in_blocks = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
                                  format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma |
@@ -32,7 +32,7 @@ bool fits(format f, const row_case& c) {
 
 /// What the row can do of what the case asks for; a case that is left with nothing to write is
 /// dropped.
-bool fit(row_case& c, const computation& computes, const policy& numbers) {
+bool fit(row_case& c, const computation& computes, const policy& how) {
     c.emits.bits &= computes.emits.bits;
     for (const format f : formats_in(c.emits))
         if (!fits(f, c)) c.emits.bits &= ~format_set::of(f).bits;
@@ -47,8 +47,8 @@ bool fit(row_case& c, const computation& computes, const policy& numbers) {
     c.gate = c.gate && computes.stages.has(stage_kind::gate);
     c.in_place = c.in_place && c.emits.has(format::f32);
     const bool quads = c.k % 4 == 0 && c.gap % 4 == 0 && c.gate_gap % 4 == 0;
-    if (numbers.vector && !(quads && c.offset % 16 == 0)) return false;
-    if (numbers.values > 0 && c.k > team(numbers) * numbers.values) return false;
+    if (how.vector && !(quads && c.offset % 16 == 0)) return false;
+    if (how.values > 0 && c.k > team(how) * how.values) return false;
     return !c.emits.empty() || c.sum;
 }
 
@@ -78,10 +78,10 @@ void append_gated(std::vector<row_case>& cases, format_set all, int usual) {
 
 }  // namespace
 
-std::vector<row_case> row_cases(const computation& computes, const policy& numbers) {
+std::vector<row_case> row_cases(const computation& computes, const policy& how) {
     const format_set all =
         format_set::of(format::f32) | format::f16 | format::bf16 | in_blocks | apart;
-    const int widest = numbers.values > 0 ? team(numbers) * numbers.values : 5 * 1024;
+    const int widest = how.values > 0 ? team(how) * how.values : 5 * 1024;
     const int usual = std::min(480, widest - 32);  // 15 or 7 blocks of 32
     std::vector<row_case> cases = {
         {.what = "one row of one block", .k = 32, .emits = all, .scale = true},
@@ -93,7 +93,7 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
          .scale = true,
          .again = true},
         {.what = "k just below a pass",
-         .k = team(numbers) * 4 - 32,
+         .k = team(how) * 4 - 32,
          .n1 = 2,
          .emits = all,
          .scale = true},
@@ -324,7 +324,7 @@ std::vector<row_case> row_cases(const computation& computes, const policy& numbe
         return (c.over_gate || c.alone) && !computes.stages.has(stage_kind::glu) &&
                !computes.stages.has(stage_kind::gate);
     });
-    std::erase_if(cases, [&](row_case& c) { return !fit(c, computes, numbers); });
+    std::erase_if(cases, [&](row_case& c) { return !fit(c, computes, how); });
     return cases;
 }
 

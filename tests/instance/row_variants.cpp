@@ -88,9 +88,9 @@ TEST_CASE("A norm that a residual joins, and the norm of their sum") {
 
 TEST_CASE("One launch of two norms has the bits of the ops one after the other") {
     static constexpr computation both = joined(plain), one = norm_of(stage_kind::rms_norm, plain);
-    const auto same = [](const void* joins, const void* norms, const policy& numbers) {
-        const instance on = on_host(both, numbers, joins, "");
-        const instance apart = on_host(one, numbers, norms, "");
+    const auto same = [](const void* joins, const void* norms, const policy& how) {
+        const instance on = on_host(both, how, joins, "");
+        const instance apart = on_host(one, how, norms, "");
         const row_case c = {.what = "",
                             .k = 480,
                             .n1 = 3,
@@ -122,8 +122,8 @@ TEST_CASE("A warp's row has the bits of a block of one warp") {
     static constexpr computation norm = norm_of(stage_kind::rms_norm, for_ggml);
     constexpr policy lone{.threads = 32, .values = 8, .vector = true};
     CHECK(order_of(norm, lone) == order_of(norm, short_rows));
-    const auto outputs = [](const void* kernel, const policy& numbers) {
-        const instance on = on_host(norm, numbers, kernel, "");
+    const auto outputs = [](const void* kernel, const policy& how) {
+        const instance on = on_host(norm, how, kernel, "");
         return run(on, {.what = "", .k = 224, .n1 = 7, .emits = for_ggml, .scale = true});
     };
     CHECK(outputs(reinterpret_cast<const void*>(&instances::run_on_host<norm, lone>), lone) ==

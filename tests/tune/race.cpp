@@ -384,9 +384,9 @@ TEST_CASE("What the cost model likes best is raced without its cluster, too", "[
         REQUIRE(alone.cluster > 0);
         alone.cluster = 0;
         CHECK(std::count_if(few.begin(), few.end(), [&](const candidate& c) {
-                  policy numbers = c.what.policy;
-                  numbers.min_blocks = alone.min_blocks;
-                  return numbers == alone;
+                  policy how = c.what.policy;
+                  how.min_blocks = alone.min_blocks;
+                  return how == alone;
               }) == 1);
         CHECK(std::is_sorted(few.begin(), few.end(), [](const candidate& a, const candidate& b) {
             return a.predicted_us < b.predicted_us;

@@ -10,9 +10,9 @@ namespace catena::tune {
 
 namespace {
 
-std::uint64_t key_of(const tuned_problem& p, const policy& numbers) {
+std::uint64_t key_of(const tuned_problem& p, const policy& how) {
     std::uint64_t h = problem_key(p.what);
-    for (const char c : row_name(p.computes, numbers, ""))
+    for (const char c : row_name(p.computes, how, ""))
         h = random_bits(h, static_cast<unsigned char>(c));
     return h;
 }

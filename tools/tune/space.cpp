@@ -155,12 +155,12 @@ policy promising(const arch& a, row r) {
     return r.policy;
 }
 
-row row_of(const computation& c, const policy& numbers) {
-    return {.computes = c, .policy = numbers, .order = order_of(c, numbers), .evidence = {}};
+row row_of(const computation& c, const policy& how) {
+    return {.computes = c, .policy = how, .order = order_of(c, how), .evidence = {}};
 }
 
-bool holds(const std::vector<row>& rows, const policy& numbers) {
-    return std::any_of(rows.begin(), rows.end(), [&](const row& r) { return r.policy == numbers; });
+bool holds(const std::vector<row>& rows, const policy& how) {
+    return std::any_of(rows.begin(), rows.end(), [&](const row& r) { return r.policy == how; });
 }
 
 bool same_kind(const row& one, const row& other) {
@@ -184,9 +184,9 @@ void add_without_cluster(std::vector<candidate>& kept, const std::vector<candida
     policy alone = kept.front().what.policy;
     alone.cluster = 0;
     const auto is_twin = [&](const candidate& c) {
-        policy numbers = c.what.policy;
-        numbers.min_blocks = alone.min_blocks;
-        return numbers == alone;
+        policy how = c.what.policy;
+        how.min_blocks = alone.min_blocks;
+        return how == alone;
     };
     if (std::any_of(kept.begin(), kept.end(), is_twin)) return;
     const auto twin = std::find_if(able.begin(), able.end(), is_twin);
@@ -200,12 +200,12 @@ void add_without_cluster(std::vector<candidate>& kept, const std::vector<candida
 std::vector<row> space_of(const arch& target, const computation& c) {
     const std::vector<row> by_hand = generator::rows_for(target, c);
     std::vector<row> all = by_hand;
-    std::vector<policy> numbers;
-    if (c.kind == skeleton::row) numbers = row_policies();
+    std::vector<policy> listed;
+    if (c.kind == skeleton::row) listed = row_policies();
     if (c.kind == skeleton::matvec)
-        numbers = has_norm(c.stages) ? norm_policies() : matvec_policies();
-    if (c.kind == skeleton::matmul) numbers = matmul_policies(c.weights);
-    for (policy p : numbers) {
+        listed = has_norm(c.stages) ? norm_policies() : matvec_policies();
+    if (c.kind == skeleton::matmul) listed = matmul_policies(c.weights);
+    for (policy p : listed) {
         if (c.kind == skeleton::matmul) p = promising(target, row_of(c, p));
         const row r = row_of(c, p);
         if (c.kind == skeleton::matmul && !unspilled(target, r, p.min_blocks)) continue;

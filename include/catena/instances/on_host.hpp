@@ -24,12 +24,12 @@ struct host_family {
 };
 
 /// The kernel among `families` of a row's computation and policy, or null.
-inline host_kernel host_kernel_of(const computation& computes, const policy& numbers,
+inline host_kernel host_kernel_of(const computation& computes, const policy& how,
                                   const host_family* const* families, int count) {
     for (int f = 0; f < count; ++f)
         for (int i = 0; i < families[f]->count; ++i) {
             const host_instance& one = families[f]->first[i];
-            if (one.policy == numbers && one.computes == computes) return one.run;
+            if (one.policy == how && one.computes == computes) return one.run;
         }
     return nullptr;
 }
@@ -40,7 +40,7 @@ extern const int host_family_count;
 
 /// The kernel of a row's computation and policy, or null when it was not compiled: no set has such
 /// a row, or the build leaves it out (CATENA_WEIGHTS, CATENA_EVERY_ROW).
-host_kernel host_kernel_for(const computation& computes, const policy& numbers);
+host_kernel host_kernel_for(const computation& computes, const policy& how);
 
 /// `described` with the host kernels of `families` and the host executor's launch in place of its
 /// own; null for a row that was not compiled. The kernels are kept by the address of the rows,

@@ -18,15 +18,15 @@ column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t
 }
 
 /// The blocks that are looked at: a row tile of a member and, dense, a column tile or an expert.
-std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const policy& numbers,
+std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const policy& how,
                                              const std::vector<std::int32_t>& ids,
                                              std::uint64_t key, bool random_tile) {
     const bool dense = a.ids == nullptr;
-    const std::int64_t column_tiles = (a.columns + numbers.columns - 1) / numbers.columns;
+    const std::int64_t column_tiles = (a.columns + how.columns - 1) / how.columns;
     std::vector<piece_of_product> all;
     for (int member = 0; member < a.members; ++member) {
         const matvec_member& m = a.member[member];
-        const int rows = tile_rows(numbers) / (m.up != nullptr ? 2 : 1);
+        const int rows = tile_rows(how) / (m.up != nullptr ? 2 : 1);
         const int tiles = (m.rows + rows - 1) / rows;
         const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(member));
         const auto random = static_cast<std::int64_t>(bits >> 32);
@@ -43,8 +43,7 @@ std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const policy&
             piece_of_product p{member, tile * rows, std::min((tile + 1) * rows, m.rows),
                                dense ? -1 : second, static_cast<std::uint32_t>(block)};
             for (std::int64_t c = 0; c < a.columns; ++c)
-                if (dense ? c / numbers.columns == second
-                          : ids[static_cast<std::size_t>(c)] == second)
+                if (dense ? c / how.columns == second : ids[static_cast<std::size_t>(c)] == second)
                     p.columns.push_back(place_of(a, m, c));
             all.push_back(std::move(p));
         }
