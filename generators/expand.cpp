@@ -103,6 +103,16 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
     return set;
 }
 
+table described(const instance_set& set, const catalogue& all) {
+    table t;
+    t.target = set.target;
+    t.rows = set.rows.data();
+    t.row_count = static_cast<int>(set.rows.size());
+    t.chains = all.chains.data();
+    t.chain_count = static_cast<int>(all.chains.size());
+    return t;
+}
+
 bool in_every_build(const arch& target, const computation& c) {
     const std::string name = target.name;
     return name == "host" || name == "sm_90" || c.kind == skeleton::row ||

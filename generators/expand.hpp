@@ -43,6 +43,10 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                                  const registers_by_name& registers, const tunings& measured = {},
                                  const engine_medians& engine = {});
 
+/// The set as a planner takes it: its rows are described, their kernels are missing. Both must
+/// outlive the table.
+table described(const instance_set& set, const catalogue& all);
+
 /// Is the row run and compiled by every build? All of the host and of sm_90; of every other arch
 /// the row skeleton and one weight format, for the bodies are the same and only the policies
 /// differ. CATENA_EVERY_ROW brings the others.

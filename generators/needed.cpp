@@ -8,21 +8,6 @@
 
 namespace catena::generator {
 
-namespace {
-
-/// The set as a planner takes it: described, without kernels.
-table described(const instance_set& set, const catalogue& all) {
-    table t;
-    t.target = set.target;
-    t.rows = set.rows.data();
-    t.row_count = static_cast<int>(set.rows.size());
-    t.chains = all.chains.data();
-    t.chain_count = static_cast<int>(all.chains.size());
-    return t;
-}
-
-}  // namespace
-
 void keep_needed(std::vector<instance_set>& sets, const catalogue& all,
                  const std::vector<std::string>& files) {
     std::vector<json::graph> graphs;

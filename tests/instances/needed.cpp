@@ -8,7 +8,6 @@
 
 #include "catena_test/catch.hpp"
 
-#include <algorithm>
 #include <set>
 
 using namespace catena;
@@ -29,12 +28,7 @@ std::vector<instance_set> sets_of(const catalogue& all) {
 /// The steps of a plan by that set: where each is launched, and the row's name.
 std::vector<std::string> steps_of(const instance_set& set, const catalogue& all,
                                   const std::string& file) {
-    table t;
-    t.target = set.target;
-    t.rows = set.rows.data();
-    t.row_count = static_cast<int>(set.rows.size());
-    t.chains = all.chains.data();
-    t.chain_count = static_cast<int>(all.chains.size());
+    const table t = described(set, all);
     const json::graph graph = json::read(file);
     const plan p = planner{t}.plan(graph.view());
     std::vector<std::string> out;

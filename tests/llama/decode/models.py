@@ -117,6 +117,15 @@ class Model:
         self.matrix(at + "ffn_up_shexp", EXPERT_FEED_FORWARD, EMBEDDING, Type.Q4_K)
         self.matrix(at + "ffn_down_shexp", EMBEDDING, EXPERT_FEED_FORWARD, Type.Q6_K)
 
+    def feed_forward_or_experts(self, layer, at):
+        """The first layer has no experts. The others have a bias where experts are chosen, and a shared expert."""
+        if layer == 0:
+            self.feed_forward(at)
+            return
+        self.experts(at)
+        self.shared_expert(at)
+        self.vector(at + "exp_probs_b.bias", EXPERTS, 0)
+
 
 def llama(m):
     m.has_attention()
@@ -220,12 +229,7 @@ def glm4moe(m):  # the first layer has no experts
     for layer, at in enumerate(m.blocks()):
         m.norms(at, attn_norm=EMBEDDING, post_attention_norm=EMBEDDING)
         m.attention(at)
-        if layer == 0:
-            m.feed_forward(at)
-            continue
-        m.experts(at)
-        m.shared_expert(at)
-        m.vector(at + "exp_probs_b.bias", EXPERTS, 0)
+        m.feed_forward_or_experts(layer, at)
 
 
 def deepseek2(m):  # its attention keeps one vector for all heads, and has matrices for each head
@@ -245,12 +249,7 @@ def deepseek2(m):  # its attention keeps one vector for all heads, and has matri
         m.matrix(at + "attn_k_b", rank, plain, Type.Q8_0, HEADS)
         m.matrix(at + "attn_v_b", value, rank, Type.Q8_0, HEADS)
         m.matrix(at + "attn_output", EMBEDDING, HEADS * value, Type.Q4_K)
-        if layer == 0:
-            m.feed_forward(at)
-            continue
-        m.experts(at)
-        m.shared_expert(at)
-        m.vector(at + "exp_probs_b.bias", EXPERTS, 0)
+        m.feed_forward_or_experts(layer, at)
 
 
 def state_space(m, inner, state, heads, groups):
