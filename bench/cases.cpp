@@ -118,7 +118,7 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
     for (const matvec_shape& shape : matvec_shapes)
         for (const int columns : numbers     ? std::vector{64, 512, 2048}
                                  : is_matmul ? std::vector{64, 512}
-                                             : std::vector{r.policy.columns}) {
+                                             : std::vector{columns_of(r.policy)}) {
             problem p;
             p.needs = r.computes;
             p.needs.epilogue = {};

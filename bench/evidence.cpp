@@ -13,14 +13,15 @@ using namespace catena::generator;
 
 /// Values of K that a warp multiplies in a pass, of each of its rows: a step of the inner product,
 /// and a group of it where groups are a loop.
-int values_of_pass(const policy& p) {
+int values_of_pass(const matvec_policy& p) {
     if (p.product != inner_product::mma) return warp_values;
     return p.activation == activation_source::global ? 32 : 4 * 32;
 }
 
 dot_stage dot_of(const row& r, const sass_function& f) {
     dot_stage out;
-    const bool mma = r.policy.product == inner_product::mma;
+    const matvec_policy& p = r.policy.matvec();
+    const bool mma = p.product == inner_product::mma;
     const sass_kind kind = mma ? sass_kind::mma : sass_kind::dp4a;
     const sass_loop* longest = nullptr;
     const std::vector<sass_loop> loops = innermost_loops(f, kind);
@@ -29,50 +30,51 @@ dot_stage dot_of(const row& r, const sass_function& f) {
     if (longest == nullptr) return out;
     const format w = *r.computes.weights.begin();
     out.instructions = longest->size();
-    out.weight_bytes = static_cast<double>(r.policy.rows) * values_of_pass(r.policy) *
-                       info(w).block_bytes / info(w).block_elements;
+    out.weight_bytes = static_cast<double>(p.rows) * values_of_pass(p) * info(w).block_bytes /
+                       info(w).block_elements;
     const int integer = longest->count(f, sass_kind::integer) + longest->count(f, sass_kind::dp4a);
     out.per_byte = out.instructions * 32 / out.weight_bytes;
     out.integer_per_byte = integer * 32 / out.weight_bytes;
     return out;
 }
 
-const char* name_of_mma(const policy& p) {
-    return p.product == inner_product::wgmma ? "wgmma" : "mma";
-}
-
 void find_faults(instance_evidence& e, const row& r, const arch& target, const compiled_kernel& k) {
-    const policy& p = r.policy;
+    const int promised = r.policy.min_blocks();
     const auto unless = [&](bool holds, const std::string& sentence) {
         if (!holds) e.faults.push_back(sentence);
     };
     const auto text = [](auto n) { return std::to_string(n); };
     unless(k.spilled_bytes == 0, "it spills " + text(k.spilled_bytes) + " bytes");
     unless(k.stack_bytes == 0, "it keeps " + text(k.stack_bytes) + " bytes in local memory");
-    unless(k.registers * p.threads * p.min_blocks <= target.registers_per_sm,
-           "its registers leave no room for the " + text(p.min_blocks) +
+    unless(k.registers * r.policy.threads() * promised <= target.registers_per_sm,
+           "its registers leave no room for the " + text(promised) +
                " blocks that its policy promises");
     unless(
         e.shared_bytes <= target.shared_per_block,
         "a block asks for more shared memory than it may use: " + text(e.shared_bytes) + " bytes");
     if (r.computes.kind == skeleton::row) {
-        unless(!p.vector || e.loads16 > 0,
+        const bool vector = r.policy.row().vector;
+        unless(!vector || e.loads16 > 0,
                "its policy says vector, and it loads no 16 bytes at once");
-        unless(p.vector || e.loads16 == 0,
+        unless(vector || e.loads16 == 0,
                "its policy says no vector, and it loads 16 bytes at once");
         return;
     }
-    unless(p.copy != copy_method::bulk || e.bulk_copies > 0,
+    const copy_method copy = copy_of(r.policy);
+    unless(copy != copy_method::bulk || e.bulk_copies > 0,
            "its policy says bulk, and it has no bulk copy");
-    unless(p.copy != copy_method::async || e.async_copies > 0,
+    unless(copy != copy_method::async || e.async_copies > 0,
            "its policy says async, and it has no cp.async");
-    unless(p.copy != copy_method::plain || e.loads16 > 0,
+    unless(copy != copy_method::plain || e.loads16 > 0,
            "its policy says plain, and it loads no 16 bytes at once");
-    const bool tensor = r.computes.kind == skeleton::matmul || p.product == inner_product::mma;
-    unless(!tensor || e.mma > 0,
-           std::string("its policy says ") + name_of_mma(p) + ", and it has none");
-    unless(tensor || p.product != inner_product::dp4a || e.dp4a > 0,
-           "its policy says dp4a, and it has none");
+    if (r.computes.kind == skeleton::matmul) {
+        unless(e.mma > 0, "its policy says " + std::string(name(r.policy.matmul().product)) +
+                              ", and it has none");
+        return;
+    }
+    const inner_product product = r.policy.matvec().product;
+    unless(product != inner_product::mma || e.mma > 0, "its policy says mma, and it has none");
+    unless(product != inner_product::dp4a || e.dp4a > 0, "its policy says dp4a, and it has none");
     unless(!e.has_dot || e.dot.instructions > 0, "it has no loop with its inner product in it");
 }
 
@@ -103,20 +105,21 @@ instance_evidence evidence_of(const row& r, const arch& target,
     p.needs.kind = r.computes.kind;
     p.needs.weights = r.computes.weights;
     p.k = evidence_k;
-    p.columns = std::max(1, r.policy.columns);
+    p.columns = std::max(1, columns_of(r.policy));
     e.registers = kernel->registers;
     e.sass_bytes = 16 * static_cast<long long>(function->code.size());
     e.shared_bytes = shared_bytes(compiled, p);
     e.blocks = blocks_per_sm(compiled, p, target);
-    e.asked = r.policy.min_blocks;
+    e.asked = r.policy.min_blocks();
     e.loads16 = function->count(sass_kind::load16);
     e.async_copies = function->count(sass_kind::async_copy);
     e.bulk_copies = function->count(sass_kind::bulk_copy);
-    const bool by_warpgroups = r.policy.product == inner_product::wgmma;
-    e.mma = function->count(by_warpgroups ? sass_kind::wgmma : sass_kind::mma);
+    const bool matmul = r.computes.kind == skeleton::matmul;
+    const bool warpgroups = matmul && by_warpgroups(r.policy.matmul());
+    e.mma = function->count(warpgroups ? sass_kind::wgmma : sass_kind::mma);
     e.dp4a = function->count(sass_kind::dp4a);
     e.has_dot = r.computes.kind == skeleton::matvec && r.computes.weights.size() == 1 &&
-                r.policy.product != inner_product::fma;
+                r.policy.matvec().product != inner_product::fma;
     if (e.has_dot) {
         e.dot = dot_of(r, *function);
         const double allowed = issued_per_byte(target);

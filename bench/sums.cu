@@ -8,10 +8,10 @@ namespace catena::bench {
 namespace {
 
 template <int Row>
-__global__ __launch_bounds__(sum_rows[Row].policy.threads) void sum_kernel(
+__global__ __launch_bounds__(sum_rows[Row].policy.threads()) void sum_kernel(
     const __grid_constant__ row_args args) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, sum_rows[Row].policy, sum_alone>(x, args);
+    kernel::row_body<exec::cuda, sum_rows[Row].policy.row(), sum_alone>(x, args);
 }
 
 template <int Row>

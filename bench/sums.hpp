@@ -12,7 +12,7 @@ inline constexpr computation sum_alone = {.kind = skeleton::row,
                                           .stages = stage_set::of(stage_kind::add_residual),
                                           .emits = format_set::of(format::f32)};
 
-constexpr row sum_row(const policy& how) {
+constexpr row sum_row(const row_policy& how) {
     row r;
     r.computes = sum_alone;
     r.policy = how;

@@ -107,9 +107,8 @@ std::string code(const row& r) {
     const computation& c = r.computes;
     return "CATENA_ROW(" + launch_part(c) + ", " +
            formats_part(c.kind == skeleton::row ? c.emits : c.weights) + ", " +
-           policy_part(c.kind, r.policy) + ", " + computation_name(c) + ", " +
-           std::to_string(r.order) + ", " + std::to_string(r.registers) + ", " + code(r.evidence) +
-           ")";
+           policy_part(r.policy) + ", " + computation_name(c) + ", " + std::to_string(r.order) +
+           ", " + std::to_string(r.registers) + ", " + code(r.evidence) + ")";
 }
 
 std::string code(const lowered_chain& c) {

@@ -20,14 +20,29 @@ inline constexpr const char* epilogue_names[] = {"scale", "factor",  "bias",    
                                                  "act",   "combine", "residual", "quantize"};
 
 template <class Visit>
-void each_field(policy& p, const Visit& visit) {
-    auto& [threads, min_blocks, values, rows, columns, piece, stages, slices, cluster, copy,
-           activation, product, placement, vector] = p;
+void each_field(row_policy& p, const Visit& visit) {
+    auto& [threads, min_blocks, values, rows, vector] = p;
     visit("threads", threads), visit("min_blocks", min_blocks), visit("values", values);
-    visit("rows", rows), visit("columns", columns), visit("piece", piece);
-    visit("stages", stages), visit("slices", slices);
+    visit("rows", rows), visit("vector", vector);
+}
+
+template <class Visit>
+void each_field(matvec_policy& p, const Visit& visit) {
+    auto& [threads, min_blocks, rows, columns, piece, stages, cluster, copy, activation, product,
+           placement] = p;
+    visit("threads", threads), visit("min_blocks", min_blocks), visit("rows", rows);
+    visit("columns", columns), visit("piece", piece), visit("stages", stages);
     visit("cluster", cluster), visit("copy", copy), visit("activation", activation);
-    visit("product", product), visit("placement", placement), visit("vector", vector);
+    visit("product", product), visit("placement", placement);
+}
+
+template <class Visit>
+void each_field(matmul_policy& p, const Visit& visit) {
+    auto& [threads, min_blocks, rows, columns, piece, stages, slices, cluster, copy, product] = p;
+    visit("threads", threads), visit("min_blocks", min_blocks), visit("rows", rows);
+    visit("columns", columns), visit("piece", piece), visit("stages", stages);
+    visit("slices", slices), visit("cluster", cluster), visit("copy", copy);
+    visit("product", product);
 }
 
 template <class Visit>
@@ -59,16 +74,17 @@ void each_field(problem& p, const Visit& visit) {
 namespace fields {
 
 template <class T>
-concept structure = std::is_same_v<T, policy> || std::is_same_v<T, computation> ||
+concept structure = std::is_same_v<T, row_policy> || std::is_same_v<T, matvec_policy> ||
+    std::is_same_v<T, matmul_policy> || std::is_same_v<T, computation> ||
     std::is_same_v<T, problem> || std::is_same_v<T, problem_member>;
 
 template <class E>
 constexpr int count_of() {
     if (std::is_same_v<E, format>) return format_count;
     if (std::is_same_v<E, stage_kind>) return stage_kind_count;
-    if (std::is_same_v<E, inner_product>) return static_cast<int>(inner_product::wgmma) + 1;
+    if (std::is_same_v<E, inner_product>) return static_cast<int>(inner_product::fma) + 1;
     if (std::is_same_v<E, norm_placement>) return static_cast<int>(norm_placement::passing) + 1;
-    return std::is_same_v<E, activation_source> ? 2 : 3;
+    return std::is_same_v<E, activation_source> || std::is_same_v<E, tile_product> ? 2 : 3;
 }
 
 template <class E>
@@ -153,6 +169,17 @@ T from_json_value(const json& j) {
     } else {
         return j.get<T>();
     }
+}
+
+inline json policy_json(const policy& p) {
+    return p.visit([](const auto& own) { return to_json_value(own); });
+}
+
+/// The reverse. Throws as from_json_value does, also on a field that the skeleton does not have.
+inline policy policy_of_json(skeleton kind, const json& j) {
+    return kind == skeleton::row      ? policy(from_json_value<row_policy>(j))
+           : kind == skeleton::matvec ? policy(from_json_value<matvec_policy>(j))
+                                      : policy(from_json_value<matmul_policy>(j));
 }
 
 }  // namespace catena::generator

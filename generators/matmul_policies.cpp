@@ -13,7 +13,7 @@ namespace {
 /// cannot hold two stages of that, or the grid is small, 16 rows. Launch bounds leave registers for
 /// the sums: 64 of a lane in the first shape, 32 and 16 in the others. In the last one four warps
 /// share the rows: four times as many blocks for matrices of few rows and columns.
-constexpr policy shapes[] = {
+constexpr matmul_policy shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 64},
     {.threads = 128, .min_blocks = 3, .rows = 16, .columns = 32},
@@ -21,13 +21,13 @@ constexpr policy shapes[] = {
 };
 
 /// Any alignment, little shared memory.
-constexpr policy plain_shape = {
+constexpr matmul_policy plain_shape = {
     .threads = 128, .min_blocks = 1, .rows = 16, .columns = 32, .stages = 2};
 
 /// The same of numbers: 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is f32,
 /// so what a tile reads again counts most: a warp of the first has 128 sums of a lane, and reads
 /// 128 columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short.
-constexpr policy number_shapes[] = {
+constexpr matmul_policy number_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
@@ -36,20 +36,20 @@ constexpr policy number_shapes[] = {
 /// By warpgroups: 256 rows, and half of them for grids that are small, where the blocks of a
 /// cluster may share a tile: the sums of three meet in the memory of the fourth, which has room for
 /// no more.
-constexpr policy warpgroup_shapes[] = {
+constexpr matmul_policy warpgroup_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128, .cluster = 4},
 };
 
 /// The same of fp8, whose pieces are the 128 values of a scale. A warp holds its rows of one in
 /// registers, 16 or 32 of a lane, which 128 a thread leave no room for.
-constexpr policy fp8_shapes[] = {
+constexpr matmul_policy fp8_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 64},
     {.threads = 128, .min_blocks = 2, .rows = 16, .columns = 32, .slices = 4},
 };
 
-std::span<const policy> shapes_of(format_set weights) {
+std::span<const matmul_policy> shapes_of(format_set weights) {
     if (reads_f32(weights)) return number_shapes;
     if (has_numbers(weights)) return fp8_shapes;
     return shapes;
@@ -70,7 +70,7 @@ int piece_of(format_set weights) {
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,
                                     const computation& computes) {
     std::vector<policy> all;
-    const auto fits = [&](const policy& p) {
+    const auto fits = [&](const matmul_policy& p) {
         const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
         const std::int64_t bytes = matmul_shared_bytes(p, computes.weights);
         return bytes <= target.shared_per_block &&
@@ -78,7 +78,7 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
     };
     for (const format f : computes.weights)
         if (target.compute_capability != 0 && target.compute_capability < mma_since(f)) return {};
-    const auto shrink = [&](policy& p) {
+    const auto shrink = [&](matmul_policy& p) {
         p.stages = most_stages;
         while (!fits(p) && p.stages > 2) --p.stages;
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
@@ -87,15 +87,15 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
     const bool fp8 = computes.activation == format::fp8_group;
     if (target.wgmma && (in_mma_blocks(computes.activation) || fp8)) {
         const bool numbers = has_numbers(computes.weights);  // copied chunk by chunk
-        for (policy p : warpgroup_shapes) {
+        for (matmul_policy p : warpgroup_shapes) {
             p.piece = piece_of(computes.weights);
             p.copy = numbers ? copy_method::async : copy;
-            p.product = inner_product::wgmma;
+            p.product = tile_product::wgmma;
             if (shrink(p) && p.stages > 2) all.push_back(p);
         }
     }
     if (in_mma_blocks(computes.activation)) return all;
-    for (policy p : shapes_of(computes.weights)) {
+    for (matmul_policy p : shapes_of(computes.weights)) {
         if (target.wgmma && fp8 && p.columns > 64)
             continue;  // warpgroups have it; of warps it spills
         p.piece = piece_of(computes.weights);
@@ -104,7 +104,7 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         if (!served && reads_f32(computes.weights)) p.piece /= 2, served = shrink(p);
         if (served) all.push_back(p);
     }
-    policy plain = plain_shape;
+    matmul_policy plain = plain_shape;
     plain.piece = piece_of(computes.weights);
     if (copy != copy_method::plain) all.push_back(plain);
     return all;

@@ -15,7 +15,7 @@ namespace {
 
 /// Norms of rows of up to values * their threads elements. The last two read x more than once: any
 /// k, and any alignment.
-constexpr policy norm_policies[] = {
+constexpr row_policy norm_policies[] = {
     {.threads = 256, .values = 8, .vector = true},    // k <= 2048
     {.threads = 512, .values = 8, .vector = true},    // k <= 4096
     {.threads = 1024, .values = 8, .vector = true},   // k <= 8192
@@ -27,7 +27,7 @@ constexpr policy norm_policies[] = {
 /// Norms that few models have: by the cost model a row of up to 2048 takes 3 % longer with the
 /// second. Of heads, which have a warp each, matrices read those that are gated, and attention the
 /// l2_norm.
-constexpr policy rarer_norm_policies[] = {
+constexpr row_policy rarer_norm_policies[] = {
     {.threads = 128, .values = 8, .rows = 4, .vector = true},  // k <= 256, not of a layer_norm
     {.threads = 512, .values = 8, .vector = true},
     {.threads = 1024, .values = 8, .vector = true},
@@ -38,13 +38,13 @@ constexpr policy rarer_norm_policies[] = {
 /// A norm, its sum with a residual, and the norm of that: whole rows of models whose norms stand
 /// behind their matrices, 1152 to 6144 long. By the cost model 512 threads would take 0.2 us less
 /// of rows up to 4096, for 20 KB more.
-constexpr policy joining_policies[] = {
+constexpr row_policy joining_policies[] = {
     {.threads = 768, .values = 8, .vector = true},  // k <= 6144
     {.threads = 256},
 };
 
 /// Norms in formats with their scales apart: the kernels are long, so there are few of them.
-constexpr policy apart_policies[] = {
+constexpr row_policy apart_policies[] = {
     {.threads = 256, .values = 8, .vector = true},   // k <= 2048
     {.threads = 1024, .values = 8, .vector = true},  // k <= 8192
     {.threads = 1024, .vector = true},
@@ -53,7 +53,7 @@ constexpr policy apart_policies[] = {
 
 /// Gated and plain rows: nothing is summed over a row, so the third takes any k and still reads x
 /// once.
-constexpr policy elementwise_policies[] = {
+constexpr row_policy elementwise_policies[] = {
     {.threads = 128, .values = 8, .vector = true},  // k <= 1024
     {.threads = 512, .values = 8, .vector = true},  // k <= 4096
     {.threads = 1024, .vector = true},
@@ -65,9 +65,9 @@ constexpr policy elementwise_policies[] = {
 /// larger blocks would deal out unevenly; one row a warp for few rows, two for pairs and to reuse
 /// the activation: 4 warps * 4 stages * 2 rows * 0.6 KB = 18 KB of q4_K in flight per block, and
 /// two or more blocks fit an SM (24 KB cover the latency of an H100).
-constexpr policy one_row = {
+constexpr matvec_policy one_row = {
     .threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .piece = 2048};
-constexpr policy two_rows = {
+constexpr matvec_policy two_rows = {
     .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .piece = 1024};
 
 /// By the cost model, two rows take 2 % longer in the median of the steps of one column for which
@@ -79,18 +79,18 @@ constexpr format common[] = {format::q8_0, format::q4_K, format::q6_K, format::m
 /// large. 512 threads have 4096 values on their way at once; where their stages exceed shared
 /// memory, half as many threads. Two rows a warp, for pairs. Deferred: one pass, and no wait
 /// between two.
-constexpr policy norm_first = {
+constexpr matvec_policy norm_first = {
     .threads = 512, .rows = 2, .columns = 1, .piece = 1024, .placement = norm_placement::deferred};
 
 /// The same of numbers, each warp in passing: one row a warp, all of a router's row of 2048 on its
 /// way at once, as in number_policies. 256 threads, for the block that writes the norm.
-constexpr policy norm_in_passing = {.threads = 256,
-                                    .min_blocks = 3,
-                                    .rows = 1,
-                                    .columns = 1,
-                                    .piece = 512,
-                                    .product = inner_product::fma,
-                                    .placement = norm_placement::passing};
+constexpr matvec_policy norm_in_passing = {.threads = 256,
+                                           .min_blocks = 3,
+                                           .rows = 1,
+                                           .columns = 1,
+                                           .piece = 512,
+                                           .product = inner_product::fma,
+                                           .placement = norm_placement::passing};
 
 /// Rows of such a norm that any arch should hold.
 constexpr std::int64_t most_normed = 8192;
@@ -103,26 +103,26 @@ constexpr format_set norms_inside[] = {format_set::of(format::q4_K), format_set:
 
 /// More columns: an mma has 16 rows, and eight columns at the price of two or three by dp4a. Two
 /// warps to a block keep its band at 32 rows, with 29 KB of q4_K in flight in three stages.
-constexpr policy fragments = {.threads = 64,
-                              .min_blocks = 6,
-                              .rows = 16,
-                              .columns = 8,
-                              .piece = 512,
-                              .product = inner_product::mma};
+constexpr matvec_policy fragments = {.threads = 64,
+                                     .min_blocks = 6,
+                                     .rows = 16,
+                                     .columns = 8,
+                                     .piece = 512,
+                                     .product = inner_product::mma};
 
 /// Any alignment, any row length (the activation stays in global memory), every column count.
-constexpr policy plain_matvec = {.threads = 64,
-                                 .min_blocks = 6,
-                                 .rows = 16,
-                                 .columns = 8,
-                                 .piece = 512,
-                                 .stages = 2,
-                                 .product = inner_product::mma};
+constexpr matvec_policy plain_matvec = {.threads = 64,
+                                        .min_blocks = 6,
+                                        .rows = 16,
+                                        .columns = 8,
+                                        .piece = 512,
+                                        .stages = 2,
+                                        .product = inner_product::mma};
 
 /// Weights that are numbers, of f32 activations that stay in global memory: as one_row and
 /// two_rows, then 8 columns, then any alignment. A piece is 1 KB of a row, 2 KB of few rows, so
 /// that all of a router's row of 2048 is on its way at once: 16 to 64 KB to a block.
-constexpr policy number_policies[] = {
+constexpr matvec_policy number_policies[] = {
     {.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma},
     {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma},
     {.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .product = inner_product::fma},
@@ -162,7 +162,7 @@ const arch_choice& choice_of(const arch& target) {
                              " has no line in `choices` (generators/policies.cpp): add one");
 }
 
-policy streamed(const arch_choice& choice, policy shape) {
+matvec_policy streamed(const arch_choice& choice, matvec_policy shape) {
     // A stage of fragments is four times as large as one of two rows: one less will do.
     const bool fewer = shape.product == inner_product::mma && choice.stages > 2;
     shape.stages = fewer ? choice.stages - 1 : choice.stages;
@@ -171,29 +171,29 @@ policy streamed(const arch_choice& choice, policy shape) {
     return shape;
 }
 
-std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
-                                const computation& computes) {
-    if (computes.kind == skeleton::matmul) return matmul_policies(target, choice.copy, computes);
-    if (computes.kind == skeleton::row) {
-        if (!has_norm(computes.stages))
-            return {std::begin(elementwise_policies), std::end(elementwise_policies)};
-        if (computes.emits.has(format::int8_token))
-            return {std::begin(apart_policies), std::end(apart_policies)};
-        if (computes.stages.has(stage_kind::join_residual))
-            return {std::begin(joining_policies), std::end(joining_policies)};
-        if (computes.stages.has(stage_kind::layer_norm))
-            return {std::begin(rarer_norm_policies) + 1, std::end(rarer_norm_policies)};
-        if (!computes.stages.has(stage_kind::rms_norm) || computes.stages.has(stage_kind::gate))
-            return {std::begin(rarer_norm_policies), std::end(rarer_norm_policies)};
-        return {std::begin(norm_policies), std::end(norm_policies)};
-    }
+std::vector<policy> row_policies(const computation& computes) {
+    if (!has_norm(computes.stages))
+        return {std::begin(elementwise_policies), std::end(elementwise_policies)};
+    if (computes.emits.has(format::int8_token))
+        return {std::begin(apart_policies), std::end(apart_policies)};
+    if (computes.stages.has(stage_kind::join_residual))
+        return {std::begin(joining_policies), std::end(joining_policies)};
+    if (computes.stages.has(stage_kind::layer_norm))
+        return {std::begin(rarer_norm_policies) + 1, std::end(rarer_norm_policies)};
+    if (!computes.stages.has(stage_kind::rms_norm) || computes.stages.has(stage_kind::gate))
+        return {std::begin(rarer_norm_policies), std::end(rarer_norm_policies)};
+    return {std::begin(norm_policies), std::end(norm_policies)};
+}
+
+std::vector<policy> matvec_policies(const arch& target, const arch_choice& choice,
+                                    const computation& computes) {
     if (has_norm(computes.stages) && computes.activation == format::f32) {
-        policy p = norm_in_passing;
+        matvec_policy p = norm_in_passing;
         p.copy = choice.copy, p.stages = choice.stages;
         return {p};
     }
     if (has_norm(computes.stages)) {
-        policy p = streamed(choice, norm_first);
+        matvec_policy p = streamed(choice, norm_first);
         const auto shared = [&] {
             return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
         };
@@ -202,7 +202,7 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     }
     std::vector<policy> all;
     if (computes.activation == format::f32) {
-        for (policy p : number_policies) {
+        for (matvec_policy p : number_policies) {
             if (p.rows == 1 && computes.weights.has(format::fp8_e4m3)) continue;  // of no router
             p.piece = computes.weights.has(format::f32)        ? 256
                       : computes.weights.has(format::fp8_e4m3) ? 1024
@@ -214,7 +214,7 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
         }
         return all;
     }
-    policy pairs = streamed(choice, two_rows);
+    matvec_policy pairs = streamed(choice, two_rows);
     for (const format f : common) {
         if (computes.weights != format_set::of(f)) continue;
         all.push_back(streamed(choice, one_row));
@@ -224,6 +224,19 @@ std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
     all.push_back(streamed(choice, fragments));
     all.push_back(plain_matvec);
     return all;
+}
+
+std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
+                                const computation& computes) {
+    switch (computes.kind) {
+        case skeleton::row:
+            return row_policies(computes);
+        case skeleton::matvec:
+            return matvec_policies(target, choice, computes);
+        case skeleton::matmul:
+            break;
+    }
+    return matmul_policies(target, choice.copy, computes);
 }
 
 }  // namespace
@@ -250,15 +263,16 @@ std::string objection(const arch& target, const row& r) {
     const policy& p = r.policy;
     if (const rejection no = detail::fits_arch(r, target); no.why != limit::none)
         return catena::sentence(no);
-    if (target.registers_per_sm / (p.min_blocks * p.threads) < 32)
+    if (target.registers_per_sm / (p.min_blocks() * p.threads()) < 32)
         return "its launch bounds leave fewer than 32 registers a thread";
     if (const catena::objection no = objection_to(r.computes, p)) return sentence(no);
-    if (r.computes.kind == skeleton::row) return "";
-    if (by_warpgroups(p) && p.columns != 128)  // the instruction that exec/wgmma.cuh spells
-        return "a warpgroup multiplies 128 columns";
-    if (p.cluster > target.cluster_blocks)
+    if (p.kind() == skeleton::row) return "";
+    const int columns = columns_of(p);
+    if (p.kind() == skeleton::matmul && by_warpgroups(p.matmul()) && columns != 128)
+        return "a warpgroup multiplies 128 columns";  // the instruction that exec/wgmma.cuh spells
+    if (cluster_of(p) > target.cluster_blocks)
         return "a cluster has " + std::to_string(target.cluster_blocks) + " blocks at most here";
-    const std::int64_t shared = shared_bytes(r.computes, p, 256, p.columns, r.computes.epilogue);
+    const std::int64_t shared = shared_bytes(r.computes, p, 256, columns, r.computes.epilogue);
     if (shared > target.shared_per_block)
         return catena::sentence(
             {.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});
@@ -275,7 +289,7 @@ std::vector<row> rows_for(const arch& target, const computation& computes, polic
     };
     std::vector<row> rows;
     for (const policy& p : kept) {
-        row r = {.computes = computes, .policy = p, .order = order_of(computes, p), .evidence = {}};
+        row r = {.computes = computes, .policy = p, .order = order_of(p), .evidence = {}};
         if (*choice.inherits != '\0' && has(listed, p))
             r.evidence = {.kind = provenance_kind::inherited, .arch = choice.inherits};
         std::string why = objection(target, r);

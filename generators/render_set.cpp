@@ -17,7 +17,7 @@ constexpr skeleton skeletons[] = {skeleton::row, skeleton::matvec, skeleton::mat
 std::string name_arguments(const row& r) {
     const computation& c = r.computes;
     return launch_part(c) + ", " + formats_part(c.kind == skeleton::row ? c.emits : c.weights) +
-           ", " + policy_part(c.kind, r.policy);
+           ", " + policy_part(r.policy);
 }
 
 std::string includes(const naming& names, const std::string& instances) {
@@ -37,7 +37,7 @@ rendered_file kernels_cpp(const std::vector<instance_set>& sets, skeleton kind,
                 continue;
             seen.push_back(body);
             kernels += "    CATENA_HOST_KERNEL(" + computation_name(r.computes) + ", " +
-                       policy_part(kind, r.policy) + ")\n";
+                       policy_part(r.policy) + ")\n";
         }
     const std::string family = std::string(name(kind)) + "_kernels";
     return {"instances/host/" + std::string(name(kind)) + ".cpp",

@@ -26,7 +26,7 @@ json candidate_json(const tuned_candidate& c, const computation& computes, const
         out["spread"] = c.spread;
     }
     if (!c.us.empty()) out["us"] = c.us;
-    out["policy"] = to_json_value(c.policy);
+    out["policy"] = policy_json(c.policy);
     return out;
 }
 
@@ -53,9 +53,9 @@ double number(const json& j, const char* field, bool may_be_0) {
                              j.at(field).dump());
 }
 
-tuned_candidate candidate_of(const json& j) {
+tuned_candidate candidate_of(const json& j, skeleton kind) {
     tuned_candidate out;
-    out.policy = from_json_value<policy>(j.at("policy"));
+    out.policy = policy_of_json(kind, j.at("policy"));
     out.registers = j.value("registers", 0);
     out.predicted_us = number(j, "predicted_us", false);
     out.is = fields::enumerator<verdict>(j.at("verdict"), verdict_count);
@@ -81,7 +81,8 @@ tuned_problem problem_of(const json& j) {
     out.what = from_json_value<problem>(j.at("problem"));
     out.places = j.at("places");
     out.decided = j.at("decided");
-    out.candidates = each(j.at("candidates"), "candidate", candidate_of);
+    out.candidates = each(j.at("candidates"), "candidate",
+                          [&](const json& one) { return candidate_of(one, out.computes.kind); });
     return out;
 }
 
@@ -108,24 +109,31 @@ bool raced(const tuning& t, const row& r) {
     });
 }
 
+/// Does a policy take every length and alignment?
+bool takes_any(const row_policy& p) { return p.values == 0; }
+bool takes_any(const matvec_policy& p) {
+    return p.activation == activation_source::global || p.copy == copy_method::plain;
+}
+bool takes_any(const matmul_policy& p) { return p.copy == copy_method::plain; }
+
+/// How many values a row may have, or columns a matvec.
+int reach(const row_policy& p) { return (p.rows > 0 ? warp_size : p.threads) * p.values; }
+int reach(const matvec_policy& p) { return p.columns; }
+/// A tile takes any columns. To be quantized its results are whole blocks, of a GLU half as many.
+int reach(const matmul_policy& p) {
+    const int block = info(format::q8_1).block_elements;
+    return tile_rows(p) % (2 * block) == 0 ? 2 : tile_rows(p) % block == 0 ? 1 : 0;
+}
+int reach_of(const policy& p) {
+    return p.visit([](const auto& own) { return reach(own); });
+}
+
 /// Does a row take problems that none of these policies takes?
 bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
-    const policy& p = r.policy;
-    const skeleton kind = r.computes.kind;
-    const bool any_length = kind == skeleton::row ? p.values == 0
-                                                  : kind == skeleton::matvec &&
-                                                        p.activation == activation_source::global;
-    if (any_length || (kind != skeleton::row && p.copy == copy_method::plain)) return true;
-    const auto reach = [kind](const policy& q) {
-        if (kind == skeleton::row) return (q.rows > 0 ? warp_size : q.threads) * q.values;
-        if (kind == skeleton::matvec) return q.columns;
-        // A tile takes any columns. To be quantized its results are whole blocks, of a GLU half as
-        // many.
-        const int block = info(format::q8_1).block_elements;
-        return tile_rows(q) % (2 * block) == 0 ? 2 : tile_rows(q) % block == 0 ? 1 : 0;
-    };
-    return std::all_of(by.begin(), by.end(),
-                       [&](const proven_policy& other) { return reach(other.policy) < reach(p); });
+    return r.policy.visit([](const auto& p) { return takes_any(p); }) ||
+           std::all_of(by.begin(), by.end(), [&](const proven_policy& other) {
+               return reach_of(other.policy) < reach_of(r.policy);
+           });
 }
 
 }  // namespace
@@ -228,7 +236,7 @@ std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, co
     for (const proven_policy& p : proven) {
         row r = {.computes = rows.front().computes,
                  .policy = p.policy,
-                 .order = order_of(rows.front().computes, p.policy),
+                 .order = order_of(p.policy),
                  .evidence = {}};
         if (own)
             r.evidence = {.kind = provenance_kind::measured,

@@ -9,6 +9,6 @@ namespace my_kernels {
 inline void policies(const catena::arch& target, const catena::computation& computes,
                      std::vector<catena::policy>& all) {
     if (target.compute_capability >= 90 && computes.kind == catena::skeleton::row)
-        all.push_back({.threads = 384, .values = 8, .vector = true});
+        all.push_back(catena::row_policy{.threads = 384, .values = 8, .vector = true});
 }
 }  // namespace my_kernels

@@ -112,7 +112,7 @@ TEST_CASE("A layer names what is in no side's time, and Catena takes over the re
     const auto names = planned.instances();
     const auto inside = std::count_if(names.begin(), names.end(), [](const std::string& instance) {
         const auto row = row_named(instance);  // a launch that makes its norm is two in one
-        return row && row->policy.placement != norm_placement::producer;
+        return row && placement_of(row->policy) != norm_placement::producer;
     });
     CHECK(planned.launches_of_one() + inside == 7);
     CHECK(std::ssize(names) == planned.launches_of_one());

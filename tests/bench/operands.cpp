@@ -35,7 +35,7 @@ problem small_problem(const row& r) {
         return p;
     }
     p.quant_k = 0;
-    p.columns = r.computes.kind == skeleton::matmul ? 9 : r.policy.columns;
+    p.columns = r.computes.kind == skeleton::matmul ? 9 : r.policy.matvec().columns;
     for (const format f : r.computes.weights) p.member[p.member_count++] = {f, 64, 0};
     return p;
 }
@@ -75,7 +75,7 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
         // One of each kind; policies only differ in how they go through the same operands.
         const std::string kind = row_name(rows, i).substr(0, row_name(rows, i).rfind('.'));
         const std::string of = kind.substr(0, kind.rfind('.')) + (experts ? " of experts" : "") +
-                               std::to_string(static_cast<int>(r.policy.placement));
+                               std::to_string(static_cast<int>(placement_of(r.policy)));
         if (!ran.insert(of).second) continue;
         CAPTURE(row_name(rows, i));
         const std::int32_t band =

@@ -41,7 +41,7 @@ std::string run_on_host(const Copies& planned, const small_graph& g, const memor
 
 template <int Row>
 void sum_kernel(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, sum_rows[Row].policy, sum_alone>(
+    kernel::row_body<exec::host, sum_rows[Row].policy.row(), sum_alone>(
         x, *static_cast<const row_args*>(args));
 }
 

@@ -109,26 +109,27 @@ constexpr computation row_norm{.stages = stage_kind::add_residual | stage_kind::
                                          stage_kind::mul_weight | stage_kind::add_bias,
                                .emits = row_emits};
 constexpr computation row_glu{.stages = stage_set::of(stage_kind::glu), .emits = row_emits};
-constexpr policy row_policy{.threads = 256, .values = 16, .vector = true};
-__global__ __launch_bounds__(row_policy.threads, row_policy.min_blocks) void row_kernel(
+constexpr row_policy of_norm{.threads = 256, .values = 16, .vector = true};
+__global__ __launch_bounds__(of_norm.threads, of_norm.min_blocks) void row_kernel(
     const __grid_constant__ row_args a) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, row_policy, row_norm>(x, a);
+    kernel::row_body<exec::cuda, of_norm, row_norm>(x, a);
 }
 
-constexpr policy glu_policy{.threads = 256, .vector = true};
-__global__ __launch_bounds__(glu_policy.threads, glu_policy.min_blocks) void glu_kernel(
+constexpr row_policy of_glu{.threads = 256, .vector = true};
+__global__ __launch_bounds__(of_glu.threads, of_glu.min_blocks) void glu_kernel(
     const __grid_constant__ row_args a) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, glu_policy, row_glu>(x, a);
+    kernel::row_body<exec::cuda, of_glu, row_glu>(x, a);
 }
 
-constexpr policy matvec_policy{.threads = 128, .rows = 2, .columns = 2, .piece = 1024, .stages = 2};
+constexpr matvec_policy of_products{
+    .threads = 128, .rows = 2, .columns = 2, .piece = 1024, .stages = 2};
 constexpr format_set weights = format_set::of(format::q4_K) | format::q6_K;
-__global__ __launch_bounds__(matvec_policy.threads, matvec_policy.min_blocks) void matvec_kernel(
+__global__ __launch_bounds__(of_products.threads, of_products.min_blocks) void matvec_kernel(
     const __grid_constant__ matvec_args a) {
     exec::cuda x;
-    kernel::matvec_body<exec::cuda, matvec_policy, weights>(x, a);
+    kernel::matvec_body<exec::cuda, of_products, weights>(x, a);
 }
 
 __global__ void real_kernel(const float* in, float* out, int n) {

@@ -79,25 +79,26 @@ void run_real(exec::host& x, const void* args) {
     real_body(x, *static_cast<const real_args*>(args));
 }
 
-constexpr policy row_policy{.threads = 64, .values = 8, .vector = true};
+constexpr row_policy of_norm{.threads = 64, .values = 8, .vector = true};
 constexpr format_set emits = format_set::of(format::f32) | format::f16 | format::bf16 |
                              format::q8_1 | format::fp8_group | format::mxfp4_rows;
 constexpr computation norm{.stages = stage_kind::rms_norm | stage_kind::mul_weight, .emits = emits};
 void run_row(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, row_policy, norm>(x, *static_cast<const row_args*>(args));
+    kernel::row_body<exec::host, of_norm, norm>(x, *static_cast<const row_args*>(args));
 }
 
 constexpr computation glu{.stages = stage_set::of(stage_kind::glu), .emits = emits};
-constexpr policy glu_policy{.threads = 64, .vector = true};
+constexpr row_policy of_glu{.threads = 64, .vector = true};
 void run_glu(exec::host& x, const void* args) {
-    kernel::row_body<exec::host, glu_policy, glu>(x, *static_cast<const row_args*>(args));
+    kernel::row_body<exec::host, of_glu, glu>(x, *static_cast<const row_args*>(args));
 }
 
-constexpr policy matvec_policy{.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
+constexpr matvec_policy of_products{
+    .threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
 constexpr format_set weights = format_set::of(format::q4_K);
 void run_matvec(exec::host& x, const void* args) {
-    kernel::matvec_body<exec::host, matvec_policy, weights>(x,
-                                                            *static_cast<const matvec_args*>(args));
+    kernel::matvec_body<exec::host, of_products, weights>(x,
+                                                          *static_cast<const matvec_args*>(args));
 }
 
 template <class T>

@@ -10,22 +10,22 @@ using namespace catena_test;
 
 namespace {
 
-constexpr policy one_row = {.threads = 64,
-                            .rows = 1,
-                            .columns = 1,
-                            .piece = 1024,
-                            .stages = 3,
-                            .copy = copy_method::bulk,
-                            .activation = activation_source::shared};
-constexpr policy three_rows = {
+constexpr matvec_policy one_row = {.threads = 64,
+                                   .rows = 1,
+                                   .columns = 1,
+                                   .piece = 1024,
+                                   .stages = 3,
+                                   .copy = copy_method::bulk,
+                                   .activation = activation_source::shared};
+constexpr matvec_policy three_rows = {
     .threads = 96, .rows = 3, .columns = 1, .piece = 1024, .stages = 2, .copy = copy_method::async};
-constexpr policy numbers = {.threads = 64,
-                            .rows = 2,
-                            .columns = 1,
-                            .piece = 256,
-                            .stages = 2,
-                            .product = inner_product::fma};
-constexpr policy whole_rows = {.threads = 64, .values = 8, .vector = true};
+constexpr matvec_policy numbers = {.threads = 64,
+                                   .rows = 2,
+                                   .columns = 1,
+                                   .piece = 256,
+                                   .stages = 2,
+                                   .product = inner_product::fma};
+constexpr row_policy whole_rows = {.threads = 64, .values = 8, .vector = true};
 constexpr computation sums = {.stages = stage_kind::combine | stage_kind::add_residual,
                               .emits = format_set::of(format::f32)};
 

@@ -8,30 +8,30 @@ using namespace catena_test;
 
 namespace {
 
-constexpr policy lone_warp = {
+constexpr matvec_policy lone_warp = {
     .threads = 32, .rows = 3, .columns = 1, .piece = 2048, .stages = 1, .copy = copy_method::async};
-constexpr policy three_warps = {.threads = 96,
-                                .rows = 6,
-                                .columns = 3,
+constexpr matvec_policy three_warps = {.threads = 96,
+                                       .rows = 6,
+                                       .columns = 3,
+                                       .piece = 1024,
+                                       .stages = 3,
+                                       .copy = copy_method::plain,
+                                       .activation = activation_source::shared};
+constexpr matvec_policy shared_bands = {.threads = 96,
+                                        .rows = 2,
+                                        .columns = 1,
+                                        .piece = 1024,
+                                        .stages = 2,
+                                        .cluster = 8,
+                                        .copy = copy_method::bulk,
+                                        .activation = activation_source::shared};
+constexpr matvec_policy deep = {.threads = 64,
+                                .rows = 1,
+                                .columns = 2,
                                 .piece = 1024,
-                                .stages = 3,
-                                .copy = copy_method::plain,
+                                .stages = 9,
+                                .copy = copy_method::bulk,
                                 .activation = activation_source::shared};
-constexpr policy shared_bands = {.threads = 96,
-                                 .rows = 2,
-                                 .columns = 1,
-                                 .piece = 1024,
-                                 .stages = 2,
-                                 .cluster = 8,
-                                 .copy = copy_method::bulk,
-                                 .activation = activation_source::shared};
-constexpr policy deep = {.threads = 64,
-                         .rows = 1,
-                         .columns = 2,
-                         .piece = 1024,
-                         .stages = 9,
-                         .copy = copy_method::bulk,
-                         .activation = activation_source::shared};
 
 }  // namespace
 

@@ -13,7 +13,7 @@
 
 namespace catena_test {
 
-constexpr catena::policy lone_tile(int columns, int piece) {
+constexpr catena::matmul_policy lone_tile(int columns, int piece) {
     return {.threads = 32,
             .rows = 64,
             .columns = columns,
@@ -23,7 +23,7 @@ constexpr catena::policy lone_tile(int columns, int piece) {
 }
 
 /// Warps that share rows: all of a block, and two pairs with more slices than a short K has pieces.
-constexpr catena::policy sliced_tile(int piece) {
+constexpr catena::matmul_policy sliced_tile(int piece) {
     return {.threads = 128,
             .rows = 64,
             .columns = 16,
@@ -32,12 +32,12 @@ constexpr catena::policy sliced_tile(int piece) {
             .slices = 4,
             .copy = catena::copy_method::bulk};
 }
-constexpr catena::policy sliced_plain_tile(int piece) {
+constexpr catena::matmul_policy sliced_plain_tile(int piece) {
     return {.threads = 256, .rows = 32, .columns = 32, .piece = piece, .stages = 3, .slices = 4};
 }
 
 /// Tiles that the blocks of a cluster may share.
-constexpr catena::policy in_clusters(catena::policy p) {
+constexpr catena::matmul_policy in_clusters(catena::matmul_policy p) {
     p.cluster = 4;
     return p;
 }

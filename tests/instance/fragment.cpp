@@ -8,21 +8,21 @@ using namespace catena_test;
 
 namespace {
 
-constexpr policy lone_warp = {.threads = 32,
-                              .rows = 16,
-                              .columns = 8,
-                              .piece = 256,
-                              .stages = 1,
-                              .copy = copy_method::plain,
-                              .product = inner_product::mma};
-constexpr policy three_warps = {.threads = 96,
-                                .rows = 16,
-                                .columns = 8,
-                                .piece = 768,
-                                .stages = 2,
-                                .copy = copy_method::bulk,
-                                .activation = activation_source::shared,
-                                .product = inner_product::mma};
+constexpr matvec_policy lone_warp = {.threads = 32,
+                                     .rows = 16,
+                                     .columns = 8,
+                                     .piece = 256,
+                                     .stages = 1,
+                                     .copy = copy_method::plain,
+                                     .product = inner_product::mma};
+constexpr matvec_policy three_warps = {.threads = 96,
+                                       .rows = 16,
+                                       .columns = 8,
+                                       .piece = 768,
+                                       .stages = 2,
+                                       .copy = copy_method::bulk,
+                                       .activation = activation_source::shared,
+                                       .product = inner_product::mma};
 
 }  // namespace
 

@@ -17,16 +17,17 @@ constexpr computation tiles = {.kind = skeleton::matmul,
                                .weights = (format_set{} | ... | F),
                                .epilogue = every_part};
 
-constexpr policy lone_warp = lone_tile(8, 256);
-constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};
-constexpr policy wide = {.threads = 128,
-                         .rows = 16,
-                         .columns = 64,
-                         .piece = 512,
-                         .stages = 4,
-                         .copy = copy_method::async};
+constexpr matmul_policy lone_warp = lone_tile(8, 256);
+constexpr matmul_policy plain = {
+    .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};
+constexpr matmul_policy wide = {.threads = 128,
+                                .rows = 16,
+                                .columns = 64,
+                                .piece = 512,
+                                .stages = 4,
+                                .copy = copy_method::async};
 
-constexpr policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
+constexpr matmul_policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
 
 template <computation C>
 std::vector<instance> edges() {

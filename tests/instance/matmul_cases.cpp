@@ -22,7 +22,7 @@ struct shapes {
     int ragged = 0;  ///< a K that ends inside a step
     int tile = 0, columns = 0;
 
-    shapes(const computation& computes, const policy& how)
+    shapes(const computation& computes, const matmul_policy& how)
         : weights(computes.weights),
           formats(formats_in(weights)),
           tile(tile_rows(how)),
@@ -44,7 +44,7 @@ struct shapes {
     }
 };
 
-std::vector<matvec_case> product_cases(const shapes& s, const policy& how) {
+std::vector<matvec_case> product_cases(const shapes& s, const matmul_policy& how) {
     std::vector<matvec_case> cases;
     const int step = std::max(step_values(how, s.weights), how.piece);
     for (const format f : s.formats)
@@ -136,7 +136,7 @@ std::vector<matvec_case> product_cases(const shapes& s, const policy& how) {
 
 constexpr epilogue_set only(epilogue_part part) { return epilogue_set::of(part); }
 
-std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& how) {
+std::vector<matvec_case> epilogue_cases(const shapes& s, const matmul_policy& how) {
     const format f = s.formats.back();
     const int half = s.tile / 2;
     const epilogue_set unquantized = every_part.without(epilogue_part::quantize);
@@ -227,7 +227,7 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const policy& how) {
 
 /// Tiles that the blocks of a cluster share, each with a part of K: parts that differ by a piece, a
 /// block that has none, rows and columns that fill no tile, and all that may follow.
-std::vector<matvec_case> cluster_cases(const shapes& s, const policy& how) {
+std::vector<matvec_case> cluster_cases(const shapes& s, const matmul_policy& how) {
     const format f = s.formats.back();
     const int piece = how.piece;
     return {{.what = "parts of K, the last one a piece shorter",
@@ -255,7 +255,7 @@ std::vector<matvec_case> cluster_cases(const shapes& s, const policy& how) {
 
 }  // namespace
 
-std::vector<matvec_case> matmul_cases(const computation& computes, const policy& how) {
+std::vector<matvec_case> matmul_cases(const computation& computes, const matmul_policy& how) {
     const shapes s(computes, how);
     auto cases = product_cases(s, how);
     auto more = epilogue_cases(s, how);

@@ -15,29 +15,29 @@ constexpr computation decoded = {.kind = skeleton::matmul,
                                  .epilogue = every_part};
 
 /// One with two fragments, and two with the fewest stages; pieces of four and of eight steps.
-constexpr policy one_group = {.threads = 128,
-                              .rows = 32,
-                              .columns = 32,
-                              .piece = 256,
-                              .stages = 3,
-                              .copy = copy_method::bulk,
-                              .product = inner_product::wgmma};
-constexpr policy two_groups = {.threads = 256,
-                               .rows = 16,
-                               .columns = 128,
-                               .piece = 512,
-                               .stages = 2,
-                               .copy = copy_method::plain,
-                               .product = inner_product::wgmma};
+constexpr matmul_policy one_group = {.threads = 128,
+                                     .rows = 32,
+                                     .columns = 32,
+                                     .piece = 256,
+                                     .stages = 3,
+                                     .copy = copy_method::bulk,
+                                     .product = tile_product::wgmma};
+constexpr matmul_policy two_groups = {.threads = 256,
+                                      .rows = 16,
+                                      .columns = 128,
+                                      .piece = 512,
+                                      .stages = 2,
+                                      .copy = copy_method::plain,
+                                      .product = tile_product::wgmma};
 
 /// Pieces as long as a step.
-constexpr policy short_pieces = {.threads = 128,
-                                 .rows = 16,
-                                 .columns = 64,
-                                 .piece = 64,
-                                 .stages = 4,
-                                 .copy = copy_method::async,
-                                 .product = inner_product::wgmma};
+constexpr matmul_policy short_pieces = {.threads = 128,
+                                        .rows = 16,
+                                        .columns = 64,
+                                        .piece = 64,
+                                        .stages = 4,
+                                        .copy = copy_method::async,
+                                        .product = tile_product::wgmma};
 
 }  // namespace
 
@@ -74,8 +74,6 @@ TEST_CASE("A matmul decodes every format that can be taken apart") {
 
 TEST_CASE("Decoded weights have the bits of a device's tensor cores, and an order of their own") {
     CHECK(bits_of_device(decoded<format::q4_K>));
-    CHECK(order_of(decoded<format::q4_K>, one_group) ==
-          order_of(decoded<format::q4_K>, two_groups));
-    CHECK(order_of(decoded<format::q4_K>, one_group) !=
-          order_of(decoded<format::q4_K>, in_clusters(one_group)));
+    CHECK(order_of(one_group) == order_of(two_groups));
+    CHECK(order_of(one_group) != order_of(in_clusters(one_group)));
 }

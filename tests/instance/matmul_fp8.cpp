@@ -13,32 +13,33 @@ constexpr computation tiles = {.kind = skeleton::matmul,
                                .weights = format_set::of(format::fp8_e4m3),
                                .epilogue = every_part};
 
-constexpr policy lone_warp = lone_tile(8, 256);
-constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 3};
-constexpr policy wide = {.threads = 128,
-                         .rows = 16,
-                         .columns = 128,
-                         .piece = 512,
-                         .stages = 2,
-                         .copy = copy_method::async};
+constexpr matmul_policy lone_warp = lone_tile(8, 256);
+constexpr matmul_policy plain = {
+    .threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 3};
+constexpr matmul_policy wide = {.threads = 128,
+                                .rows = 16,
+                                .columns = 128,
+                                .piece = 512,
+                                .stages = 2,
+                                .copy = copy_method::async};
 
-constexpr policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
+constexpr matmul_policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
 
 /// Warpgroups: one with two fragments and the fewest stages, and two with every stage.
-constexpr policy one_group = {.threads = 128,
-                              .rows = 32,
-                              .columns = 32,
-                              .piece = 128,
-                              .stages = 2,
-                              .copy = copy_method::async,
-                              .product = inner_product::wgmma};
-constexpr policy two_groups = {.threads = 256,
-                               .rows = 16,
-                               .columns = 128,
-                               .piece = 128,
-                               .stages = 4,
-                               .copy = copy_method::async,
-                               .product = inner_product::wgmma};
+constexpr matmul_policy one_group = {.threads = 128,
+                                     .rows = 32,
+                                     .columns = 32,
+                                     .piece = 128,
+                                     .stages = 2,
+                                     .copy = copy_method::async,
+                                     .product = tile_product::wgmma};
+constexpr matmul_policy two_groups = {.threads = 256,
+                                      .rows = 16,
+                                      .columns = 128,
+                                      .piece = 128,
+                                      .stages = 4,
+                                      .copy = copy_method::async,
+                                      .product = tile_product::wgmma};
 
 }  // namespace
 
@@ -53,5 +54,5 @@ TEST_CASE(
     stands_every_case({made<tiles, one_group>(), made<tiles, two_groups>()});
     stands_every_case(
         {made<tiles, in_clusters(one_group)>(), made<tiles, in_clusters(two_groups)>()});
-    CHECK(order_of(tiles, one_group) != order_of(tiles, plain));
+    CHECK(order_of(one_group) != order_of(plain));
 }

@@ -19,33 +19,34 @@ constexpr computation tiles = {.kind = skeleton::matmul,
                                .weights = (format_set{} | ... | F),
                                .epilogue = every_part};
 
-constexpr policy lone_warp = lone_tile(16, 64);
-constexpr policy plain = {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 3};
-constexpr policy wide = {.threads = 128,
-                         .rows = 16,
-                         .columns = 128,
-                         .piece = 32,
-                         .stages = 4,
-                         .copy = copy_method::async};
+constexpr matmul_policy lone_warp = lone_tile(16, 64);
+constexpr matmul_policy plain = {
+    .threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 3};
+constexpr matmul_policy wide = {.threads = 128,
+                                .rows = 16,
+                                .columns = 128,
+                                .piece = 32,
+                                .stages = 4,
+                                .copy = copy_method::async};
 
-constexpr policy sliced = sliced_tile(64), sliced_plain = sliced_plain_tile(64);
+constexpr matmul_policy sliced = sliced_tile(64), sliced_plain = sliced_plain_tile(64);
 
 /// Warpgroups: one with two fragments and every stage, and two with the fewest; columns of 32 and
 /// 128.
-constexpr policy one_group = {.threads = 128,
-                              .rows = 32,
-                              .columns = 32,
-                              .piece = 64,
-                              .stages = 3,
-                              .copy = copy_method::async,
-                              .product = inner_product::wgmma};
-constexpr policy two_groups = {.threads = 256,
-                               .rows = 16,
-                               .columns = 128,
-                               .piece = 64,
-                               .stages = 2,
-                               .copy = copy_method::async,
-                               .product = inner_product::wgmma};
+constexpr matmul_policy one_group = {.threads = 128,
+                                     .rows = 32,
+                                     .columns = 32,
+                                     .piece = 64,
+                                     .stages = 3,
+                                     .copy = copy_method::async,
+                                     .product = tile_product::wgmma};
+constexpr matmul_policy two_groups = {.threads = 256,
+                                      .rows = 16,
+                                      .columns = 128,
+                                      .piece = 64,
+                                      .stages = 2,
+                                      .copy = copy_method::async,
+                                      .product = tile_product::wgmma};
 
 /// Of an activation that its maker rounded.
 template <format F>

@@ -150,10 +150,10 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
         if (c.experts != 0 && m.experts == 0) a.bands = std::min(a.bands, m.first_band);
     a.weights_early = c.early;
     const int shared_columns = c.experts == 0 ? c.columns : c.combined() ? c.slots : 1;
-    policy wide = on.policy;
+    matvec_policy wide = on.policy.matvec();
     std::int64_t shared = 0;
     for (int width = c.width; width > 0; --width) {
-        wide.threads = width * on.policy.threads;
+        wide.threads = width * on.policy.threads();
         shared = shared_bytes(on.computes, wide, c.k, shared_columns, c.parts());
         if (shared <= on.most_shared) break;
     }
@@ -174,11 +174,11 @@ std::string launch_matmul(machine& machine, const instance& on, const matvec_cas
     a.x_bytes = rounds(on) ? 4 * c.k + column_gap : c.k;  // of numbers
     a.experts = c.experts;
     a.tiles = p.bands;
-    const int column_tiles = (a.columns + on.policy.columns - 1) / on.policy.columns;
+    const int column_tiles = (a.columns + columns_of(on.policy) - 1) / columns_of(on.policy);
     const launch_config config{
         .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? column_tiles : c.experts) *
                                              c.cluster),
-        .threads = static_cast<std::uint32_t>(on.policy.threads),
+        .threads = static_cast<std::uint32_t>(on.policy.threads()),
         .shared_bytes =
             static_cast<std::uint32_t>(shared_bytes(on.computes, on.policy, c.k, a.columns)),
         .dependent = on.dependent,
@@ -214,7 +214,7 @@ matvec_outputs run(const instance& on, const matvec_case& c) {
     prepared p;
     for (std::size_t m = 0; m < c.members.size(); ++m)
         put_member(*machine, layouts_of(on), c, c.members[m], d.members[m],
-                   matmul ? tile_rows(on.policy) : c.band_rows, p);
+                   matmul ? tile_rows(on.policy.matmul()) : c.band_rows, p);
     const bytes activation = c.as_f32 ? to_bytes(d.x) : laid_out(on, d);
     REQUIRE((matmul ? launch_matmul : launch_matvec)(*machine, on, c, p, activation) == "");
 

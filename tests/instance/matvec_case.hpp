@@ -25,7 +25,7 @@ inline constexpr catena::epilogue_set every_part_alone =
     every_part.without(catena::epilogue_part::glu) | catena::epilogue_part::act;
 
 /// Those of `parts` that a tile of a matmul can do: it quantizes whole blocks of 32 results.
-constexpr catena::epilogue_set parts_of_tile(const catena::policy& how,
+constexpr catena::epilogue_set parts_of_tile(const catena::matmul_policy& how,
                                              catena::epilogue_set parts) {
     const int pair = parts.has(catena::epilogue_part::glu) ? 2 : 1;
     const bool whole = catena::tile_rows(how) / pair % 32 == 0;

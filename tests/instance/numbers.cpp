@@ -8,20 +8,20 @@ using namespace catena_test;
 
 namespace {
 
-constexpr policy lone_warp = {.threads = 32,
-                              .rows = 1,
-                              .columns = 1,
-                              .piece = 256,
-                              .stages = 3,
-                              .copy = copy_method::bulk,
-                              .product = inner_product::fma};
-constexpr policy three_warps = {.threads = 96,
-                                .rows = 2,
-                                .columns = 8,
-                                .piece = 1024,
-                                .stages = 2,
-                                .copy = copy_method::plain,
-                                .product = inner_product::fma};
+constexpr matvec_policy lone_warp = {.threads = 32,
+                                     .rows = 1,
+                                     .columns = 1,
+                                     .piece = 256,
+                                     .stages = 3,
+                                     .copy = copy_method::bulk,
+                                     .product = inner_product::fma};
+constexpr matvec_policy three_warps = {.threads = 96,
+                                       .rows = 2,
+                                       .columns = 8,
+                                       .piece = 1024,
+                                       .stages = 2,
+                                       .copy = copy_method::plain,
+                                       .product = inner_product::fma};
 
 }  // namespace
 

@@ -69,19 +69,21 @@ TEST_CASE("Rows of one order give the same bits") {
 }
 
 TEST_CASE("Threads decide the order of a row, the inner product that of a matvec") {
-    CHECK(order_of(norm, {.threads = 256, .values = 8}) == order_of(norm, {.threads = 256}));
-    CHECK(order_of(norm, {.threads = 256, .values = 8}) !=
-          order_of(norm, {.threads = 512, .values = 8}));
-    const auto order = [](const policy& p) { return order_of(products<format::q4_K>, p); };
-    CHECK(order({.threads = 32, .rows = 1, .columns = 1}) ==
-          order({.threads = 256, .rows = 2, .columns = 8}));
-    CHECK(order({.product = inner_product::dp4a}) != order({.product = inner_product::mma}));
+    const auto order = [](const row_policy& p) { return order_of(p); };
+    CHECK(order({.threads = 256, .values = 8}) == order({.threads = 256}));
+    CHECK(order({.threads = 256, .values = 8}) != order({.threads = 512, .values = 8}));
+    const auto order_of_product = [](const matvec_policy& p) { return order_of(p); };
+    CHECK(order_of_product({.threads = 32, .rows = 1, .columns = 1}) ==
+          order_of_product({.threads = 256, .rows = 2, .columns = 8}));
+    CHECK(order_of_product({.product = inner_product::dp4a}) !=
+          order_of_product({.product = inner_product::mma}));
 }
 
 TEST_CASE("Policies at the edges of what a row takes stand every case") {
-    for (const instance& on : {made<norm, policy{.threads = 32, .values = 16, .vector = true}>(),
-                               made<norm, policy{.threads = 96, .values = 12}>(),
-                               made<norm, policy{.threads = 1024}>()}) {
+    for (const instance& on :
+         {made<norm, row_policy{.threads = 32, .values = 16, .vector = true}>(),
+          made<norm, row_policy{.threads = 96, .values = 12}>(),
+          made<norm, row_policy{.threads = 1024}>()}) {
         INFO(row_name(on.computes, on.policy, "test"));
         sweep(on);
     }

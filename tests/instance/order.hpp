@@ -13,7 +13,7 @@
 namespace catena_test {
 
 /// An instance that no table needs to have.
-template <catena::computation C, catena::policy P>
+template <catena::computation C, catena::policy_of<C.kind> P>
 instance made() {
     return on_host(C, P, reinterpret_cast<const void*>(&catena::instances::run_on_host<C, P>),
                    row_name(C, P, "test"));

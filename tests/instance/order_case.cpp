@@ -35,7 +35,7 @@ matvec_case order_case(const computation& computes, int columns) {
 }
 
 /// The same members through every part that `numbers` can do.
-matvec_case finished_case(const computation& computes, const policy& how, int columns) {
+matvec_case finished_case(const computation& computes, const matvec_policy& how, int columns) {
     matvec_case c = order_case(computes, columns);
     c.k = 256;
     c.band_rows = columns % 2 == 0 ? 64 : 128;
@@ -56,18 +56,18 @@ void same_bits(const std::vector<instance>& rows) {
     std::map<bool, matvec_outputs> finished;  // of policies with pairs, and without
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.policy, ""));
-        for (int columns = 1; columns <= on.policy.columns; ++columns) {
+        for (int columns = 1; columns <= on.policy.matvec().columns; ++columns) {
             INFO(columns << " columns");
             CHECK(first_column(on, order_case(computes, columns)) == wanted);
-            const auto got = first_column(on, finished_case(computes, on.policy, columns));
-            CHECK(finished.try_emplace(on.policy.rows % 2 == 0, got).first->second == got);
+            const auto got = first_column(on, finished_case(computes, on.policy.matvec(), columns));
+            CHECK(finished.try_emplace(on.policy.matvec().rows % 2 == 0, got).first->second == got);
         }
     }
 }
 
 void same_bits_of_tiles(const std::vector<instance>& rows) {
     epilogue_set parts = rows.front().computes.epilogue;  // that all of them can do
-    for (const instance& on : rows) parts = parts_of_tile(on.policy, parts);
+    for (const instance& on : rows) parts = parts_of_tile(on.policy.matmul(), parts);
     for (const int columns : {1, 9, 40}) {
         matvec_case c{.what = "", .k = 768, .columns = columns};
         for (const format f : rows.front().computes.weights)

@@ -8,23 +8,23 @@ using namespace catena_test;
 
 namespace {
 
-constexpr policy few = {.threads = 64,
-                        .rows = 2,
-                        .columns = 2,
-                        .piece = 1024,
-                        .stages = 2,
-                        .copy = copy_method::bulk,
-                        .activation = activation_source::shared};
-constexpr policy eight = {.threads = 96,
-                          .rows = 16,
-                          .columns = 8,
-                          .piece = 256,
-                          .stages = 3,
-                          .copy = copy_method::plain,
-                          .activation = activation_source::shared,
-                          .product = inner_product::mma};
+constexpr matvec_policy few = {.threads = 64,
+                               .rows = 2,
+                               .columns = 2,
+                               .piece = 1024,
+                               .stages = 2,
+                               .copy = copy_method::bulk,
+                               .activation = activation_source::shared};
+constexpr matvec_policy eight = {.threads = 96,
+                                 .rows = 16,
+                                 .columns = 8,
+                                 .piece = 256,
+                                 .stages = 3,
+                                 .copy = copy_method::plain,
+                                 .activation = activation_source::shared,
+                                 .product = inner_product::mma};
 
-constexpr policy with(policy p, norm_placement placement) {
+constexpr matvec_policy with(matvec_policy p, norm_placement placement) {
     p.placement = placement;
     return p;
 }
@@ -35,14 +35,14 @@ constexpr computation normed = {.kind = skeleton::matvec,
                                 .weights = format_set::of(format::q4_K) | format::q8_0,
                                 .epilogue = every_part};
 
-constexpr policy numbers = {.threads = 96,
-                            .rows = 2,
-                            .columns = 1,
-                            .piece = 256,
-                            .stages = 3,
-                            .copy = copy_method::bulk,
-                            .product = inner_product::fma,
-                            .placement = norm_placement::passing};
+constexpr matvec_policy numbers = {.threads = 96,
+                                   .rows = 2,
+                                   .columns = 1,
+                                   .piece = 256,
+                                   .stages = 3,
+                                   .copy = copy_method::bulk,
+                                   .product = inner_product::fma,
+                                   .placement = norm_placement::passing};
 constexpr computation normed_numbers = {.kind = skeleton::matvec,
                                         .stages = stage_kind::rms_norm | stage_kind::mul_weight,
                                         .emits = format_set::of(format::f32) | format::q8_1,
@@ -50,7 +50,7 @@ constexpr computation normed_numbers = {.kind = skeleton::matvec,
                                         .weights = format_set::of(format::f32) | format::bf16,
                                         .epilogue = every_part};
 
-template <policy P, computation C = normed>
+template <matvec_policy P, computation C = normed>
 void stands_every_case() {
     INFO(row_name(C, P, "test"));
     sweep(made<C, P>());
@@ -68,8 +68,8 @@ TEST_CASE("A matvec of numbers makes the norm of its activation in passing, and 
 }
 
 TEST_CASE("Each placement of the norm is an order of its own") {
-    CHECK(order_of(normed, with(few, norm_placement::deferred)) != order_of(normed, few));
-    policy producer = numbers;
+    CHECK(order_of(with(few, norm_placement::deferred)) != order_of(few));
+    matvec_policy producer = numbers;
     producer.placement = norm_placement::producer;
-    CHECK(order_of(normed_numbers, numbers) != order_of(normed_numbers, producer));
+    CHECK(order_of(numbers) != order_of(producer));
 }

@@ -347,10 +347,10 @@ row_outputs run(const instance& on, const row_case& c) {
     a.fp8_scale = a.nvfp4_scale = static_cast<const float*>(given);
     if (c.emits.has(format::int8_token))
         a.int8_sums = static_cast<std::int32_t*>(machine->blank("int8 sums", size(c.rows()) * 4));
-    const int rows = rows_of_block(on.policy);
+    const int rows = rows_of_block(on.policy.row());
     const launch_config config{
         .blocks = static_cast<std::uint32_t>((a.rows + rows - 1) / rows),
-        .threads = static_cast<std::uint32_t>(on.policy.threads),
+        .threads = static_cast<std::uint32_t>(on.policy.threads()),
         .shared_bytes = static_cast<std::uint32_t>(shared_bytes(on.computes, on.policy, c.k, 1)),
         .dependent = on.dependent};
     REQUIRE(machine->launch(on.kernel, config, &a, sizeof a) == "");

@@ -32,13 +32,13 @@ constexpr computation joined(format_set emits) {
             .emits = emits};
 }
 
-constexpr policy usual{.threads = 128, .values = 8, .vector = true};
-constexpr policy any{.threads = 64};
-constexpr policy long_rows{.threads = 64, .vector = true};
-constexpr policy short_rows{.threads = 128, .values = 8, .rows = 4, .vector = true};
-constexpr policy shared_and_long{.threads = 96, .rows = 3};
+constexpr row_policy usual{.threads = 128, .values = 8, .vector = true};
+constexpr row_policy any{.threads = 64};
+constexpr row_policy long_rows{.threads = 64, .vector = true};
+constexpr row_policy short_rows{.threads = 128, .values = 8, .rows = 4, .vector = true};
+constexpr row_policy shared_and_long{.threads = 96, .rows = 3};
 
-template <computation C, policy P>
+template <computation C, row_policy P>
 void stands_every_case() {
     const instance on = on_host(C, P, reinterpret_cast<const void*>(&instances::run_on_host<C, P>),
                                 row_name(C, P, "test"));
@@ -88,7 +88,7 @@ TEST_CASE("A norm that a residual joins, and the norm of their sum") {
 
 TEST_CASE("One launch of two norms has the bits of the ops one after the other") {
     static constexpr computation both = joined(plain), one = norm_of(stage_kind::rms_norm, plain);
-    const auto same = [](const void* joins, const void* norms, const policy& how) {
+    const auto same = [](const void* joins, const void* norms, const row_policy& how) {
         const instance on = on_host(both, how, joins, "");
         const instance apart = on_host(one, how, norms, "");
         const row_case c = {.what = "",
@@ -120,9 +120,9 @@ TEST_CASE("One launch of two norms has the bits of the ops one after the other")
 
 TEST_CASE("A warp's row has the bits of a block of one warp") {
     static constexpr computation norm = norm_of(stage_kind::rms_norm, for_ggml);
-    constexpr policy lone{.threads = 32, .values = 8, .vector = true};
-    CHECK(order_of(norm, lone) == order_of(norm, short_rows));
-    const auto outputs = [](const void* kernel, const policy& how) {
+    constexpr row_policy lone{.threads = 32, .values = 8, .vector = true};
+    CHECK(order_of(lone) == order_of(short_rows));
+    const auto outputs = [](const void* kernel, const row_policy& how) {
         const instance on = on_host(norm, how, kernel, "");
         return run(on, {.what = "", .k = 224, .n1 = 7, .emits = for_ggml, .scale = true});
     };

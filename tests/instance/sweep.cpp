@@ -25,11 +25,11 @@ void sweep_cases(const instance& on, const instance* peer, std::size_t every,
 
 void sweep(const instance& on, const instance* peer, std::size_t every) {
     if (on.computes.kind == skeleton::row)
-        sweep_cases(on, peer, every, row_cases(on.computes, on.policy));
+        sweep_cases(on, peer, every, row_cases(on.computes, on.policy.row()));
     else if (on.computes.kind == skeleton::matvec)
-        sweep_cases(on, peer, every, matvec_cases(on.computes, on.policy));
+        sweep_cases(on, peer, every, matvec_cases(on.computes, on.policy.matvec()));
     else
-        sweep_cases(on, peer, every, matmul_cases(on.computes, on.policy));
+        sweep_cases(on, peer, every, matmul_cases(on.computes, on.policy.matmul()));
 }
 
 }  // namespace catena_test

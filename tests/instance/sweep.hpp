@@ -16,12 +16,12 @@ inline std::vector<catena::format> formats_in(catena::format_set set) {
     return out;
 }
 
-std::vector<row_case> row_cases(const catena::computation& computes, const catena::policy& how);
+std::vector<row_case> row_cases(const catena::computation& computes, const catena::row_policy& how);
 std::vector<matvec_case> matvec_cases(const catena::computation& computes,
-                                      const catena::policy& how);
+                                      const catena::matvec_policy& how);
 
 std::vector<matvec_case> matmul_cases(const catena::computation& computes,
-                                      const catena::policy& how);
+                                      const catena::matmul_policy& how);
 
 /// Runs and checks every case of the instance. With `peer`, the same instance on another machine,
 /// both must write the same bytes. `every`: of the cases one in so many.

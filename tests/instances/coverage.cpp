@@ -37,7 +37,8 @@ bool legal(const picked& best, const row& r, const problem& p, const arch& a) {
         const problem_member& m = p.member[i];
         const int results = best.band_rows / weight_rows(m);
         good = good && results > 0 && results * weight_rows(m) == best.band_rows;
-        if (m.epilogue.has(epilogue_part::glu)) good = good && r.policy.rows % 2 == 0;
+        if (m.epilogue.has(epilogue_part::glu))
+            good = good && r.policy.visit([](const auto& n) { return n.rows % 2 == 0; });
         if (m.epilogue.has(epilogue_part::quantize))
             good = good && results % 32 == 0 &&
                    (results <= max_requantized_rows || p.needs.kind == skeleton::matmul);

@@ -32,7 +32,7 @@ TEST_CASE("A name that is read gives the fields of its row, and they give the na
         CHECK(read->policy == r.policy);
         CHECK(read->arch == a.name);
         CHECK(std::string(read->launch) + "." + formats_part(read->formats) + "." +
-                  policy_part(r.computes.kind, read->policy) + "." + std::string(read->arch) ==
+                  policy_part(read->policy) + "." + std::string(read->arch) ==
               name);
     });
 }

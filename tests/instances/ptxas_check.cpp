@@ -35,7 +35,7 @@ std::string faults(const row& r, const std::string& name,
             out += name + " spills " + std::to_string(k.spilled_bytes) + " bytes\n";
         if (k.stack_bytes != 0)
             out += name + " keeps " + std::to_string(k.stack_bytes) + " bytes in local memory\n";
-        if (k.registers * r.policy.threads * r.policy.min_blocks > target.registers_per_sm)
+        if (k.registers * r.policy.threads() * r.policy.min_blocks() > target.registers_per_sm)
             out += name + " needs more registers than its launch bounds allow\n";
         return out;
     }

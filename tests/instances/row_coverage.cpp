@@ -55,7 +55,7 @@ void each_problem(const computation& computes, const Visit& visit) {
 
 /// What the body asks of a launch.
 bool legal(const picked& best, const row& r, const problem& p) {
-    const policy& n = r.policy;
+    const row_policy& n = r.policy.row();
     const int rows = rows_of_block(n);
     return best.config.blocks == (p.rows + rows - 1) / rows &&
            (n.values == 0 || p.k <= n.threads * n.values) &&

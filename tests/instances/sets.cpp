@@ -108,13 +108,14 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                 if (t.rows[i].computes != c) continue;
                 const policy& p = t.rows[i].policy;
                 ++rows;
-                if (c.kind == skeleton::row) plain += p.values == 0 && !p.vector;
+                if (c.kind == skeleton::row) plain += p.row().values == 0 && !p.row().vector;
                 if (c.kind == skeleton::matvec)
-                    plain += p.copy == copy_method::plain &&
-                             p.activation == activation_source::global && p.columns >= 8;
+                    plain += copy_of(p) == copy_method::plain &&
+                             p.matvec().activation == activation_source::global &&
+                             columns_of(p) >= 8;
             }
             for (int i = 0; c.kind == skeleton::matmul && i < t.row_count; ++i)
-                plain += t.rows[i].computes == c && t.rows[i].policy.copy == copy_method::plain;
+                plain += t.rows[i].computes == c && copy_of(t.rows[i].policy) == copy_method::plain;
             INFO(t.target->name << " " << generator::family(c));
             if (c.kind == skeleton::matvec &&
                 has_norm(c.stages)) {  // else a row step makes the norm
@@ -141,7 +142,7 @@ TEST_CASE("Every row is legal for its arch") {
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));
             CHECK(generator::objection(*t.target, t.rows[i]) == "");
-            CHECK(t.rows[i].order == order_of(t.rows[i].computes, t.rows[i].policy));
+            CHECK(t.rows[i].order == order_of(t.rows[i].policy));
         }
 }
 
@@ -181,7 +182,7 @@ TEST_CASE("Every row that the build asks for has a kernel on the host") {
 
 TEST_CASE("A row that no set has gets no host kernel") {
     policy unheard_of = instances::table_named("host").rows[0].policy;
-    unheard_of.values = 64;
+    unheard_of.row().values = 64;
     CHECK(instances::host_kernel_for(instances::table_named("host").rows[0].computes, unheard_of) ==
           nullptr);
 }
@@ -211,105 +212,145 @@ TEST_CASE("A device that is not there is named, and so are the sets where none h
 #endif
 }
 
-TEST_CASE("A policy beyond an arch's limits is objected to, with the limit") {
-    row good;
-    good.computes = {.kind = skeleton::matvec,
-                     .activation = format::q8_1,
-                     .weights = format_set::of(format::q4_K)};
-    good.policy = {.threads = 128,
-                   .min_blocks = 4,
-                   .rows = 2,
-                   .columns = 1,
-                   .piece = 1024,
-                   .stages = 4,
-                   .copy = copy_method::bulk,
-                   .activation = activation_source::shared};
-    const auto said = [&](const char* on, auto change) {
-        row r = good;
-        change(r.policy);
+namespace {
+
+/// What the generator says of a computation with a policy that `change` has changed.
+template <class Policy>
+struct objections {
+    computation computes;
+    Policy good;
+
+    template <class Change>
+    std::string operator()(const char* on, Change change) const {
+        row r;
+        Policy changed = good;
+        change(changed);
+        r.computes = computes, r.policy = changed;
         return generator::objection(*arch_named(on), r);
-    };
-    CHECK(said("sm_90", [](policy&) {}) == "");
-    CHECK(said("sm_90", [](policy& p) { p.threads = 100; }) ==
-          "100 threads a block; the arch runs at most 1024, in warps of 32");
-    CHECK(said("sm_90", [](policy& p) { p.min_blocks = 17; }) ==
-          "its launch bounds promise 2176 threads on an SM; the arch holds 2048");
-    CHECK(said("sm_90", [](policy& p) { p.threads = 1024, p.min_blocks = 2; }) == "");
-    CHECK(said("sm_90", [](policy& p) { p.piece = 1000; }) ==
-          "a piece of 1000 values is no multiple of 256");
-    CHECK(said("sm_90", [](policy& p) { p.stages = 0; }) ==
-          "rows, columns and stages must be positive");
-    CHECK(said("sm_90", [](policy& p) { p.stages = 128; }) ==
-          "it needs 610896 bytes of shared memory; a block may use 232448");
-    CHECK(said("sm_90", [](policy& p) { p.product = inner_product::fma; }) ==
-          "fma is for weights that are numbers, and no other product is");
-    CHECK(said("sm_80", [](policy&) {}) == "the arch has no instruction for its copies (sm_90 on)");
-    CHECK(said("sm_75", [](policy& p) { p.copy = copy_method::async; }) ==
-          "the arch has no instruction for its copies (sm_80 on)");
-    good.computes = {.kind = skeleton::row};
-    CHECK(said("sm_90", [](policy&) {}) == "the policy has numbers that another skeleton has");
-    good.policy = {.threads = 128};
-    CHECK(said("sm_90", [](policy& p) { p.values = 6; }) ==
+    }
+};
+
+}  // namespace
+
+TEST_CASE("A policy of another skeleton is objected to") {
+    row r;
+    r.computes = {.kind = skeleton::row};
+    r.policy = matvec_policy{.threads = 128};
+    CHECK(generator::objection(*arch_named("sm_90"), r) == "the policy is one of another skeleton");
+    r.policy = row_policy{.threads = 128};
+    CHECK(generator::objection(*arch_named("sm_90"), r) == "");
+    r.computes.kind = skeleton::matmul;
+    CHECK(generator::objection(*arch_named("sm_90"), r) == "the policy is one of another skeleton");
+}
+
+TEST_CASE("A row policy that no kernel can have is objected to") {
+    const objections<row_policy> said{{.kind = skeleton::row}, {.threads = 128}};
+    CHECK(said("sm_90", [](row_policy&) {}) == "");
+    CHECK(said("sm_90", [](row_policy& p) { p.values = 6; }) ==
           "6 values a thread are no multiple of 4");
-    good.computes = {.kind = skeleton::matmul,
-                     .activation = format::q8_1_mmq_ds4,
-                     .weights = format_set::of(format::q4_K)};
-    good.policy = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
-    CHECK(said("sm_90", [](policy&) {}) == "");
-    CHECK(said("sm_90", [](policy& p) { p.rows = 24; }) ==
+}
+
+TEST_CASE("A matvec policy that no kernel can have is objected to, with the limit") {
+    const objections<matvec_policy> said{{.kind = skeleton::matvec,
+                                          .activation = format::q8_1,
+                                          .weights = format_set::of(format::q4_K)},
+                                         {.threads = 128,
+                                          .min_blocks = 4,
+                                          .rows = 2,
+                                          .columns = 1,
+                                          .piece = 1024,
+                                          .stages = 4,
+                                          .copy = copy_method::bulk,
+                                          .activation = activation_source::shared}};
+    CHECK(said("sm_90", [](matvec_policy&) {}) == "");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.threads = 100; }) ==
+          "100 threads a block; the arch runs at most 1024, in warps of 32");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.min_blocks = 17; }) ==
+          "its launch bounds promise 2176 threads on an SM; the arch holds 2048");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.threads = 1024, p.min_blocks = 2; }) == "");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 1000; }) ==
+          "a piece of 1000 values is no multiple of 256");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.stages = 0; }) ==
+          "rows, columns and stages must be positive");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.stages = 128; }) ==
+          "it needs 610896 bytes of shared memory; a block may use 232448");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.product = inner_product::fma; }) ==
+          "fma is for weights that are numbers, and no other product is");
+    CHECK(said("sm_80", [](matvec_policy&) {}) ==
+          "the arch has no instruction for its copies (sm_90 on)");
+    CHECK(said("sm_75", [](matvec_policy& p) { p.copy = copy_method::async; }) ==
+          "the arch has no instruction for its copies (sm_80 on)");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 3; }) ==
+          "a band is shared by 2, 4 or 8 blocks, and not by 3");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8; }) == "");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8, p.columns = 2; }) ==
+          "blocks share a band of one column that another launch quantized");
+}
+
+TEST_CASE("A matmul policy that no kernel can have is objected to") {
+    objections<matmul_policy> said{
+        {.kind = skeleton::matmul,
+         .activation = format::q8_1_mmq_ds4,
+         .weights = format_set::of(format::q4_K)},
+        {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3}};
+    CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.rows = 24; }) ==
           "24 rows of a warp are no whole mma of 16");
-    CHECK(said("sm_90", [](policy& p) { p.columns = 12; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 12; }) ==
           "12 columns of a tile are no multiple of 8");
-    CHECK(said("sm_90", [](policy& p) { p.threads = 512, p.columns = 24; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.threads = 512, p.columns = 24; }) ==
           "24 columns cannot be shared out to 16 warps");
-    CHECK(said("sm_90", [](policy& p) { p.stages = 1; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.stages = 1; }) ==
           "one stage of a matmul is read while another is filled");
-    CHECK(said("sm_90", [](policy& p) { p.piece = 384; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.piece = 384; }) ==
           "a piece of 384 values does not end within the padding of 512");
-    CHECK(said("sm_90", [](policy& p) { p.piece = 128; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.piece = 128; }) ==
           "a piece of 128 values is no multiple of 256");
-    CHECK(said("sm_90", [](policy& p) { p.slices = 3; }) == "4 warps do not make 3 slices");
-    good.computes.weights = format_set::of(format::f16);
-    good.computes.activation = format::f32;
-    good.policy.piece = 32;
-    CHECK(said("sm_90", [](policy&) {}) == "");
-    CHECK(said("sm_90", [](policy& p) { p.columns = 24; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.slices = 3; }) == "4 warps do not make 3 slices");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.cluster = 2; }) ==
+          "a tile is shared by 2 or more blocks, of warpgroups");
+    said.computes.weights = format_set::of(format::f16);
+    said.computes.activation = format::f32;
+    said.good.piece = 32;
+    CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 24; }) ==
           "24 columns of a tile are no multiple of 16");
-    CHECK(said("sm_90", [](policy& p) { p.threads = 256, p.columns = 16; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.threads = 256, p.columns = 16; }) ==
           "a warp's share of a stage's columns is not dealt out to all its lanes");
-    good.policy = {.threads = 256,
-                   .rows = 32,
-                   .columns = 128,
-                   .piece = 64,
-                   .stages = 3,
-                   .copy = copy_method::async,
-                   .product = inner_product::wgmma};
-    CHECK(said("sm_90", [](policy&) {}) ==
+    said.good = {.threads = 256,
+                 .rows = 32,
+                 .columns = 128,
+                 .piece = 64,
+                 .stages = 3,
+                 .copy = copy_method::async,
+                 .product = tile_product::wgmma};
+    CHECK(said("sm_90", [](matmul_policy&) {}) ==
           "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
           "else, with an activation of that type");
-    good.computes.activation = format::f16_mma;
-    CHECK(said("sm_90", [](policy&) {}) == "");
-    CHECK(said("sm_100", [](policy&) {}) ==
+    said.computes.activation = format::f16_mma;
+    CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    CHECK(said("sm_100", [](matmul_policy&) {}) ==
           "the arch does not multiply by warpgroups (sm_90 alone does)");
-    CHECK(said("sm_90", [](policy& p) { p.threads = 64; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.threads = 64; }) ==
           "all threads are of whole warpgroups, and a warpgroup has all of K");
-    CHECK(said("sm_90", [](policy& p) { p.columns = 64; }) == "a warpgroup multiplies 128 columns");
-    CHECK(said("sm_90", [](policy& p) { p.copy = copy_method::bulk; }) ==
+    CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 64; }) ==
+          "a warpgroup multiplies 128 columns");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.copy = copy_method::bulk; }) ==
           "a warpgroup takes pieces of 64 numbers that come by cp.async");
-    good.computes.weights = format_set::of(format::bf16);
-    CHECK(said("sm_90", [](policy&) {}) ==
+    said.computes.weights = format_set::of(format::bf16);
+    CHECK(said("sm_90", [](matmul_policy&) {}) ==
           "warpgroups multiply fp8, f16, bf16 and what is decoded to it in a matmul, and nothing "
           "else, with an activation of that type");
-    good.computes.weights = format_set::of(format::fp8_e4m3);
-    good.computes.activation = format::fp8_group;
-    good.policy.piece = 128;
-    CHECK(said("sm_90", [](policy&) {}) == "");
-    CHECK(said("sm_90", [](policy& p) { p.piece = 256; }) ==
+    said.computes.weights = format_set::of(format::fp8_e4m3);
+    said.computes.activation = format::fp8_group;
+    said.good.piece = 128;
+    CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.piece = 256; }) ==
           "a warpgroup takes pieces of 128 numbers that come by cp.async");
-    good.computes.weights = format_set::of(format::q4_K);
-    good.computes.activation = format::bf16_mma;
-    good.policy.piece = 256, good.policy.copy = copy_method::bulk;
-    CHECK(said("sm_90", [](policy&) {}) == "");
-    CHECK(said("sm_90", [](policy& p) { p.product = inner_product::dp4a; }) ==
+    said.computes.weights = format_set::of(format::q4_K);
+    said.computes.activation = format::bf16_mma;
+    said.good.piece = 256, said.good.copy = copy_method::bulk;
+    CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.product = tile_product::mma; }) ==
           "warpgroups alone read bf16_mma and f16_mma");
 }

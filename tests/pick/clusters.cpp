@@ -44,7 +44,7 @@ struct clusters {
         computation c = matvec_of(q4);
         c.epilogue = few.needs.epilogue = few.member[0].epilogue =
             epilogue_set::of(epilogue_part::quantize);
-        policy p = {.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
+        matvec_policy p = {.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
         rows.push_back(row_of(c, p));
         p.cluster = 8;
         rows.insert(rows.begin(), row_of(c, p));

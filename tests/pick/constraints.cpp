@@ -13,8 +13,10 @@ namespace {
 
 rejection judge(const row& r, const problem& p) { return constraint(r, p, toy_arch); }
 
-row norm(policy p) { return row_of(norm_row, p); }
-row matvec(policy p, format_set weights = q4) { return row_of(matvec_of(weights), p); }
+row norm(const row_policy& p) { return row_of(norm_row, p); }
+row matvec(const matvec_policy& p, format_set weights = q4) {
+    return row_of(matvec_of(weights), p);
+}
 
 }  // namespace
 
@@ -42,7 +44,7 @@ TEST_CASE("a row serves what it computes, and less", "[constraints]") {
 
 TEST_CASE("what the arch cannot hold is told with its numbers", "[constraints]") {
     const problem p = norm_problem(512);
-    policy n = kept_row;
+    row_policy n = kept_row;
     SECTION("threads") {
         n.threads = 1024;
         const rejection r = judge(norm(n), p);
@@ -78,29 +80,29 @@ TEST_CASE("what the arch cannot hold is told with its numbers", "[constraints]")
     SECTION("copies") {
         arch old = toy_arch;
         old.async_copy = old.bulk_copy = false;
-        n = narrow_matvec;
-        n.copy = copy_method::async;
+        matvec_policy copies = narrow_matvec;
+        copies.copy = copy_method::async;
         const problem m = matvec_problem(512, {{format::q4_K, 64}});
-        CHECK(constraint(matvec(n), m, old).why == limit::copy_method);
-        CHECK(constraint(matvec(n), m, toy_arch).why == limit::none);
-        n.copy = copy_method::bulk;
-        CHECK(constraint(matvec(n), m, old).need == 90);
+        CHECK(constraint(matvec(copies), m, old).why == limit::copy_method);
+        CHECK(constraint(matvec(copies), m, toy_arch).why == limit::none);
+        copies.copy = copy_method::bulk;
+        CHECK(constraint(matvec(copies), m, old).need == 90);
     }
     SECTION("shared memory") {
-        n = narrow_matvec;
-        n.stages = 32;
-        const rejection r = judge(matvec(n), matvec_problem(512, {{format::q4_K, 64}}));
+        matvec_policy deep = narrow_matvec;
+        deep.stages = 32;
+        const rejection r = judge(matvec(deep), matvec_problem(512, {{format::q4_K, 64}}));
         CHECK(r.why == limit::shared_memory);
         CHECK(r.need == toy_arch.shared_per_block);
-        CHECK(r.have == shared_bytes(matvec_of(q4), n, 512, 1));
+        CHECK(r.have == shared_bytes(matvec_of(q4), deep, 512, 1));
     }
     SECTION("shared memory for the activation of every column") {
-        n = wide_matvec;
-        n.activation = activation_source::shared;
+        matvec_policy wide = wide_matvec;
+        wide.activation = activation_source::shared;
         problem m = matvec_problem(16384, {{format::q4_K, 64}}, 4);
-        CHECK(judge(matvec(n), m).why == limit::shared_memory);
+        CHECK(judge(matvec(wide), m).why == limit::shared_memory);
         m.columns = 1;
-        CHECK(judge(matvec(n), m).why == limit::none);
+        CHECK(judge(matvec(wide), m).why == limit::none);
     }
 }
 
@@ -165,7 +167,7 @@ TEST_CASE("vector rows and asynchronous copies want 16 bytes", "[constraints]") 
 
     problem m = matvec_problem(512, {{format::q4_K, 64}});
     m.alignment = 2;
-    policy n = narrow_matvec;
+    matvec_policy n = narrow_matvec;
     CHECK(judge(matvec(n), m).why == limit::none);
     n.copy = copy_method::bulk;
     CHECK(judge(matvec(n), m).why == limit::alignment);
@@ -193,7 +195,7 @@ TEST_CASE("experts work on one column at a time, up to some tokens", "[constrain
 }
 
 TEST_CASE("numbers want an activation of f32, and rows of whole 32", "[constraints]") {
-    policy n = narrow_matvec;
+    matvec_policy n = narrow_matvec;
     n.product = inner_product::fma;
     n.activation = activation_source::global;
     row numbers = matvec(n, format_set::of(format::f16));

@@ -35,23 +35,25 @@ limit why_not(const choice& c, int row) {
 }
 
 const std::vector<row> row_rows = {
-    row_of(norm_row, {.threads = 64, .values = 8, .vector = true}),
-    row_of(norm_row, {.threads = 256, .values = 8, .vector = true}),
-    row_of(norm_row, {.threads = 512, .values = 16, .vector = true}),
-    row_of(norm_row, {.threads = 128}),
+    row_of(norm_row, row_policy{.threads = 64, .values = 8, .vector = true}),
+    row_of(norm_row, row_policy{.threads = 256, .values = 8, .vector = true}),
+    row_of(norm_row, row_policy{.threads = 512, .values = 16, .vector = true}),
+    row_of(norm_row, row_policy{.threads = 128}),
 };
 
 const std::vector<row> matvec_rows = {
-    row_of(matvec_of(q4), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
-    row_of(matvec_of(q4), {.threads = 128,
-                           .rows = 4,
-                           .columns = 1,
-                           .piece = 1024,
-                           .stages = 4,
-                           .copy = copy_method::bulk}),
-    row_of(matvec_of(q4), {.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2}),
+    row_of(matvec_of(q4),
+           matvec_policy{.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
+    row_of(matvec_of(q4), matvec_policy{.threads = 128,
+                                        .rows = 4,
+                                        .columns = 1,
+                                        .piece = 1024,
+                                        .stages = 4,
+                                        .copy = copy_method::bulk}),
+    row_of(matvec_of(q4),
+           matvec_policy{.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2}),
     row_of(matvec_of(q4 | q6),
-           {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
+           matvec_policy{.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
 };
 
 }  // namespace
@@ -86,7 +88,7 @@ TEST_CASE("columns decide before anything else", "[decisions]") {
 TEST_CASE("bands that do not divide among the SMs evenly cost what the fullest SM takes",
           "[decisions]") {
     const problem p = matvec_problem(4096, {{format::q4_K, 400}}, 8);
-    policy eight = wide_matvec;
+    matvec_policy eight = wide_matvec;
     eight.columns = 8;
     eight.activation = activation_source::shared;
     const row r = row_of(matvec_of(q4), eight);
@@ -104,7 +106,7 @@ TEST_CASE("only a row that lists all formats of a group serves it", "[decisions]
 }
 
 TEST_CASE("a row pays for columns and formats that it has to spare", "[decisions]") {
-    policy wider = narrow_matvec;
+    matvec_policy wider = narrow_matvec;
     wider.columns = 2;
     const std::vector<row> rows = {row_of(matvec_of(q4 | q6), narrow_matvec),
                                    row_of(matvec_of(q4), wider),
@@ -116,7 +118,7 @@ TEST_CASE("a row pays for columns and formats that it has to spare", "[decisions
 }
 
 TEST_CASE("an mma takes no less for more columns", "[decisions]") {
-    policy fragments = narrow_matvec;
+    matvec_policy fragments = narrow_matvec;
     fragments.rows = mma_rows;
     fragments.columns = mma_columns;
     fragments.product = inner_product::mma;
@@ -200,9 +202,9 @@ TEST_CASE("the same bits for every batch: one order, whatever would be faster", 
     arch fast = toy_arch;
     fast.bytes_per_us = 1e6;
     const std::vector<row> rows = {
-        row_of(norm_row, {.threads = 256, .values = 8, .vector = true}),
-        row_of(norm_row, {.threads = 64, .values = 32, .vector = true}),
-        row_of(norm_row, {.threads = 256}),
+        row_of(norm_row, row_policy{.threads = 256, .values = 8, .vector = true}),
+        row_of(norm_row, row_policy{.threads = 64, .values = 32, .vector = true}),
+        row_of(norm_row, row_policy{.threads = 256}),
     };
     const table t = table_of(rows, fast);
     const preference same{.same_bits = true};
@@ -228,8 +230,9 @@ TEST_CASE("rows without a measurement are not picked when measurements are deman
 }
 
 TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decisions]") {
-    const row r = row_of(matvec_of(q4),
-                         {.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2});
+    const row r =
+        row_of(matvec_of(q4),
+               matvec_policy{.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2});
     problem p = matvec_problem(1024, {{format::q4_K, 1000}, {format::q4_K, 10}});
     const int resident = blocks_per_sm(r, p, toy_arch);
     REQUIRE(resident == 4);  // 128 threads of 64 registers
@@ -251,7 +254,7 @@ TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decis
 }
 
 TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
-    const row r = row_of(norm_row, {.threads = 256, .values = 8, .vector = true});
+    const row r = row_of(norm_row, row_policy{.threads = 256, .values = 8, .vector = true});
     arch quick = toy_arch;  // a row waits for memory, not for bandwidth
     quick.bytes_per_us = 100e3;
     problem p = norm_problem(2048);
@@ -275,7 +278,8 @@ TEST_CASE("bytes are those of every operand once, experts one matrix for each co
 
 TEST_CASE("code that does not wait for the kernel before it is not launched to overlap it",
           "[decisions]") {
-    const std::vector<row> rows = {row_of(norm_row, {.threads = 256, .values = 8, .vector = true})};
+    const std::vector<row> rows = {
+        row_of(norm_row, row_policy{.threads = 256, .values = 8, .vector = true})};
     table t = table_of(rows);
     REQUIRE(pick(norm_problem(256), t).config.dependent);
     arch older = toy_arch;
@@ -290,13 +294,14 @@ TEST_CASE("code that does not wait for the kernel before it is not launched to o
 
 TEST_CASE("code of an older set keeps to the limits of the GPU it runs on", "[decisions]") {
     const std::vector<row> rows = {
-        row_of(matvec_of(q4), {.threads = 64,
-                               .rows = 1,
-                               .columns = 1,
-                               .piece = 1024,
-                               .stages = 2,
-                               .activation = activation_source::shared}),
-        row_of(matvec_of(q4), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
+        row_of(matvec_of(q4), matvec_policy{.threads = 64,
+                                            .rows = 1,
+                                            .columns = 1,
+                                            .piece = 1024,
+                                            .stages = 2,
+                                            .activation = activation_source::shared}),
+        row_of(matvec_of(q4),
+               matvec_policy{.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
     };
     table t = table_of(rows);
     const problem p = matvec_problem(1024, {{.type = format::q4_K, .rows = 64}});

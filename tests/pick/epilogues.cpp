@@ -17,12 +17,12 @@ namespace {
 constexpr epilogue_set glu = epilogue_set::of(epilogue_part::glu);
 constexpr epilogue_set quantized = epilogue_set::of(epilogue_part::quantize);
 
-constexpr policy with_rows(int rows) {
+constexpr matvec_policy with_rows(int rows) {
     return {.threads = 128, .rows = rows, .columns = 2, .piece = 1024, .stages = 2};
 }
 
 /// A row that can do every part.
-constexpr row finishing(const policy& p) {
+constexpr row finishing(const matvec_policy& p) {
     computation c = matvec_of(q4);
     c.epilogue = glu | epilogue_part::scale | epilogue_part::bias | epilogue_part::combine |
                  epilogue_part::residual | epilogue_part::quantize;
@@ -71,7 +71,7 @@ TEST_CASE("a GLU wants rows in pairs", "[epilogues]") {
 }
 
 TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[epilogues]") {
-    policy one = with_rows(2);
+    matvec_policy one = with_rows(2);
     one.columns = 1, one.activation = activation_source::shared;
     const row r = finishing(one), several = finishing(with_rows(2));
     const auto summed = [](std::int64_t slots, std::int64_t tokens) {
@@ -151,7 +151,7 @@ TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet"
     CHECK(band_of(r, finished(1024, {member(32 * 1024, glu | quantized), member(32, quantized)})) ==
           max_requantized_rows);
     // 12 warps take 36 rows in turn: the blocks come first.
-    policy odd = with_rows(3);
+    matvec_policy odd = with_rows(3);
     odd.threads = 384;
     CHECK(band_of(finishing(odd), finished(1024, {member(64, quantized)})) == 64);
 }
@@ -169,23 +169,23 @@ TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps 
     const auto us = [&](const problem& p) {
         return predicted_us(r, p, quick, band_of(r, p), blocks_per_sm(r, p, quick));
     };
-    REQUIRE(r.policy.min_blocks == 1);
+    REQUIRE(r.policy.matvec().min_blocks == 1);
     CHECK(threads(few) == 128);
     const double narrow = us(few);
-    r.policy.min_blocks = 3;  // 2 blocks on 4 SMs, of 4 warps that take 8 rows at once
+    r.policy.matvec().min_blocks = 3;  // 2 blocks on 4 SMs, of 4 warps that take 8 rows at once
     CHECK(threads(few) == 3 * 128);
     CHECK(us(few) < narrow);
     CHECK(config_of(r, few, toy_arch, band_of(r, few)).shared_bytes > shared_bytes(r, few));
     CHECK(threads(many) == 128);  // bands of 8 rows: nothing is left for more warps
     CHECK(threads(finished(1024, {member(4096, quantized)})) == 128);  // more blocks than SMs
-    r.policy.placement = norm_placement::deferred;  // whose threads are counted on
+    r.policy.matvec().placement = norm_placement::deferred;  // whose threads are counted on
     CHECK(threads(few) == 128);
 }
 
 TEST_CASE("where GPU and policy have clusters, their blocks share bands of quantized results",
           "[epilogues]") {
     row r = finishing(with_rows(2));  // 4 warps take 8 rows at once
-    r.policy.cluster = 8;
+    r.policy.matvec().cluster = 8;
     arch clustered = toy_arch;
     clustered.cluster_blocks = 8;
     clustered.sms = 16;
@@ -201,13 +201,13 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
     clustered.sms = 15;  // as many blocks as SMs
     CHECK(config(gated, clustered).cluster == 4);
     CHECK(config(gated, clustered).threads == 128);
-    r.policy.min_blocks = 3;
+    r.policy.matvec().min_blocks = 3;
     CHECK(config(gated, clustered).threads == 256);  // two turns are left for more warps
     clustered.sms = 7;  // two blocks would wait for each other longer than they save
     CHECK(config(few, clustered).cluster == 1);
     CHECK(config(finished(1024, {member(64)}), clustered).cluster == 1);
     CHECK(config(finished(1024, {member(4096, quantized)}), clustered).cluster == 1);
-    r.policy.cluster = 0;
+    r.policy.matvec().cluster = 0;
     CHECK(config(few, clustered).cluster == 1);
 }
 

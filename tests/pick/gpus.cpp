@@ -85,8 +85,9 @@ TEST_CASE("what is not known of a GPU stays its arch's, and a long name is cut",
 }
 
 TEST_CASE("a matvec's blocks fill the SMs of any GPU evenly, in one wave", "[gpus]") {
-    const std::vector<row> rows = {row_of(
-        matvec_of(q4), {.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2})};
+    const std::vector<row> rows = {
+        row_of(matvec_of(q4),
+               matvec_policy{.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2})};
     int second_waves = 0;
     for (const char* name : {"H100 PCIe", "L4", "L40S", "RTX 5080", "RTX 4070"})
         for (const int n : {4096, 6144, 14336, 28672}) {
@@ -109,8 +110,9 @@ TEST_CASE("a matvec's blocks fill the SMs of any GPU evenly, in one wave", "[gpu
 }
 
 TEST_CASE("instructions take the time of the device's clock", "[gpus]") {
-    const row r = row_of(matvec_of(q4),
-                         {.threads = 256, .rows = 4, .columns = 4, .piece = 1024, .stages = 4});
+    const row r =
+        row_of(matvec_of(q4),
+               matvec_policy{.threads = 256, .rows = 4, .columns = 4, .piece = 1024, .stages = 4});
     const problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 14336}}, 4);
     arch slow = *arch_named("sm_90"), fast = slow;
     slow.cycles_per_us = 500, fast.cycles_per_us = 4000;

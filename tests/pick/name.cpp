@@ -13,7 +13,7 @@ TEST_CASE("a name spells what is computed, the formats, the policy and the arch"
     CHECK(row_name(row_of(norm_row, kept_row), "toy") ==
           "scale_add_rms_norm_mul.f32_q8_1.t128_v16_vec.toy");
     CHECK(row_name(row_of(quantize_row, plain_row), "toy") == "quantize.q8_1.t64_v0.toy");
-    policy p = narrow_matvec;
+    matvec_policy p = narrow_matvec;
     CHECK(row_name(row_of(matvec_of(q6 | q4), p), "toy") ==
           "matvec.q4_K_q6_K.t64_r2_c1_p1024_plain2.toy");
     p.copy = copy_method::bulk;
@@ -27,11 +27,11 @@ TEST_CASE("a name spells what is computed, the formats, the policy and the arch"
 }
 
 TEST_CASE("policies that differ have names that differ", "[name]") {
-    const policy base = narrow_matvec;
-    const auto differs = [&base](policy p) {
-        return policy_part(skeleton::matvec, p) != policy_part(skeleton::matvec, base);
+    const matvec_policy base = narrow_matvec;
+    const auto differs = [&base](const matvec_policy& p) {
+        return policy_part(p) != policy_part(base);
     };
-    policy p = base;
+    matvec_policy p = base;
     CHECK_FALSE(differs(p));
     p = base, p.threads = 96;
     CHECK(differs(p));
@@ -51,19 +51,17 @@ TEST_CASE("policies that differ have names that differ", "[name]") {
     CHECK(differs(p));
     p = base, p.cluster = 2;
     CHECK(differs(p));
-    const auto tile = [](int slices, int cluster, inner_product product) {
-        policy t = narrow_matvec;
-        t.slices = slices, t.cluster = cluster, t.product = product;
-        return policy_part(skeleton::matmul, t);
+    const auto tile = [](int slices, int cluster, tile_product product) {
+        return policy_part(matmul_policy{.slices = slices, .cluster = cluster, .product = product});
     };
     const std::set<std::string> tiles = {
-        tile(0, 0, inner_product::dp4a), tile(2, 0, inner_product::dp4a),
-        tile(0, 0, inner_product::wgmma), tile(0, 2, inner_product::wgmma),
-        tile(0, 4, inner_product::wgmma)};
+        tile(0, 0, tile_product::mma), tile(2, 0, tile_product::mma),
+        tile(0, 0, tile_product::wgmma), tile(0, 2, tile_product::wgmma),
+        tile(0, 4, tile_product::wgmma)};
     CHECK(tiles.size() == 5);
-    policy row = kept_row;
+    row_policy row = kept_row;
     row.vector = false;
-    CHECK(policy_part(skeleton::row, row) != policy_part(skeleton::row, kept_row));
+    CHECK(policy_part(row) != policy_part(kept_row));
 }
 
 TEST_CASE("an index without a row has no name", "[name]") {
@@ -80,12 +78,36 @@ TEST_CASE("sets of formats that rows write have names of their own", "[name]") {
           (format_set::of(format::q8_1) | format::q8_1_mmq_d4));
 }
 
+TEST_CASE("a name has the numbers of its skeleton's policies, and no others", "[name]") {
+    for (const char* row : {"t64_v8", "t64_r4_v8_vec"}) {
+        INFO(row);
+        CHECK(policy_named(skeleton::row, row));
+        CHECK_FALSE(policy_named(skeleton::matvec, row));
+        CHECK_FALSE(policy_named(skeleton::matmul, row));
+    }
+    for (const char* number : {"smem", "dp4a", "fma", "passing"}) {
+        INFO(number);
+        const std::string text = std::string("t64_r2_c1_p1024_bulk4_") + number;
+        CHECK(policy_named(skeleton::matvec, text).has_value() == (text.find("dp4a") == text.npos));
+        CHECK_FALSE(policy_named(skeleton::row, text));
+        CHECK_FALSE(policy_named(skeleton::matmul, text));
+    }
+    for (const char* number : {"k4", "wgmma"}) {
+        INFO(number);
+        const std::string text = std::string("t64_r16_c64_p256_bulk4_") + number;
+        CHECK(policy_named(skeleton::matmul, text));
+        CHECK_FALSE(policy_named(skeleton::row, text));
+        CHECK_FALSE(policy_named(skeleton::matvec, text));
+    }
+}
+
 TEST_CASE("a text that is no name is not read", "[name]") {
     REQUIRE(row_named("matvec.q4_K.t64_r2_c1_p1024_bulk4_smem_x8.sm_90"));
     for (const char* wrong :
          {"", "matvec", "matvec.q4_K.t64", "matvec.q4_Kx.t64.sm_90", "matvec.q4.t64.sm_90",
           "matvec.q4_K.t64_y2.sm_90", "matvec.q4_K.t.sm_90", "matvec.q4_K.t64_bulk.sm_90",
-          "matvec.q4_K.64.sm_90", "matvec.q4_K.t64_vect.sm_90", ".q4_K.t64.sm_90"}) {
+          "matvec.q4_K.64.sm_90", "matvec.q4_K.t256_v8.sm_90", "matvec.q4_K.t64_vect.sm_90",
+          ".q4_K.t64.sm_90"}) {
         INFO(wrong);
         CHECK_FALSE(row_named(wrong));
     }

@@ -10,15 +10,15 @@ using namespace catena_test;
 
 namespace {
 
-constexpr policy deferred = {.threads = 64,
-                             .rows = 2,
-                             .columns = 2,
-                             .piece = 1024,
-                             .stages = 2,
-                             .activation = activation_source::shared,
-                             .placement = norm_placement::deferred};
+constexpr matvec_policy deferred = {.threads = 64,
+                                    .rows = 2,
+                                    .columns = 2,
+                                    .piece = 1024,
+                                    .stages = 2,
+                                    .activation = activation_source::shared,
+                                    .placement = norm_placement::deferred};
 
-row normed(policy p) {
+row normed(matvec_policy p) {
     row r = row_of(matvec_of(q4), p);
     r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     return r;
@@ -33,7 +33,7 @@ problem with_norm(problem p) {
 
 TEST_CASE("a norm is made inside by the rows that say so, and by no others", "[norms]") {
     const problem apart = matvec_problem(512, {{format::q4_K, 64}});
-    policy plain = deferred;
+    matvec_policy plain = deferred;
     plain.placement = norm_placement::producer;
     const row behind = row_of(matvec_of(q4), plain);
     CHECK(constraint(normed(deferred), with_norm(apart), toy_arch).why == limit::none);
@@ -44,7 +44,7 @@ TEST_CASE("a norm is made inside by the rows that say so, and by no others", "[n
 
 TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks for", "[norms]") {
     const problem p = with_norm(matvec_problem(512, {{format::q4_K, 4096}}));
-    policy two = deferred;
+    matvec_policy two = deferred;
     two.min_blocks = 2;
     CHECK(blocks_per_sm(normed(deferred), p, toy_arch) == 1);
     CHECK(blocks_per_sm(normed(two), p, toy_arch) == 2);
@@ -52,10 +52,10 @@ TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks f
 }
 
 TEST_CASE("a norm inside costs turns of the block that makes it", "[norms]") {
-    const auto norm = [](const policy& p, std::int64_t k, std::int64_t columns = 1) {
+    const auto norm = [](const matvec_policy& p, std::int64_t k, std::int64_t columns = 1) {
         return detail::norm_us(p, with_norm(matvec_problem(k, {{format::q4_K, 64}}, columns)));
     };
-    policy large = deferred, producer = deferred;
+    matvec_policy large = deferred, producer = deferred;
     producer.placement = norm_placement::producer;
     large.threads = 128;
     CHECK(norm(producer, 512) == 0);

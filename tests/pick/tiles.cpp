@@ -17,18 +17,20 @@ namespace {
 constexpr epilogue_set quantized = epilogue_set::of(epilogue_part::quantize);
 constexpr epilogue_set glu = epilogue_set::of(epilogue_part::glu);
 
-constexpr policy large = {.threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 3};
-constexpr policy small = {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
-constexpr policy sliced = {
+constexpr matmul_policy large = {
+    .threads = 256, .rows = 32, .columns = 64, .piece = 256, .stages = 3};
+constexpr matmul_policy small = {
+    .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3};
+constexpr matmul_policy sliced = {
     .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4};
 
-constexpr row tiles(const policy& p) {
+constexpr row tiles(const matmul_policy& p) {
     row r = row_of({.kind = skeleton::matmul,
                     .activation = format::q8_1_mmq_ds4,
                     .weights = q4,
                     .epilogue = quantized | glu},
                    p);
-    r.order = order_of(r.computes, p);
+    r.order = order_of(p);
     return r;
 }
 
@@ -44,7 +46,7 @@ problem product(std::int32_t rows, std::int64_t columns, epilogue_set parts = {}
 }
 
 /// The policy that an H100 gets.
-policy picked_for(const problem& p, const preference& want = {}) {
+matmul_policy picked_for(const problem& p, const preference& want = {}) {
     static const std::vector<row> rows = {tiles(large), tiles(small), tiles(sliced)};
     table t;
     t.target = arch_named("sm_90");
@@ -52,7 +54,7 @@ policy picked_for(const problem& p, const preference& want = {}) {
     t.row_count = static_cast<int>(rows.size());
     const picked best = pick(p, t, want);
     REQUIRE(best.row >= 0);
-    return rows[static_cast<std::size_t>(best.row)].policy;
+    return rows[static_cast<std::size_t>(best.row)].policy.matmul();
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ TEST_CASE("warps share rows where few tiles would leave SMs idle", "[tiles]") {
 TEST_CASE("four warps that share rows are four times the tiles", "[tiles]") {
     const arch& a = *arch_named("sm_90");
     const problem p = product(1000, 40);
-    const auto blocks = [&](const policy& n) {
+    const auto blocks = [&](const matmul_policy& n) {
         const row r = tiles(n);
         return blocks_of(r, p, band_rows(r, p, a, 1));
     };
@@ -80,12 +82,12 @@ TEST_CASE("four warps that share rows are four times the tiles", "[tiles]") {
 }
 
 TEST_CASE("slices are an order of their own, each number and length of them", "[tiles]") {
-    policy other = sliced;
+    matmul_policy other = sliced;
     other.piece = 512;
     CHECK(tiles(large).order == tiles(small).order);
     CHECK(tiles(sliced).order != tiles(small).order);
     CHECK(tiles(sliced).order != tiles(other).order);
-    policy wider = sliced;
+    matmul_policy wider = sliced;
     wider.threads = 256;
     wider.columns = 64;
     CHECK(tiles(sliced).order == tiles(wider).order);
@@ -99,7 +101,7 @@ TEST_CASE("the same bits for every number of columns are those of one order", "[
 
 TEST_CASE("a tile that is quantized holds whole blocks of results", "[tiles]") {
     const arch& a = *arch_named("sm_90");
-    const auto refuses = [&](const policy& n, const problem& p) {
+    const auto refuses = [&](const matmul_policy& n, const problem& p) {
         return constraint(tiles(n), p, a).why == limit::requantized;
     };
     CHECK_FALSE(refuses(small, product(64, 16, quantized)));
@@ -119,7 +121,7 @@ TEST_CASE("steps that arrive late are waited for: plain copies always, others wi
     const arch& a = *arch_named("sm_90");
     const problem p = product(512, 16);
     const auto us = [&](copy_method copy, int stages) {
-        policy n = sliced;
+        matmul_policy n = sliced;
         n.slices = 0, n.copy = copy, n.stages = stages;
         const row r = tiles(n);
         const int resident = blocks_per_sm(r, p, a);

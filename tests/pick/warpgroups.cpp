@@ -10,51 +10,51 @@ using namespace catena;
 
 namespace {
 
-constexpr policy warpgroups = {.threads = 256,
-                               .rows = 32,
-                               .columns = 128,
-                               .piece = 64,
-                               .stages = 4,
-                               .copy = copy_method::async,
-                               .product = inner_product::wgmma};
-constexpr policy warps = {.threads = 256,
-                          .min_blocks = 2,
-                          .rows = 16,
-                          .columns = 64,
-                          .piece = 64,
-                          .stages = 3,
-                          .copy = copy_method::async};
+constexpr matmul_policy warpgroups = {.threads = 256,
+                                      .rows = 32,
+                                      .columns = 128,
+                                      .piece = 64,
+                                      .stages = 4,
+                                      .copy = copy_method::async,
+                                      .product = tile_product::wgmma};
+constexpr matmul_policy warps = {.threads = 256,
+                                 .min_blocks = 2,
+                                 .rows = 16,
+                                 .columns = 64,
+                                 .piece = 64,
+                                 .stages = 3,
+                                 .copy = copy_method::async};
 
 /// Of fp8, whose layout does not differ.
-constexpr policy fp8_warpgroups = {.threads = 256,
-                                   .rows = 32,
-                                   .columns = 128,
-                                   .piece = 128,
-                                   .stages = 4,
-                                   .copy = copy_method::async,
-                                   .product = inner_product::wgmma};
-constexpr policy fp8_warps = {.threads = 256,
-                              .rows = 32,
-                              .columns = 128,
-                              .piece = 128,
-                              .stages = 4,
-                              .copy = copy_method::bulk};
+constexpr matmul_policy fp8_warpgroups = {.threads = 256,
+                                          .rows = 32,
+                                          .columns = 128,
+                                          .piece = 128,
+                                          .stages = 4,
+                                          .copy = copy_method::async,
+                                          .product = tile_product::wgmma};
+constexpr matmul_policy fp8_warps = {.threads = 256,
+                                     .rows = 32,
+                                     .columns = 128,
+                                     .piece = 128,
+                                     .stages = 4,
+                                     .copy = copy_method::bulk};
 
-constexpr row fp8_tiles(const policy& n) {
+constexpr row fp8_tiles(const matmul_policy& n) {
     const computation c = {.kind = skeleton::matmul,
                            .activation = format::fp8_group,
                            .weights = format_set::of(format::fp8_e4m3)};
-    return {.computes = c, .policy = n, .order = order_of(c, n), .evidence = {}};
+    return {.computes = c, .policy = n, .order = order_of(n), .evidence = {}};
 }
 
-constexpr row tiles(const policy& n) {
+constexpr row tiles(const matmul_policy& n) {
     const computation c = {.kind = skeleton::matmul,
                            .activation = by_warpgroups(n) ? format::f16_mma : format::f32,
                            .weights = format_set::of(format::f16)};
-    return {.computes = c, .policy = n, .order = order_of(c, n), .evidence = {}};
+    return {.computes = c, .policy = n, .order = order_of(n), .evidence = {}};
 }
 
-problem product(const policy& by, std::int32_t rows, std::int64_t columns) {
+problem product(const matmul_policy& by, std::int32_t rows, std::int64_t columns) {
     problem p;
     p.needs = tiles(by).computes;
     p.k = 4096;
@@ -109,7 +109,7 @@ TEST_CASE("an H100 multiplies large products by warpgroups, and small ones by wa
 TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K to an SM",
           "[tiles]") {
     const arch h100 = *arch_named("sm_90");
-    policy n = warpgroups;  // tiles of 128 x 128, a step of 64 values
+    matmul_policy n = warpgroups;  // tiles of 128 x 128, a step of 64 values
     n.rows = 16;
     n.cluster = 4;
     const auto shares = [&](std::int32_t rows, std::int64_t columns, std::int64_t k,
@@ -157,7 +157,7 @@ TEST_CASE(
     "an H100 multiplies large products of fp8 by warpgroups, and small ones, or with the same "
     "bits, by warps",
     "[tiles]") {
-    policy plain = fp8_warps;
+    matmul_policy plain = fp8_warps;
     plain.copy = copy_method::plain;
     const std::vector<row> rows = {fp8_tiles(fp8_warpgroups), fp8_tiles(fp8_warps),
                                    fp8_tiles(plain)};

@@ -56,14 +56,14 @@ void keep(const char* text, void* lines) {
 table aligned_table() {
     static const row rows[] = {
         row_of(norm_row, kept_row), row_of(norm_row, plain_row),
-        row_of(matvec_of(q4), {.threads = 64,
-                               .rows = 2,
-                               .columns = 4,
-                               .piece = 1024,
-                               .stages = 2,
-                               .copy = copy_method::bulk}),
+        row_of(matvec_of(q4), matvec_policy{.threads = 64,
+                                            .rows = 2,
+                                            .columns = 4,
+                                            .piece = 1024,
+                                            .stages = 2,
+                                            .copy = copy_method::bulk}),
         row_of(matvec_of(q4),
-               {.threads = 64, .rows = 1, .columns = 4, .piece = 1024, .stages = 2})};
+               matvec_policy{.threads = 64, .rows = 1, .columns = 4, .piece = 1024, .stages = 2})};
     table t = toy_table();
     t.rows = rows;
     t.row_count = 4;

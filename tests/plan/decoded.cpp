@@ -27,16 +27,16 @@ table table_of_both() {
         return a;
     }();
     static const std::vector<row> rows = [] {
-        constexpr policy by_int8 = {
+        constexpr matmul_policy by_int8 = {
             .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
-        constexpr policy by_warpgroups = {.threads = 256,
-                                          .rows = 16,
-                                          .columns = 128,
-                                          .piece = 256,
-                                          .stages = 3,
-                                          .copy = copy_method::bulk,
-                                          .product = inner_product::wgmma};
-        policy numbers = by_int8, halves = by_warpgroups, scaled = by_int8;
+        constexpr matmul_policy by_warpgroups = {.threads = 256,
+                                                 .rows = 16,
+                                                 .columns = 128,
+                                                 .piece = 256,
+                                                 .stages = 3,
+                                                 .copy = copy_method::bulk,
+                                                 .product = tile_product::wgmma};
+        matmul_policy numbers = by_int8, halves = by_warpgroups, scaled = by_int8;
         numbers.threads = 256, numbers.rows = 16, numbers.stages = 4;
         numbers.piece = 32, halves.piece = 64, scaled.piece = 128;
         numbers.copy = copy_method::bulk, halves.copy = copy_method::async;

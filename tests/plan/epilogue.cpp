@@ -227,9 +227,10 @@ TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", 
     CHECK(a.member[1].first_band == 2);
     CHECK(p.steps()[1].config.blocks == 3 * 4);
     CHECK(p.steps()[1].config.shared_bytes ==
-          shared_bytes(p.steps()[1].what.needs,
-                       {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2}, 512,
-                       64));
+          shared_bytes(
+              p.steps()[1].what.needs,
+              matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2},
+              512, 64));
 }
 
 TEST_CASE("the tokens decide how experts are multiplied: each column alone, or grouped by expert",

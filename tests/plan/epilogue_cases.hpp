@@ -32,16 +32,16 @@ inline table full_table() {
         const computation gated = {.kind = skeleton::row,
                                    .stages = stage_set::of(stage_kind::glu),
                                    .emits = q8_1_and_mmq | format::f32};
-        constexpr policy prompt = {
+        constexpr matmul_policy prompt = {
             .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
         std::vector<row> out;
-        for (const policy& p : {kept_row, plain_row}) {
+        for (const row_policy& p : {kept_row, plain_row}) {
             out.push_back(row_of(emitting(norm_row, q8_1_and_mmq | format::f32), p));
             out.push_back(row_of(gated, p));
         }
         out.push_back(row_of(emitting(quantize_row, q8_1_and_mmq), plain_row));
         for (const format_set s : {q4, q4 | q6, q8})
-            for (const policy& p : {narrow_matvec, wide_matvec})
+            for (const matvec_policy& p : {narrow_matvec, wide_matvec})
                 out.push_back(row_of(with_epilogue(matvec_of(s)), p));
         out.push_back(row_of(matmul_of(q4, format::q8_1_mmq_ds4), prompt));
         out.push_back(row_of(matmul_of(q6, format::q8_1_mmq_d4), prompt));

@@ -32,17 +32,17 @@ table table_of_fp8() {
         norm.emits = f32_and_fp8;
         out.push_back(row_of(norm, plain_row));
         out.push_back(row_of({.kind = skeleton::row, .emits = f32_and_fp8}, plain_row));
-        policy eight = number_matvec;
+        matvec_policy eight = number_matvec;
         eight.columns = 8;
         out.push_back(row_of(
             {.kind = skeleton::matvec, .activation = format::f32, .weights = fp8, .epilogue = glu},
             eight));
-        out.push_back(
-            row_of({.kind = skeleton::matmul,
-                    .activation = format::fp8_group,
-                    .weights = fp8,
-                    .epilogue = glu},
-                   {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
+        out.push_back(row_of(
+            {.kind = skeleton::matmul,
+             .activation = format::fp8_group,
+             .weights = fp8,
+             .epilogue = glu},
+            matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
         return out;
     }();
     static const std::vector<lowered_chain> chains = [] {
@@ -134,9 +134,9 @@ TEST_CASE("fp8 beside quantized weights is quantized for in a step of its own", 
         computation norm = norm_row;
         norm.emits = format_set::of(format::f32) | format::q8_1_mmq_d4;
         rows.push_back(row_of(norm, plain_row));
-        rows.push_back(
-            row_of({.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = q8},
-                   {.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
+        rows.push_back(row_of(
+            {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = q8},
+            matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
         t.rows = rows.data();
         t.row_count = static_cast<int>(rows.size());
         static std::vector<lowered_chain> chains(t.chains, t.chains + t.chain_count);

@@ -31,7 +31,7 @@ std::vector<json::graph> given_graphs() {
 table wide_table() {
     static const std::vector<row> rows = [] {
         std::vector<row> out(toy_rows, toy_rows + toy_row_count);
-        policy p = wide_matvec;
+        matvec_policy p = wide_matvec;
         p.columns = 512;
         for (const format_set s : {q4, q4 | q6, q8}) out.push_back(row_of(matvec_of(s), p));
         return out;
@@ -57,7 +57,7 @@ table norm_inside_table() {
         std::vector<row> out(wide.rows, wide.rows + wide.row_count);
         for (row& r : out)
             if (r.computes.kind == skeleton::matvec) r.computes.epilogue = after;
-        policy p = wide_matvec;
+        matvec_policy p = wide_matvec;
         p.activation = activation_source::shared;
         p.placement = norm_placement::deferred;
         for (const format_set s : {q4, q4 | q6, q8}) {

@@ -16,13 +16,13 @@ constexpr computation normed_matvec_of(format_set weights) {
     return c;
 }
 
-constexpr policy normed_matvec = {.threads = 64,
-                                  .rows = 2,
-                                  .columns = 2,
-                                  .piece = 1024,
-                                  .stages = 2,
-                                  .activation = activation_source::shared,
-                                  .placement = norm_placement::deferred};
+constexpr matvec_policy normed_matvec = {.threads = 64,
+                                         .rows = 2,
+                                         .columns = 2,
+                                         .piece = 1024,
+                                         .stages = 2,
+                                         .activation = activation_source::shared,
+                                         .placement = norm_placement::deferred};
 
 /// The invented table with matvecs of {q4_K} and {q4_K, q6_K} that make their norm themselves, and
 /// gate and quantize; on a GPU with launches as dear as they must be for that to pay, or not.
@@ -298,7 +298,7 @@ TEST_CASE("what the engine makes is quantized by the launch that alone reads it"
         CHECK(a.norm_weight == nullptr);
         CHECK(a.member[1].weight == g[g[k].src[0]].data);
         CHECK(quantizes_inside(p.steps()[0].what.needs));
-        CHECK(p.rows().rows[p.steps()[0].row].policy.placement == norm_placement::deferred);
+        CHECK(placement_of(p.rows().rows[p.steps()[0].row].policy) == norm_placement::deferred);
         CHECK(p.explain().chains[0].served == std::vector<std::int32_t>{1, 2});
     }
     SECTION("others may read it too: it is there") {

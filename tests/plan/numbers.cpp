@@ -22,7 +22,7 @@ table table_of_tiles() {
         for (const format f : {format::f32, format::f16})
             out.push_back(row_of(
                 {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(f)},
-                {.threads = 64, .rows = 32, .columns = 16, .piece = 32, .stages = 2}));
+                matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 32, .stages = 2}));
         return out;
     }();
     table t = toy_table();

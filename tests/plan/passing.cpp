@@ -11,9 +11,9 @@ constexpr row passing_row() {
     row r = row_of(matvec_of_numbers, number_matvec);
     r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     r.computes.emits = format_set::of(format::f32) | format::q8_1;
-    r.policy.columns = 1;
-    r.policy.placement = norm_placement::passing;
-    r.order = order_of(r.computes, r.policy);
+    r.policy.matvec().columns = 1;
+    r.policy.matvec().placement = norm_placement::passing;
+    r.order = order_of(r.policy);
     return r;
 }
 
@@ -23,10 +23,10 @@ constexpr row deferred_row() {
     r.computes.weights = format_set::of(format::q4_K);
     r.computes.activation = format::q8_1;
     r.computes.emits = {};
-    r.policy.columns = 2;
-    r.policy.activation = activation_source::shared;
-    r.policy.product = inner_product::dp4a;
-    r.policy.placement = norm_placement::deferred;
+    r.policy.matvec().columns = 2;
+    r.policy.matvec().activation = activation_source::shared;
+    r.policy.matvec().product = inner_product::dp4a;
+    r.policy.matvec().placement = norm_placement::deferred;
     return r;
 }
 

@@ -123,9 +123,10 @@ bool same_elements(const tensor& a, const tensor& b) {
 /// A norm of one row has a barrier behind all that it reads, and writes nothing before, if
 /// registers hold all of that.
 bool read_at_once(const plan& plan, const step& s) {
-    const policy& p = plan.rows().rows[s.row].policy;
-    return s.what.needs.kind == skeleton::row && has_norm(s.what.needs.stages) &&
-           s.what.rows == 1 && p.rows == 0 && p.threads > 32 && p.values > 0 && p.values <= 8;
+    if (s.what.needs.kind != skeleton::row) return false;
+    const row_policy& p = plan.rows().rows[s.row].policy.row();
+    return has_norm(s.what.needs.stages) && s.what.rows == 1 && p.rows == 0 && p.threads > 32 &&
+           p.values > 0 && p.values <= 8;
 }
 
 std::string at_node(int i, const std::string& what) {

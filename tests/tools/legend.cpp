@@ -21,7 +21,7 @@ TEST_CASE("the legend explains each part of each instance's policy", "[legend]")
     for (const char* arch : {"host", "sm_75", "sm_90", "sm_120"}) {
         const table t = tool::table_for(arch);
         for (int i = 0; i < t.row_count; ++i) {
-            std::istringstream policy(policy_part(t.rows[i].computes.kind, t.rows[i].policy));
+            std::istringstream policy(policy_part(t.rows[i].policy));
             for (std::string part; std::getline(policy, part, '_');) {
                 const std::size_t end = part.find_last_not_of("0123456789") + 1;
                 used.insert(part == "dp4a" || end == part.size() ? part

@@ -22,13 +22,13 @@ namespace {
 
 constexpr format_set q4 = format_set::of(format::q4_K);
 
-constexpr policy two_columns = {.threads = 64,
-                                .rows = 2,
-                                .columns = 2,
-                                .piece = 1024,
-                                .stages = 2,
-                                .activation = activation_source::shared,
-                                .placement = norm_placement::deferred};
+constexpr matvec_policy two_columns = {.threads = 64,
+                                       .rows = 2,
+                                       .columns = 2,
+                                       .piece = 1024,
+                                       .stages = 2,
+                                       .activation = activation_source::shared,
+                                       .placement = norm_placement::deferred};
 
 void right(exec::host& x, const void* args) {
     kernel::matvec_body<exec::host, two_columns, q4>(x, *static_cast<const matvec_args*>(args));
@@ -55,7 +55,7 @@ step_result result_of(host_kernel kernel) {
                        .weights = q4,
                        .epilogue = {}};
     normed.policy = two_columns;
-    normed.order = order_of(normed.computes, normed.policy);
+    normed.order = order_of(normed.policy);
     rows.push_back(normed);
     kernels.push_back(reinterpret_cast<const void*>(kernel));
     arch dear = *t.target;

@@ -20,7 +20,7 @@ TEST_CASE("nvcc makes one kernel of a candidate, with the symbol of its row") {
     row candidate;
     candidate.computes.stages = stage_set::of(stage_kind::l2_norm);
     candidate.computes.emits = format_set::of(format::f32);
-    candidate.policy = {.threads = 96, .values = 12, .vector = true};  // no set has these
+    candidate.policy = row_policy{.threads = 96, .values = 12, .vector = true};  // no set has these
     const instance_set set = {.target = &sm_90, .rows = {candidate}, .medians = {}, .engine = {}};
     const std::string scratch =
         (std::filesystem::temp_directory_path() / ("catena_candidate_" + std::to_string(getpid())))

@@ -148,14 +148,23 @@ TEST_CASE("A difference that is real is not given up for simplicity", "[tune]") 
             CHECK_FALSE(generator::simpler(chosen(p).policy, other.policy));
 }
 
+namespace {
+
+/// A row has none.
+int stages_of(const policy& p) {
+    return p.kind() == skeleton::row      ? 0
+           : p.kind() == skeleton::matvec ? p.matvec().stages
+                                          : p.matmul().stages;
+}
+
+}  // namespace
+
 TEST_CASE("A candidate whose result is wrong has no time and is not chosen", "[tune]") {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         simulation s = {.seed = seed};
         const auto wrong = [seed](const policy& p) {
-            return (static_cast<std::uint64_t>(p.threads / 32 + p.rows + p.stages + p.values) +
-                    seed) %
-                       3 ==
-                   0;
+            const int rows = p.visit([](const auto& own) { return own.rows; });
+            return (static_cast<unsigned>(p.threads() / 32 + rows + stages_of(p)) + seed) % 3 == 0;
         };
         s.truth = [wrong](const tuned_problem&, const tuned_candidate& c) {
             return wrong(c.policy) ? 1.0 : 10.0;
@@ -220,7 +229,7 @@ TEST_CASE(
         std::optional<std::vector<prepared>> prepare(const tuned_problem& p,
                                                      double deadline) override {
             for (std::size_t i = 0; i < p.candidates.size(); ++i)
-                if (p.candidates[i].is == verdict::open && p.candidates[i].policy.stages == 3)
+                if (p.candidates[i].is == verdict::open && stages_of(p.candidates[i].policy) == 3)
                     throw device_broken(static_cast<int>(i), "an illegal address");
             return simulated_device::prepare(p, deadline);
         }
@@ -245,7 +254,7 @@ TEST_CASE(
         for (const tuned_candidate& c : p.candidates) {
             failed += c.is == verdict::failed;
             CHECK((c.is == verdict::failed) == (c.why == "an illegal address"));
-            CHECK((c.is == verdict::failed) == (c.policy.stages == 3));
+            CHECK((c.is == verdict::failed) == (stages_of(c.policy) == 3));
         }
     CHECK(failed == broken);
     CHECK(failed > 0);
@@ -319,20 +328,21 @@ TEST_CASE("Every candidate may run its problem, and those listed by hand are amo
 TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[tune]") {
     const problem p = prompt(16);
     const std::vector<row> space = space_of(sm_90, computation_of(p));
-    for (const auto field : {&policy::threads, &policy::min_blocks, &policy::rows, &policy::columns,
-                             &policy::stages, &policy::slices}) {
+    for (const auto field :
+         {&matmul_policy::threads, &matmul_policy::min_blocks, &matmul_policy::rows,
+          &matmul_policy::columns, &matmul_policy::stages, &matmul_policy::slices}) {
         std::set<int> values;
-        for (const row& r : space) values.insert(r.policy.*field);
+        for (const row& r : space) values.insert(r.policy.matmul().*field);
         CHECK(values.size() > 1);
     }
     for (const row& r : space) CHECK(generator::objection(sm_90, r) == "");
     std::set<int> slices;
     for (const candidate& c : candidates_of(space, {}, p, sm_90, 16))
-        slices.insert(c.what.policy.slices);
+        slices.insert(c.what.policy.matmul().slices);
     CHECK(slices.count(4) == 1);
     const problem quantized = prompt(512, epilogue_set::of(epilogue_part::quantize));
     for (const candidate& c : candidates_of(space, {}, quantized, sm_90, 16))
-        CHECK(tile_rows(c.what.policy) % 32 == 0);
+        CHECK(tile_rows(c.what.policy.matmul()) % 32 == 0);
 }
 
 TEST_CASE(
@@ -341,18 +351,18 @@ TEST_CASE(
     const problem p = number_prompt(512, format::f16_mma);
     const computation c = computation_of(p);
     const auto by_warpgroups = [&c](const arch& on) {
-        std::vector<policy> out;
+        std::vector<matmul_policy> out;
         for (const row& r : space_of(on, c)) {
-            if (r.policy.product != inner_product::wgmma) continue;
+            if (!catena::by_warpgroups(r.policy.matmul())) continue;
             CHECK(generator::objection(on, r) == "");
-            CHECK(on.registers_per_sm / (r.policy.threads * r.policy.min_blocks) >=
+            CHECK(on.registers_per_sm / (r.policy.threads() * r.policy.min_blocks()) >=
                   usual_registers(r));
-            out.push_back(r.policy);
+            out.push_back(r.policy.matmul());
         }
         return out;
     };
     std::set<std::pair<int, int>> shapes;  // rows of a tile, stages
-    for (const policy& n : by_warpgroups(sm_90)) shapes.insert({tile_rows(n), n.stages});
+    for (const matmul_policy& n : by_warpgroups(sm_90)) shapes.insert({tile_rows(n), n.stages});
     const std::set<std::pair<int, int>> wanted = {{64, 2},  {64, 3},  {64, 4},  {128, 2}, {128, 3},
                                                   {128, 4}, {256, 2}, {256, 3}, {256, 4}};
     CHECK(shapes == wanted);
@@ -361,7 +371,7 @@ TEST_CASE(
 
     std::vector<candidate> few = candidates_of(space_of(sm_90, c), {}, p, sm_90, 16);
     CHECK(std::count_if(few.begin(), few.end(), [](const candidate& k) {
-              return k.what.policy.product == inner_product::wgmma;
+              return catena::by_warpgroups(k.what.policy.matmul());
           }) > 2);
 }
 
@@ -380,11 +390,11 @@ TEST_CASE("What the cost model likes best is raced without its cluster, too", "[
     for (const std::size_t most : {1, 4}) {
         const std::vector<candidate> few = candidates_of(space, {}, p, sm_90, most);
         REQUIRE(few.size() > most);
-        policy alone = few.front().what.policy;
+        matmul_policy alone = few.front().what.policy.matmul();
         REQUIRE(alone.cluster > 0);
         alone.cluster = 0;
         CHECK(std::count_if(few.begin(), few.end(), [&](const candidate& c) {
-                  policy how = c.what.policy;
+                  matmul_policy how = c.what.policy.matmul();
                   how.min_blocks = alone.min_blocks;
                   return how == alone;
               }) == 1);
@@ -400,10 +410,11 @@ TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a 
     p.needs.activation = format::fp8_group;
     std::set<std::pair<int, int>> shapes;  // rows of a tile, stages
     for (const row& r : space_of(sm_90, computation_of(p))) {
-        if (r.policy.product != inner_product::wgmma) continue;
-        CHECK(r.policy.piece == 128);
-        CHECK(r.policy.copy == copy_method::async);
-        shapes.insert({tile_rows(r.policy), r.policy.stages});
+        const matmul_policy& n = r.policy.matmul();
+        if (!by_warpgroups(n)) continue;
+        CHECK(n.piece == 128);
+        CHECK(n.copy == copy_method::async);
+        shapes.insert({tile_rows(n), n.stages});
     }
     const std::set<std::pair<int, int>> wanted = {{64, 2},  {64, 3},  {64, 4},  {128, 2}, {128, 3},
                                                   {128, 4}, {256, 2}, {256, 3}, {256, 4}};
@@ -412,16 +423,16 @@ TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a 
 
 TEST_CASE("The best tile of warpgroups is found among all tiles", "[tune]") {
     const problem p = number_prompt(512, format::f16_mma);
-    const auto is_best = [](const policy& n) {
-        return n.product == inner_product::wgmma && tile_rows(n) == 128 && n.threads == 128;
+    const auto is_best = [](const matmul_policy& n) {
+        return by_warpgroups(n) && tile_rows(n) == 128 && n.threads == 128;
     };
     simulation s;
     s.truth = [is_best](const tuned_problem&, const tuned_candidate& c) {
-        return is_best(c.policy) ? 8.0 : 10.0;
+        return is_best(c.policy.matmul()) ? 8.0 : 10.0;
     };
     simulated_device on(sm_90, s);
     tuning t = blank(sm_90, listed(), {{computation_of(p), p, 1}}, {}, {});
     t.on = on.who();
     REQUIRE(tune::tune(t, on, plenty, {}));
-    CHECK(is_best(chosen(t.problems.front()).policy));
+    CHECK(is_best(chosen(t.problems.front()).policy.matmul()));
 }

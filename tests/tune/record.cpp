@@ -28,20 +28,20 @@ const computation q4_K_matvec = [] {
     throw std::runtime_error("the catalogue has no matvec of q4_K");
 }();
 
-constexpr policy lean = {.threads = 64,
-                         .rows = 1,
-                         .columns = 1,
-                         .piece = 1024,
-                         .stages = 2,
-                         .copy = copy_method::bulk,
-                         .activation = activation_source::shared};
-constexpr policy rich = {.threads = 128,
-                         .rows = 4,
-                         .columns = 2,
-                         .piece = 2048,
-                         .stages = 6,
-                         .copy = copy_method::bulk,
-                         .activation = activation_source::shared};
+constexpr matvec_policy lean = {.threads = 64,
+                                .rows = 1,
+                                .columns = 1,
+                                .piece = 1024,
+                                .stages = 2,
+                                .copy = copy_method::bulk,
+                                .activation = activation_source::shared};
+constexpr matvec_policy rich = {.threads = 128,
+                                .rows = 4,
+                                .columns = 2,
+                                .piece = 2048,
+                                .stages = 6,
+                                .copy = copy_method::bulk,
+                                .activation = activation_source::shared};
 
 tuned_candidate candidate(const policy& p, verdict is, double us) {
     const bool failed = is == verdict::failed;
@@ -119,8 +119,8 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
 TEST_CASE("Every policy and computation of the set can be written and read again", "[tune]") {
     for (const computation& c : computations_of(catena_catalogue()))
         for (const row& r : rows_for(sm_90, c)) {
-            CAPTURE(to_json_value(r.policy).dump());
-            CHECK(from_json_value<policy>(to_json_value(r.policy)) == r.policy);
+            CAPTURE(policy_json(r.policy).dump());
+            CHECK(policy_of_json(c.kind, policy_json(r.policy)) == r.policy);
             CHECK(from_json_value<computation>(to_json_value(c)) == c);
         }
 }
@@ -214,8 +214,9 @@ TEST_CASE("Proven policies replace the list, but for what takes problems that th
     CHECK(std::string(evidence.date) == "2026-11-21");
     CHECK(evidence.median_us == 5);
     for (const row& r : listed) {
-        const bool stays = r.policy.copy == copy_method::plain ||
-                           r.policy.activation == activation_source::global || r.policy.columns > 1;
+        const matvec_policy& p = r.policy.matvec();
+        const bool stays = p.copy == copy_method::plain ||
+                           p.activation == activation_source::global || p.columns > 1;
         CHECK((row_with(rows, r.policy) != nullptr) == stays);
     }
 }
@@ -229,23 +230,24 @@ TEST_CASE(
             c.activation == matmul_layout(format::q4_K))
             tiles = c;
     const std::vector<row> listed = rows_for(sm_90, tiles);
-    constexpr policy large = {.threads = 256,
-                              .rows = 16,
-                              .columns = 64,
-                              .piece = 256,
-                              .stages = 3,
-                              .copy = copy_method::bulk};
-    policy sliced = large;  // 16 results of a column: too few to be quantized
+    constexpr matmul_policy large = {.threads = 256,
+                                     .rows = 16,
+                                     .columns = 64,
+                                     .piece = 256,
+                                     .stages = 3,
+                                     .copy = copy_method::bulk};
+    matmul_policy sliced = large;  // 16 results of a column: too few to be quantized
     sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
-    for (const policy& p : {large, sliced}) {
+    for (const matmul_policy& p : {large, sliced}) {
         tuned_problem one = beaten(decided(4096, 1, {candidate(p, verdict::chosen, 5)}), listed);
         one.computes = one.what.needs = tiles;
         one.what.columns = 512;
         const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one})));
         REQUIRE(row_with(rows, p) == &rows.front());
         for (const row& r : listed) {
-            const bool quantizes = tile_rows(r.policy) % 32 == 0;
-            const bool stays = r.policy.copy == copy_method::plain || (p.slices > 0 && quantizes);
+            const bool quantizes = tile_rows(r.policy.matmul()) % 32 == 0;
+            const bool stays =
+                copy_of(r.policy) == copy_method::plain || (p.slices > 0 && quantizes);
             CHECK((row_with(rows, r.policy) != nullptr) == stays);
         }
     }
@@ -255,7 +257,8 @@ TEST_CASE("A row that is newer than the record stays, and so does one that was n
           "[tune]") {
     const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
     const auto streams = [](const row& r) {
-        return r.policy.activation == activation_source::shared && r.policy.columns == 1;
+        const matvec_policy& p = r.policy.matvec();
+        return p.activation == activation_source::shared && p.columns == 1;
     };
     const auto newer = std::find_if(listed.begin(), listed.end(), streams);
     REQUIRE(newer != listed.end());

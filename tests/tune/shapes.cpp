@@ -51,7 +51,7 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
         CHECK(std::any_of(all.begin(), all.end(), [&](const shape& o) { return o.what == apart; }));
         const auto space = space_of(*arch_named("sm_90"), s.computes);
         CHECK(std::any_of(space.begin(), space.end(), [](const row& r) {
-            return r.policy.placement == norm_placement::deferred;
+            return placement_of(r.policy) == norm_placement::deferred;
         }));
     }
     CHECK(inside == 35);  // the ffn of all layers but the first: its residual is a leaf's

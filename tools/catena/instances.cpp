@@ -27,7 +27,7 @@ struct instances_options {
 /// Shared memory grows with the problem: for rows of 4096 elements and every column that the row
 /// serves.
 std::int64_t shared_at_4096(const row& r) {
-    return shared_bytes(r.computes, r.policy, 4096, r.policy.columns);
+    return shared_bytes(r.computes, r.policy, 4096, columns_of(r.policy));
 }
 
 std::string evidence_text(const provenance& p) {

@@ -117,7 +117,7 @@ std::string as_text(const generator::tuning& t) {
         fmt::format_to(put, "{:>9.2f} {:>6.1f}% {:>10.2f} {:>5} {:>5}  {:<44} {}\n", at->median_us,
                        100 * at->spread, at->predicted_us, count_of(p, generator::verdict::tied),
                        count_of(p, generator::verdict::slower, generator::verdict::failed),
-                       tune::text(p.what), policy_part(p.computes.kind, at->policy));
+                       tune::text(p.what), policy_part(at->policy));
     }
     return fmt::to_string(out);
 }

@@ -102,7 +102,7 @@ class gpu : public timing_device {
                 throw device_broken(static_cast<int>(i), name + " on " + text(p.what) + ": " + why);
             if (!out[i].fault.empty()) continue;
             const auto results = results_of(entrants_[i]);
-            const std::uint32_t order = order_of(p.computes, p.candidates[i].policy);
+            const std::uint32_t order = order_of(p.candidates[i].policy);
             if (!of_order.empty()) {
                 const auto same = of_order.find(order);
                 const auto& reference =
@@ -154,7 +154,7 @@ class gpu : public timing_device {
     row row_of(const tuned_problem& p, const tuned_candidate& c, int registers) const {
         return {.computes = p.computes,
                 .policy = c.policy,
-                .order = order_of(p.computes, c.policy),
+                .order = order_of(c.policy),
                 .registers = registers,
                 .evidence = {}};
     }

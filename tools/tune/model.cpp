@@ -19,7 +19,7 @@ using generator::tuned_problem;
 double predicted(const tuned_problem& p, const tuned_candidate& c, const arch& a) {
     const row r = {.computes = p.computes,
                    .policy = c.policy,
-                   .order = order_of(p.computes, c.policy),
+                   .order = order_of(c.policy),
                    .registers = c.registers,
                    .evidence = {}};
     const int resident =

@@ -156,7 +156,7 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     // of them.
     std::vector<row> without;
     std::copy_if(t.rows, t.rows + t.row_count, std::back_inserter(without),
-                 [](const row& r) { return r.policy.placement == norm_placement::producer; });
+                 [](const row& r) { return placement_of(r.policy) == norm_placement::producer; });
     table apart = t, inside = t;
     apart.engine_count = inside.engine_count = 0;  // what the engine does faster may become faster
     apart.rows = without.data();

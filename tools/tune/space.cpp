@@ -22,14 +22,12 @@ std::vector<policy> row_policies() {
     for (const int threads : {32, 64, 128, 256, 512, 1024})
         for (const int values : {0, 4, 8, 16, 32})
             for (const bool vector : {false, true})
-                all.push_back({.threads = threads, .values = values, .vector = vector});
+                all.push_back(row_policy{.threads = threads, .values = values, .vector = vector});
     for (const int rows : {2, 4, 8})
         for (const int values : {4, 8, 16, 32})
             for (const bool vector : {false, true})
-                all.push_back({.threads = rows * warp_size,
-                               .values = values,
-                               .rows = rows,
-                               .vector = vector});
+                all.push_back(row_policy{
+                    .threads = rows * warp_size, .values = values, .rows = rows, .vector = vector});
     return all;
 }
 
@@ -49,8 +47,8 @@ std::vector<tile> tiles() {
     return all;
 }
 
-std::vector<policy> matvec_policies() {
-    std::vector<policy> all;
+std::vector<matvec_policy> matvec_policies() {
+    std::vector<matvec_policy> all;
     for (const tile& t : tiles())
         for (const copy_method copy : {copy_method::plain, copy_method::async, copy_method::bulk})
             for (const int stages : {2, 3, 4, 6, 8})
@@ -71,9 +69,9 @@ std::vector<policy> matvec_policies() {
 }
 
 /// Where every block makes the norm itself, blocks are few and large; in passing they are as any.
-std::vector<policy> norm_policies() {
-    std::vector<policy> all;
-    for (const policy& p : matvec_policies()) {
+std::vector<matvec_policy> norm_policies() {
+    std::vector<matvec_policy> all;
+    for (const matvec_policy& p : matvec_policies()) {
         if (p.product == inner_product::fma) {
             all.push_back(p);
             all.back().placement = norm_placement::passing;
@@ -89,9 +87,9 @@ std::vector<policy> norm_policies() {
 
 /// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops. Pieces
 /// of numbers come chunk by chunk, of what is decoded row by row.
-std::vector<policy> warpgroup_policies(format_set weights) {
+std::vector<matmul_policy> warpgroup_policies(format_set weights) {
     const int of_numbers = weights.has(format::fp8_e4m3) ? fp8_values : warpgroup_values;
-    std::vector<policy> all;
+    std::vector<matmul_policy> all;
     for (const auto& [copy, piece] : {std::pair(copy_method::async, of_numbers),
                                       std::pair(copy_method::bulk, 2 * warpgroup_values),
                                       std::pair(copy_method::bulk, 4 * warpgroup_values)})
@@ -107,13 +105,13 @@ std::vector<policy> warpgroup_policies(format_set weights) {
                                            .stages = stages,
                                            .cluster = cluster,
                                            .copy = copy,
-                                           .product = inner_product::wgmma});
+                                           .product = tile_product::wgmma});
     return all;
 }
 
 /// With one block promised; see `promising`.
-std::vector<policy> matmul_policies(format_set weights) {
-    std::vector<policy> all;
+std::vector<matmul_policy> matmul_policies(format_set weights) {
+    std::vector<matmul_policy> all;
     for (const copy_method copy : {copy_method::plain, copy_method::async, copy_method::bulk})
         for (const int stages : {2, 3, 4})
             for (const int piece : {32, 64, 128, 256})
@@ -130,8 +128,8 @@ std::vector<policy> matmul_policies(format_set weights) {
                                                .copy = copy});
     // Of what does not read f32 the shortest piece is a block of the activation.
     if (!reads_f32(weights))
-        std::erase_if(all, [](const policy& p) { return p.piece % mmq_values != 0; });
-    const std::vector<policy> groups = warpgroup_policies(weights);
+        std::erase_if(all, [](const matmul_policy& p) { return p.piece % mmq_values != 0; });
+    const std::vector<matmul_policy> groups = warpgroup_policies(weights);
     all.insert(all.end(), groups.begin(), groups.end());
     return all;
 }
@@ -140,53 +138,61 @@ std::vector<policy> matmul_policies(format_set weights) {
 /// tell?
 bool unspilled(const arch& a, const row& r, int blocks) {
     const int left =
-        std::min(a.registers_per_sm / (r.policy.threads * blocks), a.max_registers_per_thread);
+        std::min(a.registers_per_sm / (r.policy.threads() * blocks), a.max_registers_per_thread);
     return left >= usual_registers(r);
 }
 
 /// The tile with the most blocks promised, up to four, that an SM holds without spills.
 policy promising(const arch& a, row r) {
+    matmul_policy& p = r.policy.matmul();
     const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
-    const std::int64_t bytes = matmul_shared_bytes(r.policy, r.computes.weights) + reserved;
+    const std::int64_t bytes = matmul_shared_bytes(p, r.computes.weights) + reserved;
     const auto held = [&](int blocks) {
         return blocks * bytes <= a.shared_per_sm && unspilled(a, r, blocks);
     };
-    while (r.policy.min_blocks < 4 && held(r.policy.min_blocks + 1)) ++r.policy.min_blocks;
-    return r.policy;
+    while (p.min_blocks < 4 && held(p.min_blocks + 1)) ++p.min_blocks;
+    return p;
 }
 
 row row_of(const computation& c, const policy& how) {
-    return {.computes = c, .policy = how, .order = order_of(c, how), .evidence = {}};
+    return {.computes = c, .policy = how, .order = order_of(how), .evidence = {}};
 }
 
 bool holds(const std::vector<row>& rows, const policy& how) {
     return std::any_of(rows.begin(), rows.end(), [&](const row& r) { return r.policy == how; });
 }
 
-bool same_kind(const row& one, const row& other) {
-    const policy &a = one.policy, &b = other.policy;
+bool same_kind(const row_policy& a, const row_policy& b) {
+    return a.rows == b.rows && a.vector == b.vector && a.values == b.values;
+}
+bool same_kind(const matvec_policy& a, const matvec_policy& b) {
     return a.copy == b.copy && a.activation == b.activation && a.rows == b.rows &&
-           a.columns == b.columns && a.slices == b.slices && a.product == b.product &&
-           a.vector == b.vector && a.values == b.values && a.placement == b.placement &&
-           (one.computes.kind != skeleton::matmul || a.threads == b.threads);
+           a.columns == b.columns && a.product == b.product && a.placement == b.placement;
+}
+bool same_kind(const matmul_policy& a, const matmul_policy& b) {
+    return a.copy == b.copy && a.rows == b.rows && a.columns == b.columns && a.slices == b.slices &&
+           a.product == b.product && a.threads == b.threads;
 }
 
 /// Would a tile of half as many columns hold those of the problem, too?
 bool too_wide(const row& r, const problem& p) {
     return r.computes.kind == skeleton::matmul &&
-           r.policy.columns / 2 >= std::max(detail::columns_of_matrix(p), 16.0);
+           r.policy.matmul().columns / 2 >= std::max(detail::columns_of_matrix(p), 16.0);
+}
+
+/// The policy of a matvec or a matmul without its cluster, with so many blocks promised.
+policy without_cluster(policy p, int blocks) {
+    const auto change = [blocks](auto& own) { own.cluster = 0, own.min_blocks = blocks; };
+    p.kind() == skeleton::matvec ? change(p.matvec()) : change(p.matmul());
+    return p;
 }
 
 /// What clusters gain or cost was never measured, and those that the cost model likes leave no room
 /// for others: the best candidate is raced without its cluster, too.
 void add_without_cluster(std::vector<candidate>& kept, const std::vector<candidate>& able) {
-    if (kept.empty() || kept.front().what.policy.cluster == 0) return;
-    policy alone = kept.front().what.policy;
-    alone.cluster = 0;
-    const auto is_twin = [&](const candidate& c) {
-        policy how = c.what.policy;
-        how.min_blocks = alone.min_blocks;
-        return how == alone;
+    if (kept.empty() || cluster_of(kept.front().what.policy) == 0) return;
+    const auto is_twin = [first = kept.front().what.policy](const candidate& c) {
+        return c.what.policy == without_cluster(first, c.what.policy.min_blocks());
     };
     if (std::any_of(kept.begin(), kept.end(), is_twin)) return;
     const auto twin = std::find_if(able.begin(), able.end(), is_twin);
@@ -195,20 +201,28 @@ void add_without_cluster(std::vector<candidate>& kept, const std::vector<candida
     kept.insert(std::find_if(kept.begin(), kept.end(), slower), *twin);
 }
 
+/// Every policy that is worth a look.
+std::vector<policy> listed(const arch& target, const computation& c) {
+    if (c.kind == skeleton::row) return row_policies();
+    std::vector<policy> all;
+    if (c.kind == skeleton::matvec)
+        for (const matvec_policy& p : has_norm(c.stages) ? norm_policies() : matvec_policies())
+            all.push_back(p);
+    else
+        for (const matmul_policy& p : matmul_policies(c.weights))
+            if (const policy wide = promising(target, row_of(c, p));
+                unspilled(target, row_of(c, wide), wide.min_blocks()))
+                all.push_back(wide);
+    return all;
+}
+
 }  // namespace
 
 std::vector<row> space_of(const arch& target, const computation& c) {
     const std::vector<row> by_hand = generator::rows_for(target, c);
     std::vector<row> all = by_hand;
-    std::vector<policy> listed;
-    if (c.kind == skeleton::row) listed = row_policies();
-    if (c.kind == skeleton::matvec)
-        listed = has_norm(c.stages) ? norm_policies() : matvec_policies();
-    if (c.kind == skeleton::matmul) listed = matmul_policies(c.weights);
-    for (policy p : listed) {
-        if (c.kind == skeleton::matmul) p = promising(target, row_of(c, p));
+    for (const policy& p : listed(target, c)) {
         const row r = row_of(c, p);
-        if (c.kind == skeleton::matmul && !unspilled(target, r, p.min_blocks)) continue;
         if (generator::objection(target, r).empty() && !holds(by_hand, p)) all.push_back(r);
     }
     std::stable_sort(all.begin(), all.end(),
@@ -235,7 +249,8 @@ std::vector<candidate> candidates_of(const std::vector<row>& space,
     std::size_t free = most;
     for (const candidate& c : able) {
         const auto alike = std::count_if(kept.begin(), kept.end(), [&](const candidate& k) {
-            return same_kind(k.what, c.what);
+            return of_both(k.what.policy, c.what.policy,
+                           [](const auto& x, const auto& y) { return same_kind(x, y); });
         });
         const bool wanted = free > 0 && !too_wide(c.what, p) &&
                             static_cast<std::size_t>(alike) < most_of_a_kind(p.needs.kind);

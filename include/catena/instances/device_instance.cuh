@@ -10,19 +10,19 @@
 
 namespace catena::instances {
 
-template <computation C, policy P>
+template <computation C, row_policy P>
 __device__ __forceinline__ void run_on_device(const row_args& args) {
     exec::cuda x;
     kernel::row_body<exec::cuda, P, C>(x, args);
 }
 
-template <computation C, policy P>
+template <computation C, matvec_policy P>
 __device__ __forceinline__ void run_on_device(const matvec_args& args) {
     exec::cuda x;
     kernel::matvec_body<exec::cuda, P, C.weights>(x, args);
 }
 
-template <computation C, policy P>
+template <computation C, matmul_policy P>
 __device__ __forceinline__ void run_on_device(const matmul_args& args) {
     exec::cuda x;
     kernel::matmul_body<exec::cuda, P, C.activation, C.weights>(x, args);
@@ -30,22 +30,24 @@ __device__ __forceinline__ void run_on_device(const matmul_args& args) {
 
 /// The launch bounds. A block of a matvec may have the warps of as many as the policy promises
 /// (share_of). The registers are the same; without the 1 ptxas keeps to fewer, and spills.
-constexpr int bound_threads(skeleton kind, const policy& p) {
-    return kind == skeleton::matvec ? p.threads * p.min_blocks : p.threads;
+constexpr int bound_threads(const matvec_policy& p) { return p.threads * p.min_blocks; }
+constexpr int bound_blocks(const matvec_policy&) { return 1; }
+template <class Policy>
+constexpr int bound_threads(const Policy& p) {
+    return p.threads;
 }
-constexpr int bound_blocks(skeleton kind, const policy& p) {
-    return kind == skeleton::matvec ? 1 : p.min_blocks;
+template <class Policy>
+constexpr int bound_blocks(const Policy& p) {
+    return p.min_blocks;
 }
 
 /// The kernel of a row; its symbol is the row's name, as profilers and ptxas show it.
 #define CATENA_KERNEL(arch, launch, formats, numbers, computes)                                    \
-    constexpr ::catena::policy policy_of_##computes##_##numbers =                                  \
-        ::catena::policy_named(#numbers).value();                                                  \
+    constexpr auto policy_of_##computes##_##numbers =                                              \
+        ::catena::policy_named<computations::computes.kind>(#numbers).value();                     \
     extern "C" __global__ __launch_bounds__(                                                       \
-        ::catena::instances::bound_threads(computations::computes.kind,                            \
-                                           policy_of_##computes##_##numbers),                      \
-        ::catena::instances::bound_blocks(computations::computes.kind,                             \
-                                          policy_of_##computes##_##numbers)) void                  \
+        ::catena::instances::bound_threads(policy_of_##computes##_##numbers),                      \
+        ::catena::instances::bound_blocks(policy_of_##computes##_##numbers)) void                  \
         catena_##launch##_##formats##_##numbers##_##arch(                                          \
             const __grid_constant__ ::catena::instances::kernel_args<                              \
                 computations::computes.kind>::type args) {                                         \

@@ -10,7 +10,7 @@
 
 namespace catena::instances {
 
-template <computation C, policy P>
+template <computation C, policy_of<C.kind> P>
 void run_on_host(exec::host& x, const void* args) {
     if constexpr (C.kind == skeleton::row)
         kernel::row_body<exec::host, P, C>(x, *static_cast<const row_args*>(args));
@@ -21,14 +21,15 @@ void run_on_host(exec::host& x, const void* args) {
             x, *static_cast<const matmul_args*>(args));
 }
 
-template <computation C, policy P>
+template <computation C, policy_of<C.kind> P>
 constexpr host_instance host_instance_of() {
     return {C, P, &run_on_host<C, P>};
 }
 
 /// An element of an array of instances.
 #define CATENA_HOST_KERNEL(computation, policy)                                                    \
-    ::catena::instances::host_instance_of<computations::computation,                               \
-                                          ::catena::policy_named(#policy).value()>(),
+    ::catena::instances::host_instance_of<                                                         \
+        computations::computation,                                                                 \
+        ::catena::policy_named<computations::computation.kind>(#policy).value()>(),
 
 }  // namespace catena::instances

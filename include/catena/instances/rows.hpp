@@ -39,7 +39,8 @@ constexpr provenance measured(const char* gpu, const char* cuda, const char* dat
 
 /// As an element of an array of rows.
 #define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, evidence)         \
-    {computations::computation, ::catena::policy_named(#policy).value(), order, registers,         \
+    {computations::computation,                                                                    \
+     ::catena::policy_named(computations::computation.kind, #policy).value(), order, registers,    \
      evidence},
 
 /// The arguments of a kernel.
@@ -63,7 +64,7 @@ struct kernel_args<skeleton::matmul> {
 #define CATENA_WEIGHTS "all"
 #endif
 constexpr bool built(std::string_view launch, std::string_view formats) {
-    if (launch != "matvec" && launch != "matmul") return true;
+    if (skeleton_named(launch) == skeleton::row) return true;
     std::string_view rest = CATENA_WEIGHTS;
     if (rest == "all") return true;
     while (!rest.empty()) {

@@ -37,11 +37,10 @@ CATENA_FN constexpr int power_of_two(int n) {
 }
 
 /// The sums that a lane of P.rows rows and P.columns columns keeps, when lanes share the rows.
-template <policy P>
+template <matvec_policy P>
 struct lane_sums {
     static constexpr int count = power_of_two(P.rows * P.columns);
     static constexpr int lanes = warp_size / count;  ///< that end up with one result
-    static_assert(count <= warp_size, "a lane finishes one result of a group of rows");
 
     real sum[count];
 
@@ -69,7 +68,7 @@ struct lane_sums {
     }
 };
 
-template <policy P, format F>
+template <matvec_policy P, format F>
 struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     using form = unpack<F>;
     static constexpr int parts = form::scales, words_of_part = group_words / parts;
@@ -80,7 +79,6 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
             return excess_of<F>;
     }();
     static constexpr int step = warp_values;
-    static_assert(P.piece % step == 0, "a piece is whole steps of 1024 values");
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {

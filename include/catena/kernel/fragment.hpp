@@ -8,9 +8,8 @@
 
 namespace catena::kernel {
 
-template <policy P, format F>
+template <matvec_policy P, format F>
 struct product<P, F, inner_product::mma> {
-    static_assert(P.rows == 16 && P.columns == 8, "an mma has 16 rows and 8 columns");
     using form = unpack<F>;
     /// Words are multiplied with their scale, an integer, before a tensor core adds their products.
     static constexpr bool scaled_words = has_integer_scales<F>;

@@ -17,6 +17,14 @@ inline constexpr int warp_size = 32;
 /// What the piece of a policy is a multiple of: no block of any format is longer.
 inline constexpr int piece_unit = 256;
 
+/// What the length of a weight row is a multiple of: its blocks, 32 numbers; of fp8 that is
+/// multiplied with fp8 the values that share a scale.
+constexpr int length_unit(skeleton by, format weights) {
+    if (by == skeleton::matmul && weights == format::fp8_e4m3)
+        return info(format::fp8_group).block_elements;
+    return is_number(weights) ? 32 : info(weights).block_elements;
+}
+
 /// Values of one weight row that a warp takes at a step of dp4a: 32 per lane. Its pieces are
 /// multiples.
 inline constexpr int warp_values = 32 * warp_size;
@@ -42,11 +50,11 @@ CATENA_FN constexpr Int shared_column_bytes(Int k) {
 /// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at
 /// or below the slice and ends at the one at or above its end, so up to 15 bytes more on either
 /// side. An odd number of 16 bytes: the same word of eight rows lies in eight banks.
-constexpr std::int64_t slice_bytes(const policy& p, format f) {
+constexpr std::int64_t slice_bytes(const matvec_policy& p, format f) {
     return (round_up(row_bytes(f, p.piece), 16) + 16) | 16;
 }
 
-constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
+constexpr std::int64_t stage_bytes(const matvec_policy& p, format_set weights) {
     std::int64_t widest = 0;
     for (const format f : weights) {
         const std::int64_t slice = slice_bytes(p, f);
@@ -56,17 +64,17 @@ constexpr std::int64_t stage_bytes(const policy& p, format_set weights) {
 }
 
 /// Rows of a row skeleton's block: one, or one for each warp.
-CATENA_FN constexpr int rows_of_block(const policy& p) { return p.rows > 0 ? p.rows : 1; }
+CATENA_FN constexpr int rows_of_block(const row_policy& p) { return p.rows > 0 ? p.rows : 1; }
 
 /// Has every thread of a norm read all its operands when it comes to the barrier of its sum, behind
 /// which the first of them writes?
-CATENA_FN constexpr bool reads_before_it_writes(const policy& p) {
+CATENA_FN constexpr bool reads_before_it_writes(const row_policy& p) {
     return p.values > 0 && p.values <= 8 && p.threads / rows_of_block(p) > warp_size;
 }
 
 /// Experts whose results a row has in flight together: two vectors of 16 bytes, or one of what
 /// registers do not keep.
-CATENA_FN constexpr int slots_abreast(const policy& p) {
+CATENA_FN constexpr int slots_abreast(const row_policy& p) {
     return p.values > 0 && p.values <= 8 ? 16 / p.values : 1;
 }
 
@@ -74,7 +82,7 @@ CATENA_FN constexpr int slots_abreast(const policy& p) {
 inline constexpr int row_meetings = 4;
 
 /// Beside the columns, where a matvec makes its norm itself: a float per warp, and one per column.
-CATENA_FN constexpr std::int64_t norm_bytes(const policy& p, std::int64_t columns) {
+CATENA_FN constexpr std::int64_t norm_bytes(const matvec_policy& p, std::int64_t columns) {
     return round_up(p.threads / warp_size * 4, 16) + round_up(columns * 4, 16);
 }
 
@@ -84,7 +92,7 @@ inline constexpr int norm_quads_ahead = 2;
 
 /// How many slots of a token a matvec adds up: a lane finishes the same row of each, and every lane
 /// of a warp knows one slot.
-CATENA_FN constexpr int slots_added(const policy& p) {
+CATENA_FN constexpr int slots_added(const matvec_policy& p) {
     return p.columns == 1 && p.placement == norm_placement::producer ? warp_size : 1;
 }
 
@@ -101,25 +109,27 @@ inline constexpr int mmq_values = info(format::q8_1_mmq_d4).block_elements;
 inline constexpr int mmq_bytes = info(format::q8_1_mmq_d4).block_bytes;
 
 /// Warps that share rows of a matmul's tile, each with a piece of K of its own at every step.
-constexpr int tile_slices(const policy& p) { return p.slices > 0 ? p.slices : 1; }
+constexpr int tile_slices(const matmul_policy& p) { return p.slices > 0 ? p.slices : 1; }
 
 /// Weight rows of a tile: a warp has `rows`, and multiplies them with every column.
-constexpr int tile_rows(const policy& p) { return p.threads / warp_size / tile_slices(p) * p.rows; }
+constexpr int tile_rows(const matmul_policy& p) {
+    return p.threads / warp_size / tile_slices(p) * p.rows;
+}
 
 /// Warpgroups multiply rows of 128 bytes of K at a step, swizzled (exec/operand.hpp), which lie
 /// without gaps: numbers as they come, 64 or of fp8 128, and quantized weights decoded to bf16.
-constexpr bool by_warpgroups(const policy& p) { return p.product == inner_product::wgmma; }
+constexpr bool by_warpgroups(const matmul_policy& p) { return p.product == tile_product::wgmma; }
 inline constexpr int warpgroup_values = info(format::bf16_mma).block_elements;
 inline constexpr int warpgroup_row_bytes = info(format::bf16_mma).block_bytes;
-constexpr bool decodes(const policy& p, format_set weights) {
+constexpr bool decodes(const matmul_policy& p, format_set weights) {
     return by_warpgroups(p) && !has_numbers(weights);
 }
-constexpr bool fp8_by_warpgroups(const policy& p, format_set weights) {
+constexpr bool fp8_by_warpgroups(const matmul_policy& p, format_set weights) {
     return by_warpgroups(p) && weights.has(format::fp8_e4m3);
 }
 
 /// Values of K that a block multiplies at a step.
-constexpr int step_values(const policy& p, format_set weights) {
+constexpr int step_values(const matmul_policy& p, format_set weights) {
     if (fp8_by_warpgroups(p, weights)) return warpgroup_row_bytes;
     return by_warpgroups(p) ? warpgroup_values : tile_slices(p) * p.piece;
 }
@@ -127,7 +137,7 @@ constexpr int step_values(const policy& p, format_set weights) {
 /// Room for a piece of one weight row, which begins at any even byte, or any at all. Sixteen lanes
 /// read as many rows at once: rows that are an odd number of chunks apart start in different banks,
 /// but for those longest ones of which warpgroups would not fit.
-constexpr int tile_row_bytes(const policy& p, format f) {
+constexpr int tile_row_bytes(const matmul_policy& p, format f) {
     const int block = info(f).block_bytes, bytes = p.piece / info(f).block_elements * block;
     if (by_warpgroups(p) && is_number(f)) return bytes;
     const int before = block % 16 == 0 ? 0 : block % 2 == 0 ? 14 : 15;
@@ -135,7 +145,7 @@ constexpr int tile_row_bytes(const policy& p, format f) {
     const bool even = chunks % 2 == 0 && !(by_warpgroups(p) && chunks >= 14);
     return (even ? chunks + 1 : chunks) * 16;
 }
-constexpr int tile_row_bytes(const policy& p, format_set weights) {
+constexpr int tile_row_bytes(const matmul_policy& p, format_set weights) {
     int widest = 0;
     for (const format f : weights) {
         const int own = tile_row_bytes(p, f);
@@ -147,11 +157,11 @@ constexpr int tile_row_bytes(const policy& p, format_set weights) {
 /// What a stage holds of a column is blocks of so many values: those of the activation's layout;
 /// for numbers that read f32, as tiles of warps do, a piece of that, an odd number of 16 bytes from
 /// the next. A block of fp8 has its scale behind it, and is as long as the others.
-constexpr int tile_block_values(const policy& p, format_set weights) {
+constexpr int tile_block_values(const matmul_policy& p, format_set weights) {
     if (by_warpgroups(p)) return step_values(p, weights);
     return reads_f32(weights) ? p.piece : mmq_values;
 }
-constexpr int tile_block_bytes(const policy& p, format_set weights) {
+constexpr int tile_block_bytes(const matmul_policy& p, format_set weights) {
     if (by_warpgroups(p)) return warpgroup_row_bytes;
     return reads_f32(weights) ? 4 * p.piece + 16 : mmq_bytes;
 }
@@ -160,17 +170,17 @@ static_assert(fp8_values == mmq_values && fp8_values + 16 == mmq_bytes, "as long
 
 /// The scales of a step of fp8 by warpgroups, those of its columns and of its rows: behind the
 /// operands of a stage, which begins where the swizzle does.
-constexpr int tile_scale_bytes(const policy& p, format_set weights) {
+constexpr int tile_scale_bytes(const matmul_policy& p, format_set weights) {
     if (!fp8_by_warpgroups(p, weights)) return 0;
     return static_cast<int>(round_up((p.columns + tile_rows(p)) * 4, 8 * warpgroup_row_bytes));
 }
 
 /// What a stage holds: the weights of all warps, then the activation's blocks. Of weights that are
 /// decoded no stage holds any.
-constexpr int tile_weight_bytes(const policy& p, format_set weights) {
+constexpr int tile_weight_bytes(const matmul_policy& p, format_set weights) {
     return decodes(p, weights) ? 0 : p.threads / warp_size * p.rows * tile_row_bytes(p, weights);
 }
-constexpr int tile_stage_bytes(const policy& p, format_set weights) {
+constexpr int tile_stage_bytes(const matmul_policy& p, format_set weights) {
     return tile_weight_bytes(p, weights) +
            step_values(p, weights) / tile_block_values(p, weights) * p.columns *
                tile_block_bytes(p, weights) +
@@ -180,11 +190,13 @@ constexpr int tile_stage_bytes(const policy& p, format_set weights) {
 /// Weights that are decoded have two rings of their own beside the stages': pieces as they come,
 /// and steps of the operand, two of each.
 inline constexpr int decoding_ring = 2;
-constexpr int tile_piece_bytes(const policy& p, format_set weights) {
+constexpr int tile_piece_bytes(const matmul_policy& p, format_set weights) {
     return tile_rows(p) * tile_row_bytes(p, weights);
 }
-constexpr int tile_operand_bytes(const policy& p) { return tile_rows(p) * warpgroup_row_bytes; }
-constexpr std::int64_t tile_decoding_bytes(const policy& p, format_set weights) {
+constexpr int tile_operand_bytes(const matmul_policy& p) {
+    return tile_rows(p) * warpgroup_row_bytes;
+}
+constexpr std::int64_t tile_decoding_bytes(const matmul_policy& p, format_set weights) {
     if (!decodes(p, weights)) return 0;
     return std::int64_t{decoding_ring} * (tile_operand_bytes(p) + tile_piece_bytes(p, weights));
 }
@@ -195,17 +207,17 @@ constexpr std::int64_t tile_decoding_bytes(const policy& p, format_set weights) 
 inline constexpr int unpacked_groups = 2;
 inline constexpr int unpacked_row_bytes = unpacked_groups * 32 + 16;
 inline constexpr int unpacked_scale_bytes = unpacked_groups * 16;
-constexpr int unpacked_bytes(const policy& p, format_set weights) {
+constexpr int unpacked_bytes(const matmul_policy& p, format_set weights) {
     const bool none = has_numbers(weights) || by_warpgroups(p);
     return none ? 0 : p.rows * (unpacked_row_bytes + unpacked_scale_bytes);
 }
 
 /// Finished products of a tile, column by column, of each slice; 4 floats between columns keep the
 /// lanes of an mma in different banks. They take the place of the stages.
-constexpr int finished_stride(const policy& p) { return tile_rows(p) + 4; }
-constexpr int finished_floats(const policy& p) { return p.columns * finished_stride(p); }
+constexpr int finished_stride(const matmul_policy& p) { return tile_rows(p) + 4; }
+constexpr int finished_floats(const matmul_policy& p) { return p.columns * finished_stride(p); }
 
-constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
+constexpr std::int64_t tile_ring_bytes(const matmul_policy& p, format_set weights) {
     const std::int64_t stages =
         std::int64_t{p.stages} * tile_stage_bytes(p, weights) + tile_decoding_bytes(p, weights);
     const std::int64_t finished = std::int64_t{tile_slices(p)} * finished_floats(p) * 4;
@@ -215,7 +227,7 @@ constexpr std::int64_t tile_ring_bytes(const policy& p, format_set weights) {
     return own > met ? own : met;
 }
 
-constexpr std::int64_t matmul_shared_bytes(const policy& p, format_set weights) {
+constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set weights) {
     const std::int64_t warps = p.threads / warp_size, barrier = 8;
     const std::int64_t lists = 2 * round_up(p.columns * 4, 16) + round_up(warps * 4, 16);
     return round_up(tile_ring_bytes(p, weights), 16) + warps * unpacked_bytes(p, weights) + lists +
@@ -224,35 +236,51 @@ constexpr std::int64_t matmul_shared_bytes(const policy& p, format_set weights) 
 
 /// Dynamic shared memory of a launch, in bytes. `used`: what of its epilogue the launch is asked
 /// for.
-constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,
-                                    std::int64_t columns, epilogue_set used = {}) {
-    const std::int64_t warps = p.threads / warp_size;
-    if (c.kind == skeleton::row) return warps * 4 * row_meetings;
-    if (c.kind == skeleton::matmul) return matmul_shared_bytes(p, c.weights);
-    const std::int64_t barrier = 8;
-    std::int64_t bytes = warps * p.stages * (stage_bytes(p, c.weights) + barrier);
+constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set weights,
+                                           std::int64_t k, std::int64_t columns,
+                                           epilogue_set used) {
+    const std::int64_t warps = p.threads / warp_size, barrier = 8;
+    std::int64_t bytes = warps * p.stages * (stage_bytes(p, weights) + barrier);
     if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
     if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;
     return round_up(bytes, 16);
 }
+constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::int64_t k,
+                                    std::int64_t columns, epilogue_set used = {}) {
+    switch (p.kind()) {
+        case skeleton::row:
+            return std::int64_t{p.threads() / warp_size} * 4 * row_meetings;
+        case skeleton::matvec:
+            return matvec_shared_bytes(p.matvec(), c.weights, k, columns, used);
+        case skeleton::matmul:
+            break;
+    }
+    return matmul_shared_bytes(p.matmul(), c.weights);
+}
 
 /// The accumulation order of an instance. A row's sums depend on how its elements are dealt to
-/// threads; a matvec's dot on the inner product alone, and on the norm if it makes that; a matmul
-/// adds the groups of a row one after the other, or those of a slice, then the slices; a
-/// warpgroup's tensor cores may add otherwise than a warp's, and blocks of a cluster, as many as a
-/// problem gets, add up their parts of K.
-constexpr std::uint32_t order_of(const computation& c, const policy& p) {
-    const auto threads = static_cast<std::uint32_t>(p.threads);
-    if (c.kind == skeleton::row) return threads / static_cast<std::uint32_t>(rows_of_block(p));
-    if (c.kind == skeleton::matmul) {
-        if (by_warpgroups(p)) return 5 + (static_cast<std::uint32_t>(p.cluster) << 8);
-        const auto slices = static_cast<std::uint32_t>(p.slices);
-        return slices < 2 ? 4 : 4 + (slices << 8) + (static_cast<std::uint32_t>(p.piece) << 16);
-    }
+/// threads.
+constexpr std::uint32_t order_of(const row_policy& p) {
+    return static_cast<std::uint32_t>(p.threads / rows_of_block(p));
+}
+/// A matvec's dot depends on the inner product alone, and on the norm if it makes that.
+constexpr std::uint32_t order_of(const matvec_policy& p) {
     const std::uint32_t product = 1 + static_cast<std::uint32_t>(p.product);
     if (p.placement == norm_placement::producer) return product;
-    return product + 16 * static_cast<std::uint32_t>(p.placement) + (threads << 8);
+    return product + 16 * static_cast<std::uint32_t>(p.placement) +
+           (static_cast<std::uint32_t>(p.threads) << 8);
+}
+/// A matmul adds the groups of a row one after the other, or those of a slice, then the slices; a
+/// warpgroup's tensor cores may add otherwise than a warp's, and blocks of a cluster, as many as a
+/// problem gets, add up their parts of K.
+constexpr std::uint32_t order_of(const matmul_policy& p) {
+    if (by_warpgroups(p)) return 5 + (static_cast<std::uint32_t>(p.cluster) << 8);
+    const auto slices = static_cast<std::uint32_t>(p.slices);
+    return slices < 2 ? 4 : 4 + (slices << 8) + (static_cast<std::uint32_t>(p.piece) << 16);
+}
+constexpr std::uint32_t order_of(const policy& p) {
+    return p.visit([](const auto& own) { return order_of(own); });
 }
 
 /// Are a row's bits those of a GPU's tensor cores? They add floating-point products in an order and

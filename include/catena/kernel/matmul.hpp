@@ -34,14 +34,14 @@
 #include "catena/kernel/matmul/numbers.hpp"
 #include "catena/kernel/matmul/tile.hpp"
 #include "catena/kernel/matmul/wgmma.hpp"
-#include "catena/kernel/objection.hpp"
+#include "catena/kernel/objection/matmul.hpp"
 #include "catena/kernel/unpack/all.hpp"
 
 namespace catena::kernel {
 
-template <policy P>
+template <matmul_policy P>
 inline constexpr bool warpgroups_of = by_warpgroups(P);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr bool decoded_of = decodes(P, W);
 
 /// What a block has besides its tile. Rings go on where the tile before left them.
@@ -56,7 +56,7 @@ struct matmul_block {
 };
 
 /// The products of one tile, where finish_tile reads them. All threads of the block.
-template <policy P, format L, format F, format_set W, class X, class Block>
+template <matmul_policy P, format L, format F, format_set W, class X, class Block>
 CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, Block& b) {
     constexpr int room = weight_room<P, W>, stage_bytes = stage_bytes_of<P, W>;
     /// Bytes of the columns of one slice.
@@ -110,7 +110,7 @@ CATENA_FN void multiply_tile(X& x, const matmul_args& a, const matmul_tile& t, B
 }
 
 /// Adds up what the blocks of a cluster have of a tile, in the order of K, in the first of them.
-template <policy P, class X>
+template <matmul_policy P, class X>
 CATENA_FN void add_parts(X& x, tile_sums<P>& sum, float* room) {
     constexpr int sums = P.rows * P.columns / warp_size;  // of a thread
     if (x.cluster_blocks() == 1) return;
@@ -138,12 +138,10 @@ CATENA_FN void add_parts(X& x, tile_sums<P>& sum, float* room) {
 }
 
 /// The same by warpgroups, the block's part of K.
-template <policy P, format F, format_set W, class X, class Block>
+template <matmul_policy P, format F, format_set W, class X, class Block>
 CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const matmul_tile& t,
                                            Block& b) {
     constexpr int ahead = P.stages - 1, step_values = step_of_tile<P, W>;
-    static_assert(P.threads % exec::warpgroup_threads == 0 && P.slices == 0,
-                  "whole warpgroups have all of K");
     const part_of_k part = part_of_k::of<P>(x, a.k);
     warpgroup_step<P, F, W> product(x, a, t, part, b);
     const int steps = (part.values + step_values - 1) / step_values;
@@ -178,16 +176,17 @@ CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const mat
     x.sync();
 }
 
-template <policy P, format L, format_set W>
+template <matmul_policy P, format L, format_set W>
 inline constexpr bool matmul_possible = !objection_to(matmul_of(L, W), P);
 
 /// The body. Grid: row tiles of all members times column tiles (dense) or experts; column tiles are
 /// the faster, so that blocks that read the same weights run together. Shared memory as
 /// kernel/layout.hpp says. `a` follows args.hpp; x is in layout L, every member's format in W, k a
 /// multiple of every member's block, of numbers of 32.
-template <class X, policy P, format L, format_set W>
+template <class X, matmul_policy P, format L, format_set W>
 CATENA_FN void matmul_body(X& x, const matmul_args& a) {
-    static_assert(matmul_possible<P, L, W>, "kernel/objection.hpp says why no matmul can be so");
+    static_assert(matmul_possible<P, L, W>,
+                  "kernel/objection/matmul.hpp says why no matmul can be so");
 
     x.grid_trigger();
     std::byte* ring = x.template shared<std::byte>(ring_bytes<P, W>);

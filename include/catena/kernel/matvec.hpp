@@ -17,7 +17,7 @@
 #include "catena/kernel/format_list.hpp"
 #include "catena/kernel/fragment.hpp"
 #include "catena/kernel/numbers.hpp"
-#include "catena/kernel/objection.hpp"
+#include "catena/kernel/objection/matvec.hpp"
 #include "catena/kernel/placement.hpp"
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
@@ -25,12 +25,12 @@
 namespace catena::kernel {
 
 /// Bytes of 32 values of an activation row.
-template <policy P>
+template <matvec_policy P>
 inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
 
 /// How the columns come to shared memory. The whole block waits for them, and for nothing else: so
 /// all are on their way at once, by cp.async where that is not the weights' own.
-template <policy P>
+template <matvec_policy P>
 inline constexpr copy_method columns_by =
     P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
 
@@ -38,7 +38,7 @@ inline constexpr copy_method columns_by =
 /// up the last one. Before the last column of a token's slots are `before` bytes of theirs. The
 /// wait is a branch: ptxas leaves what need not wait in front of a branch, but moves it behind a
 /// plain wait.
-template <policy P, class X, class Stream>
+template <matvec_policy P, class X, class Stream>
 CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, const matvec_columns& u,
                                 int before, std::byte* to, int column) {
     constexpr int share = warp_size * chunk_bytes;  // of a warp, in turn
@@ -76,7 +76,7 @@ CATENA_FN int slot_bytes(const matvec_args& a) {
 
 /// Waits for the columns and brings or makes them, where all warps then read them. Memory for them
 /// and for results is asked for here: no copy of weights waits for that.
-template <policy P, class X, class Columns>
+template <matvec_policy P, class X, class Columns>
 CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Columns& own_columns,
                                   int column_bytes) {
     constexpr bool shared = P.activation == activation_source::shared;
@@ -101,12 +101,12 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
 
 /// Are a result's operands asked for before its last piece is there? Where the norm is made, with
 /// their registers one block would fit, not two.
-template <policy P>
+template <matvec_policy P>
 inline constexpr bool asks_first = P.placement == norm_placement::deferred ? false : one_result<P>;
 
 /// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has
 /// more formats than this one. `own_columns`: a stream of one stage, which brings the columns.
-template <policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
+template <matvec_policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
 CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream& stream,
                              Columns& own_columns, std::byte* stages) {
     using walk = matvec_walk<P, F>;
@@ -212,13 +212,13 @@ template <format_set W>
 inline constexpr format first_format = *W.begin();
 
 /// Bytes of a stage that one weight row may take.
-template <policy P, format_set W>
+template <matvec_policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
 /// Of experts: the token and the slot of a band, and the matrix that its id picks, behind the wait
 /// for the ids. Returns its number among the bands of one slot; of a dense member they stand behind
 /// all.
-template <policy P, class X>
+template <matvec_policy P, class X>
 CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
     const bool combined = combines<P> && a.combined;
     const int slots = combined ? 1 : a.slots, bands = slots * a.bands;  // of a token
@@ -241,16 +241,17 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
     return band;
 }
 
-template <policy P, format_set W>
+template <matvec_policy P, format_set W>
 inline constexpr bool matvec_possible = !objection_to(matvec_of(P, W), P);
 
 /// The body. Grid: one block per band, times the columns for members whose matrix ids pick; one
 /// more where the norm that the launch makes is written too. Shared memory as kernel/layout.hpp
 /// says. `a` follows args.hpp; a.columns <= P.columns when dense, every member's format is in W, k
 /// is a multiple of every member's block.
-template <class X, policy P, format_set W>
+template <class X, matvec_policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
-    static_assert(matvec_possible<P, W>, "kernel/objection.hpp says why no matvec can be so");
+    static_assert(matvec_possible<P, W>,
+                  "kernel/objection/matvec.hpp says why no matvec can be so");
     constexpr int room = slice_room<P, W>, warp_room = P.stages * P.rows * room;
 
     x.grid_trigger();

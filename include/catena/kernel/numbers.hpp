@@ -52,13 +52,11 @@ CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
     }
 }
 
-template <policy P, format F>
+template <matvec_policy P, format F>
 struct product<P, F, inner_product::fma> : lane_sums<P> {
-    static_assert(P.activation == activation_source::global, "f32 columns stay in global memory");
     static constexpr int step = warp_size * lane_numbers;
     static constexpr bool scaled = F == format::fp8_e4m3;
     static constexpr bool norms = P.placement == norm_placement::passing;
-    static_assert(!norms || P.columns == 1, "the squares of one column are summed");
 
     CATENA_FN void clear() {
         lane_sums<P>::clear();

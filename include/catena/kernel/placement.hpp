@@ -31,7 +31,7 @@ struct norm_share {
     float* factor;   ///< a float per column
 };
 
-template <policy P>
+template <matvec_policy P>
 CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
     std::byte* at = shared_x + columns * shared_column_bytes(k);
     return {reinterpret_cast<float*>(at),
@@ -45,7 +45,7 @@ CATENA_FN real over_rms(const matvec_args& a, real squares) {
 
 /// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight)
 /// of a quad of each thread in turn. Whole warps: they shuffle.
-template <policy P, class X, class Take>
+template <matvec_policy P, class X, class Take>
 CATENA_FN void each_quad(X& x, const matvec_args& a, const float* row, int end, Take take) {
     constexpr int stride = P.threads * quad;
     const bool norm = a.norm_weight != nullptr;
@@ -76,7 +76,7 @@ CATENA_FN void prefetch_weight(X& x, const matvec_args& a) {
 
 /// Makes every column of `u`, f32 rows, blocks at `to`, and its factor. All threads; a barrier must
 /// follow.
-template <policy P, class X>
+template <matvec_policy P, class X>
 CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns& u, std::byte* to,
                                const norm_share& share) {
     const auto write = [&](std::byte* row, int at, const real(&v)[quad]) {
@@ -105,7 +105,7 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
 
 /// Writes the norm for those who read it besides. The bits are those of a row step with as many
 /// threads. All threads of a block, which has nothing else to do; `partial`: a float per warp.
-template <policy P, class X>
+template <matvec_policy P, class X>
 CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
     x.grid_wait();
     const auto* row = static_cast<const float*>(a.x);

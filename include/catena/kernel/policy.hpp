@@ -1,21 +1,35 @@
-// The numbers of one instance: a structural aggregate, a template parameter of the kernel and a
-// field of the table row. A field that its skeleton does not use is zero, or
-// objection_to refuses it.
+// The numbers of one instance. Each skeleton has a type with its own numbers: a structural
+// aggregate, the template parameter of its body. `policy` is one of them: what tables, the tuner
+// and the generator hold.
 #pragma once
 
+#include "catena/chain/lowered.hpp"
 #include "catena/config.hpp"
 #include "catena/exec/copy_method.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace catena {
 
-/// How a matvec multiplies, or a matmul of numbers; an accumulation order each.
+struct row_policy {
+    int threads = 0;      ///< of a block
+    int min_blocks = 1;   ///< per SM, promised to the compiler by the launch bounds
+    int values = 0;       ///< that a thread keeps in registers; 0: reads x twice, any k
+    int rows = 0;         ///< of a block, a warp each; 0: one, by all of its threads
+    bool vector = false;  ///< 16-byte accesses, so aligned rows; else element by element
+};
+
+constexpr bool operator==(const row_policy& a, const row_policy& b) {
+    return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
+           a.rows == b.rows && a.vector == b.vector;
+}
+
+/// How a matvec multiplies; an accumulation order each.
 enum class inner_product : std::uint8_t {
     dp4a,  ///< a lane has a group of 32 values, for any few columns
     mma,   ///< m16n8k32: a warp has 16 rows, for 8 columns at the price of one
-    fma,   ///< f32 activations: a lane multiplies numbers
-    wgmma  ///< matmul: m64n128k16 or k32, a warpgroup's, from shared memory (sm_90a)
+    fma    ///< f32 activations: a lane multiplies numbers
 };
 
 /// Where a matvec's activation is quantized, and normed if it is; an accumulation order each.
@@ -30,33 +44,139 @@ enum class norm_placement : std::uint8_t {
 /// Where a matvec reads its activation from.
 enum class activation_source : std::uint8_t { global, shared };
 
-struct policy {
-    int threads = 0;     ///< of a block; a matvec may have them min_blocks times (share_of)
+struct matvec_policy {
+    int threads = 0;     ///< of a block, which may have them min_blocks times (share_of)
     int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
-    int values = 0;      ///< row: values a thread keeps in registers; 0: reads x twice, any k
-    int rows = 0;        ///< matvec: weight rows a warp works on at once; row: rows of a block, a
-                         ///< warp each; 0: one, by all of its threads
-    int columns = 0;     ///< matvec: columns it can serve
-    int piece = 0;       ///< matvec: values of each of those rows in a stage, a multiple of 256
-    int stages = 0;      ///< matvec: stages of the weight stream of a warp
-    int slices = 0;      ///< matmul: warps that share the same rows, with a piece of K each at a
-                         ///< step; an accumulation order each. 0: one, with all of K
-    int cluster = 0;  ///< the most blocks that share a band of a matvec (2, 4 or 8), or a tile of
-                      ///< a matmul by warpgroups, each with a part of K; 0: none do
+    int rows = 0;        ///< weight rows that a warp works on at once
+    int columns = 0;     ///< that it can serve
+    int piece = 0;       ///< values of each of those rows in a stage, a multiple of 256
+    int stages = 0;      ///< of the weight stream of a warp
+    int cluster = 0;     ///< the most blocks that share a band (2, 4 or 8); 0: none do
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
-    norm_placement placement = norm_placement::producer;  ///< matvec
-    bool vector = false;  ///< row: 16-byte accesses, so aligned rows; else element by element
+    norm_placement placement = norm_placement::producer;
 };
 
+constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
+    return a.threads == b.threads && a.min_blocks == b.min_blocks && a.rows == b.rows &&
+           a.columns == b.columns && a.piece == b.piece && a.stages == b.stages &&
+           a.cluster == b.cluster && a.copy == b.copy && a.activation == b.activation &&
+           a.product == b.product && a.placement == b.placement;
+}
+
+/// How a matmul multiplies; an accumulation order each.
+enum class tile_product : std::uint8_t {
+    mma,   ///< a warp multiplies 16 rows and 8 columns, from registers
+    wgmma  ///< m64n128k16 or k32, a warpgroup's, from shared memory (sm_90a)
+};
+
+struct matmul_policy {
+    int threads = 0;     ///< of a block
+    int min_blocks = 1;  ///< per SM, promised to the compiler by the launch bounds
+    int rows = 0;        ///< weight rows of a warp
+    int columns = 0;     ///< of a tile
+    int piece = 0;       ///< values of each of those rows in a stage
+    int stages = 0;      ///< of the block's ring
+    int slices = 0;      ///< warps that share the same rows, with a piece of K each at a step; an
+                         ///< accumulation order each. 0: one, with all of K
+    int cluster = 0;  ///< the most blocks that share a tile of warpgroups, each with a part of K;
+                      ///< 0: none do
+    copy_method copy = copy_method::plain;
+    tile_product product = tile_product::mma;
+};
+
+constexpr bool operator==(const matmul_policy& a, const matmul_policy& b) {
+    return a.threads == b.threads && a.min_blocks == b.min_blocks && a.rows == b.rows &&
+           a.columns == b.columns && a.piece == b.piece && a.stages == b.stages &&
+           a.slices == b.slices && a.cluster == b.cluster && a.copy == b.copy &&
+           a.product == b.product;
+}
+
+/// The policy of one skeleton. Its numbers are asked for by the name of the skeleton that has them,
+/// which `kind` tells.
+class policy {
+  public:
+    constexpr policy() : policy(row_policy{}) {}
+    constexpr policy(const row_policy& p) : kind_(skeleton::row), row_(p) {}
+    constexpr policy(const matvec_policy& p) : kind_(skeleton::matvec), matvec_(p) {}
+    constexpr policy(const matmul_policy& p) : kind_(skeleton::matmul), matmul_(p) {}
+
+    constexpr skeleton kind() const { return kind_; }
+    constexpr const row_policy& row() const { return row_; }
+    constexpr row_policy& row() { return row_; }
+    constexpr const matvec_policy& matvec() const { return matvec_; }
+    constexpr matvec_policy& matvec() { return matvec_; }
+    constexpr const matmul_policy& matmul() const { return matmul_; }
+    constexpr matmul_policy& matmul() { return matmul_; }
+
+    /// What `f` makes of the numbers of its skeleton.
+    template <class F>
+    constexpr auto visit(const F& f) const {
+        return kind_ == skeleton::row      ? f(row_)
+               : kind_ == skeleton::matvec ? f(matvec_)
+                                           : f(matmul_);
+    }
+    constexpr int threads() const {
+        return visit([](const auto& p) { return p.threads; });
+    }
+    constexpr int min_blocks() const {
+        return visit([](const auto& p) { return p.min_blocks; });
+    }
+
+  private:
+    skeleton kind_;
+    union {
+        row_policy row_;
+        matvec_policy matvec_;
+        matmul_policy matmul_;
+    };
+};
+
+/// What `f` makes of the numbers of two policies of one skeleton.
+template <class F>
+constexpr auto of_both(const policy& a, const policy& b, const F& f) {
+    return a.kind() == skeleton::row      ? f(a.row(), b.row())
+           : a.kind() == skeleton::matvec ? f(a.matvec(), b.matvec())
+                                          : f(a.matmul(), b.matmul());
+}
+
 constexpr bool operator==(const policy& a, const policy& b) {
-    return a.threads == b.threads && a.min_blocks == b.min_blocks && a.values == b.values &&
-           a.rows == b.rows && a.columns == b.columns && a.piece == b.piece &&
-           a.stages == b.stages && a.slices == b.slices && a.cluster == b.cluster &&
-           a.copy == b.copy && a.activation == b.activation && a.product == b.product &&
-           a.placement == b.placement && a.vector == b.vector;
+    return a.kind() == b.kind() &&
+           of_both(a, b, [](const auto& x, const auto& y) { return x == y; });
 }
 constexpr bool operator!=(const policy& a, const policy& b) { return !(a == b); }
+
+/// How weights are copied; the rows of the row skeleton are loaded.
+constexpr copy_method copy_of(const policy& p) {
+    return p.kind() == skeleton::row      ? copy_method::plain
+           : p.kind() == skeleton::matvec ? p.matvec().copy
+                                          : p.matmul().copy;
+}
+
+/// Columns that a matvec can serve, or of a matmul's tile; a row has none.
+constexpr int columns_of(const policy& p) {
+    return p.kind() == skeleton::row      ? 0
+           : p.kind() == skeleton::matvec ? p.matvec().columns
+                                          : p.matmul().columns;
+}
+
+/// The most blocks of a cluster; 0: the launch has none.
+constexpr int cluster_of(const policy& p) {
+    return p.kind() == skeleton::row      ? 0
+           : p.kind() == skeleton::matvec ? p.matvec().cluster
+                                          : p.matmul().cluster;
+}
+
+/// Where the activation is quantized: but for some matvecs, by a launch of its own.
+constexpr norm_placement placement_of(const policy& p) {
+    return p.kind() == skeleton::matvec ? p.matvec().placement : norm_placement::producer;
+}
+
+/// The policies of a skeleton.
+template <skeleton Kind>
+using policy_of =
+    std::conditional_t<Kind == skeleton::row, row_policy,
+                       std::conditional_t<Kind == skeleton::matvec, matvec_policy, matmul_policy>>;
 
 }  // namespace catena

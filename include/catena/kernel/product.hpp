@@ -20,7 +20,7 @@ struct matvec_columns {
 
 /// The d of an activation block: where the block was made by the matvec itself it is an f32, in
 /// place of q8_1's d and s.
-template <policy P, class X>
+template <matvec_policy P, class X>
 CATENA_FN real load_scale(X& x, const std::byte* block) {
     if constexpr (P.placement == norm_placement::producer)
         return load_half(x, block);
@@ -51,8 +51,8 @@ CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
         return row + x.shuffle(p.offset, r);
 }
 
-/// Minimal complete definition of an inner product of policy P and weight format F: the sums that a
-/// lane keeps while its warp walks along K.
+/// Minimal complete definition of an inner product of matvec_policy P and weight format F: the sums
+/// that a lane keeps while its warp walks along K.
 ///
 ///     void clear();
 ///     template <int Room, class X>           // multiplies a piece with every column
@@ -62,7 +62,7 @@ CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
 ///
 /// `up`, of a GLU (pairs): the product of the other matrix, of which v and row are the gate's. Some
 /// lanes may finish rows or columns that are not there.
-template <policy P, format F, inner_product Kind = P.product>
+template <matvec_policy P, format F, inner_product Kind = P.product>
 struct product;
 
 /// The one result of a group of rows that a lane finishes, if it does.
@@ -72,7 +72,7 @@ struct lane_place {
 };
 
 /// Has a lane one result of a group at most, and knows which before it is there?
-template <policy P>
+template <matvec_policy P>
 inline constexpr bool one_result = P.columns == 1;
 
 /// A group's scales with its mins negated: before lanes share them, so that each is negated once.

@@ -40,7 +40,7 @@ CATENA_FN T over_threads(X& x, T value, float* meeting, Combine combine) {
 }
 
 /// The sum of every thread's `value`.
-template <policy P, class X>
+template <matvec_policy P, class X>
 CATENA_FN real block_sum(X& x, real value, float* partial) {
     return over_threads<P.threads>(x, value, partial, [](real a, real b) { return a + b; });
 }

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "catena/kernel/activation.hpp"
-#include "catena/kernel/objection.hpp"
+#include "catena/kernel/objection/row.hpp"
 #include "catena/kernel/row/stages.hpp"
 #include "catena/kernel/scaled.hpp"
 
@@ -21,7 +21,7 @@
 namespace catena::kernel {
 
 /// One row's work; see row_body.
-template <class X, policy P, computation C>
+template <class X, row_policy P, computation C>
 class row_work {
   public:
     using thread = row_thread<X, P>;
@@ -216,19 +216,17 @@ class row_work {
     }
 };
 
-template <computation C, policy P>
+template <computation C, row_policy P>
 inline constexpr bool row_possible = !objection_to(C, P);
 
 /// The body. Grid: one block per rows_of_block(P) rows. Shared memory as kernel/layout.hpp says.
 /// `a` follows args.hpp; with values > 0, k <= values * the threads of a row; with vector, k is a
 /// multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
-template <class X, policy P, computation C>
+template <class X, row_policy P, computation C>
 CATENA_FN void row_body(X& x, const row_args& a) {
     using work = row_work<X, P, C>;
     using thread = typename work::thread;
-    static_assert(row_possible<C, P>, "kernel/objection.hpp says why no row can be so");
-    static_assert(thread::rows == 1 || thread::team == warp_size,
-                  "rows that share a block have a warp each");
+    static_assert(row_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
     x.grid_trigger();
     if constexpr (thread::rows == 1) {
         auto* meeting = x.template shared<float>(row_meetings * (P.threads / warp_size));

@@ -15,15 +15,15 @@ namespace catena::kernel {
 
 /// With a GLU a group takes half its rows from each of the two matrices: first those of the gate,
 /// then the same rows of the other.
-template <policy P>
+template <matvec_policy P>
 inline constexpr bool takes_pairs = P.rows % 2 == 0;
 
 /// Can a policy add up a token's slots?
-template <policy P>
+template <matvec_policy P>
 inline constexpr bool combines = slots_added(P) > 1;
 
 /// One lane's walk. Rows past the band repeat its last one and are not stored.
-template <policy P, format F>
+template <matvec_policy P, format F>
 struct matvec_walk {
     static constexpr unsigned turns = slots_added(P);  ///< of a row, at most
     static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
@@ -71,7 +71,7 @@ struct matvec_walk {
 };
 
 /// Fills a stage, `Room` bytes for each row, with the slices that the lanes' walks point at.
-template <policy P, format F, int Room, class X, class Stream>
+template <matvec_policy P, format F, int Room, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
                           const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
     const slice s = slice_at<F, P.copy>(walk.at, walk.bytes(), tensor);

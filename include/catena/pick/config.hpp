@@ -17,9 +17,9 @@ namespace catena {
 /// rows.
 constexpr int usual_registers(const row& r) {
     if (r.computes.kind != skeleton::matmul) return 64;
-    const int sums = r.policy.rows * r.policy.columns / warp_size;
-    return fp8_by_warpgroups(r.policy, r.computes.weights) ? 62 + sums + r.policy.columns / 2
-                                                           : 80 + sums * 5 / 4;
+    const matmul_policy& n = r.policy.matmul();
+    const int sums = n.rows * n.columns / warp_size;
+    return fp8_by_warpgroups(n, r.computes.weights) ? 62 + sums + n.columns / 2 : 80 + sums * 5 / 4;
 }
 
 /// Registers of a thread: as compiled; else what the launch bounds leave, or a usual number if that
@@ -27,7 +27,7 @@ constexpr int usual_registers(const row& r) {
 constexpr int registers_of(const row& r, const arch& a) {
     if (r.registers > 0) return r.registers;
     const int usual = usual_registers(r);
-    const int bound = a.registers_per_sm / (r.policy.threads * r.policy.min_blocks);
+    const int bound = a.registers_per_sm / (r.policy.threads() * r.policy.min_blocks());
     return bound < usual ? bound : usual;
 }
 
@@ -48,11 +48,11 @@ constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
     const auto at_most = [&blocks](std::int64_t n) {
         if (n < blocks) blocks = static_cast<int>(n);
     };
-    at_most(a.max_threads_per_sm / r.policy.threads);
-    at_most(a.registers_per_sm / (registers_of(r, a) * r.policy.threads));
+    at_most(a.max_threads_per_sm / r.policy.threads());
+    at_most(a.registers_per_sm / (registers_of(r, a) * r.policy.threads()));
     at_most(quotient(a.shared_per_sm, shared + reserved));
-    if (r.policy.placement == norm_placement::deferred)
-        at_most(r.policy.min_blocks);  // each makes the whole norm: no more than are asked for
+    if (placement_of(r.policy) == norm_placement::deferred)
+        at_most(r.policy.min_blocks());  // each makes the whole norm: no more than are asked for
     return blocks;
 }
 constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
@@ -66,9 +66,9 @@ struct band_limits {
 
 /// Every warp of a block has rows; results that are quantized come in whole blocks, and fit where
 /// they meet.
-constexpr band_limits band_limits_of(const row& r, const problem& p) {
+constexpr band_limits band_limits_of(const matvec_policy& n, const problem& p) {
     band_limits out;
-    const std::int64_t turn = std::int64_t{r.policy.threads / warp_size} * r.policy.rows;
+    const std::int64_t turn = std::int64_t{n.threads / warp_size} * n.rows;
     if (turn > 0) out.unit = turn;
     const int block = info(format::q8_1).block_elements;
     for (int i = 0; i < p.member_count; ++i) {
@@ -91,12 +91,12 @@ constexpr std::int64_t times_of(const problem& p, const problem_member& m) {
 /// fill the GPU once: an SM holds `resident` blocks, but only one block that holds the columns of
 /// all slots. The band of a matmul is the rows of a tile.
 constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
-    if (r.computes.kind == skeleton::matmul) return tile_rows(r.policy);
+    if (r.computes.kind == skeleton::matmul) return tile_rows(r.policy.matmul());
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
     const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 && !combined(p) ? resident : 1);
-    const band_limits limits = band_limits_of(r, p);
+    const band_limits limits = band_limits_of(r.policy.matvec(), p);
     const std::int64_t filling = quotient(rows + blocks - 1, blocks);
     const std::int64_t units = quotient(filling + limits.unit - 1, limits.unit);
     const std::int64_t band = units < 1 ? limits.unit : units * limits.unit;
@@ -127,7 +127,7 @@ constexpr std::int32_t experts_of(const problem& p) {
 
 constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t band) {
     if (p.needs.kind == skeleton::row) {
-        const int rows = rows_of_block(r.policy);
+        const int rows = rows_of_block(r.policy.row());
         return quotient(p.rows + rows - 1, rows);
     }
     if (p.needs.kind == skeleton::matvec) {
@@ -137,7 +137,7 @@ constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t ba
         return blocks;
     }
     const std::int64_t rows = bands_of(p, band);
-    const int tile = r.policy.columns;
+    const int tile = r.policy.matmul().columns;
     return rows * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
@@ -150,12 +150,12 @@ struct band_share {
 /// How many values of K a block multiplies, in four steps, while another block could hand it the
 /// sums of its tile. The sums of 128 x 128 are 64 KB, for which an SM is assumed to need 2.6 us.
 constexpr int values_of_handing(const row& r) {
-    return 4 * step_values(r.policy, r.computes.weights);
+    return 4 * step_values(r.policy.matmul(), r.computes.weights);
 }
 
 /// How many values of K of a tile each block of a cluster has.
 constexpr std::int64_t share_of_k(const row& r, const problem& p, int cluster) {
-    const std::int64_t piece = r.policy.piece, pieces = (p.k + piece - 1) / piece;
+    const std::int64_t piece = r.policy.matmul().piece, pieces = (p.k + piece - 1) / piece;
     const std::int64_t share = (pieces + cluster - 1) / cluster * piece;
     return share < p.k ? share : p.k;
 }
@@ -170,7 +170,8 @@ constexpr int sms_of_clusters(const arch& a, int blocks) {
 /// How many blocks share a tile: the smallest number with which an SM multiplies the fewest values
 /// of K one after the other. Handing over sums counts as values, too.
 constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std::int32_t band) {
-    const int most = r.policy.cluster < a.cluster_blocks ? r.policy.cluster : a.cluster_blocks;
+    const int wanted = r.policy.matmul().cluster;
+    const int most = wanted < a.cluster_blocks ? wanted : a.cluster_blocks;
     if (p.expert || most < 2) return 1;
     const std::int64_t tiles = blocks_of(r, p, band);
     int best = 1;
@@ -192,10 +193,11 @@ constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std:
 /// SM could hold. One warp sums a whole row, so the bits do not change.
 constexpr band_share share_of(const row& r, const problem& p, const arch& a, std::int32_t band,
                               int resident) {
-    const policy& n = r.policy;
     band_share out;
     if (p.needs.kind == skeleton::matmul) out.cluster = blocks_of_tile(r, p, a, band);
-    if (p.needs.kind != skeleton::matvec || n.placement != norm_placement::producer) return out;
+    if (p.needs.kind != skeleton::matvec) return out;
+    const matvec_policy& n = r.policy.matvec();
+    if (n.placement != norm_placement::producer) return out;
     const std::int64_t bands = blocks_of(r, p, band);
     if (bands > a.sms) return out;
     int turns = band / (n.threads / warp_size * n.rows);
@@ -220,13 +222,13 @@ constexpr band_share share_of(const row& r, const problem& p, const arch& a, std
 inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
     const band_share share = share_of(r, p, a, band, blocks_per_sm(r, p, a));
     policy wide = r.policy;
-    wide.threads *= share.width;
+    if (share.width > 1) wide.matvec().threads *= share.width;
     launch_config out;
     out.cluster = static_cast<std::uint32_t>(share.cluster);
     out.blocks = static_cast<std::uint32_t>(blocks_of(r, p, band)) * out.cluster;
     const bool writes_norm = p.needs.kind == skeleton::matvec && !p.needs.emits.empty();
     if (writes_norm) ++out.blocks;
-    out.threads = static_cast<std::uint32_t>(wide.threads);
+    out.threads = static_cast<std::uint32_t>(wide.threads());
     out.shared_bytes = static_cast<std::uint32_t>(
         shared_bytes(r.computes, wide, p.k, block_columns(p), p.needs.epilogue));
     out.dependent = a.dependent_launch;

@@ -42,28 +42,29 @@ constexpr rejection no(limit why, std::int64_t have = 0, std::int64_t need = 0) 
 
 /// What the row asks of the arch, whatever the problem.
 constexpr rejection fits_arch(const row& r, const arch& a) {
-    const policy& p = r.policy;
-    if (p.threads < warp_size || p.threads % warp_size != 0 || p.threads > a.max_threads_per_block)
-        return no(limit::threads, p.threads, a.max_threads_per_block);
-    if (p.min_blocks < 1 || p.threads * p.min_blocks > a.max_threads_per_sm ||
-        p.min_blocks > a.max_blocks_per_sm)
-        return no(limit::launch_bounds, p.threads * p.min_blocks, a.max_threads_per_sm);
+    const int threads = r.policy.threads(), blocks = r.policy.min_blocks();
+    if (threads < warp_size || threads % warp_size != 0 || threads > a.max_threads_per_block)
+        return no(limit::threads, threads, a.max_threads_per_block);
+    if (blocks < 1 || threads * blocks > a.max_threads_per_sm || blocks > a.max_blocks_per_sm)
+        return no(limit::launch_bounds, threads * blocks, a.max_threads_per_sm);
     if (r.registers > a.max_registers_per_thread)
         return no(limit::registers, r.registers, a.max_registers_per_thread);
-    if (r.registers * p.threads * p.min_blocks > a.registers_per_sm)
-        return no(limit::registers, r.registers * p.threads * p.min_blocks, a.registers_per_sm);
+    if (r.registers * threads * blocks > a.registers_per_sm)
+        return no(limit::registers, r.registers * threads * blocks, a.registers_per_sm);
     if (r.computes.kind == skeleton::matmul && a.compute_capability != 0)  // the host has all
         for (const format f : r.computes.weights)
             if (a.compute_capability < mma_since(f)) return no(limit::product, 0, mma_since(f));
-    if (p.product == inner_product::wgmma && !a.wgmma) return no(limit::warpgroups, 0, 90);
-    if (p.copy == copy_method::async && !a.async_copy) return no(limit::copy_method, 0, 80);
-    if (p.copy == copy_method::bulk && !a.bulk_copy) return no(limit::copy_method, 0, 90);
+    if (r.policy.kind() == skeleton::matmul && by_warpgroups(r.policy.matmul()) && !a.wgmma)
+        return no(limit::warpgroups, 0, 90);
+    const copy_method copy = copy_of(r.policy);
+    if (copy == copy_method::async && !a.async_copy) return no(limit::copy_method, 0, 80);
+    if (copy == copy_method::bulk && !a.bulk_copy) return no(limit::copy_method, 0, 90);
     return {};
 }
 
 /// The number of elements that a row's length must be a multiple of: those that are loaded together
 /// or share a scale.
-constexpr std::int64_t row_unit(const policy& n, const problem& p) {
+constexpr std::int64_t row_unit(const row_policy& n, const problem& p) {
     std::int64_t unit = n.vector ? 4 : 1;
     for (const format id : p.needs.emits) {
         if (info(id).role != format_role::activation) continue;
@@ -74,7 +75,7 @@ constexpr std::int64_t row_unit(const policy& n, const problem& p) {
     return unit;
 }
 
-constexpr rejection row_fits(const policy& n, const problem& p) {
+constexpr rejection row_fits(const row_policy& n, const problem& p) {
     const std::int64_t unit = row_unit(n, p);
     if (p.k % unit != 0) return no(limit::divisibility, p.k, unit);
     const int block = info(format::q8_1).block_elements;
@@ -89,7 +90,7 @@ constexpr rejection row_fits(const policy& n, const problem& p) {
     return {};
 }
 
-constexpr rejection matvec_fits(const policy& n, const problem& p) {
+constexpr rejection matvec_fits(const matvec_policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
@@ -110,7 +111,7 @@ constexpr rejection matvec_fits(const policy& n, const problem& p) {
     return {};
 }
 
-constexpr rejection matmul_fits(const policy& n, const problem& p) {
+constexpr rejection matmul_fits(const matmul_policy& n, const problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
@@ -131,9 +132,9 @@ constexpr rejection matmul_fits(const policy& n, const problem& p) {
 /// What the row asks of the problem, whatever the arch.
 constexpr rejection fits_shape(const row& r, const problem& p) {
     const skeleton kind = p.needs.kind;
-    return kind == skeleton::row      ? row_fits(r.policy, p)
-           : kind == skeleton::matvec ? matvec_fits(r.policy, p)
-                                      : matmul_fits(r.policy, p);
+    return kind == skeleton::row      ? row_fits(r.policy.row(), p)
+           : kind == skeleton::matvec ? matvec_fits(r.policy.matvec(), p)
+                                      : matmul_fits(r.policy.matmul(), p);
 }
 
 constexpr rejection fits_memory(std::int64_t shared, const arch& a) {

@@ -36,7 +36,7 @@ constexpr int row_passes(const computation& c) {
 }
 
 constexpr double row_us(const row& r, const problem& p, const arch& a, int per_sm) {
-    const policy& n = r.policy;
+    const row_policy& n = r.policy.row();
     const int rows = rows_of_block(n), team = n.threads / rows;
     const std::int64_t resident = std::int64_t{a.sms} * per_sm * rows;
     const std::int64_t at_once = p.rows < resident ? p.rows : resident;
@@ -72,11 +72,9 @@ constexpr double issues_of(inner_product product, double columns) {
         case inner_product::mma:
             return 7;
         case inner_product::fma:
-            return 1 + 0.7 * columns;
-        case inner_product::wgmma:
-            break;  // of a matmul alone
+            break;
     }
-    return 0;
+    return 1 + 0.7 * columns;
 }
 
 /// How often a block goes over x and the weight of a norm: once if it computes its activation
@@ -86,7 +84,7 @@ constexpr int norm_passes(norm_placement placement) {
            : placement == norm_placement::deferred ? 1
                                                    : 2;
 }
-constexpr double norm_us(const policy& n, const problem& p) {
+constexpr double norm_us(const matvec_policy& n, const problem& p) {
     if (n.placement == norm_placement::producer) return 0;
     const std::int64_t at_once = std::int64_t{n.threads} * 4 * norm_quads_ahead;
     const double turns = static_cast<double>((p.k + at_once - 1) / at_once);
@@ -97,7 +95,7 @@ constexpr double norm_us(const policy& n, const problem& p) {
 
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
-    const policy& n = r.policy;
+    const matvec_policy& n = r.policy.matvec();
     const band_share share = share_of(r, p, a, band, per_sm);
     const std::int64_t blocks = blocks_of(r, p, band) * share.cluster;
     const std::int64_t resident = std::int64_t{a.sms} * per_sm;
@@ -189,7 +187,7 @@ constexpr double columns_of_matrix(const problem& p) {
 
 constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
-    const policy& n = r.policy;
+    const matmul_policy& n = r.policy.matmul();
     const auto whole = [](double count, double unit) {
         return static_cast<double>(static_cast<std::int64_t>((count + unit - 1) / unit));
     };
@@ -200,14 +198,13 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const int warps = n.threads / warp_size, fragments = n.rows / mma_rows;
 
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
-    const bool by_warpgroups = n.product == inner_product::wgmma;
-    const bool numbers = has_numbers(p.needs.weights);
-    const group_issues of = by_warpgroups ? wgmma_issues(p.needs.weights)
-                            : numbers     ? number_issues(*p.needs.weights.begin())
-                                          : integer_issues;
+    const bool warpgroups = by_warpgroups(n), numbers = has_numbers(p.needs.weights);
+    const group_issues of = warpgroups ? wgmma_issues(p.needs.weights)
+                            : numbers  ? number_issues(*p.needs.weights.begin())
+                                       : integer_issues;
     // Warpgroups multiply all columns of a tile, even those that the launch does not have.
     const double eights =
-        by_warpgroups ? tiles * n.columns / mma_columns : whole(columns, mma_columns);
+        warpgroups ? tiles * n.columns / mma_columns : whole(columns, mma_columns);
     const double per_tile = fragments * of.rows;
     const double per_column = of.columns + fragments * of.mma;
     const double multiplying = tiles * per_tile + eights * per_column;
@@ -228,7 +225,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     const double steps = whole(values, step_values(n, p.needs.weights)) * (p.expert ? tiles : 1);
     const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
     // What warpgroups read next has come before.
-    const int ahead = n.stages - (by_warpgroups ? 2 : 1);
+    const int ahead = n.stages - (warpgroups ? 2 : 1);
     const double copied = waits / (ahead > 1 ? ahead : 1);
     const double issue = n.copy == copy_method::plain ? multiplied + waits / at_once
                          : multiplied > copied        ? multiplied

@@ -21,12 +21,9 @@ constexpr const char* name(activation_source s) {
     return s == activation_source::global ? "global" : "shared";
 }
 constexpr const char* name(inner_product p) {
-    return p == inner_product::dp4a  ? "dp4a"
-           : p == inner_product::mma ? "mma"
-           : p == inner_product::fma ? "fma"
-                                     : "wgmma";
+    return p == inner_product::dp4a ? "dp4a" : p == inner_product::mma ? "mma" : "fma";
 }
-
+constexpr const char* name(tile_product p) { return p == tile_product::mma ? "mma" : "wgmma"; }
 constexpr const char* name(norm_placement p) {
     return p == norm_placement::producer   ? "producer"
            : p == norm_placement::deferred ? "deferred"
@@ -94,40 +91,62 @@ inline std::string formats_part(format_set formats) {
     return out.empty() ? "none" : out;
 }
 
-/// "t256_v16_vec", "t256_r2_c1_p2048_bulk4_smem"; what is at its default is left out.
-inline std::string policy_part(skeleton kind, const policy& p) {
-    std::string out;
-    const auto number = [&out](const char* letter, int n) {
-        out.append(letter).append(std::to_string(n));
-    };
-    number("t", p.threads);
-    if (p.min_blocks != 1) number("_m", p.min_blocks);
-    if (kind == skeleton::row) {
-        if (p.rows != 0) number("_r", p.rows);
-        number("_v", p.values);
-        return out.append(p.vector ? "_vec" : "");
-    }
-    number("_r", p.rows);
-    number("_c", p.columns);
-    number("_p", p.piece);
-    out.append("_");
-    number(name(p.copy), p.stages);
-    if (p.activation == activation_source::shared) out.append("_smem");
-    if (p.slices != 0) number("_k", p.slices);
-    if (p.cluster != 0) number("_x", p.cluster);
+namespace detail {
+
+inline std::string number_part(const char* letter, int n) { return letter + std::to_string(n); }
+
+inline std::string numbers_part(const row_policy& p) {
+    std::string out = p.rows != 0 ? number_part("_r", p.rows) : "";
+    out += number_part("_v", p.values);
+    return p.vector ? out + "_vec" : out;
+}
+
+/// The numbers that matvecs and matmuls have.
+template <class Policy>
+std::string weights_part(const Policy& p) {
+    return number_part("_r", p.rows) + number_part("_c", p.columns) + number_part("_p", p.piece) +
+           "_" + number_part(name(p.copy), p.stages);
+}
+
+inline std::string numbers_part(const matvec_policy& p) {
+    std::string out = weights_part(p);
+    if (p.activation == activation_source::shared) out += "_smem";
+    if (p.cluster != 0) out += number_part("_x", p.cluster);
     if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
     if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));
     return out;
+}
+
+inline std::string numbers_part(const matmul_policy& p) {
+    std::string out = weights_part(p);
+    if (p.slices != 0) out += number_part("_k", p.slices);
+    if (p.cluster != 0) out += number_part("_x", p.cluster);
+    return p.product == tile_product::wgmma ? out + "_wgmma" : out;
+}
+
+}  // namespace detail
+
+/// "t256_v16_vec", "t256_r2_c1_p2048_bulk4_smem"; what is at its default is left out.
+inline std::string policy_part(const policy& p) {
+    std::string out = detail::number_part("t", p.threads());
+    if (p.min_blocks() != 1) out += detail::number_part("_m", p.min_blocks());
+    return out + p.visit([](const auto& own) { return detail::numbers_part(own); });
 }
 
 /// What a launch computes: chain_part for a row, "matvec" and "matmul" else.
 inline std::string launch_part(const computation& c) {
     return c.kind == skeleton::row ? chain_part(c) : name(c.kind);
 }
+/// The skeleton of a launch_part.
+constexpr skeleton skeleton_named(std::string_view launch) {
+    return launch == name(skeleton::matvec)   ? skeleton::matvec
+           : launch == name(skeleton::matmul) ? skeleton::matmul
+                                              : skeleton::row;
+}
 /// The name of an instance of `arch` that computes this with this policy.
 inline std::string row_name(const computation& c, const policy& p, const char* arch) {
     return launch_part(c) + "." + formats_part(c.kind == skeleton::row ? c.emits : c.weights) +
-           "." + policy_part(c.kind, p) + "." + arch;
+           "." + policy_part(p) + "." + arch;
 }
 /// The name of a row of the set of `arch`.
 inline std::string row_name(const row& r, const char* arch) {
@@ -163,35 +182,71 @@ constexpr int number_after(std::string_view prefix, std::string_view part) {
     return n;
 }
 
-using policy_number = int policy::*;
-inline constexpr std::pair<const char*, policy_number> policy_numbers[] = {
-    {"t", &policy::threads}, {"m", &policy::min_blocks}, {"v", &policy::values},
-    {"r", &policy::rows},    {"c", &policy::columns},    {"p", &policy::piece},
-    {"k", &policy::slices},  {"x", &policy::cluster}};
+/// Is `part` a number behind `prefix`? Then `to` becomes it.
+constexpr bool take_number(std::string_view prefix, std::string_view part, int& to) {
+    const int n = number_after(prefix, part);
+    if (n >= 0) to = n;
+    return n >= 0;
+}
+
+/// Is `part` the name of `value`? Then `to` becomes that.
+template <class E>
+constexpr bool take_word(E value, std::string_view part, E& to) {
+    const bool is = part == name(value);
+    if (is) to = value;
+    return is;
+}
+
+/// Each sets the field that a part of a name stands for; false: the policy has no such field.
+constexpr bool take_part(std::string_view part, row_policy& p) {
+    if (part == "vec") return p.vector = true;
+    return take_number("t", part, p.threads) || take_number("m", part, p.min_blocks) ||
+           take_number("r", part, p.rows) || take_number("v", part, p.values);
+}
+
+/// The numbers that matvecs and matmuls have.
+template <class Policy>
+constexpr bool take_weights_part(std::string_view part, Policy& p) {
+    for (const copy_method m : {copy_method::plain, copy_method::async, copy_method::bulk})
+        if (take_number(name(m), part, p.stages)) {
+            p.copy = m;
+            return true;
+        }
+    return take_number("t", part, p.threads) || take_number("m", part, p.min_blocks) ||
+           take_number("r", part, p.rows) || take_number("c", part, p.columns) ||
+           take_number("p", part, p.piece) || take_number("x", part, p.cluster);
+}
+
+constexpr bool take_part(std::string_view part, matvec_policy& p) {
+    if (part == "smem") {
+        p.activation = activation_source::shared;
+        return true;
+    }
+    return take_weights_part(part, p) || take_word(inner_product::mma, part, p.product) ||
+           take_word(inner_product::fma, part, p.product) ||
+           take_word(norm_placement::deferred, part, p.placement) ||
+           take_word(norm_placement::passing, part, p.placement);
+}
+
+constexpr bool take_part(std::string_view part, matmul_policy& p) {
+    return take_weights_part(part, p) || take_number("k", part, p.slices) ||
+           take_word(tile_product::wgmma, part, p.product);
+}
 
 }  // namespace detail
 
-/// The reverse of policy_part; nothing for a text that is none.
-constexpr std::optional<policy> policy_named(std::string_view text) {
-    policy out;
-    while (!text.empty()) {
-        const std::string_view part = detail::next_part(text, '_');
-        bool known = part == "vec" || part == "smem";
-        if (part == "vec") out.vector = true;
-        if (part == "smem") out.activation = activation_source::shared;
-        for (const auto& [prefix, field] : detail::policy_numbers)
-            if (const int n = detail::number_after(prefix, part); n >= 0)
-                out.*field = n, known = true;
-        for (const copy_method m : {copy_method::plain, copy_method::async, copy_method::bulk})
-            if (const int n = detail::number_after(name(m), part); n >= 0)
-                out.copy = m, out.stages = n, known = true;
-        for (const inner_product p : {inner_product::mma, inner_product::fma, inner_product::wgmma})
-            if (part == name(p)) out.product = p, known = true;
-        for (const norm_placement p : {norm_placement::deferred, norm_placement::passing})
-            if (part == name(p)) out.placement = p, known = true;
-        if (!known) return std::nullopt;
-    }
+/// The reverse of policy_part; nothing for a text that is no policy of this skeleton.
+template <skeleton Kind>
+constexpr std::optional<policy_of<Kind>> policy_named(std::string_view text) {
+    policy_of<Kind> out;
+    while (!text.empty())
+        if (!detail::take_part(detail::next_part(text, '_'), out)) return std::nullopt;
     return out;
+}
+constexpr std::optional<policy> policy_named(skeleton kind, std::string_view text) {
+    return kind == skeleton::row      ? std::optional<policy>(policy_named<skeleton::row>(text))
+           : kind == skeleton::matvec ? std::optional<policy>(policy_named<skeleton::matvec>(text))
+                                      : std::optional<policy>(policy_named<skeleton::matmul>(text));
 }
 
 /// The reverse of formats_part; nothing for a text that is none.
@@ -229,7 +284,8 @@ constexpr std::optional<named_row> row_named(std::string_view text) {
     named_row out;
     out.launch = detail::next_part(text, '.');
     const std::optional<format_set> formats = formats_named(detail::next_part(text, '.'));
-    const std::optional<policy> how = policy_named(detail::next_part(text, '.'));
+    const std::optional<policy> how =
+        policy_named(skeleton_named(out.launch), detail::next_part(text, '.'));
     if (out.launch.empty() || text.empty() || !formats || !how) return std::nullopt;
     out.formats = *formats, out.policy = *how, out.arch = text;
     return out;

@@ -86,7 +86,7 @@ void each_contender(const problem& p, const row_index& index, const arch& a, boo
         if (measured_only && c.median_us < 0 && r.evidence.kind != provenance_kind::measured)
             c.barred.why = limit::switched_off;
         else if (c.resident < 1)
-            c.barred = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.policy.threads,
+            c.barred = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.policy.threads(),
                         a.registers_per_sm};
         else if (order >= 0 && r.order != order)
             c.barred = {i, limit::order, r.order, order};

@@ -12,7 +12,9 @@ namespace catena_test {
 using catena::computation;
 using catena::format;
 using catena::format_set;
+using catena::matvec_policy;
 using catena::policy;
+using catena::row_policy;
 
 /// A small GPU: four SMs, every instruction there is.
 inline constexpr catena::arch toy_arch = {.name = "toy",
@@ -50,16 +52,16 @@ constexpr computation matvec_of(format_set weights) {
 constexpr catena::row row_of(const computation& c, const policy& p) {
     return {.computes = c,
             .policy = p,
-            .order = c.kind == catena::skeleton::row ? static_cast<unsigned>(p.threads) : 1u,
+            .order = c.kind == catena::skeleton::row ? static_cast<unsigned>(p.threads()) : 1u,
             .registers = 0,
             .evidence = {}};
 }
 
-inline constexpr policy kept_row = {.threads = 128, .values = 16, .vector = true};
-inline constexpr policy plain_row = {.threads = 64};
-inline constexpr policy narrow_matvec = {
+inline constexpr row_policy kept_row = {.threads = 128, .values = 16, .vector = true};
+inline constexpr row_policy plain_row = {.threads = 64};
+inline constexpr matvec_policy narrow_matvec = {
     .threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
-inline constexpr policy wide_matvec = {
+inline constexpr matvec_policy wide_matvec = {
     .threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2};
 
 inline constexpr format_set q4 = format_set::of(format::q4_K);
@@ -69,12 +71,12 @@ inline constexpr format_set q8 = format_set::of(format::q8_0);
 inline constexpr format_set numbers = format_set::of(format::f32) | format::f16;
 inline constexpr computation matvec_of_numbers = {
     .kind = catena::skeleton::matvec, .activation = format::f32, .weights = numbers};
-inline constexpr policy number_matvec = {.threads = 64,
-                                         .rows = 2,
-                                         .columns = 4,
-                                         .piece = 256,
-                                         .stages = 2,
-                                         .product = catena::inner_product::fma};
+inline constexpr matvec_policy number_matvec = {.threads = 64,
+                                                .rows = 2,
+                                                .columns = 4,
+                                                .piece = 256,
+                                                .stages = 2,
+                                                .product = catena::inner_product::fma};
 
 /// Everything the planner's tests need: {q4_K}, {q4_K, q6_K}, {q8_0} and {f32, f16} matrices, up to
 /// 4 columns.

@@ -107,7 +107,7 @@ class row_launch {
             demand(c.emits.has(t.layout), "a layout that the row does not emit");
         demand(a_.fp8_group.data == nullptr || c.emits.has(format::fp8_group),
                "fp8, which the row does not emit");
-        const catena::policy& p = row_.policy;
+        const catena::row_policy& p = row_.policy.row();
         demand(p.values == 0 || a_.k <= p.threads / catena::rows_of_block(p) * p.values,
                "a row too long for its policy");
         demand(a_.k > 0 && a_.rows == a_.n1 * a_.n2 * n3_, "rows that are no product of sizes");
@@ -171,7 +171,7 @@ class row_launch {
     /// Is there a barrier between all that the launch reads and the first that it writes? One row,
     /// one block, and its sum.
     bool read_at_once() const {
-        const catena::policy& p = row_.policy;
+        const catena::row_policy& p = row_.policy.row();
         return a_.rows == 1 && row_.computes.stages.has(stage_kind::rms_norm) && p.rows == 0 &&
                p.threads > 32 && p.values > 0 && p.values <= 8;
     }

@@ -117,7 +117,13 @@ class product_launch {
     }
 
     bool numbers() const { return row_.computes.activation == format::f32; }
-    bool passes() const { return row_.policy.placement == catena::norm_placement::passing; }
+    const auto& numbers_of_policy() const {
+        if constexpr (tiled)
+            return row_.policy.matmul();
+        else
+            return row_.policy.matvec();
+    }
+    bool passes() const { return placement_of(row_.policy) == catena::norm_placement::passing; }
     int writes_norm() const { return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? 1 : 0; }
     bool makes_activation() const { return !tiled && has_norm(row_.computes.stages); }
 
@@ -128,7 +134,7 @@ class product_launch {
     int column_blocks() const {
         if constexpr (tiled)
             return expert() ? a_.experts
-                            : (a_.columns + row_.policy.columns - 1) / row_.policy.columns;
+                            : (a_.columns + columns_of(row_.policy) - 1) / columns_of(row_.policy);
         else
             return expert() ? a_.columns : 1;
     }
@@ -147,7 +153,7 @@ class product_launch {
     }
 
     void judge() {
-        const catena::policy& p = row_.policy;
+        const auto& p = numbers_of_policy();
         if constexpr (tiled) {
             demand(row_.computes.kind == catena::skeleton::matmul,
                    "a matmul step on another skeleton");
@@ -219,7 +225,7 @@ class product_launch {
     }
 
     void judge(const matvec_member& m, operands& ops, int& band) const {
-        const catena::policy& p = row_.policy;
+        const auto& p = numbers_of_policy();
         demand(row_.computes.weights.has(m.type), "a format that the row does not read");
         demand(row_.computes.epilogue.contains(parts_of(m)),
                "an epilogue that the row does not do");

@@ -54,20 +54,20 @@ table norm_inside_table() {
     }();
     static const std::vector<row> all = [] {
         std::vector<row> out(std::begin(rows), std::end(rows));
-        std::erase_if(out,
-                      [](const row& r) { return r.policy.placement != norm_placement::producer; });
+        std::erase_if(
+            out, [](const row& r) { return placement_of(r.policy) != norm_placement::producer; });
         for (row r : std::vector<row>(out)) {
-            const bool numbers = r.policy.product == inner_product::fma;
-            const bool fits = r.computes.kind == skeleton::matvec &&
-                              (numbers || r.policy.activation == activation_source::shared);
-            if (!fits) continue;
+            if (r.computes.kind != skeleton::matvec) continue;
+            matvec_policy& p = r.policy.matvec();
+            const bool numbers = p.product == inner_product::fma;
+            if (!numbers && p.activation != activation_source::shared) continue;
             r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
-            r.policy.placement = numbers ? norm_placement::passing : norm_placement::deferred;
+            p.placement = numbers ? norm_placement::passing : norm_placement::deferred;
             if (numbers) {
                 r.computes.emits = format_set::of(format::f32) | format::q8_1;
-                r.policy.columns = 1;
+                p.columns = 1;
             }
-            r.order = order_of(r.computes, r.policy);
+            r.order = order_of(p);
             out.push_back(r);
         }
         return out;

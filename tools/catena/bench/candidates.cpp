@@ -41,7 +41,7 @@ std::vector<int> rows_of(const bench_request& asked) {
     return rows;
 }
 
-bool makes_activation(const row& r) { return r.policy.placement != norm_placement::producer; }
+bool makes_activation(const row& r) { return placement_of(r.policy) != norm_placement::producer; }
 
 /// The row steps of a table and one of its groups, so that a plan has no other choice. Beside one
 /// that makes its activation stand those that do not: a plan weighs it against them.
@@ -125,9 +125,10 @@ double host_seconds(const bench_request& asked) {
         const bool matmul = asked.rows.rows[i].computes.kind == skeleton::matmul;
         if (matmul != (s.columns >= min_matmul_columns)) continue;
         const double columns = static_cast<double>(s.columns);
-        const double tiles = 3.0 * tile_rows(n) * n.columns;
-        const double bands = (3.0 + asked.check.random_rows) * n.rows * columns;
-        seconds += k * (matmul ? tiles / by_matmul_per_s : bands / by_matvec_per_s) +
+        const double products = matmul
+                                    ? 3.0 * tile_rows(n.matmul()) * n.matmul().columns
+                                    : (3.0 + asked.check.random_rows) * n.matvec().rows * columns;
+        seconds += k * (products / (matmul ? by_matmul_per_s : by_matvec_per_s)) +
                    k * columns / quantized_per_s;
     }
     return seconds;

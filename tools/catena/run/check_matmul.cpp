@@ -18,7 +18,7 @@ column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t
 }
 
 /// The blocks that are looked at: a row tile of a member and, dense, a column tile or an expert.
-std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const policy& how,
+std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const matmul_policy& how,
                                              const std::vector<std::int32_t>& ids,
                                              std::uint64_t key, bool random_tile) {
     const bool dense = a.ids == nullptr;
@@ -67,8 +67,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     if (numbers && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;
-    for (piece_of_product& p :
-         sampled_pieces(a, picked.policy, ids, random_bits(key, 1), asked_.random_rows > 0)) {
+    for (piece_of_product& p : sampled_pieces(a, picked.policy.matmul(), ids, random_bits(key, 1),
+                                              asked_.random_rows > 0)) {
         blocks.push_back(p.block * s.config.cluster);  // the first; it brings the others along
         const int member = p.member;
         pieces.emplace_back(a.member[member], a.k, std::move(p));

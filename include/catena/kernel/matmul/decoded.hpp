@@ -28,11 +28,10 @@ CATENA_FN void decode_word(X& x, unsigned q, const group_scales<Scales, Mins>& s
     }
 }
 
-template <policy P, format F, format_set W>
+template <matmul_policy P, format F, format_set W>
 requires(!is_number(F)) struct warpgroup_step<P, F, W> {
     static constexpr int piece_steps = P.piece / warpgroup_values;
     static constexpr int room = weight_room<P, W>;
-    static_assert(P.piece % warpgroup_values == 0, "a piece is whole steps");
 
     std::byte *decoded, *pieces;  ///< of the block; of the warp
     weight_rows_of_warp<P, F> weights;

@@ -8,7 +8,7 @@
 namespace catena::kernel {
 
 /// A warp's weight rows, and where they are in K. Rows behind the tile repeat its last.
-template <policy P, format F>
+template <matmul_policy P, format F>
 struct weight_rows_of_warp {
     const std::byte* matrix;  ///< row 0 of the expert's matrix
     const std::byte* up;      ///< the same of the second half of a tile of pairs
@@ -90,7 +90,7 @@ CATENA_FN const std::byte* column_block(const matmul_args& a, int value, int row
     else
         return x + (value / mmq_values * std::int64_t{a.x_rows} + row) * mmq_bytes;
 }
-template <policy P, format L>
+template <matmul_policy P, format L>
 CATENA_FN int copied_bytes(int left) {
     if constexpr (L == format::f32)
         return 4 * (left < P.piece ? left : P.piece);
@@ -99,7 +99,7 @@ CATENA_FN int copied_bytes(int left) {
 }
 
 /// What copies bring of the warp's weight rows in the step that begins at `value`.
-template <policy P, format F, class X>
+template <matmul_policy P, format F, class X>
 CATENA_FN int weight_bytes_of_warp(X& x, const weight_rows_of_warp<P, F>& weights, int value) {
     int total = 0;
     for (int r = x.lane(); r < P.rows; r += warp_size) total += weights.piece(r, value).whole;
@@ -109,7 +109,7 @@ CATENA_FN int weight_bytes_of_warp(X& x, const weight_rows_of_warp<P, F>& weight
 }
 
 /// Copies them, row by row, `Room` bytes from one to the next.
-template <int Room, policy P, format F, class X, class Stream>
+template <int Room, matmul_policy P, format F, class X, class Stream>
 CATENA_FN void copy_weights_of_warp(X& x, Stream& stream, const weight_rows_of_warp<P, F>& weights,
                                     std::byte* to, int value) {
     stream.template copy_rows<P.rows, Room>([&](int r) -> copied_row {
@@ -121,7 +121,7 @@ CATENA_FN void copy_weights_of_warp(X& x, Stream& stream, const weight_rows_of_w
 }
 
 /// Fills stage `stage` at `to` with the step that begins at `value`.
-template <policy P, format L, format F, format_set W, class X, class Stream>
+template <matmul_policy P, format L, format F, format_set W, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matmul_tile& t,
                           const weight_rows_of_warp<P, F>& weights, std::byte* to, int stage,
                           int value) {

@@ -11,7 +11,7 @@
 namespace catena::kernel {
 
 /// Puts a warp's sums where `finish_tile` reads them: [column][row of the tile], of each slice.
-template <policy P, class X>
+template <matmul_policy P, class X>
 CATENA_FN void share_sums(X& x, const matmul_tile& t, const tile_sums<P>& sum, int first_row,
                           float* to) {
     const int row = first_row + x.lane() / 4, column = x.lane() % 4 * 2;
@@ -52,7 +52,7 @@ CATENA_FN const float* float_at(const float* base, std::int64_t bytes) {
 }
 
 /// A product, its slices added in their sequence.
-template <policy P, class X>
+template <matmul_policy P, class X>
 CATENA_FN real sum_of_slices(X& x, const float* product) {
     real sum = x.load(product);
     CATENA_UNROLL
@@ -68,7 +68,7 @@ CATENA_FN bool is_quantized(const matvec_member& m) {
 
 /// Quantizes the finished results of a tile, which are whole blocks of 32; the tile with a column's
 /// last row adds the padding. All threads, after a sync.
-template <policy P, class X>
+template <matmul_policy P, class X>
 CATENA_FN void quantize_tile(X& x, const matmul_args& a, const matmul_tile& t,
                              const float* finished) {
     const matvec_member& m = *t.member;
@@ -116,7 +116,7 @@ struct finishing_turn {
 /// All threads, after a sync. A thread stays in a row of the tile and goes through its columns.
 /// Where there is no such matrix results are NaN, which is not overlooked. `finished` is read, and
 /// written where results are quantized.
-template <policy P, class X>
+template <matmul_policy P, class X>
 CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, bool there,
                            float* finished) {
     const matvec_member& m = *t.member;

@@ -12,7 +12,7 @@
 
 namespace catena::kernel {
 
-template <policy P, format F, format_set W>
+template <matmul_policy P, format F, format_set W>
 struct stage_product<P, format::fp8_group, F, W> {
     static_assert(F == format::fp8_e4m3, "fp8 is multiplied with fp8");
     static constexpr int fragments = P.rows / mma_rows;

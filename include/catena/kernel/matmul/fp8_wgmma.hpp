@@ -10,12 +10,10 @@
 namespace catena::kernel {
 
 /// A thread's share of a step's scales: first those of the columns, then of the rows.
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 struct warpgroup_scales {
     static constexpr int all = P.columns + rows_of_tile<P>;
     static constexpr int own = (all + P.threads - 1) / P.threads;
-    static_assert(P.columns % warp_size == 0 && rows_of_tile<P> % (2 * warp_size) == 0,
-                  "a warp copies scales of one kind, of one matrix");
 
     int bytes = 0;  ///< that the warp copies at a step
     const float* next[own];
@@ -80,10 +78,9 @@ struct warpgroup_scales {
     }
 };
 
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 struct warpgroup_step<P, format::fp8_e4m3, W> {
     static constexpr int fragments = P.rows / mma_rows;
-    static_assert(P.piece == fp8_values, "a piece is a row of the swizzle, which shares a scale");
 
     warpgroup_rows<P, format::fp8_e4m3> rows;
     warpgroup_columns<P, format::fp8_group> columns;

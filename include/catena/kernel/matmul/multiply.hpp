@@ -12,10 +12,10 @@ namespace catena::kernel {
 
 /// Sums of a warp's tile: its mma_rows times mma_columns products at a time, dealt to lanes as mma
 /// deals them.
-template <policy P>
+template <matmul_policy P>
 using tile_sums = real[P.rows / mma_rows][P.columns / mma_columns][4];
 
-template <policy P>
+template <matmul_policy P>
 CATENA_FN void clear(tile_sums<P>& sum) {
     CATENA_UNROLL
     for (int m = 0; m < P.rows / mma_rows; ++m) {
@@ -46,7 +46,7 @@ CATENA_FN void clear(tile_sums<P>& sum) {
 ///                     const unpacked_rows& unpacked, tile_sums<P>& sum);
 ///
 /// `own_rows` are the warp's weights, `columns` the block's activation, of the warp's slice.
-template <policy P, format L, format F, format_set W>
+template <matmul_policy P, format L, format F, format_set W>
 struct stage_product;
 
 /// A warp's rows in one group, as mma takes them: q of rows g and g + 8, and what goes with them.
@@ -71,7 +71,7 @@ struct unpacked_rows {
 
 /// Unpacks groups `first` and, if it exists, first + 1 of the stage: lane l takes group l / 16 of
 /// row l % 16.
-template <policy P, format F, int Room, class X>
+template <matmul_policy P, format F, int Room, class X>
 CATENA_FN void unpack_groups(X& x, const weight_rows_of_warp<P, F>& weights,
                              const std::byte* own_rows, int value, int first, int groups,
                              const unpacked_rows& to) {
@@ -160,7 +160,7 @@ struct nothing_apart {
     CATENA_FN void put(X&, std::byte*, std::byte*) {}
 };
 
-template <policy P, format L, format F, format_set W>
+template <matmul_policy P, format L, format F, format_set W>
 struct stage_product : nothing_apart {
     using nothing_apart::nothing_apart;
     static constexpr int scales = unpack<F>::scales;

@@ -12,7 +12,7 @@ namespace catena::kernel {
 
 inline constexpr int mma_bytes = 32;  ///< of K
 
-template <policy P, format F, format_set W>
+template <matmul_policy P, format F, format_set W>
 struct stage_product<P, format::f32, F, W> : nothing_apart {
     using nothing_apart::nothing_apart;
     static constexpr int quads = P.piece / quad;  ///< of a column in a stage

@@ -13,33 +13,33 @@
 namespace catena::kernel {
 
 // The sizes of kernel/layout.hpp, as constants that a body may use on any executor.
-template <policy P>
+template <matmul_policy P>
 inline constexpr int rows_of_tile = tile_rows(P);
-template <policy P>
+template <matmul_policy P>
 inline constexpr int slices_of_tile = tile_slices(P);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int step_of_tile = step_values(P, W);
-template <policy P>
+template <matmul_policy P>
 inline constexpr int finished_of_slice = finished_floats(P);
-template <policy P>
+template <matmul_policy P>
 inline constexpr int columns_stride = finished_stride(P);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int warp_unpacked_bytes = unpacked_bytes(P, W);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int column_block_values = tile_block_values(P, W);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int column_block_bytes = tile_block_bytes(P, W);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int weight_room = tile_row_bytes(P, W);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int weight_bytes = tile_weight_bytes(P, W);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int stage_bytes_of = tile_stage_bytes(P, W);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int piece_bytes_of = tile_piece_bytes(P, W);
-template <policy P>
+template <matmul_policy P>
 inline constexpr int operand_bytes_of = tile_operand_bytes(P);
-template <policy P, format_set W>
+template <matmul_policy P, format_set W>
 inline constexpr int ring_bytes = static_cast<int>(tile_ring_bytes(P, W));
 
 /// The values of K that a block multiplies.
@@ -48,7 +48,7 @@ struct part_of_k {
 
     /// All of them; where the blocks of a cluster share a tile, one part after the other, whole
     /// pieces.
-    template <policy P, class X>
+    template <matmul_policy P, class X>
     CATENA_FN static part_of_k of(X& x, int k) {
         if constexpr (P.cluster > 1) {
             const int pieces = (k + P.piece - 1) / P.piece, blocks = x.cluster_blocks();
@@ -86,7 +86,7 @@ CATENA_FN int x_row_of(X& x, const matmul_tile& t, int i) {
 }
 
 /// The member and rows of row tile `tile` of the launch; of experts, of matrix `expert`.
-template <policy P>
+template <matmul_policy P>
 CATENA_FN matmul_tile tile_at(const matmul_args& a, int tile, int expert) {
     int m = 0;
     while (m + 1 < a.members && tile >= a.member[m + 1].first_band) ++m;

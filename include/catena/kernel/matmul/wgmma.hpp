@@ -22,7 +22,7 @@ static_assert(exec::swizzled_row_bytes == warpgroup_row_bytes, "a step is a row 
 /// of its own rows, as from an mma of its own: where those of a warp begin, and where row r of them
 /// is.
 inline constexpr int warpgroup_fragment_bytes = wgmma_rows * exec::swizzled_row_bytes;
-template <policy P, class X>
+template <matmul_policy P, class X>
 CATENA_FN int operand_rows_of_warp(X& x) {
     return x.warp() / 4 * (P.rows / mma_rows) * warpgroup_fragment_bytes +
            x.warp() % 4 * (warpgroup_fragment_bytes / 4);
@@ -30,7 +30,7 @@ CATENA_FN int operand_rows_of_warp(X& x) {
 CATENA_FN int operand_row(int r) { return r / mma_rows * wgmma_rows + r % mma_rows; }
 
 /// Starts products of 16 values of K, `Times` one behind the other, as a group.
-template <int Times, policy P, format F, class X>
+template <int Times, matmul_policy P, format F, class X>
 CATENA_FN void start_products(X& x, exec::wgmma_operand a, exec::wgmma_operand b,
                               tile_sums<P>& sum) {
     x.wgmma_fence();
@@ -45,7 +45,7 @@ CATENA_FN void start_products(X& x, exec::wgmma_operand a, exec::wgmma_operand b
 }
 
 /// Starts the products of a step, `groups` of 32 values. `rows`, `columns`: the block's operands.
-template <policy P, format F, class X>
+template <matmul_policy P, format F, class X>
 CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* columns, int groups,
                              tile_sums<P>& sum) {
     constexpr int fragments = P.rows / mma_rows;
@@ -71,12 +71,12 @@ CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* colum
 ///     void multiply(X& x, Block& b, int step, tile_sums<P>& sum);
 ///     template <class X, class Block>  // and waits until they are in the sums; of a negative step
 ///     void finish(X& x, Block& b, int step, tile_sums<P>& sum);  // there are none
-template <policy P, format F, format_set W>
+template <matmul_policy P, format F, format_set W>
 struct warpgroup_step;
 
 /// A lane's share of the activation: the chunks that it copies next, one of a column in every step,
 /// of its warp's share of the columns. Those that do not exist repeat the last.
-template <policy P, format L>
+template <matmul_policy P, format L>
 struct warpgroup_columns {
     static constexpr int share = P.columns * warp_size / P.threads;  ///< columns that a warp copies
     static constexpr int own = share * swizzled_chunks / warp_size;
@@ -118,7 +118,7 @@ struct warpgroup_columns {
 };
 
 /// A lane's chunks of its warp's rows of float weights.
-template <policy P, format F>
+template <matmul_policy P, format F>
 struct warpgroup_rows {
     static constexpr int own = P.rows * swizzled_chunks / warp_size;
 
@@ -154,10 +154,8 @@ struct warpgroup_rows {
 };
 
 /// Of numbers of 16 bits.
-template <policy P, format F, format_set W>
+template <matmul_policy P, format F, format_set W>
 requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
-    static_assert(P.piece == warpgroup_values, "a piece is a row of the swizzle");
-
     int k;
     warpgroup_rows<P, F> rows;
     warpgroup_columns<P, format::bf16_mma> columns;  // f16_mma lies alike

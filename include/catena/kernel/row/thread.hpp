@@ -11,7 +11,7 @@ namespace catena::kernel {
 
 /// Thread t owns elements 4 * (j * team + t) .. + 3 for j = 0, 1, ...: `held` quads of them at a
 /// time.
-template <class X, policy P>
+template <class X, row_policy P>
 struct row_thread {
     static constexpr int rows = rows_of_block(P);
     static constexpr int team = P.threads / rows;  ///< threads of a row

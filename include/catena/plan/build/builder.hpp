@@ -239,8 +239,9 @@ class plan_builder {
             return {{m.node, reason::no_row}, found.nearest};
         }
         run_by(row, found);
-        draft_.trial.at_once = row.what.rows == 1 && has_norm(m.stages) &&
-                               reads_before_it_writes(known_.rows.rows().rows[found.row].policy);
+        draft_.trial.at_once =
+            row.what.rows == 1 && has_norm(m.stages) &&
+            reads_before_it_writes(known_.rows.rows().rows[found.row].policy.row());
         cover_row(g_, m, draft_.trial);
         if (!m.layouts().empty()) draft_.writes(m);
         if (const std::int32_t v = find_position(draft_.accepted, draft_.trial); v >= 0) {

@@ -21,9 +21,9 @@ struct premises {
     premises(const table& t, const options& o) : rows(t), asked(o), families(families_of(t, o)) {
         for (int i = 0; t.rows != nullptr && i < t.row_count; ++i) {
             const row& r = t.rows[i];
-            if (r.policy.placement == norm_placement::producer) continue;
+            if (placement_of(r.policy) == norm_placement::producer) continue;
             norms_inside = norms_inside | r.computes.weights;
-            norm_columns = std::max(norm_columns, r.policy.columns);
+            norm_columns = std::max(norm_columns, r.policy.matvec().columns);
         }
     }
 };

@@ -28,7 +28,7 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     const step& maker = p.steps()[static_cast<std::size_t>(c.made_by)];
     const bool by_group = maker.what.needs.kind != skeleton::row;
     e.from_epilogue = by_group && !has_norm(c.stages);
-    if (has_norm(c.stages)) e.placement = p.rows().rows[maker.row].policy.placement;
+    if (has_norm(c.stages)) e.placement = placement_of(p.rows().rows[maker.row].policy);
     return e;
 }
 

@@ -101,7 +101,7 @@ class group_launch : public launch_record {
         }
         const auto product = [&](const void* weight, const float* scales) {
             const std::uint64_t at = address_of(weight);
-            aligned(at, r.policy.copy == copy_method::plain ? 2 : 16, "a weight");
+            aligned(at, copy_of(r.policy) == copy_method::plain ? 2 : 16, "a weight");
             early.push_back({bytes_at(at, std::uint64_t(m.weight_bytes)), "a weight", false});
             p.weight = at;
             if (scales != nullptr) {
@@ -220,13 +220,13 @@ class group_launch : public launch_record {
         std::int64_t first = 0;
         for (std::int32_t i = 0; i < a.members; ++i) {
             const matvec_member& m = a.member[i];
-            const std::int64_t own = tile_rows(r.policy) / (m.up != nullptr ? 2 : 1);
+            const std::int64_t own = tile_rows(r.policy.matmul()) / (m.up != nullptr ? 2 : 1);
             if (m.first_band != first || own <= 0)
                 return fail("do not follow each other", static_cast<std::uint64_t>(m.first_band),
                             "tiles");
             first += (m.rows + own - 1) / own;
         }
-        const std::int64_t wide = r.policy.columns;
+        const std::int64_t wide = r.policy.matmul().columns;
         const std::int64_t times = a.ids != nullptr ? a.experts : (a.columns + wide - 1) / wide;
         if (first != a.tiles || first * times * s.config.cluster != s.config.blocks)
             fail("do not have all tiles", s.config.blocks, "its blocks");

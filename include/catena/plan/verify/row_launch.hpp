@@ -93,7 +93,7 @@ class row_launch : public launch_record {
     void run_row(const step& s, const row& r, const row_args& a) {
         const computation& c = r.computes;
         const bool joins = c.stages.has(stage_kind::join_residual);
-        const bool vector = r.policy.vector;
+        const bool vector = r.policy.row().vector;
         const std::int64_t outer = std::int64_t{a.n1} * a.n2;
         const rows_of n{a.k, a.n1, a.n2, outer > 0 ? quotient(std::int64_t{a.rows}, outer) : 0};
         if (n.all() != a.rows || a.rows <= 0) fail("are not n1 * n2 * n3", 0, "its rows");
@@ -159,7 +159,7 @@ class row_launch : public launch_record {
                 fail("are not behind the values", address_of(a.fp8_group.scales), "fp8 scales");
             quantize(a.fp8_group.data, format::fp8_group, v, n.k, a.rows);
         }
-        const std::int64_t in_block = rows_of_block(r.policy);
+        const std::int64_t in_block = rows_of_block(r.policy.row());
         if (s.config.blocks != static_cast<std::uint32_t>((a.rows + in_block - 1) / in_block))
             fail("do not have all rows", s.config.blocks, "its blocks");
     }

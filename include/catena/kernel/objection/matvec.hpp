@@ -1,0 +1,50 @@
+// What the matvec body (kernel/matvec.hpp) can be compiled with.
+#pragma once
+
+#include "catena/kernel/objection/rule.hpp"
+
+namespace catena {
+
+constexpr objection objection_to(const computation& c, const matvec_policy& p) {
+    const bool numbers = has_numbers(c.weights), inside = p.placement != norm_placement::producer;
+    if (const objection no = threads_objection(p.threads)) return no;
+    if (p.piece <= 0 || p.piece % piece_unit != 0)
+        return {"a piece of {} values is no multiple of {}", {p.piece, piece_unit}};
+    if (p.rows < 1 || p.columns < 1 || p.stages < 1)
+        return {"rows, columns and stages must be positive"};
+    if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
+        return {"an mma has {} rows and {} columns", {mma_rows, mma_columns}};
+    if (numbers != (p.product == inner_product::fma))
+        return {"fma is for weights that are numbers, and no other product is"};
+    if (numbers && p.activation == activation_source::shared)
+        return {"f32 activations stay in global memory"};
+    if (p.product != inner_product::mma && p.rows * p.columns > warp_size)
+        return {"a warp's lanes finish a result each, so {} rows have no {} columns",
+                {p.rows, p.columns}};
+    if (p.product == inner_product::dp4a && p.piece % warp_values != 0)
+        return {"a piece of {} values is no multiple of {}", {p.piece, warp_values}};
+    if (inside != has_norm(c.stages))
+        return {"a matvec that makes its norm says where, and no other launch does"};
+    if (inside && (p.placement == norm_placement::passing) != numbers)
+        return {"a norm is made in passing where numbers are multiplied, and nowhere else"};
+    if (p.placement == norm_placement::deferred && p.activation != activation_source::shared)
+        return {"a norm that is made before the products lies in shared memory"};
+    if (p.placement == norm_placement::passing && p.columns != 1)
+        return {"a norm is made in passing for one column"};
+    if (p.cluster != 0 && p.cluster != 2 && p.cluster != 4 && p.cluster != 8)
+        return {"a band is shared by 2, 4 or 8 blocks, and not by {}", {p.cluster}};
+    if (p.cluster != 0 && (inside || p.columns != 1))
+        return {"blocks share a band of one column that another launch quantized"};
+    return {};
+}
+
+/// What a body without its whole computation is asked for.
+constexpr computation matvec_of(const matvec_policy& p, format_set weights) {
+    computation c;
+    c.kind = skeleton::matvec;
+    if (p.placement != norm_placement::producer) c.stages = stage_set::of(stage_kind::rms_norm);
+    c.weights = weights;
+    return c;
+}
+
+}  // namespace catena

@@ -1,0 +1,18 @@
+// What the row body (kernel/row.hpp) can be compiled with.
+#pragma once
+
+#include "catena/kernel/objection/rule.hpp"
+
+namespace catena {
+
+constexpr objection objection_to(const computation&, const row_policy& p) {
+    if (const objection no = threads_objection(p.threads)) return no;
+    if (p.values < 0 || p.values % 4 != 0)
+        return {"{} values a thread are no multiple of 4", {p.values}};
+    if (rows_of_block(p) > 1 && p.threads != p.rows * warp_size)
+        return {"{} rows of a block have a warp each, which {} threads are not",
+                {p.rows, p.threads}};
+    return {};
+}
+
+}  // namespace catena
