@@ -248,6 +248,9 @@ TEST_CASE("A row policy that no kernel can have is objected to") {
     CHECK(said("sm_90", [](row_policy&) {}) == "");
     CHECK(said("sm_90", [](row_policy& p) { p.values = 6; }) ==
           "6 values a thread are no multiple of 4");
+    CHECK(said("sm_90", [](row_policy& p) { p.rows = 8; }) ==
+          "8 rows of a block have a warp each, which 128 threads are not");
+    CHECK(said("sm_90", [](row_policy& p) { p.rows = 4; }) == "");
 }
 
 TEST_CASE("A matvec policy that no kernel can have is objected to, with the limit") {
@@ -276,6 +279,9 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
           "it needs 610896 bytes of shared memory; a block may use 232448");
     CHECK(said("sm_90", [](matvec_policy& p) { p.product = inner_product::fma; }) ==
           "fma is for weights that are numbers, and no other product is");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.rows = 8, p.columns = 8; }) ==
+          "a warp's lanes finish a result each, so 8 rows have no 8 columns");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.rows = 8, p.columns = 4; }) == "");
     CHECK(said("sm_80", [](matvec_policy&) {}) ==
           "the arch has no instruction for its copies (sm_90 on)");
     CHECK(said("sm_75", [](matvec_policy& p) { p.copy = copy_method::async; }) ==

@@ -243,6 +243,7 @@ constexpr std::optional<policy_of<Kind>> policy_named(std::string_view text) {
         if (!detail::take_part(detail::next_part(text, '_'), out)) return std::nullopt;
     return out;
 }
+/// A policy of the skeleton `kind`, if the text names one.
 constexpr std::optional<policy> policy_named(skeleton kind, std::string_view text) {
     return kind == skeleton::row      ? std::optional<policy>(policy_named<skeleton::row>(text))
            : kind == skeleton::matvec ? std::optional<policy>(policy_named<skeleton::matvec>(text))
