@@ -35,10 +35,17 @@ inline std::string& warnings() {
     return all;
 }
 
+/// And what it told without a warning.
+inline std::string& notes() {
+    static std::string all;
+    return all;
+}
+
 /// libllama prints errors alone.
 inline void log_errors(ggml_log_level level, const char* text, void*) {
     if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
-    if (level == GGML_LOG_LEVEL_WARN && std::strncmp(text, "catena:", 7) == 0) warnings() += text;
+    if (std::strncmp(text, "catena:", 7) != 0) return;
+    (level == GGML_LOG_LEVEL_WARN ? warnings() : notes()) += text;
 }
 
 using devices = std::vector<ggml_backend_dev_t>;  ///< none: ggml's CPU backend

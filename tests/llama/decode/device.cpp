@@ -5,7 +5,6 @@
 #include "catena/instances/sm_90.hpp"
 
 #include <ggml-backend-impl.h>
-#include <ggml-cpu.h>
 #include <catena-backend.hpp>
 
 #include <array>
@@ -123,14 +122,23 @@ struct gpu {
 };
 gpu& gpu_of(ggml_backend_dev_t device) { return *static_cast<gpu*>(device->context); }
 
+/// ggml's CPU backend, which may be a module, on one thread.
+ggml_backend_t new_cpu_backend() {
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    ggml_backend_t out = ggml_backend_dev_init(cpu, nullptr);
+    reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
+        ggml_backend_dev_backend_reg(cpu), "ggml_backend_set_n_threads"))(out, 1);
+    return out;
+}
+
 /// One context of libllama has one for each device.
 struct stream : catena::ggml::device_memory {
     gpu& on;
-    ggml_backend_t cpu = ggml_backend_cpu_init();
+    ggml_backend_t cpu = new_cpu_backend();
     catena::ggml::planned_backend planned{
         catena::instances::on_host(catena::instances::sm_90()), {}, *this};
 
-    explicit stream(gpu& g) : on(g) { ggml_backend_cpu_set_n_threads(cpu, 1); }
+    explicit stream(gpu& g) : on(g) {}
     ~stream() override { ggml_backend_free(cpu); }
 
     bool reaches(ggml_backend_buffer_type_t type) const override { return type == &on.memory; }
