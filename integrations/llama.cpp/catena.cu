@@ -21,15 +21,15 @@ struct cuda_memory : catena::ggml::device_memory {
     void release(void * memory) override { CUDA_CHECK(cudaFree(memory)); }
 };
 
+}  // namespace
+
 // Several devices of ggml-cuda can be one GPU.
-int number_for_cuda(int device) {
+static int number_for_cuda(int device) {
     int number = device;
     ggml_cuda_set_device(device);
     CUDA_CHECK(cudaGetDevice(&number));
     return number;
 }
-
-}  // namespace
 
 struct ggml_cuda_catena {
     cuda_memory memory;

@@ -44,6 +44,7 @@ ggml_status walk(backend& b, ggml_cgraph* graph) {
             const catena::status ran = b.planned.run(i++, b.beside->stream());
             if (ran.ok()) continue;
             GGML_LOG_ERROR("catena: %s%s\n", ran.message, b.beside->findings().c_str());
+            b.beside->let_engine_wait();
             return GGML_STATUS_FAILED;
         }
         const int first = i;
