@@ -1,5 +1,7 @@
 #include "device.hpp"
 
+#include "cpu_backend.hpp"
+
 #include "catena/exec/host/device.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
@@ -121,15 +123,6 @@ struct gpu {
     ggml_backend_buffer_type memory;
 };
 gpu& gpu_of(ggml_backend_dev_t device) { return *static_cast<gpu*>(device->context); }
-
-/// ggml's CPU backend, which may be a module, on one thread.
-ggml_backend_t new_cpu_backend() {
-    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    ggml_backend_t out = ggml_backend_dev_init(cpu, nullptr);
-    reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
-        ggml_backend_dev_backend_reg(cpu), "ggml_backend_set_n_threads"))(out, 1);
-    return out;
-}
 
 /// One context of libllama has one for each device.
 struct stream : catena::ggml::device_memory {

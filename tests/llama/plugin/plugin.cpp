@@ -37,7 +37,9 @@ struct found {
     ggml_backend_reg_t registry = nullptr;  ///< the first that is new
     std::string log;                        ///< Catena's lines
 
-    ggml_backend_dev_t device() const { return ggml_backend_reg_dev_get(registry, 0); }
+    ggml_backend_dev_t device(std::size_t i = 0) const {
+        return ggml_backend_reg_dev_get(registry, i);
+    }
     /// The file that it comes from.
     std::string file() const {
         Dl_info info{};
@@ -131,6 +133,26 @@ TEST_CASE("Models decode with the plug-in as with a device that plans by itself"
     CHECK(nodes_done() > 0);
     CHECK(warnings().empty());
     CHECK(ours == answers(family + ".gguf", {sm_90_device()}, s));
+}
+
+TEST_CASE("The plug-in keeps the order of streams, on one GPU and on two") {
+    stock();
+    static const found f = load(folder("gpus", {{CATENA_TEST_GPUS, "libggml-cuda.so"},
+                                                {CATENA_TEST_PLUGIN, "libggml-cuda-catena.so"}}));
+    REQUIRE(f.file() == "libggml-cuda-catena.so");
+    REQUIRE(ggml_backend_reg_dev_count(f.registry) == 2);
+    CHECK(ggml_backend_dev_name(f.device(1)) == std::string("CUDA1"));
+    devices on = {f.device(0)}, direct = {sm_90_device(0)};
+    SECTION("one") {}
+    SECTION("two") {
+        on.push_back(f.device(1));
+        direct.push_back(sm_90_device(1));
+    }
+    notes().clear();
+    const auto ours = answers("qwen3moe.gguf", on, {});
+    CHECK(nodes_done() > 0);
+    CHECK(warnings().empty());
+    CHECK(ours == answers("qwen3moe.gguf", direct, {}));
 }
 
 TEST_CASE("What the plug-in does not take has the bits of the library beside it") {
