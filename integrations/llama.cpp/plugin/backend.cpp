@@ -28,6 +28,11 @@ void free_backend(ggml_backend_t b) {
     delete b;
 }
 
+// A ggml that has more functions wants them passed on, too.
+constexpr std::size_t functions_of_backend = 16, functions_of_device = 15;
+static_assert(sizeof(ggml_backend_i) == functions_of_backend * sizeof(void (*)()));
+static_assert(sizeof(ggml_backend_device_i) == functions_of_device * sizeof(void (*)()));
+
 /// Views and empty tensors are no work.
 bool has_work(const ggml_cgraph& nodes) {
     for (int i = 0; i < nodes.n_nodes; ++i)
@@ -40,7 +45,8 @@ ggml_status walk(backend& b, ggml_cgraph* graph) {
     bool launched = false;  // something that the wrapped backend does not yet wait for
     for (int i = 0; i < graph->n_nodes;) {
         if (b.planned.at(i) != catena::role::engine) {
-            if (!std::exchange(launched, true)) b.beside->wait_for_engine();
+            const bool launches = b.planned.at(i) == catena::role::launch;
+            if (launches && !std::exchange(launched, true)) b.beside->wait_for_engine();
             const catena::status ran = b.planned.run(i++, b.beside->stream());
             if (ran.ok()) continue;
             GGML_LOG_ERROR("catena: %s%s\n", ran.message, b.beside->findings().c_str());
@@ -87,7 +93,9 @@ ggml_backend_i backend_functions(const ggml_backend_i& wrapped) {
     using i = ggml_backend_i;
     ggml_backend_i f{};
     forward<&i::get_name, &i::set_tensor_async, &i::get_tensor_async, &i::set_tensor_2d_async,
-            &i::get_tensor_2d_async, &i::synchronize, &i::event_record, &i::event_wait>(f, wrapped);
+            &i::get_tensor_2d_async, &i::synchronize, &i::graph_plan_create, &i::graph_plan_free,
+            &i::graph_plan_update, &i::graph_plan_compute, &i::event_record, &i::event_wait>(
+        f, wrapped);
     if (wrapped.cpy_tensor_async != nullptr) f.cpy_tensor_async = copy;
     f.free = free_backend;
     f.graph_compute = compute;
