@@ -39,15 +39,11 @@ inline bool is_wanted(const options& asked) {
     return (on == nullptr || std::atoi(on) != 0) && asked.enabled;
 }
 
-/// Whether Catena can serve a device. If it cannot, a line of the log says why.
-inline bool can_serve(const table& rows, const options& asked) {
-    for (const status& s :
-         {keeps_order(std::getenv("GGML_CUDA_GRAPH_OPT")), rows.state, asked.state}) {
-        if (s.ok()) continue;
-        GGML_LOG_WARN("catena: off: %s\n", s.message);
-        return false;
-    }
-    return true;
+/// Whether Catena can serve a device, or why it cannot.
+inline status can_serve(const table& rows, const options& asked) {
+    for (const status& s : {keeps_order(std::getenv("GGML_CUDA_GRAPH_OPT")), asked.state})
+        if (!s.ok()) return s;
+    return rows.state;
 }
 
 /// What a backend needs between the calls of ggml: plans, an order before allocation, workspaces

@@ -44,7 +44,11 @@ ggml_cuda_catena* ggml_cuda_catena_init(int device) {
     const catena::options asked = catena::ggml::options_of_user();
     if (!catena::ggml::is_wanted(asked)) return nullptr;
     const catena::table rows = catena::instances::for_device(number_for_cuda(device));
-    if (!catena::ggml::can_serve(rows, asked)) return nullptr;
+    const catena::status served = catena::ggml::can_serve(rows, asked);
+    if (!served.ok()) {
+        GGML_LOG_WARN("catena: off: %s\n", served.message);
+        return nullptr;
+    }
     GGML_LOG_INFO("catena: device %d uses the kernels of %s\n", device, rows.target->name);
     return new ggml_cuda_catena(device, rows, asked);
 }

@@ -4,10 +4,10 @@
 #include "backend.hpp"
 #include "forward.hpp"
 #include "kernels.hpp"
+#include "version.hpp"
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstring>
 #include <list>
 #include <string>
@@ -32,24 +32,15 @@ library aside(const std::string& why) {
     return {};
 }
 
-/// Versions of ggml are commits too: interfaces change between releases. A build outside of git
-/// does not know its commit.
-bool is_ggml_as_built() {
-    const std::string mine = CATENA_GGML_COMMIT, here = ggml_commit();
-    const std::size_t both = std::min(mine.find('-'), here.find('-'));
-    const bool known = mine != "unknown" && here != "unknown";
-    return std::strcmp(ggml_version(), CATENA_GGML_VERSION) == 0 &&
-           (!known || mine.substr(0, both) == here.substr(0, both));
-}
-
 /// The path of the library that this one stands for.
 std::string wrapped_path() {
-    const std::string mark = "-catena";
+    const std::string end = "-catena.so";
     Dl_info self{};
     dladdr(reinterpret_cast<const void*>(&loaded), &self);
-    std::string path = self.dli_fname == nullptr ? "" : self.dli_fname;
-    const std::size_t at = path.rfind(mark);
-    return at == std::string::npos ? "" : path.erase(at, mark.size());
+    const std::string path = self.dli_fname == nullptr ? "" : self.dli_fname;
+    const std::size_t at = path.rfind(end);
+    return at == std::string::npos || at + end.size() != path.size() ? ""
+                                                                     : path.substr(0, at) + ".so";
 }
 
 ggml_backend_reg_t plugin_registry();
@@ -57,10 +48,11 @@ ggml_backend_reg_t plugin_registry();
 library load() {
     const catena::options asked = catena::ggml::options_of_user();
     if (!catena::ggml::is_wanted(asked)) return {};
-    if (!is_ggml_as_built())
-        return aside("it was built for ggml " CATENA_GGML_VERSION " (" CATENA_GGML_COMMIT
-                     "), and this is " +
-                     std::string(ggml_version()) + " (" + ggml_commit() + ")");
+    const ggml_build mine{CATENA_GGML_VERSION, CATENA_GGML_COMMIT};
+    const ggml_build here{ggml_version(), ggml_commit()};
+    if (!is_same(mine, here))
+        return aside("it was built for ggml " + mine.version + " (" + mine.commit +
+                     "), and this is " + here.version + " (" + here.commit + ")");
     const std::string path = wrapped_path();
     if (path.empty()) return aside("its file is not called libggml-NAME-catena.so");
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -72,17 +64,25 @@ library load() {
     out.registry = init == nullptr || out.score == 0 ? nullptr : init();
     if (out.registry == nullptr || out.registry->api_version != GGML_BACKEND_API_VERSION)
         return aside(path + " is no backend that runs here");
+    std::string left;  // devices that Catena does not serve
     for (std::size_t i = 0; i < ggml_backend_reg_dev_count(out.registry); ++i) {
         ggml_backend_dev_t device = ggml_backend_reg_dev_get(out.registry, i);
         out.devices.push_back(device);
         const catena::table rows = table_for(device);
-        if (!catena::ggml::can_serve(rows, asked)) continue;
+        const catena::status served = catena::ggml::can_serve(rows, asked);
+        if (!served.ok()) {
+            left += std::string(left.empty() ? "" : "; ") + ggml_backend_dev_name(device) + ": " +
+                    served.message;
+            continue;
+        }
         out.served.push_back({device, rows, asked});
         out.outer.push_back(
             {device_functions(device->iface), plugin_registry(), &out.served.back()});
         out.devices.back() = &out.outer.back();
     }
-    if (out.served.empty()) return aside("it serves no device of " + path);
+    if (out.devices.empty()) return aside(path + " has no device");
+    if (out.served.empty()) return aside(left);
+    if (!left.empty()) GGML_LOG_WARN("catena: not served: %s\n", left.c_str());
     return out;
 }
 

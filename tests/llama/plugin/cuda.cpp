@@ -11,6 +11,7 @@
 #include <ggml-cpu.h>
 #include <plugin/backend.hpp>
 #include <plugin/kernels.hpp>
+#include <plugin/version.hpp>
 
 #include <memory>
 #include <string>
@@ -204,4 +205,13 @@ TEST_CASE_METHOD(machine, "without room for a stream ggml-cuda serves alone", "[
     runtime.has_stream = false;
     const auto b = start();
     CHECK(b->device == &engine_device());
+}
+
+TEST_CASE("the plug-in is for one commit of ggml", "[plugin]") {
+    using catena_plugin::is_same;
+    CHECK(is_same({"0.25.3", "8e9fd0d"}, {"0.25.3", "8e9fd0d"}));
+    CHECK(is_same({"0.25.3", "8e9fd0d"}, {"0.25.3", "8e9fd0d12-dirty"}));
+    CHECK(is_same({"0.25.3", "unknown"}, {"0.25.3", "8e9fd0d"}));
+    CHECK_FALSE(is_same({"0.25.3", "8e9fd0d"}, {"0.25.3", "8e9fd1d"}));
+    CHECK_FALSE(is_same({"0.25.3", "unknown"}, {"0.25.4", "unknown"}));
 }
