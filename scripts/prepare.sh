@@ -60,6 +60,19 @@ install_ggml() {
     rm -rf "$work"
 }
 
+# The same ggml with its CPU backend as a module, for the tests of the plug-in.
+install_ggml_modules() {
+    local prefix=build/ggml-modules
+    [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
+    echo "installing into $prefix: ggml of llama-cpp-python $llama_cpp_python with modules"
+    mkdir -p "$prefix"
+    { cmake -G Ninja -S cmake/ggml -B "$prefix/build" -DGGML_SOURCE="$PWD/$llama/ggml" -DCMAKE_BUILD_TYPE=Release \
+          -DGGML_BACKEND_DL=ON -DCMAKE_INSTALL_PREFIX="$PWD/$prefix" -DCMAKE_INSTALL_LIBDIR=lib &&
+      cmake --build "$prefix/build" -j "$(nproc)" --target install; } > "$prefix/log" || { tail -n 40 "$prefix/log"; return 1; }
+    rm -rf "$prefix/build"
+    echo "$llama_cpp_python" > "$prefix/installed"
+}
+
 # libllama on the CPU, unmodified, from the sources that install_ggml leaves: the test llama_decode runs models with it.
 install_llama() {
     local prefix=build/libllama

@@ -1,5 +1,7 @@
 #include "runtime.hpp"
 
+#include <cstdlib>
+
 using namespace catena_test;
 
 cuda_runtime catena_test::runtime;
@@ -15,6 +17,12 @@ cudaError_t said(cudaError_t e) {
 cudaError_t called() {
     ++runtime.calls;
     return runtime.capturing ? said(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+}
+
+char stream_of_the_runtime;
+
+std::string named(cudaStream_t s) {
+    return reinterpret_cast<char*>(s) == &stream_of_the_runtime ? "own" : "another";
 }
 
 cudaError_t use(const void* kernel) {
@@ -82,7 +90,39 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* launch, const void* ke
     const int most = allowed == runtime.allowed.end() ? 48 * 1024 : allowed->second;
     const bool fits = launch->dynamicSmemBytes <= static_cast<std::size_t>(most);
     ++(fits && runtime.broken == cudaSuccess ? runtime.launched : runtime.refused);
+    runtime.order.push_back(named(launch->stream) + " launches");
     return said(fits ? runtime.broken : cudaErrorInvalidValue);
+}
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
+    *device = runtime.on_bus;
+    return id == runtime.bus_id ? called() : said(cudaErrorInvalidDevice);
+}
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+    constexpr std::size_t alignment = 256;
+    *memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+    return called();
+}
+cudaError_t cudaFree(void* memory) {
+    std::free(memory);
+    return called();
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+    if (!runtime.has_stream) return said(cudaErrorMemoryAllocation);
+    *stream = reinterpret_cast<cudaStream_t>(&stream_of_the_runtime);
+    return called();
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return called(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    runtime.order.push_back(named(stream) + " is done");
+    return called();
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) {
+    runtime.order.push_back(named(stream) + " waits");
+    return called();
+}
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t stream) {
+    runtime.order.push_back(named(stream) + " records");
+    return called();
 }
 cudaError_t cudaGetLastError() { return std::exchange(runtime.last, cudaSuccess); }
 const char* cudaGetErrorString(cudaError_t) { return "broken"; }

@@ -1,5 +1,6 @@
 // A CUDA runtime of the tests' own. It loads a kernel when that is first used, forbids that and
-// every other call but a launch within a capture, and writes down what it is asked.
+// every other call but a launch within a capture, and writes down what it is asked. It has one
+// stream of its own, on which nothing runs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace catena_test {
 
@@ -27,6 +29,11 @@ struct cuda_runtime {
     cudaError_t last = cudaSuccess;
     int calls = 0;  ///< but launches
     int asked_for_shared = 0, asked_for_clusters = 0, launched = 0, refused = 0;
+
+    bool has_stream = true;          ///< there is room for one
+    std::vector<std::string> order;  ///< of what was launched, recorded and waited for
+    std::string bus_id = "0000:01:00.0";
+    int on_bus = 0;  ///< the device there
 
     /// Of all devices.
     std::string name = "NVIDIA Invented 1";

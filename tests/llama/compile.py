@@ -7,7 +7,8 @@ from pathlib import Path
 
 CATENA, LLAMA, NVCC = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), sys.argv[3]
 OPTIONS = ["-std=c++17", "-arch=sm_90", "-use_fast_math", "-extended-lambda", "-DGGML_CUDA_USE_GRAPHS", "-DNDEBUG",
-           "-D_GNU_SOURCE", "-DGGML_SCHED_MAX_COPIES=4", "-Xcompiler", "-Wall,-Wextra,-fPIC"]
+           "-D_GNU_SOURCE", "-DGGML_SCHED_MAX_COPIES=4", "-Xcompiler", "-Wall,-Wextra,-fPIC", "-Xcompiler",
+           "-Wmissing-declarations,-Wmissing-noreturn,-Wcast-qual,-Wno-unused-function,-Wno-array-bounds"]
 WITH_CATENA = ["-DGGML_CUDA_CATENA", "-DCATENA_HAS_SM_90=1", "-DCATENA_HAS_KERNELS=1", "-DCATENA_HAS_KERNELS_SM_90=1",
                "-DCATENA_SEPARATE_COMPILATION", f"-I{CATENA / 'include'}"]
 

@@ -1,7 +1,8 @@
 // libllama, as it is, decodes small models on a device that runs Catena's plans. The answers are
 // held against those of the same weights in f32.
-#include "conversation.hpp"
+#include "answers.hpp"
 #include "device.hpp"
+#include "routes.hpp"
 
 #include "catena_test/catch.hpp"
 
@@ -18,65 +19,37 @@ using namespace catena_test;
 
 constexpr int experts = 8;  // of models.py
 
-std::string path(const std::string& file) { return CATENA_TEST_MODELS "/" + file; }
+/// What is compared with ggml's CPU backend.
+struct trial {
+    std::string family;
+    situation s;
+    change prepare = nothing;
+    devices on = {sm_90_device()};
+    bool same_experts = false;  ///< each token gets the experts that it has with f32 weights
+};
 
-/// A prompt of 20 tokens, 6 single tokens, 2 batches of 4 sequences.
-void talk(conversation& c) {
-    c.go_on(20);
-    for (int i = 0; i < 6; ++i) c.go_on(1);
-    for (int i = 0; i < 2; ++i) c.go_on_in_four();
-}
-
-/// What is done to a conversation before it begins.
-using change = void (*)(conversation&);
-void nothing(conversation&) {}
-
-std::vector<answer> answers(const std::string& file, ggml_backend_dev_t device, const situation& s,
-                            change prepare = nothing) {
-    conversation c(path(file), device, s);
-    prepare(c);
-    talk(c);
-    return c.answers();
-}
-
-/// The error of each row: its squares relative to those of the row. The smallest comes first.
-std::vector<double> errors(const std::vector<answer>& rows, const std::vector<answer>& exact) {
-    REQUIRE(rows.size() == exact.size());
-    std::vector<double> all;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-        double error = 0, square = 0;
-        for (std::size_t i = 0; i < rows[r].size(); ++i) {
-            const double want = exact[r][i], off = rows[r][i] - want;
-            error += off * off;
-            square += want * want;
-        }
-        REQUIRE(std::isfinite(error));
-        all.push_back(error / square);
-    }
-    std::sort(all.begin(), all.end());
-    return all;
-}
-
-/// A token whose experts are nearly equal may get another one from any rounding. So where experts
-/// are chosen the middle row is compared; a test with all experts compares the worst.
-enum class compared { worst, middle };
-
-/// The row's error is at most three times that of ggml's CPU backend with the same weights.
-void is_right(const std::string& family, const situation& s, compared which = compared::worst,
-              change prepare = nothing) {
-    situation plain = s;
+/// The worst row's error is at most three times that of ggml's CPU backend with the same weights.
+void is_right(const trial& t) {
+    routes chosen;
+    situation on_cpu = t.s;
+    if (t.same_experts) on_cpu.look = routes::look, on_cpu.looker = &chosen;
+    situation plain = on_cpu;
     plain.kv = GGML_TYPE_F16;
-    const auto exact = answers(family + ".f32.gguf", nullptr, plain, prepare);
-    const auto of_ggml = errors(answers(family + ".gguf", nullptr, s, prepare), exact);
+    const auto exact = answers(t.family + ".f32.gguf", {}, plain, t.prepare);
+    chosen.force();
+    const double of_ggml = worst_error(answers(t.family + ".gguf", {}, on_cpu, t.prepare), exact);
+    chosen.force();
+    const watched_nodes watched(t.same_experts ? routes::look : nullptr, &chosen);
     reset_work();
-    const auto ours = errors(answers(family + ".gguf", sm_90_device(), s, prepare), exact);
-    const std::size_t row = which == compared::middle ? ours.size() / 2 : ours.size() - 1;
-    INFO(family << ": error " << ours[row] << ", of ggml's CPU backend " << of_ggml[row] << "; "
-                << work().planned_matmuls << " of " << work().matmuls << " matmuls planned");
-    CHECK(ours[row] <= 3 * of_ggml[row]);
-    CHECK(work().launches > 0);
+    const double ours = worst_error(answers(t.family + ".gguf", t.on, t.s, t.prepare), exact);
+    INFO(t.family << ": error " << ours << ", of ggml's CPU backend " << of_ggml << "; "
+                  << work().planned_matmuls << " of " << work().matmuls << " matmuls planned");
+    CHECK(ours <= 3 * of_ggml);
+    for (std::size_t i = 0; i < t.on.size(); ++i) CHECK(work().launches.at(i) > 0);
     CHECK(work().planned_matmuls == work().matmuls);
     CHECK(work().error.empty());
+    CHECK(warnings().empty());
+    CHECK((chosen.forced() > 0) == t.same_experts);
 }
 
 situation all_experts() {
@@ -101,60 +74,83 @@ bool collect(ggml_tensor* t, bool ask, void* sums) {
 }  // namespace
 
 TEST_CASE("libllama decodes models of each family") {
-    is_right(GENERATE(as<std::string>(), "llama", "qwen3", "gemma3", "falcon", "command-r", "phi3",
-                      "olmo2", "mamba2", "granitehybrid"),
-             {});
+    is_right({GENERATE(as<std::string>(), "llama", "qwen3", "gemma3", "falcon", "command-r", "phi3",
+                       "olmo2", "mamba2", "granitehybrid"),
+              {}});
 }
 
 TEST_CASE("libllama decodes mixtures of experts") {
     const auto family =
         GENERATE(as<std::string>(), "qwen3moe", "gpt-oss", "glm4moe", "deepseek2", "qwen35moe");
-    SECTION("some experts") { is_right(family, {}, compared::middle); }
-    SECTION("all experts") { is_right(family, all_experts()); }
+    SECTION("some experts") {
+        trial t{family, {}};
+        t.same_experts = true;
+        is_right(t);
+    }
+    SECTION("all experts") { is_right({family, all_experts()}); }
 }
 
 TEST_CASE("libllama decodes with flash attention and with a quantized cache") {
     situation s = all_experts();
     s.flash_attention = true;
     s.kv = GENERATE(GGML_TYPE_F16, GGML_TYPE_Q8_0);
-    is_right(GENERATE(as<std::string>(), "llama", "qwen3moe", "gemma3", "gpt-oss"), s);
+    is_right({GENERATE(as<std::string>(), "llama", "qwen3moe", "gemma3", "gpt-oss"), s});
 }
 
 TEST_CASE("libllama decodes with a part of the model on the CPU") {
     situation s = all_experts();
     SECTION("a layer") {
         s.layers = 1;
-        is_right("llama", s);
+        is_right({"llama", s});
     }
     SECTION("the experts") {
         s.experts_on_cpu = true;
-        is_right("qwen3moe", s);
+        is_right({"qwen3moe", s});
+    }
+}
+
+TEST_CASE("libllama decodes on two devices") {
+    const devices two = {sm_90_device(0), sm_90_device(1)};
+    SECTION("each has some layers") {
+        is_right({GENERATE(as<std::string>(), "llama", "qwen3moe"), all_experts(), nothing, two});
+    }
+    SECTION("each has a part of each matrix") {
+        situation s;
+        s.by_tensor = s.flash_attention = true;
+        is_right({"llama.eight_heads", s, nothing, two});
     }
 }
 
 TEST_CASE("The device computes long prompts with weights that lie on the CPU") {
     situation s = all_experts();
     s.experts_on_cpu = true;
-    const auto long_prompt = [&s](const std::string& file, ggml_backend_dev_t device) {
-        conversation c(path(file), device, s);
+    const auto long_prompt = [&s](const std::string& file, const devices& on) {
+        conversation c(path(file), on, s);
         c.go_on(40);
         c.go_on(1);
         return c.answers();
     };
-    const auto exact = long_prompt("qwen3moe.f32.gguf", nullptr);
-    const double of_ggml = errors(long_prompt("qwen3moe.gguf", nullptr), exact).back();
-    CHECK(errors(long_prompt("qwen3moe.gguf", sm_90_device()), exact).back() <= 3 * of_ggml);
+    const auto exact = long_prompt("qwen3moe.f32.gguf", {});
+    const double of_ggml = worst_error(long_prompt("qwen3moe.gguf", {}), exact);
+    CHECK(worst_error(long_prompt("qwen3moe.gguf", {sm_90_device()}), exact) <= 3 * of_ggml);
 }
 
 TEST_CASE("libllama gives embeddings") {
     situation s;
     s.embeddings = true;
-    is_right("llama", s);
+    is_right({"llama", s});
+}
+
+TEST_CASE("A first decode with all experts warms a model up") {
+    trial t{"qwen3moe", {}};
+    t.prepare = [](conversation& c) { c.warm_up(); };
+    t.same_experts = true;
+    is_right(t);
 }
 
 TEST_CASE("Two contexts of a model take turns") {
-    conversation one(path("llama.gguf"), sm_90_device(), {});
-    conversation other(path("llama.gguf"), sm_90_device(), {});
+    conversation one(path("llama.gguf"), {sm_90_device()}, {});
+    conversation other(one.model(), {});
     for (const int tokens : {20, 1, 1, 3, 1}) {
         one.go_on(tokens);
         other.go_on(tokens);
@@ -164,7 +160,7 @@ TEST_CASE("Two contexts of a model take turns") {
 
 TEST_CASE("Plans are made once for graphs that libllama uses again") {
     reset_work();
-    conversation c(path("llama.gguf"), sm_90_device(), {});
+    conversation c(path("llama.gguf"), {sm_90_device()}, {});
     for (int i = 0; i < 10; ++i) c.go_on(1);
     CHECK(llama_perf_context(c.context()).n_reused > 0);
     CHECK(work().plans < work().walks);
@@ -172,42 +168,42 @@ TEST_CASE("Plans are made once for graphs that libllama uses again") {
 
 TEST_CASE("A control vector moves the answers") {
     const change vector = [](conversation& c) {
-        const int size = llama_model_n_embd(c.model());
+        const int size = llama_model_n_embd(c.model().get());
         std::vector<float> by;
         for (int i = 0; i < size; ++i) by.push_back(0.5f * std::sin(0.37f * float(i)));
         REQUIRE(llama_set_adapter_cvec(c.context(), by.data(), by.size(), size, 1, 1) == 0);
     };
-    is_right("llama", {}, compared::worst, vector);
-    CHECK(answers("llama.gguf", sm_90_device(), {}, vector) !=
-          answers("llama.gguf", sm_90_device(), {}));
+    is_right({"llama", {}, vector});
+    CHECK(answers("llama.gguf", {sm_90_device()}, {}, vector) !=
+          answers("llama.gguf", {sm_90_device()}, {}));
 }
 
 TEST_CASE("A LoRA adapter changes the weights") {
     const change adapter = [](conversation& c) {
         llama_adapter_lora* lora =  // the model frees it
-            llama_adapter_lora_init(c.model(), path("llama.lora.gguf").c_str());
+            llama_adapter_lora_init(c.model().get(), path("llama.lora.gguf").c_str());
         float scale = 0.7f;
         REQUIRE(lora != nullptr);
         REQUIRE(llama_set_adapters_lora(c.context(), &lora, 1, &scale) == 0);
     };
-    is_right("llama", {}, compared::worst, adapter);
-    CHECK(answers("llama.gguf", sm_90_device(), {}, adapter) !=
-          answers("llama.gguf", sm_90_device(), {}));
+    is_right({"llama", {}, adapter});
+    CHECK(answers("llama.gguf", {sm_90_device()}, {}, adapter) !=
+          answers("llama.gguf", {sm_90_device()}, {}));
 }
 
 TEST_CASE("A callback that looks at nodes finds what ggml computes") {
     const auto family = GENERATE(as<std::string>(), "llama", "gemma3");
-    const auto seen = [](const std::string& file, ggml_backend_dev_t device) {
+    const auto seen = [](const std::string& file, const devices& on) {
         importance sums;
         situation s;
         s.look = collect;
         s.looker = &sums;
-        answers(file, device, s);
+        answers(file, on, s);
         return sums;
     };
-    importance exact = seen(family + ".f32.gguf", nullptr);
-    importance of_ggml = seen(family + ".gguf", nullptr);
-    importance ours = seen(family + ".gguf", sm_90_device());
+    importance exact = seen(family + ".f32.gguf", {});
+    importance of_ggml = seen(family + ".gguf", {});
+    importance ours = seen(family + ".gguf", {sm_90_device()});
     REQUIRE(exact.size() == 14);
     REQUIRE(ours.size() == exact.size());
     double worst_of_ggml = 0, worst = 0;

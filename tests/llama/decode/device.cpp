@@ -1,29 +1,34 @@
 #include "device.hpp"
 
-#include "catena/engine/ggml/backend_planner.hpp"
+#include "cpu_backend.hpp"
+
 #include "catena/exec/host/device.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
-#include "catena/runtime.hpp"
 
 #include <ggml-backend-impl.h>
-#include <ggml-cpu.h>
-#include <ggml-impl.h>
+#include <catena-backend.hpp>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <set>
-#include <vector>
+#include <string>
 
 namespace catena_test {
 namespace {
 
-constexpr std::size_t page = 4096, alignment = 128;
+constexpr std::size_t page = 4096, alignment = 128, gpu_memory = std::size_t{8} << 30;
 constexpr std::uint8_t nan_byte = 0xff;  // of f32 and f16
 
 device_work done;
 
-/// Who runs steps: one for all streams, since they share the device's memory.
+struct {
+    ggml_backend_sched_eval_callback look = nullptr;
+    void* looker = nullptr;
+} watch;
+
+/// Who runs steps: one for all streams, since they share their memory.
 catena::exec::host_device& machine() {
     static catena::exec::host_device one(7);
     return one;
@@ -86,89 +91,61 @@ const ggml_backend_buffer_i buffer_functions = [] {
     return f;
 }();
 
-ggml_backend_buffer_type_t memory_type() {
-    static ggml_backend_buffer_type type = [] {
-        ggml_backend_buffer_type_i f{};
-        f.get_name = [](ggml_backend_buffer_type_t) { return "sm_90 on the host"; };
-        f.get_alignment = [](ggml_backend_buffer_type_t) { return alignment; };
-        f.alloc_buffer = [](ggml_backend_buffer_type_t t, std::size_t bytes) {
-            void* memory = std::aligned_alloc(page, (bytes / page + 1) * page);
-            std::memset(memory, nan_byte, bytes);
-            ggml_backend_buffer_t b = ggml_backend_buffer_init(t, buffer_functions, memory, bytes);
-            if (bytes > 0) {
-                machine().add("values", memory, bytes, catena::exec::memory::initialized);
-                buffers_of_values().insert(b);
-            }
-            return b;
-        };
-        f.get_alloc_size = [](ggml_backend_buffer_type_t, const ggml_tensor* t) {
-            constexpr std::int64_t padding = 512;  // MATRIX_ROW_PADDING of ggml-cuda
-            std::size_t bytes = ggml_nbytes(t) + scratch_bytes(t);
-            if (ggml_is_quantized(t->type) && t->ne[0] % padding != 0)
-                bytes += ggml_row_size(t->type, padding - t->ne[0] % padding);
-            return bytes;
-        };
-        return ggml_backend_buffer_type{f, sm_90_device(), nullptr};
-    }();
-    return &type;
-}
-
-/// One context of libllama has one.
-struct stream {
-    ggml_backend_t cpu = ggml_backend_cpu_init();
-    catena::ggml::backend_planner planner{catena::instances::on_host(catena::instances::sm_90())};
-    std::byte* workspace = nullptr;
-    std::int64_t workspace_bytes = 0;
-
-    stream() { ggml_backend_cpu_set_n_threads(cpu, 1); }
-    ~stream() {
-        if (workspace != nullptr) machine().remove(workspace);
-        ggml_backend_free(cpu);
-    }
-
-    void make_room(std::int64_t bytes) {
-        if (bytes <= workspace_bytes) return;
-        if (workspace != nullptr) machine().remove(workspace);
-        workspace_bytes = planner.workspace_bound();
-        workspace =
-            machine().allocate<std::byte>("workspace", static_cast<std::size_t>(workspace_bytes),
-                                          catena::exec::memory::uninitialized);
-    }
-};
-
-catena::ggml::submission submitted(ggml_cgraph* graph) {
-    catena::ggml::submission s{graph, graph->uid, {}};
-    s.known.user = graph;
-    s.known.uses = [](const ggml_tensor* t, void* user) {
-        const auto* g = static_cast<const ggml_cgraph*>(user);
-        const std::size_t at = ggml_hash_find(&g->visited_hash_set, t);
-        const bool known = at != GGML_HASHSET_FULL && ggml_bitset_get(g->visited_hash_set.used, at);
-        return known ? g->use_counts[at] : -1;
+ggml_backend_buffer_type new_memory_type(ggml_backend_dev_t device) {
+    ggml_backend_buffer_type_i f{};
+    f.get_name = [](ggml_backend_buffer_type_t t) { return ggml_backend_dev_name(t->device); };
+    f.get_alignment = [](ggml_backend_buffer_type_t) { return alignment; };
+    f.alloc_buffer = [](ggml_backend_buffer_type_t t, std::size_t bytes) {
+        void* memory = std::aligned_alloc(page, (bytes / page + 1) * page);
+        std::memset(memory, nan_byte, bytes);
+        ggml_backend_buffer_t b = ggml_backend_buffer_init(t, buffer_functions, memory, bytes);
+        if (bytes > 0) {
+            machine().add("values", memory, bytes, catena::exec::memory::initialized);
+            buffers_of_values().insert(b);
+        }
+        return b;
     };
-    return s;
+    f.get_alloc_size = [](ggml_backend_buffer_type_t, const ggml_tensor* t) {
+        constexpr std::int64_t padding = 512;  // MATRIX_ROW_PADDING of ggml-cuda
+        std::size_t bytes = ggml_nbytes(t) + scratch_bytes(t);
+        if (ggml_is_quantized(t->type) && t->ne[0] % padding != 0)
+            bytes += ggml_row_size(t->type, padding - t->ne[0] % padding);
+        return bytes;
+    };
+    return {f, device, nullptr};
 }
 
-bool is_reachable(const ggml_tensor* t, void*) {
-    const ggml_backend_buffer_t b = t->view_src != nullptr ? t->view_src->buffer : t->buffer;
-    return b != nullptr && b->buft == memory_type();
-}
+/// A device and its memory.
+struct gpu {
+    std::size_t number;
+    std::string name;
+    ggml_backend_device device;
+    ggml_backend_buffer_type memory;
+};
+gpu& gpu_of(ggml_backend_dev_t device) { return *static_cast<gpu*>(device->context); }
+
+/// One context of libllama has one for each device.
+struct stream : catena::ggml::device_memory {
+    gpu& on;
+    ggml_backend_t cpu = new_cpu_backend();
+    catena::ggml::planned_backend planned{
+        catena::instances::on_host(catena::instances::sm_90()), {}, *this};
+
+    explicit stream(gpu& g) : on(g) {}
+    ~stream() override { ggml_backend_free(cpu); }
+
+    bool reaches(ggml_backend_buffer_type_t type) const override { return type == &on.memory; }
+    void* allocate(std::size_t bytes) override {
+        return machine().allocate<std::byte>("workspace", bytes,
+                                             catena::exec::memory::uninitialized);
+    }
+    void release(void* memory) override { machine().remove(memory); }
+};
 
 void order_nodes(ggml_backend_t backend, ggml_cgraph* graph,
                  ggml_backend_graph_optimize_params* params) {
-    stream& s = *static_cast<stream*>(backend->context);
-    if (graph->n_nodes == 0) return;
-    const catena::ordering order = s.planner.order(submitted(graph));
-    if (!order.state.ok()) {
-        done.error = order.state.message;
-        return;
-    }
-    const std::vector<ggml_tensor*> nodes(graph->nodes, graph->nodes + graph->n_nodes);
-    for (int i = 0; i < graph->n_nodes; ++i)
-        graph->nodes[i] = nodes[static_cast<std::size_t>(order.order[i])];
-    for (const catena::keep_alive& k : order.keep)
-        params->add_alloc_dep(params->user_data,
-                              const_cast<ggml_tensor*>(s.planner.view().source(k.tensor)),
-                              graph->nodes[k.until]);
+    static_cast<stream*>(backend->context)
+        ->planned.optimize(graph, params->add_alloc_dep, params->user_data);
 }
 
 void compute_on_cpu(const stream& s, ggml_cgraph* graph, int i) {
@@ -176,12 +153,13 @@ void compute_on_cpu(const stream& s, ggml_cgraph* graph, int i) {
     ggml_backend_graph_compute(s.cpu, &node);
     ggml_tensor* t = graph->nodes[i];
     std::memset(static_cast<char*>(t->data) + ggml_nbytes(t), nan_byte, scratch_bytes(t));
+    if (watch.look != nullptr) watch.look(t, false, watch.looker);
 }
 
 /// By one matrix, or by those that ids choose: matrices for each head are left to the engine.
 bool multiplies_quantized(const ggml_tensor* t) {
     return ((t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] == 1) || t->op == GGML_OP_MUL_MAT_ID) &&
-           ggml_is_quantized(t->src[0]->type) &&
+           !ggml_is_empty(t) && ggml_is_quantized(t->src[0]->type) &&
            t->src[0]->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
 }
 
@@ -195,93 +173,106 @@ ggml_status fail(const catena::status& why) {
 ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
     stream& s = *static_cast<stream*>(backend->context);
     declare_weights();
-    catena::ggml::submission asked = submitted(graph);
-    asked.known.reachable = is_reachable;
-    catena::status state;
-    const std::int64_t before = s.planner.plans_made();
-    const catena::plan* plan = s.planner.before_walk(asked, state);
-    if (plan == nullptr) return fail(state);
-    if (!plan->state().ok()) return fail(plan->state());
-    s.make_room(plan->workspace_bytes());
+    const std::int64_t before = s.planned.planner().plans_made();
+    const catena::plan* plan = s.planned.plan_for(graph);
+    if (plan == nullptr || !plan->state().ok()) return GGML_STATUS_FAILED;
     ++done.walks;
-    done.plans += s.planner.plans_made() - before;
+    done.plans += s.planned.planner().plans_made() - before;
+    const std::int64_t launches = s.planned.launches();
     for (int i = 0; i < graph->n_nodes; ++i) {
-        const catena::role role = plan->at(i).role;
+        const bool engine = s.planned.at(i) == catena::role::engine;
         const bool matmul = multiplies_quantized(graph->nodes[i]);
         done.matmuls += matmul;
-        done.planned_matmuls += matmul && role != catena::role::engine;
-        if (role == catena::role::engine) compute_on_cpu(s, graph, i);
-        if (role == catena::role::engine || role == catena::role::covered) continue;
-        ++done.launches;
-        const catena::status launched = plan->launch(i, &machine(), s.workspace);
-        if (!launched.ok()) return fail(launched);
+        done.planned_matmuls += matmul && !engine;
+        if (engine) {
+            compute_on_cpu(s, graph, i);
+        } else if (const catena::status ran = s.planned.run(i, &machine()); !ran.ok()) {
+            return fail(ran);
+        }
     }
+    done.launches[s.on.number] += s.planned.launches() - launches;
     return GGML_STATUS_SUCCESS;
 }
 
 ggml_backend_t new_stream(ggml_backend_dev_t device, const char*) {
     static ggml_guid id{0xca, 0x7e, 0x4a};
     ggml_backend_i f{};
-    f.get_name = [](ggml_backend_t) { return "sm_90 on the host"; };
+    f.get_name = [](ggml_backend_t b) { return ggml_backend_dev_name(b->device); };
     f.free = [](ggml_backend_t b) {
         delete static_cast<stream*>(b->context);
         delete b;
     };
     f.graph_compute = compute;
     f.graph_optimize = order_nodes;
-    return new ggml_backend{&id, f, device, new stream};
+    return new ggml_backend{&id, f, device, new stream(gpu_of(device))};
 }
 
 ggml_backend_reg_t registry() {
-    static ggml_backend_reg one{GGML_BACKEND_API_VERSION,
-                                {[](ggml_backend_reg_t) { return "Catena"; },
-                                 [](ggml_backend_reg_t) { return std::size_t{1}; },
-                                 [](ggml_backend_reg_t, std::size_t) { return sm_90_device(); },
-                                 [](ggml_backend_reg_t, const char*) -> void* { return nullptr; }},
-                                nullptr};
+    static ggml_backend_reg one{
+        GGML_BACKEND_API_VERSION,
+        {[](ggml_backend_reg_t) { return "Catena"; }, [](ggml_backend_reg_t) { return gpu_count; },
+         [](ggml_backend_reg_t, std::size_t i) { return sm_90_device(i); },
+         [](ggml_backend_reg_t, const char*) -> void* { return nullptr; }},
+        nullptr};
     return &one;
+}
+
+ggml_backend_device_i device_functions() {
+    ggml_backend_device_i f{};
+    f.get_name = [](ggml_backend_dev_t d) { return gpu_of(d).name.c_str(); };
+    f.get_description = [](ggml_backend_dev_t) { return "plans for sm_90 on this CPU"; };
+    f.get_memory = [](ggml_backend_dev_t, std::size_t* free, std::size_t* total) {
+        *free = *total = gpu_memory;
+    };
+    f.get_type = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; };
+    f.get_props = [](ggml_backend_dev_t d, ggml_backend_dev_props* p) {
+        *p = {};
+        p->name = d->iface.get_name(d);
+        p->description = d->iface.get_description(d);
+        p->type = GGML_BACKEND_DEVICE_TYPE_GPU;
+        p->memory_free = p->memory_total = gpu_memory;
+    };
+    f.init_backend = new_stream;
+    f.get_buffer_type = [](ggml_backend_dev_t d) { return &gpu_of(d).memory; };
+    f.supports_op = [](ggml_backend_dev_t, const ggml_tensor* t) {
+        return ggml_backend_dev_supports_op(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU),
+                                            t);
+    };
+    // Weights on the CPU are brought for many columns, as ggml-cuda asks for.
+    f.offload_op = [](ggml_backend_dev_t, const ggml_tensor* t) {
+        constexpr std::int64_t columns = 32;
+        if (t->op == GGML_OP_MUL_MAT) return t->ne[1] >= columns;
+        return t->op == GGML_OP_MUL_MAT_ID && t->ne[2] >= columns;
+    };
+    f.supports_buft = [](ggml_backend_dev_t d, ggml_backend_buffer_type_t t) {
+        return t == &gpu_of(d).memory;
+    };
+    return f;
 }
 
 }  // namespace
 
-ggml_backend_dev_t sm_90_device() {
-    static ggml_backend_device device = [] {
-        constexpr std::size_t memory = std::size_t{8} << 30;
-        ggml_backend_device_i f{};
-        f.get_name = [](ggml_backend_dev_t) { return "sm_90"; };
-        f.get_description = [](ggml_backend_dev_t) { return "plans for sm_90 on this CPU"; };
-        f.get_memory = [](ggml_backend_dev_t, std::size_t* free, std::size_t* total) {
-            *free = *total = memory;
-        };
-        f.get_type = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; };
-        f.get_props = [](ggml_backend_dev_t d, ggml_backend_dev_props* p) {
-            *p = {};
-            p->name = d->iface.get_name(d);
-            p->description = d->iface.get_description(d);
-            p->type = GGML_BACKEND_DEVICE_TYPE_GPU;
-            p->memory_free = p->memory_total = memory;
-        };
-        f.init_backend = new_stream;
-        f.get_buffer_type = [](ggml_backend_dev_t) { return memory_type(); };
-        f.supports_op = [](ggml_backend_dev_t, const ggml_tensor* t) {
-            return ggml_backend_dev_supports_op(
-                ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), t);
-        };
-        // Weights on the CPU are brought for many columns, as ggml-cuda asks for.
-        f.offload_op = [](ggml_backend_dev_t, const ggml_tensor* t) {
-            constexpr std::int64_t columns = 32;
-            if (t->op == GGML_OP_MUL_MAT) return t->ne[1] >= columns;
-            return t->op == GGML_OP_MUL_MAT_ID && t->ne[2] >= columns;
-        };
-        f.supports_buft = [](ggml_backend_dev_t, ggml_backend_buffer_type_t t) {
-            return t == memory_type();
-        };
-        return ggml_backend_device{f, registry(), nullptr};
+ggml_backend_dev_t sm_90_device(std::size_t number) {
+    static std::array<gpu, gpu_count> all;
+    static const bool made = [] {
+        for (std::size_t i = 0; i < gpu_count; ++i) {
+            gpu& g = all[i];
+            g.number = i;
+            g.name = "sm_90." + std::to_string(i);
+            g.device = {device_functions(), registry(), &g};
+            g.memory = new_memory_type(&g.device);
+        }
+        return true;
     }();
-    return &device;
+    return made ? &all.at(number).device : nullptr;
 }
 
 const device_work& work() { return done; }
 void reset_work() { done = {}; }
+
+watched_nodes::watched_nodes(ggml_backend_sched_eval_callback look, void* looker) {
+    watch = {look, looker};
+}
+watched_nodes::~watched_nodes() { watch = {}; }
 
 }  // namespace catena_test

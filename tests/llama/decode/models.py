@@ -42,10 +42,11 @@ def random_weights(rng, kind, shape, deviation):
 class Model:
     """The two files of a family. Matrices have weights of a mean of 0, vectors of the mean that is given."""
 
-    def __init__(self, folder, family, layers=2):
+    def __init__(self, folder, name, layers=2):
         self.rng = np.random.default_rng(3)
-        self.mixed = gguf.GGUFWriter(folder / f"{family}.gguf", family)
-        self.exact = gguf.GGUFWriter(folder / f"{family}.f32.gguf", family)
+        family = name.split(".")[0]
+        self.mixed = gguf.GGUFWriter(folder / f"{name}.gguf", family)
+        self.exact = gguf.GGUFWriter(folder / f"{name}.f32.gguf", family)
         self.layers = layers
         self.says(context_length=512, embedding_length=EMBEDDING, block_count=layers, vocab_size=VOCABULARY,
                   tokenizer_model="no_vocab")
@@ -80,8 +81,8 @@ class Model:
 
     # What families share.
 
-    def has_attention(self, norm="layer_norm_rms_eps"):
-        self.says(feed_forward_length=FEED_FORWARD, head_count=HEADS, head_count_kv=KV_HEADS, key_length=HEAD,
+    def has_attention(self, norm="layer_norm_rms_eps", heads=HEADS, kv_heads=KV_HEADS):
+        self.says(feed_forward_length=FEED_FORWARD, head_count=heads, head_count_kv=kv_heads, key_length=HEAD,
                   value_length=HEAD, rope_dimension_count=HEAD, rope_freq_base=10000.0, **{norm: 1e-6})
 
     def has_output(self):
@@ -91,11 +92,11 @@ class Model:
         self.says(expert_count=EXPERTS, expert_used_count=EXPERTS_USED,
                   expert_feed_forward_length=EXPERT_FEED_FORWARD)
 
-    def attention(self, at, kind=Type.Q4_K, value=Type.Q6_K, query=QUERY):
+    def attention(self, at, kind=Type.Q4_K, value=Type.Q6_K, query=QUERY, key=KEY, output=QUERY):
         self.matrix(at + "attn_q", query, EMBEDDING, kind)
-        self.matrix(at + "attn_k", KEY, EMBEDDING, kind)
-        self.matrix(at + "attn_v", KEY, EMBEDDING, value)
-        self.matrix(at + "attn_output", EMBEDDING, QUERY, kind)
+        self.matrix(at + "attn_k", key, EMBEDDING, kind)
+        self.matrix(at + "attn_v", key, EMBEDDING, value)
+        self.matrix(at + "attn_output", EMBEDDING, output, kind)
 
     def norms(self, at, **shapes):
         for name, shape in shapes.items():
@@ -133,6 +134,16 @@ def llama(m):
     for at in m.blocks():
         m.norms(at, attn_norm=EMBEDDING, ffn_norm=EMBEDDING)
         m.attention(at)
+        m.feed_forward(at)
+
+
+def llama_of_eight_heads(m):  # half of its heads are one block of q4_K, so two devices can share each matrix
+    heads, kv_heads = 8, 4
+    m.has_attention(heads=heads, kv_heads=kv_heads)
+    m.has_output()
+    for at in m.blocks():
+        m.norms(at, attn_norm=EMBEDDING, ffn_norm=EMBEDDING)
+        m.attention(at, query=heads * HEAD, key=kv_heads * HEAD, output=heads * HEAD)
         m.feed_forward(at)
 
 
@@ -342,7 +353,8 @@ def write_lora(file):
 
 FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3moe": qwen3moe, "gemma3": gemma3, "gpt-oss": gpt_oss,
             "falcon": falcon, "command-r": command_r, "phi3": phi3, "olmo2": olmo2, "glm4moe": glm4moe,
-            "mamba2": mamba2, "granitehybrid": granitehybrid, "deepseek2": deepseek2, "qwen35moe": qwen35moe}
+            "mamba2": mamba2, "granitehybrid": granitehybrid, "deepseek2": deepseek2, "qwen35moe": qwen35moe,
+            "llama.eight_heads": llama_of_eight_heads}
 
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)

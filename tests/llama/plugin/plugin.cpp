@@ -1,0 +1,212 @@
+// The plug-in around ggml's CPU backend, in libllama as it is: what ggml loads, that models decode
+// right, and when the plug-in steps aside.
+#include "answers.hpp"
+#include "device.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <ggml-backend-impl.h>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace catena_test;
+
+/// A folder with copies of these files under other names.
+fs::path folder(const std::string& name,
+                const std::vector<std::pair<const char*, const char*>>& files) {
+    const fs::path f = fs::path(CATENA_TEST_FOLDER) / name;
+    fs::remove_all(f);
+    fs::create_directories(f);
+    for (const auto& [from, to] : files) fs::copy_file(from, f / to);
+    return f;
+}
+
+/// What ggml's loader made of a folder.
+struct found {
+    ggml_backend_reg_t registry = nullptr;  ///< the first that is new
+    std::string log;                        ///< Catena's lines
+
+    ggml_backend_dev_t device(std::size_t i = 0) const {
+        return ggml_backend_reg_dev_get(registry, i);
+    }
+    /// The file that it comes from.
+    std::string file() const {
+        Dl_info info{};
+        dladdr(reinterpret_cast<void*>(registry->iface.get_name), &info);
+        return fs::path(info.dli_fname).filename();
+    }
+};
+
+found load(const fs::path& folder) {
+    found f;
+    const auto keep = [](ggml_log_level, const char* text, void* log) {
+        if (std::string(text).rfind("catena:", 0) == 0) *static_cast<std::string*>(log) += text;
+    };
+    ggml_log_set(keep, &f.log);
+    const std::size_t before = ggml_backend_reg_count();
+    ggml_backend_load_all_from_path(folder.c_str());
+    ggml_log_set(log_errors, nullptr);
+    if (ggml_backend_reg_count() > before) f.registry = ggml_backend_reg_get(before);
+    return f;
+}
+
+constexpr const char *cpu = "libggml-cpu.so", *plugin = "libggml-cpu-catena.so";
+
+/// The first that is loaded: what libllama uses for itself.
+const found& stock() {
+    static const found f = load(folder("stock", {{CATENA_TEST_CPU, cpu}}));
+    return f;
+}
+
+const found& with_catena() {
+    stock();
+    static const found f =
+        load(folder("catena", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, plugin}}));
+    return f;
+}
+
+/// A variable of the environment as long as it lives.
+struct variable {
+    const char* name;
+    variable(const char* n, const char* value) : name(n) { setenv(name, value, 1); }
+    ~variable() { unsetenv(name); }
+};
+
+/// Nodes that the plug-in did, by the line that it writes at the end.
+long long nodes_done() {
+    long long nodes = 0;
+    const std::size_t before = notes().find("plans: ");
+    REQUIRE(before != std::string::npos);
+    REQUIRE(std::sscanf(notes().c_str() + before, "plans: %lld nodes", &nodes) == 1);
+    return nodes;
+}
+
+void steps_aside(const fs::path& where, const std::string& instead, const std::string& reason) {
+    stock();
+    const found f = load(where);
+    CHECK((f.registry == nullptr ? "" : f.file()) == instead);
+    INFO(f.log);
+    CHECK(f.log.find(reason) != std::string::npos);
+    CHECK(std::count(f.log.begin(), f.log.end(), '\n') == (reason.empty() ? 0 : 1));
+}
+
+}  // namespace
+
+TEST_CASE("ggml loads the plug-in in place of the library beside it") {
+    CHECK(stock().file() == cpu);
+    const found& f = with_catena();
+    REQUIRE(f.registry != nullptr);
+    CHECK(f.file() == plugin);
+    CHECK(f.log.empty());
+    CHECK(ggml_backend_reg_name(f.registry) == std::string("CPU"));
+    REQUIRE(ggml_backend_reg_dev_count(f.registry) == 1);
+    CHECK(ggml_backend_dev_name(f.device()) == std::string("CPU"));
+    CHECK(ggml_backend_dev_backend_reg(f.device()) == f.registry);
+    CHECK(ggml_backend_dev_type(f.device()) == GGML_BACKEND_DEVICE_TYPE_CPU);
+    for (const char* name : {"ggml_backend_set_n_threads", "ggml_backend_get_features",
+                             "ggml_backend_cpu_numa_init", "ggml_backend_comm_init"})
+        CHECK((ggml_backend_reg_get_proc_address(f.registry, name) != nullptr) ==
+              (ggml_backend_reg_get_proc_address(stock().registry, name) != nullptr));
+}
+
+TEST_CASE("Models decode with the plug-in as with a device that plans by itself") {
+    situation s;
+    s.experts_used = 8;
+    const auto family = GENERATE(as<std::string>(), "llama", "qwen3moe", "gemma3", "gpt-oss");
+    s.flash_attention = family == "llama" || family == "gpt-oss";
+    const auto exact = answers(family + ".f32.gguf", {stock().device()}, s);
+    const double of_ggml = worst_error(answers(family + ".gguf", {stock().device()}, s), exact);
+    notes().clear();
+    const auto ours = answers(family + ".gguf", {with_catena().device()}, s);
+    INFO(family << ": error " << worst_error(ours, exact) << ", of ggml's " << of_ggml);
+    CHECK(worst_error(ours, exact) <= 3 * of_ggml);
+    CHECK(nodes_done() > 0);
+    CHECK(warnings().empty());
+    CHECK(ours == answers(family + ".gguf", {sm_90_device()}, s));
+}
+
+TEST_CASE("The plug-in keeps the order of streams, on one GPU and on two") {
+    stock();
+    static const found f = load(folder("gpus", {{CATENA_TEST_GPUS, "libggml-cuda.so"},
+                                                {CATENA_TEST_PLUGIN, "libggml-cuda-catena.so"}}));
+    REQUIRE(f.file() == "libggml-cuda-catena.so");
+    REQUIRE(ggml_backend_reg_dev_count(f.registry) == 2);
+    CHECK(ggml_backend_dev_name(f.device(1)) == std::string("CUDA1"));
+    devices on = {f.device(0)}, direct = {sm_90_device(0)};
+    SECTION("one") {}
+    SECTION("two") {
+        on.push_back(f.device(1));
+        direct.push_back(sm_90_device(1));
+    }
+    notes().clear();
+    const auto ours = answers("qwen3moe.gguf", on, {});
+    CHECK(nodes_done() > 0);
+    CHECK(warnings().empty());
+    CHECK(ours == answers("qwen3moe.gguf", direct, {}));
+}
+
+TEST_CASE("What the plug-in does not take has the bits of the library beside it") {
+    stock();
+    const variable nothing_is_measured("CATENA_MEASURED_ONLY", "1");
+    static const found f =
+        load(folder("measured_only", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, plugin}}));
+    REQUIRE(f.file() == plugin);
+    const auto family = GENERATE(as<std::string>(), "llama", "qwen3moe");
+    notes().clear();
+    CHECK(answers(family + ".gguf", {f.device()}, {}) ==
+          answers(family + ".gguf", {stock().device()}, {}));
+    CHECK(nodes_done() == 0);
+}
+
+TEST_CASE("The plug-in steps aside") {
+    SECTION("without the library that it wraps") {
+        steps_aside(folder("alone", {{CATENA_TEST_PLUGIN, plugin}}), "", "libggml-cpu.so: cannot");
+    }
+    SECTION("if that is no backend") {
+        const fs::path f = folder("no_backend", {{CATENA_TEST_PLUGIN, plugin}});
+        std::ofstream(f / cpu) << "no library";
+        steps_aside(f, "", "libggml-cpu.so: ");
+    }
+    SECTION("in another version of ggml") {
+        steps_aside(folder("version", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_OTHER_PLUGIN, plugin}}),
+                    cpu, "built for ggml 0.1.2");
+    }
+    SECTION("under another name") {
+        steps_aside(folder("name-catena",
+                           {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, "libggml-cpu-other.so"}}),
+                    cpu, "libggml-NAME-catena.so");
+    }
+    SECTION("if the nodes are reordered after it has planned") {
+        const variable v("GGML_CUDA_GRAPH_OPT", "1");
+        steps_aside(folder("order", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, plugin}}), cpu,
+                    "GGML_CUDA_GRAPH_OPT=1");
+    }
+    SECTION("if a variable cannot be followed") {
+        const variable v("CATENA_MAX_COLUMNS", "many");
+        steps_aside(folder("options", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, plugin}}), cpu,
+                    "CATENA_MAX_COLUMNS");
+    }
+    SECTION("silently if it is switched off") {
+        const variable v("GGML_CUDA_CATENA", "0");
+        steps_aside(folder("off", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, plugin}}), cpu, "");
+    }
+#ifdef CATENA_TEST_CUDA_PLUGIN
+    SECTION("on a machine without a GPU") {
+        const fs::path f = folder("cuda", {{CATENA_TEST_CPU, "libggml-cuda.so"},
+                                           {CATENA_TEST_CUDA_PLUGIN, "libggml-cuda-catena.so"}});
+        steps_aside(f, "libggml-cuda.so", "no GPU of CUDA's");
+    }
+#endif
+}
