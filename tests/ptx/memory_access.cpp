@@ -28,11 +28,14 @@ global_range& range_at(warp& w, int lane, std::byte* p, std::size_t bytes) {
 }
 
 global_range& global_at(warp& w, int lane, std::byte* p, std::size_t bytes) {
-    const global_memory& memory = w.in.of.of.memory;
+    const grid& g = w.in.of.of;
     global_range& range = range_at(w, lane, p, bytes);
-    const bool early = range.kind == content::constant || !w.in.of.of.dependent;
-    if (!early && (w.waited >> lane & 1u) == 0)
-        w.fail(lane, bytes_at(bytes, memory.place(p)) + " before griddepcontrol.wait");
+    const bool waited = (w.waited >> lane & 1u) != 0;
+    if (range.kind != content::constant && (g.over(waited) & 1u) == 0)
+        w.fail(lane, bytes_at(bytes, g.memory.place(p)) +
+                         (waited ? " before what ran before the grid before has ended, since no "
+                                   "thread of that grid waits for it"
+                                 : " before griddepcontrol.wait"));
     return range;
 }
 
