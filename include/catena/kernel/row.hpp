@@ -13,6 +13,7 @@
 
 #include "catena/kernel/activation.hpp"
 #include "catena/kernel/objection.hpp"
+#include "catena/kernel/row/ahead.hpp"
 #include "catena/kernel/row/stages.hpp"
 #include "catena/kernel/scaled.hpp"
 
@@ -219,9 +220,9 @@ class row_work {
 template <computation C, policy P>
 inline constexpr bool row_possible = !objection_to(C, P);
 
-/// The body. Grid: one block per rows_of_block(P) rows. Shared memory as kernel/layout.hpp says.
-/// `a` follows args.hpp; with values > 0, k <= values * the threads of a row; with vector, k is a
-/// multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
+/// The body. Grid: one block per rows_of_block(P) rows, and those of a.ahead. Shared memory as
+/// kernel/layout.hpp says. `a` follows args.hpp; with values > 0, k <= values * the threads of a
+/// row; with vector, k is a multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
 template <class X, policy P, computation C>
 CATENA_FN void row_body(X& x, const row_args& a) {
     using work = row_work<X, P, C>;
@@ -230,6 +231,8 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     static_assert(thread::rows == 1 || thread::team == warp_size,
                   "rows that share a block have a warp each");
     x.grid_trigger();
+    const int row_blocks = (a.rows + thread::rows - 1) / thread::rows;
+    if (x.block() >= row_blocks) return bring_ahead(x, a, x.block() - row_blocks);
     if constexpr (thread::rows == 1) {
         auto* meeting = x.template shared<float>(row_meetings * (P.threads / warp_size));
         work(x, a, x.block(), x.thread(), meeting).run();
