@@ -1,5 +1,5 @@
-// Blocks and clusters: who runs next, which barriers let go, when copies arrive. All of it as late
-// as the PTX ISA allows, in an order of chance.
+// Blocks and clusters: which warp runs next, which barriers let go, when copies arrive. All of it
+// as late as the PTX ISA allows, in an order of chance.
 #include "access.hpp"
 
 #include <algorithm>
@@ -85,28 +85,30 @@ void block::check_end() const {
             bad("the warps of a warpgroup asked for different wgmma");
 }
 
-cluster::cluster(grid& g, int first_block) : of(g), began(g.now++) {
+cluster::cluster(grid& g, int first_block)
+    : of(g), number(number_of_cluster(g.number, first_block)) {
     for (int r = 0; r < g.cluster_blocks; ++r) blocks.emplace_back(*this, first_block + r, r);
 }
 
-void cluster::run() {
+progress cluster::go_on() {
     std::vector<warp*> ready;
-    for (;;) {
-        ready.clear();
-        for (block& b : blocks)
-            for (warp& w : b.warps)
-                if (w.running != 0) ready.push_back(&w);
-        if (!ready.empty()) {
-            ready[of.random() % ready.size()]->run();
-            continue;
-        }
-        bool goes_on = false;
-        for (block& b : blocks) goes_on = b.release() || goes_on;
-        if (goes_on || release() || deliver_one()) continue;
-        if (std::all_of(blocks.begin(), blocks.end(), [](const block& b) { return b.done(); }))
-            break;
-        deadlock();
+    for (block& b : blocks)
+        for (warp& w : b.warps)
+            if (w.running != 0) ready.push_back(&w);
+    if (!ready.empty()) {
+        ready[of.random() % ready.size()]->run();
+        return progress::some;
     }
+    bool some = false;
+    for (block& b : blocks) some = b.release() || some;
+    if (some || release() || deliver_one()) return progress::some;
+    if (!std::all_of(blocks.begin(), blocks.end(), [](const block& b) { return b.done(); }))
+        return progress::waits;
+    check_end();
+    return progress::finished;
+}
+
+void cluster::check_end() const {
     if (!stores.empty())
         throw finding(of.code.name +
                       ": a store into another block's shared memory that no meeting "
@@ -171,25 +173,6 @@ void cluster::deadlock() const {
             }
         }
     throw finding(of.code.name + ": threads wait for what never comes:" + where);
-}
-
-void run(grid& g) {
-    const std::string of = g.code.name + ": ";
-    if (g.parameters.size() != g.code.parameter_bytes)
-        throw finding(of + "is given " + std::to_string(g.parameters.size()) +
-                      " bytes of parameters and has " + std::to_string(g.code.parameter_bytes));
-    if (g.threads % warp_lanes != 0 || (g.code.max_threads != 0 && g.threads > g.code.max_threads))
-        throw finding(of + std::to_string(g.threads) + " threads, and at most " +
-                      std::to_string(g.code.max_threads));
-    if (g.blocks % g.cluster_blocks != 0)
-        throw finding(of + std::to_string(g.blocks) + " blocks are no number of clusters");
-    for (global_range& r : g.memory.ranges)
-        if (r.kind != content::constant)
-            r.past = history(static_cast<std::size_t>(r.last - r.first));
-    std::vector<int> order;
-    for (int first = 0; first < g.blocks; first += g.cluster_blocks) order.push_back(first);
-    std::shuffle(order.begin(), order.end(), g.random);
-    for (const int first : order) cluster(g, first).run();
 }
 
 }  // namespace ptx

@@ -2,18 +2,15 @@
 // bits are not the device's the same bytes as the host executor. A ctest per arch, of sm_90 per
 // skeleton. Of the cases each row has a third; with CATENA_EVERY_ROW all.
 #include "host_machine.hpp"
+#include "kernels.hpp"
 #include "ptx_machine.hpp"
 #include "sweep.hpp"
-#include "tables.hpp"
 
 #include "catena_test/catch.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,13 +18,6 @@ using namespace catena;
 using namespace catena_test;
 
 namespace {
-
-/// The entry of a row: its name, as a name of C.
-std::string entry_of(const table& t, int row) {
-    std::string name = "catena_" + row_name(t, row);
-    std::replace(name.begin(), name.end(), '.', '_');
-    return name;
-}
 
 /// Cases are made for the arch whose blocks may have most shared memory.
 std::uint32_t most_shared_bytes() {
@@ -52,26 +42,10 @@ void run_row(const table& host, int row, const ptx::program& code) {
     sweep(compiled, &peer, every);
 }
 
-ptx::module read(const std::filesystem::path& file) {
-    std::stringstream text;
-    text << std::ifstream(file).rdbuf();
-    return ptx::parse(text.str());
-}
-
 std::map<std::string, int> rows_of(const table& t) {
     std::map<std::string, int> rows;
     for (int i = 0; i < t.row_count; ++i) rows[entry_of(t, i)] = i;
     return rows;
-}
-
-/// The PTX files of an arch whose names begin with `family`.
-std::vector<std::string> made_for(const std::string& arch, const std::string& family) {
-    std::vector<std::string> files;
-    std::ifstream made(CATENA_PTX "/" + arch + "/made.txt");
-    for (std::string file; std::getline(made, file);)
-        if (std::filesystem::path(file).filename().string().starts_with(family))
-            files.push_back(file);
-    return files;
 }
 
 void run_arch(const std::string& arch, const std::string& family = "") {
@@ -79,7 +53,7 @@ void run_arch(const std::string& arch, const std::string& family = "") {
     std::map<std::string, int> rows = rows_of(host);
     int kernels = 0;
     for (const std::string& file : made_for(arch, family)) {
-        const ptx::module m = read(file);
+        const ptx::module m = read_ptx(file);
         for (const ptx::function& f : m.functions) {
             if (!f.entry) continue;
             INFO(file << ": " << f.name);
@@ -134,7 +108,7 @@ TEST_CASE("nvcc's PTX of sm_90's matvecs gives what is wanted", "[sm_90_matvec]"
 TEST_CASE("nvcc's PTX of a matvec that lacks a barrier or fence is seen to race",
           "[sm_90_matvec]") {
     const table host = instances::on_host(instances::table_named("sm_90"));
-    const ptx::module whole = read(made_for("sm_90", "matvec_q4_K.").at(0));
+    const ptx::module whole = read_ptx(made_for("sm_90", "matvec_q4_K.").at(0));
     const auto entry = std::ranges::find_if(whole.functions, &ptx::function::entry);
     const int row = rows_of(host).at(entry->name);
     REQUIRE(found_in(host, row, ptx::bind(whole, entry->name)) == "");

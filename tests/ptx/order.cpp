@@ -19,10 +19,16 @@ const vector_clock& part(const knowledge& k, proxy by) {
     return by == proxy::generic ? k.generic : k.async;
 }
 
+/// Clusters of a grid are never ordered.
+bool known_cluster(const warp& w, lanes who, cluster_number other) {
+    const grid& g = w.in.of.of;
+    return (g.over((who & ~w.waited) == 0) >> grid_of(other) & 1u) != 0;
+}
+
 /// Whether all of `who` know, through the proxy, what was marked.
 bool known(const warp& w, lanes who, const mark& m, proxy by) {
     const block& b = w.in;
-    if (m.when <= b.of.began) return false;  // by another cluster
+    if (m.in != b.of.number) return known_cluster(w, who, m.in);
     const bool near = of_block(b, m.of);
     if (m.of >= tensor_cores) by = proxy::generic;  // it was made through the async proxy
     if (near && m.when <= part(b.agreed, by).floor) return true;
@@ -50,21 +56,34 @@ int first_lane(lanes of, F f) {
     return std::countr_zero(of);
 }
 
+const grid& grid_that_did(const warp& w, const mark& m) {
+    const grid* g = &w.in.of.of;
+    while (g->number > grid_of(m.in)) g = g->before;
+    while (g->number < grid_of(m.in)) g = g->behind;
+    return *g;
+}
+
 std::string who_did(const warp& w, const mark& m, int lane) {
-    const grid& g = w.in.of.of;
+    const grid& g = grid_that_did(w, m);
     const auto at = static_cast<std::size_t>(m.instruction);
     const auto warps = static_cast<party>(g.threads / warp_lanes);
     std::string who = m.of < first_copy ? "tensor cores" : "a copy";
     if (m.of < tensor_cores) {
         const party thread = m.of % warps * warp_lanes + static_cast<party>(lane);
         who = "thread " + std::to_string(thread);
-        if (!of_block(w.in, m.of)) who = "block " + std::to_string(m.of / warps) + " " + who;
+        if (m.in != w.in.of.number || !of_block(w.in, m.of))
+            who = "block " + std::to_string(m.of / warps) + " " + who;
     }
+    if (&g != &w.in.of.of) who = "grid " + std::to_string(g.number) + " " + g.code.name + " " + who;
     return who + " at line " + std::to_string(g.code.code[at].line) + " '" + g.code.lines[at] + "'";
 }
 
 std::string what_would_order(const warp& w, const mark& m) {
-    if (m.when <= w.in.of.began) return "nothing orders blocks of a grid";
+    const unsigned mine = w.in.of.of.number, other = grid_of(m.in);
+    if (std::max(mine, other) > std::min(mine, other) + 1)
+        return "no griddepcontrol.wait is in between, or a grid on the way has none";
+    if (mine != other) return "no griddepcontrol.wait is in between";
+    if (m.in != w.in.of.number) return "nothing orders blocks of a grid";
     if (m.of >= first_copy) return "no wait for the phase of its mbarrier is in between";
     if (m.of == (tensor_cores | w.number)) return "no wgmma.wait_group is in between";
     if (m.of == w.number) return "no bar.warp.sync is in between";
@@ -97,9 +116,8 @@ void check_writes(const warp& w, lanes who, const site& s, const char* accesses,
 }
 
 void made_read(const warp& w, const mark& m, const site& s) {
-    const cluster& c = w.in.of;
-    const bool all_here = s.global == nullptr && c.blocks.size() == 1;
-    s.past.read(m, s.at, s.bytes, all_here ? w.in.agreed.generic.floor : 0, c.began);
+    const bool all_here = s.global == nullptr && w.in.of.blocks.size() == 1;
+    s.past.read(m, s.at, s.bytes, all_here ? w.in.agreed.generic.floor : 0);
 }
 
 }  // namespace
@@ -161,15 +179,16 @@ void history::forget(std::uint32_t& list, std::uint32_t bytes) {
 }
 
 /// A thread's later read stands for its earlier ones.
-void history::read_word(std::uint32_t& list, const mark& m, moment settled, moment began) {
-    std::uint32_t elsewhere = 0;  // bytes that were read by other clusters
+void history::read_word(std::uint32_t& list, const mark& m, moment settled) {
+    std::uint64_t elsewhere = 0;  // bytes that other clusters read, four bits for each grid
     for (std::uint32_t* link = &list; *link != 0;) {
         const std::uint32_t n = *link;
         mark& e = marks_[n];
         bool over = e.when <= settled;
-        if (e.when <= began) {
-            over = (e.bytes & ~elsewhere) == 0;
-            elsewhere |= e.bytes;
+        if (e.in != m.in) {
+            const std::uint64_t bytes = std::uint64_t{e.bytes} << 4 * grid_of(e.in);
+            over = (bytes & ~elsewhere) == 0;
+            elsewhere |= bytes;
         } else if (e.of == m.of && (e.bytes & ~m.bytes) == 0) {
             const bool same = e.when == m.when && e.instruction == m.instruction;
             if (e.bytes == m.bytes && (same || e.who == m.who)) {
@@ -192,11 +211,11 @@ void history::read_word(std::uint32_t& list, const mark& m, moment settled, mome
     push(list, m);
 }
 
-void history::read(const mark& m, std::size_t at, std::size_t bytes, moment settled, moment began) {
+void history::read(const mark& m, std::size_t at, std::size_t bytes, moment settled) {
     mark one = m;
     each_word(at, bytes, [&](std::size_t i, std::uint32_t which) {
         one.bytes = which;
-        read_word(words_[i].reads, one, settled, began);
+        read_word(words_[i].reads, one, settled);
     });
 }
 
@@ -215,6 +234,7 @@ mark mark_of(const warp& w, lanes who, const instruction& i) {
     return {.when = g.now,
             .who = who,
             .of = w.number,
+            .in = w.in.of.number,
             .instruction = static_cast<std::uint32_t>(&i - g.code.code.data())};
 }
 

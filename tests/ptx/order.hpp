@@ -8,6 +8,10 @@
 // at the cluster's barrier, knows what came before its arrivals. Shuffles and other instructions
 // with .sync order no memory. The async proxy (bulk copies, wgmma) sees what threads wrote if a
 // fence.proxy.async stands between; what they only read needs none.
+//
+// Grids are ordered by griddepcontrol.wait, which ends when the grid before has ended and its
+// writes are visible, and by launches that are not programmatic. launch_dependents makes nothing
+// visible.
 #pragma once
 
 #include "program.hpp"
@@ -24,11 +28,21 @@ namespace ptx {
 struct warp;
 struct block;
 
-/// A count within the grid; one ends where something is handed over.
+/// A count within the stream; one ends where something is handed over.
 using moment = std::uint32_t;
-/// A warp of the grid by its number, its tensor cores, or the bulk copies that complete on one
+/// A warp of its grid by its number, its tensor cores, or the bulk copies that complete on one
 /// mbarrier.
 using party = std::uint32_t;
+/// A cluster of a stream: its grid's number, and its first block in the lowest 24 bits.
+using cluster_number = std::uint32_t;
+/// Grids of a stream, a bit each by their number. Bit 0: all that ran before.
+using grids = std::uint32_t;
+inline constexpr std::size_t most_launches = 15;
+
+inline cluster_number number_of_cluster(unsigned grid, int first_block) {
+    return grid << 24 | static_cast<cluster_number>(first_block);
+}
+inline unsigned grid_of(cluster_number c) { return c >> 24; }
 
 struct vector_clock {
     using row = std::array<moment, warp_lanes>;
@@ -52,6 +66,7 @@ struct mark {
     moment when = 0;
     lanes who = 0;
     party of = 0;
+    cluster_number in = 0;
     std::uint32_t instruction = 0;
     std::uint32_t bytes = 0;  ///< which of four, a bit each
     std::uint32_t next = 0;
@@ -72,9 +87,9 @@ class history {
         return find(&word::reads, at, bytes, f);
     }
 
-    /// Reads up to the moment `settled` are known to all; of other clusters, which had ended when
-    /// this one `began`, one of each byte is enough.
-    void read(const mark& m, std::size_t at, std::size_t bytes, moment settled, moment began);
+    /// Reads up to the moment `settled` are known to all; by other clusters of a grid, one of each
+    /// byte is enough.
+    void read(const mark& m, std::size_t at, std::size_t bytes, moment settled);
     void write(const mark& m, std::size_t at, std::size_t bytes);
 
   private:
@@ -101,7 +116,7 @@ class history {
         });
         return found;
     }
-    void read_word(std::uint32_t& list, const mark& m, moment settled, moment began);
+    void read_word(std::uint32_t& list, const mark& m, moment settled);
     void forget(std::uint32_t& list, std::uint32_t bytes);
     void push(std::uint32_t& list, const mark& m);
     void drop(std::uint32_t& link);

@@ -34,6 +34,7 @@ using action = void (*)(warp&, const instruction&, lanes);
 
 enum class flow : std::uint8_t {
     next,  ///< each lane for itself
+    rest,  ///< the same, and other warps may go first
     branch,
     call,
     leave,     ///< ret, exit
@@ -41,7 +42,7 @@ enum class flow : std::uint8_t {
     aligned,   ///< all lanes of the warp, at this very instruction
     barrier,   ///< all threads of the block
     cluster,   ///< all threads of the cluster have arrived
-    phase      ///< until the phase of an mbarrier has completed
+    phase      ///< until the phase of an mbarrier has completed, or the grid before
 };
 
 struct instruction {

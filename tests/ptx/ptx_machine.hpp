@@ -36,17 +36,15 @@ class ptx_machine : public local_machine {
         for (const auto& g : code.globals) memory.add(g.name, g.at, g.size, ptx::content::constant);
         bytes parameters(args_bytes);
         std::memcpy(parameters.data(), args, args_bytes);
-        ptx::grid grid{.code = code,
-                       .memory = memory,
-                       .parameters = std::move(parameters),
-                       .blocks = static_cast<int>(config.blocks),
-                       .threads = static_cast<int>(config.threads),
-                       .shared_bytes = config.shared_bytes,
-                       .cluster_blocks = static_cast<int>(config.cluster),
-                       .dependent = config.dependent,
-                       .random = std::mt19937_64(seed_)};
+        const ptx::launch one{.code = code,
+                              .parameters = std::move(parameters),
+                              .blocks = static_cast<int>(config.blocks),
+                              .threads = static_cast<int>(config.threads),
+                              .shared_bytes = config.shared_bytes,
+                              .cluster_blocks = static_cast<int>(config.cluster),
+                              .dependent = config.dependent};
         try {
-            ptx::run(grid);
+            ptx::run({one}, memory, std::mt19937_64(seed_));
             return "";
         } catch (const ptx::finding& what) {
             return what.what();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -24,35 +25,42 @@ struct snippet {
 
     std::vector<std::uint32_t> in = {}, out = {};  ///< out is unwritten at first
 
-    /// What was found, empty if nothing was.
-    std::string run() {
-        const std::string text = ".version 8.0\n.target sm_90a\n.address_size 64\n" + functions +
-                                 ".extern .shared .align 1024 .b8 tile[];\n"
-                                 ".visible .entry snippet(.param .u64 in, .param .u64 out)\n{\n"
-                                 ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<99>;\n"
-                                 ".reg .f32 %f<99>; .reg .b64 %d<99>;\n"
-                                 "ld.param.u64 %d0, [in]; ld.param.u64 %d1, [out];\n"
-                                 "mov.u32 %r0, %tid.x; mul.wide.u32 %d4, %r0, 4;\n"
-                                 "add.s64 %d2, %d0, %d4; add.s64 %d3, %d1, %d4;\n" +
-                                 body + "\nret;\n}\n";
-        const ptx::program code = ptx::bind(ptx::parse(text), "snippet");
+    ptx::program code() const {
+        return ptx::bind(ptx::parse(".version 8.0\n.target sm_90a\n.address_size 64\n" + functions +
+                                    ".extern .shared .align 1024 .b8 tile[];\n"
+                                    ".visible .entry snippet(.param .u64 in, .param .u64 out)\n{\n"
+                                    ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<99>;\n"
+                                    ".reg .f32 %f<99>; .reg .b64 %d<99>;\n"
+                                    "ld.param.u64 %d0, [in]; ld.param.u64 %d1, [out];\n"
+                                    "mov.u32 %r0, %tid.x; mul.wide.u32 %d4, %r0, 4;\n"
+                                    "add.s64 %d2, %d0, %d4; add.s64 %d3, %d1, %d4;\n" +
+                                    body + "\nret;\n}\n"),
+                         "snippet");
+    }
+
+    /// Runs it, and others behind it on its memory. What was found, empty if nothing was.
+    std::string run(const std::vector<snippet>& behind = {}) {
         ptx::global_memory memory;
         memory.add("in", in.data(), in.size() * 4, ptx::content::initialized);
         memory.add("out", out.data(), out.size() * 4, ptx::content::uninitialized);
         const void* pointers[] = {in.data(), out.data()};
         std::vector<std::byte> parameters(sizeof pointers);
         std::memcpy(parameters.data(), pointers, sizeof pointers);
-        ptx::grid grid{.code = code,
-                       .memory = memory,
-                       .parameters = std::move(parameters),
-                       .blocks = blocks,
-                       .threads = threads,
-                       .shared_bytes = shared_bytes,
-                       .cluster_blocks = cluster,
-                       .dependent = dependent,
-                       .random = std::mt19937_64(seed)};
+        std::deque<ptx::program> programs;
+        std::vector<ptx::launch> launches;
+        const auto add = [&](const snippet& s) {
+            launches.push_back({.code = programs.emplace_back(s.code()),
+                                .parameters = parameters,
+                                .blocks = s.blocks,
+                                .threads = s.threads,
+                                .shared_bytes = s.shared_bytes,
+                                .cluster_blocks = s.cluster,
+                                .dependent = s.dependent});
+        };
+        add(*this);
+        for (const snippet& s : behind) add(s);
         try {
-            ptx::run(grid);
+            ptx::run(launches, memory, std::mt19937_64(seed));
             return "";
         } catch (const ptx::finding& what) {
             return what.what();

@@ -80,7 +80,7 @@ void warp::park(lanes& waiting, lanes which, int at) {
 }
 
 void warp::run() {
-    for (;;) {
+    for (rests = false;;) {
         while (running != 0) {
             // Those that are furthest behind, up to where others wait: so lanes come together
             // again.
@@ -96,6 +96,7 @@ void warp::run() {
                     stop = std::min(stop, here);
             }
             run_together(together, at, stop);
+            if (rests) return;
         }
         if (!meet()) return;
     }
@@ -120,6 +121,10 @@ void warp::run_together(lanes together, int at, int stop) {
             case flow::next:
                 i.run(*this, i, which);
                 break;
+            case flow::rest:
+                i.run(*this, i, which);
+                rests = true;
+                return stand(together, at + 1);
             case flow::branch:
                 if (which == together) {
                     at = i.target;

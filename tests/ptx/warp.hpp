@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <map>
 #include <random>
 #include <string>
@@ -58,6 +59,7 @@ struct warp {
     lanes arrived = 0;                                         ///< at the cluster's barrier
     lanes side;                                                ///< which lanes go first
     lanes waited = 0;                                          ///< for the grid before
+    bool rests = false;                                        ///< others may go first
     std::array<knowledge, warp_lanes> knows;  ///< beside what the block and the cluster agreed on
     const instruction* now = nullptr;
     std::size_t known_range = 0;  ///< of global memory, the last that was met
@@ -76,7 +78,7 @@ struct warp {
     std::byte* unit(int u) { return file.data() + static_cast<std::size_t>(u) * unit_bytes; }
     int thread(int lane) const { return index * warp_lanes + lane; }
 
-    /// Runs until no lane can go on alone.
+    /// Runs until no lane can go on alone, or the warp rests.
     void run();
     /// Lets go those that have met; false if there were none.
     bool meet();
@@ -155,8 +157,9 @@ struct remote_store {
 
 struct block {
     cluster& of;
-    int index;  ///< in the grid
-    int rank;   ///< in the cluster
+    int index;               ///< in the grid
+    int rank;                ///< in the cluster
+    bool triggered = false;  ///< a thread has issued launch_dependents
     shared_memory shared;
     std::vector<warp> warps;
     std::map<std::uint32_t, phase_barrier> barriers;
@@ -171,41 +174,73 @@ struct block {
     void complete(phase_barrier& b);
     void deliver(std::size_t which);
     void check_end() const;
-    /// Lanes that wait for a phase look again.
+    /// Lanes that wait for a phase, or for the grid before, look again.
     void wake();
 };
 
-struct grid {
+/// What is launched.
+struct launch {
     const program& code;
-    global_memory& memory;
     std::vector<std::byte> parameters;
     int blocks, threads;
     std::uint32_t shared_bytes;
     int cluster_blocks;
-    bool dependent;
-    std::mt19937_64 random;
+    bool dependent;  ///< programmatically: it may start while the grid before still runs
+};
+
+/// A launch of a stream.
+struct grid : launch {
+    global_memory& memory;
+    std::mt19937_64& random;
+    moment& now;
+    grid* before;                                    ///< null for the first
+    grid* behind = nullptr;                          ///< null for the last
+    unsigned number;                                 ///< in the stream, from 1 on
+    grids over_at_start;                             ///< have completed when it starts
+    bool waited = false;                             ///< some thread has, for the grid before
     std::vector<std::vector<std::byte>> files = {};  ///< registers of warps that are done
-    moment now = 1;
+    std::vector<int> to_start = {};   ///< first blocks of clusters, the next one last
+    std::list<cluster> running = {};  ///< have started and not ended
+
+    grid(const launch& l, global_memory& memory, std::mt19937_64& random, moment& now,
+         grid* before);
+    grid(const grid&) = delete;
+    ~grid();
+    bool may_start() const;
+    bool ended() const;
+    /// Those that have completed for a thread that has waited for the grid before, or has not.
+    grids over(bool has_waited) const;
+
+  private:
+    bool has_triggered() const;
+};
+
+enum class progress {
+    some,     ///< a warp ran, a barrier let go or a copy arrived
+    waits,    ///< for another grid, or forever
+    finished  ///< all threads have left
 };
 
 struct cluster {
     grid& of;
-    moment began;
+    cluster_number number;
     std::deque<block> blocks;
     int meetings = 0;                  ///< so far, of all its threads
     knowledge agreed, arrivals;        ///< at the last of them; for the next
     std::vector<remote_store> stores;  ///< between blocks, there after the next meeting
+    bool stuck = false;                ///< until another grid ends
 
     cluster(grid& g, int first_block);
-    void run();
+    progress go_on();
+    [[noreturn]] void deadlock() const;
 
   private:
     bool release();
     bool deliver_one();
-    [[noreturn]] void deadlock() const;
+    void check_end() const;
 };
 
-/// Runs every block; throws `finding`.
-void run(grid& g);
+/// Runs launches as a stream does, at most `most_launches`; throws `finding`.
+void run(const std::vector<launch>& launches, global_memory& memory, std::mt19937_64 random);
 
 }  // namespace ptx

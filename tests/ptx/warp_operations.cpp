@@ -56,7 +56,17 @@ void nothing(warp&, const instruction&, lanes) {}
 
 void warp_barrier(warp& w, const instruction&, lanes which) { meet(w, which); }
 
-void grid_wait(warp& w, const instruction&, lanes which) { w.waited |= which; }
+void trigger(warp& w, const instruction&, lanes) { w.in.triggered = true; }
+
+void grid_wait(warp& w, const instruction&, lanes which) {
+    grid& g = w.in.of.of;
+    if (g.before != nullptr && !g.before->ended()) {
+        w.phased |= which;
+        return;
+    }
+    w.waited |= which;
+    g.waited = true;
+}
 
 void proxy_fence(warp& w, const instruction&, lanes which) { fence_proxies(w, which); }
 
@@ -137,8 +147,8 @@ opcode warp_operation(const std::string& name) {
         {"barrier.cluster.wait", {cluster_wait, "", flow::cluster}},
         {"mapa.shared::cluster.u32", {map_to_rank, "www"}},
         {"st.shared::cluster.f32", {store_in_cluster, "aw"}},
-        {"griddepcontrol.wait", {grid_wait, ""}},
-        {"griddepcontrol.launch_dependents", {nothing, ""}},
+        {"griddepcontrol.wait", {grid_wait, "", flow::phase}},
+        {"griddepcontrol.launch_dependents", {trigger, "", flow::rest}},
         {"fence.proxy.async.shared::cta", {proxy_fence, ""}},
         {"fence.mbarrier_init.release.cluster", {fence_of_new_barriers, ""}},
     };

@@ -19,6 +19,7 @@ struct explain_options {
     target_options target{"sm_90", ""};
     std::string html, dot;  ///< empty: not asked for
     bool optimized = false, verbose = false;
+    options asked;
     output_options output;
 };
 
@@ -27,7 +28,7 @@ int explain(const explain_options& o) {
     json::graph g = json::read(o.graph);
     if (o.optimized) g = optimized(g);
     const table t = table_for(o.target);
-    const report r = make_report(g, t);
+    const report r = make_report(g, t, o.asked);
     if (!o.html.empty()) write_whole(o.html, as_html(r));
     if (!o.dot.empty()) write_whole(o.dot, as_dot(r));
     const bool instead = !(o.html.empty() && o.dot.empty());
@@ -38,9 +39,9 @@ int explain(const explain_options& o) {
 
 }  // namespace
 
-report make_report(const json::graph& g, const table& t) {
+report make_report(const json::graph& g, const table& t, const options& asked) {
     const graph_view view = g.view();
-    const planner p{t};
+    const planner p{t, asked};
     const plan now = p.plan(view);
     explanation e = now.explain();
     if (!e.state.ok()) throw failure(g.file + ": cannot be planned: " + e.state.message);
@@ -74,6 +75,11 @@ void add_explain(CLI::App& app, int& code) {
         add_output_file(*command, "--dot", o->dot,
                         "Write each distinct layer for graphviz to FILE, instead of text");
     command->add_flag("--optimized", o->optimized, optimized_help);
+    command
+        ->add_option("--l2-ahead", o->asked.l2_percent_ahead,
+                     "Let row steps bring weights of later steps to L2, into that share of it")
+        ->check(CLI::Range(0, 100))
+        ->type_name("PERCENT");
     command->add_flag("--verbose", o->verbose,
                       "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);

@@ -27,7 +27,7 @@ struct report {
 };
 
 /// Plans the graph for the table's GPU. Throws failure if nothing can be planned.
-report make_report(const json::graph& g, const table& t);
+report make_report(const json::graph& g, const table& t, const options& asked = {});
 
 /// The rows that were rejected for step i, "name: sentence" each.
 std::vector<std::string> rejected(const report& r, std::size_t i);

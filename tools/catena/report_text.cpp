@@ -98,9 +98,9 @@ std::string as_text(const report& r, bool verbose) {
     print_predicted(out, r);
 
     fmt::format_to(std::back_inserter(out),
-                   "\nsteps\n{}\nnorms, by the launch that makes them\n{}\nnot fused, or not as "
+                   "\nsteps\n{}{}\nnorms, by the launch that makes them\n{}\nnot fused, or not as "
                    "far\n",
-                   steps_text(r.plan), norms_text(r.plan));
+                   steps_text(r.plan), ahead_text(r.plan), norms_text(r.plan));
     folded_lines left;
     for (const left_node& l : r.done.not_fused)
         left.add(fmt::format("{}: {}", printable(r.graph.view().node(l.node).op_name), l.sentence),

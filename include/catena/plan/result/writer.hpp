@@ -2,10 +2,12 @@
 // roles, what is left.
 #pragma once
 
+#include "catena/arch/gpu.hpp"
 #include "catena/error/message.hpp"
 #include "catena/plan/build/draft.hpp"
 #include "catena/plan/find/request.hpp"
 #include "catena/plan/order/slots.hpp"
+#include "catena/plan/result/ahead.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -40,6 +42,7 @@ class plan_writer {
             store_launch(static_cast<std::int32_t>(i), accepted[i]);
         for (const step& s : out_.steps_) out_.nodes_[at(s.launch_at)].role = role::launch;
         if (out_.options_.engine_may_skip_wait) wait_behind_engine();
+        if (out_.options_.l2_percent_ahead > 0) bring_weights_ahead();
 
         out_.engine_launches_ =
             g_.launches() - static_cast<std::int32_t>(draft_.accepted.covered_nodes());
@@ -152,6 +155,27 @@ class plan_writer {
                 out_.steps_[at(out_.first_step_at_[at(i)])].config.dependent = false;
             behind_step = true;
             stream = view_.node(i).stream;
+        }
+    }
+
+    void bring_weights_ahead() const {
+        ahead_dealer deal(l2_bytes(out_.rows().limits()) * out_.options_.l2_percent_ahead / 100);
+        for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
+            const auto index = at(out_.args_[i].index);
+            if (out_.steps_[i].what.needs.kind == skeleton::row) {
+                deal.begin(out_.row_args_[index]);
+                continue;
+            }
+            const plan::group_head& head = out_.heads_[index];
+            for (std::int32_t m = 0; m < head.members; ++m)
+                deal.offer(out_.members_[at(head.first_member + m)].args);
+        }
+        for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
+            step& s = out_.steps_[i];
+            if (s.what.needs.kind != skeleton::row) continue;
+            const row_args& a = out_.row_args_[at(out_.args_[i].index)];
+            s.config.blocks += blocks_ahead(a);
+            s.bytes_ahead = bytes_ahead(a);
         }
     }
 

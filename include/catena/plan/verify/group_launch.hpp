@@ -173,12 +173,6 @@ class group_launch : public launch_record {
         store_quantized(writes, m, v, m.rows * quantized_rows, m.rows);
     }
 
-    static region bytes_at(std::uint64_t at, std::uint64_t bytes) {
-        region out(at, 1);
-        out.add(static_cast<std::int64_t>(bytes), 1);
-        return out;
-    }
-
     value sum_of_slots(const matmul_args&, const value& v, std::int64_t, std::int64_t) { return v; }
     value sum_of_slots(const matvec_args& a, value v, std::int64_t rows, std::int64_t tokens) {
         if (a.slot_weights != nullptr) {

@@ -68,6 +68,12 @@ class launch_record {
         if (!wrong) wrong = {why, byte, operand};
     }
 
+    static region bytes_at(std::uint64_t at, std::uint64_t bytes) {
+        region out(at, 1);
+        out.add(static_cast<std::int64_t>(bytes), 1);
+        return out;
+    }
+
     void aligned(std::uint64_t address, std::uint64_t to, const char* name) {
         if (address % to != 0) fail("is misaligned", address, name);
     }

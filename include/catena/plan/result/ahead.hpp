@@ -1,0 +1,61 @@
+// Which weights a row step brings to L2 for the groups behind it, while it keeps a few SMs busy:
+// the dense ones up to the next row step, in the order in which they are read, as far as the budget
+// goes, and each once in a plan. Experts are left out, since their ids are not known yet.
+#pragma once
+
+#include "catena/kernel/args.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace catena {
+
+class ahead_dealer {
+  public:
+    explicit ahead_dealer(std::int64_t budget) : budget_(budget) {}
+
+    void begin(row_args& by) {
+        by_ = &by;
+        left_ = budget_;
+        ranges_ = 0;
+    }
+    void offer(const matvec_member& m) {
+        if (m.experts != 0) return;
+        offer(m.weight, m.weight_bytes);
+        if (m.up != nullptr) offer(m.up, m.weight_bytes);
+    }
+
+  private:
+    static constexpr std::int64_t unit = 16;  // bytes that a prefetch is a multiple of
+
+    row_args* by_ = nullptr;  // null: no row step stands before
+    std::int64_t budget_, left_ = 0;
+    int ranges_ = 0;
+    std::vector<const void*> dealt_;  // sorted
+
+    void offer(const void* weight, std::int64_t bytes) {
+        const std::int64_t taken = std::min(bytes, left_) / unit * unit;
+        if (by_ == nullptr || taken == 0 || ranges_ == max_weights_ahead) return;
+        if (reinterpret_cast<std::uintptr_t>(weight) % unit != 0) return;
+        const auto at = std::lower_bound(dealt_.begin(), dealt_.end(), weight);
+        if (weight != nullptr && at != dealt_.end() && *at == weight) return;
+        dealt_.insert(at, weight);
+        by_->ahead[ranges_++] = {weight, taken};
+        left_ -= taken;
+    }
+};
+
+/// Bytes that a row step brings to L2, and the blocks that do.
+inline std::int64_t bytes_ahead(const row_args& a) {
+    std::int64_t all = 0;
+    for (const weights_ahead& w : a.ahead) all += w.bytes;
+    return all;
+}
+inline std::uint32_t blocks_ahead(const row_args& a) {
+    std::uint32_t all = 0;
+    for (const weights_ahead& w : a.ahead) all += static_cast<std::uint32_t>(blocks_of(w));
+    return all;
+}
+
+}  // namespace catena
