@@ -4,6 +4,7 @@
 #include "catena/engine/ggml/backend_planner.hpp"
 #include "catena/engine/ggml/graph_opt.hpp"
 #include "catena/instances/for_device.hpp"
+#include "catena/launch/timer.cuh"
 #include "catena/runtime.hpp"
 #include "ggml-cuda.h"
 
@@ -18,6 +19,7 @@ struct ggml_cuda_catena {
     std::vector<void *> workspaces;       // the last is in use; captured graphs may hold the others
     int64_t workspace_size = 0;
     int64_t launches = 0, covered = 0;
+    catena::step_timer timer;  // of the walk's steps, if the log is to have times
     bool warned = false;
 
     ggml_cuda_catena(int device, const catena::table & rows, const catena::options & asked)
@@ -69,6 +71,12 @@ bool has_workspace(ggml_cuda_catena & c) {
     return true;
 }
 
+// Of the last walk, if there was one.
+void log_times(ggml_cuda_catena & c) {
+    if (c.plan != nullptr) catena::log_as_asked(c.timer.report(), c.plan->asked());
+    c.timer.clear();
+}
+
 catena::role role_of(const ggml_cuda_catena * c, int i) {
     return c == nullptr || c->plan == nullptr ? catena::role::engine : c->plan->at(i).role;
 }
@@ -96,6 +104,7 @@ ggml_cuda_catena * ggml_cuda_catena_init(int device) {
 
 void ggml_cuda_catena_free(ggml_cuda_catena * catena) {
     if (catena == nullptr) return;
+    log_times(*catena);
     for (void * workspace : catena->workspaces) CUDA_CHECK(cudaFree(workspace));
     GGML_LOG_INFO("catena: %lld walks by %lld plans: %lld nodes done in place of ggml-cuda, in "
                   "%lld places; replays of captured graphs are not counted\n",
@@ -124,6 +133,7 @@ void ggml_cuda_catena_optimize(ggml_cuda_catena * catena, ggml_cgraph * cgraph,
 
 void ggml_cuda_catena_plan(ggml_cuda_catena * catena, ggml_cgraph * cgraph) {
     if (catena == nullptr) return;
+    log_times(*catena);
     user_data data{cgraph, catena->memory};
     catena::ggml::submission graph{cgraph, cgraph->uid, {}};
     graph.known.user = &data;
@@ -145,7 +155,8 @@ bool ggml_cuda_catena_did(ggml_cuda_catena * catena, int i, cudaStream_t stream)
     if (role == catena::role::covered) return true;
     ++catena->launches;
     void * workspace = catena->workspaces.empty() ? nullptr : catena->workspaces.back();
-    const catena::status s = catena->plan->launch(i, stream, workspace);
+    const catena::observer watch = catena->timer.watch_if_asked(catena->plan->asked());
+    const catena::status s = catena->plan->launch(i, stream, workspace, &watch);
     if (!s.ok()) GGML_ABORT("catena: %s", s.message);
     return true;
 }

@@ -4,12 +4,14 @@
 #include "catena/exec/host/device.hpp"
 #include "catena/instances/on_host.hpp"
 #include "catena/instances/sm_90.hpp"
+#include "catena/launch/timer.hpp"
 #include "catena/runtime.hpp"
 
 #include <ggml-backend-impl.h>
 #include <ggml-cpu.h>
 #include <ggml-impl.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -113,10 +115,34 @@ ggml_backend_buffer_type_t memory_type() {
     return &type;
 }
 
+/// What the environment asks of the planner. Lines go to ggml's log.
+catena::options options_asked() {
+    catena::options out;
+    out.log_to = {[](const char* line, void*) { GGML_LOG_INFO("%s\n", line); }, nullptr};
+    return catena::options::from_environment(out);
+}
+
+struct host_clock {
+    using event = std::chrono::steady_clock::time_point;
+    catena::status create(event&) const { return {}; }
+    void destroy(event&) const {}
+    catena::status record(event& e, void*) const {
+        e = std::chrono::steady_clock::now();
+        return {};
+    }
+    catena::status between(const event& first, const event& last, double& us) const {
+        us = std::chrono::duration<double, std::micro>(last - first).count();
+        return {};
+    }
+};
+
 /// One context of libllama has one.
 struct stream {
     ggml_backend_t cpu = ggml_backend_cpu_init();
-    catena::ggml::backend_planner planner{catena::instances::on_host(catena::instances::sm_90())};
+    catena::options asked = options_asked();
+    catena::ggml::backend_planner planner{catena::instances::on_host(catena::instances::sm_90()),
+                                          asked};
+    catena::basic_step_timer<host_clock> timer;
     std::byte* workspace = nullptr;
     std::int64_t workspace_bytes = 0;
 
@@ -203,6 +229,9 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
     if (plan == nullptr) return fail(state);
     if (!plan->state().ok()) return fail(plan->state());
     s.make_room(plan->workspace_bytes());
+    catena::log_as_asked(s.timer.report(), s.asked);  // of the last walk
+    s.timer.clear();
+    const catena::observer watch = s.timer.watch_if_asked(s.asked);
     ++done.walks;
     done.plans += s.planner.plans_made() - before;
     for (int i = 0; i < graph->n_nodes; ++i) {
@@ -213,7 +242,7 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
         if (role == catena::role::engine) compute_on_cpu(s, graph, i);
         if (role == catena::role::engine || role == catena::role::covered) continue;
         ++done.launches;
-        const catena::status launched = plan->launch(i, &machine(), s.workspace);
+        const catena::status launched = plan->launch(i, &machine(), s.workspace, &watch);
         if (!launched.ok()) return fail(launched);
     }
     return GGML_STATUS_SUCCESS;
