@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import lzma
+import math
 import os
 import shutil
 import signal
@@ -54,8 +55,8 @@ class Ended(Problem):
 class Program:
     """llama_ab, until the end of the call."""
 
-    def __init__(self, path, log, end):
-        self.path, self.log, self.end = path, log, end
+    def __init__(self, path, log):
+        self.path, self.log, self.end = path, log, math.inf
 
     def left(self):
         return self.end - time.monotonic()
@@ -262,14 +263,15 @@ def main():
     asked = arguments()
     if unknown := [name for name in asked.models if name not in MODELS]:
         raise Problem(f"no model {unknown[0]}: choose from {', '.join(MODELS)}")
-    end = time.monotonic() + 60 * minutes()
+    seconds = 60 * minutes()
     path = program_path(asked.program)
     asked.files = asked.files or BUILT
     for folder in asked.out, asked.files:
         folder.mkdir(parents=True, exist_ok=True)
     with open(asked.out / "llama_ab.log", "w", encoding="utf-8") as log:
-        program = Program(path, log, end)
+        program = Program(path, log)
         record = opened(asked.out / "record.json", asked.rehearse, provenance(program, asked.rehearse))
+        program.end = time.monotonic() + seconds
         run = Run(asked, program, record)
         models = asked.models or list(MODELS)
         try:

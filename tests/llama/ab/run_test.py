@@ -105,7 +105,7 @@ class Stages(Bench):
         code, said = self.call("qwen3-8b", special={"tg4": "abort"})
         self.assertEqual(code, 1)
         self.assertIn("qwen3-8b tg4: FAILED, llama_ab was ended by SIGABRT: an assertion", said)
-        self.assertEqual(tuple(sorted(self.stages())), tuple(sorted(STAGES)))
+        self.assertEqual({stage for stage, result in self.stages().items() if "failed" not in result}, {*STAGES} - {"tg4"})
         self.assertEqual(self.call("qwen3-8b")[0], 0)  # what failed is tried again
 
     def test_a_stage_that_hangs_is_ended(self):
@@ -117,6 +117,7 @@ class Stages(Bench):
     def test_a_model_that_cannot_be_loaded_fails_at_once(self):
         code, said = self.call("qwen3-8b", special={"load": "fails"})
         self.assertEqual((code, said.count("qwen3-8b tg4: model.gguf: libllama cannot load it: out of memory")), (1, 1))
+        self.assertEqual((self.out / "llama_ab.log").read_text().count("out of memory"), 2)  # a try for each process
 
     def test_no_stage_passes_if_catena_did_nothing(self):
         code, said = self.call("qwen3-8b", special={"tg4": "idle"})
