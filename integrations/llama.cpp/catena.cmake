@@ -1,7 +1,8 @@
 # Catena for ggml-cuda: from its sources in CATENA_DIR, or as an installed package. One set of kernels serves each
 # GPU: those of CATENA_CUDA_ARCHS, or else those that CMAKE_CUDA_ARCHITECTURES names.
 set(CATENA_KNOWN_ARCHS sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120)
-if(NOT CATENA_CUDA_ARCHS)
+if(NOT CATENA_CUDA_ARCHS OR CATENA_CUDA_ARCHS STREQUAL "AUTO")  # AUTO is what Catena's project leaves in the cache
+  set(CATENA_CUDA_ARCHS "")
   foreach(arch IN LISTS CMAKE_CUDA_ARCHITECTURES)
     string(REGEX REPLACE "^([0-9]+).*$" "sm_\\1" arch "${arch}")
     if(arch IN_LIST CATENA_KNOWN_ARCHS)
