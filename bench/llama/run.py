@@ -31,7 +31,7 @@ from models import MODELS, Model
 BUILT = Path(__file__).resolve().parents[2] / "build/llama-bench"
 STAYS_FREE = 1 << 28  # bytes of the disk
 LEAST_SECONDS = 20    # that a model needs to be made, loaded or measured at all
-STAGE_SECONDS = 240   # after which a stage hangs
+STAGE_SECONDS = 300   # after which a stage hangs
 
 
 class Plan(NamedTuple):
@@ -174,6 +174,7 @@ class Run:
         return [stage for stage in group if "failed" in stages.get(stage, {"failed": ""})]
 
     def make(self, model, file):
+        file.with_name(f"{file.name}.part").unlink(missing_ok=True)  # of a call that was cut
         free = shutil.disk_usage(self.asked.files).free
         if free < model.bytes + STAYS_FREE:
             raise Problem(f"{self.asked.files}: {model.name} needs {model.bytes / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: "
@@ -189,8 +190,10 @@ class Run:
                 for line in self.program.lines(["measure", str(file), *todo, *self.plan.options],
                                                environment=environment, patience=STAGE_SECONDS):
                     result = json.loads(line)
-                    self.put(model, result.pop("stage"), result)
-                    todo.pop(0)
+                    todo.remove(stage := result.pop("stage"))
+                    self.put(model, stage, result)
+                if todo:
+                    raise Problem("llama_ab ended without a result")
             except Problem as problem:
                 failed = todo[:1] if isinstance(problem, Ended) else todo
                 for stage in failed:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Answers like llama_ab, at once. FAKE says in JSON what is special: {stage: "abort", "hang", "idle" or "differ"}, or
-{"load": "fails"}."""
+"""Answers like llama_ab, at once. FAKE says in JSON what is special: {stage: "abort", "hang", "idle", "silent",
+"differ" or "nan"}, or {"load": "fails"}."""
 import json
 import os
 import sys
@@ -41,5 +41,5 @@ elif sys.argv[1] == "make":
 elif SPECIAL.get("load") == "fails":
     sys.exit("llama_ab: model.gguf: libllama cannot load it: out of memory")
 else:
-    for name in [argument for argument in sys.argv[3:] if argument[0].isalpha()]:
+    for name in [argument for argument in sys.argv[3:] if argument[0].isalpha() and SPECIAL.get(argument) != "silent"]:
         print(json.dumps(answer(name)), flush=True)

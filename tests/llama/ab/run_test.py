@@ -94,12 +94,15 @@ class Stages(Bench):
         self.assertEqual(self.call("qwen3-8b")[0], 0)
 
     def test_the_time_is_up_within_a_stage(self):
-        with mock.patch.object(run, "minutes", return_value=0.03), mock.patch.object(run, "LEAST_SECONDS", 0):
+        with mock.patch.object(run, "minutes", return_value=0.1), mock.patch.object(run, "LEAST_SECONDS", 0):
             code, _ = self.call("qwen3-8b", special={"tg4x4": "hang"})
         self.assertEqual((code, tuple(self.stages())), (2, ("pp16", "tg4")))
+        model, = self.files.iterdir()
+        model.rename(f"{model}.part")  # as a call leaves it that is cut while it makes the model
         self.assertIn("logits are not compared yet", self.page())
         self.assertEqual(self.call("qwen3-8b")[0], 0)
         self.assertEqual(tuple(sorted(self.stages())), tuple(sorted(STAGES)))
+        self.assertEqual(list(self.files.iterdir()), [])
 
     def test_a_stage_that_ends_the_program_keeps_none_from_being_measured(self):
         code, said = self.call("qwen3-8b", special={"tg4": "abort"})
@@ -118,6 +121,10 @@ class Stages(Bench):
         code, said = self.call("qwen3-8b", special={"load": "fails"})
         self.assertEqual((code, said.count("qwen3-8b tg4: model.gguf: libllama cannot load it: out of memory")), (1, 1))
         self.assertEqual((self.out / "llama_ab.log").read_text().count("out of memory"), 2)  # a try for each process
+
+    def test_a_stage_without_a_result_fails(self):
+        code, said = self.call("qwen3-8b", special={"tg4": "silent"})
+        self.assertEqual((code, said.count("FAILED, llama_ab ended without a result")), (1, 1))
 
     def test_no_stage_passes_if_catena_did_nothing(self):
         code, said = self.call("qwen3-8b", special={"tg4": "idle"})
