@@ -24,16 +24,16 @@ MEANINGS = {
     "t/s": "the median of the turns, behind it half the distance of their quartiles. Off and on take turns, and each "
            "begins every other turn. A run before the turns is not timed.",
     "on / off": "the median of the turns' ratios: above 1 Catena is faster.",
-    "of copy": "bytes of the weights that a step reads, times steps a second, divided by the bandwidth of a copy (bytes "
-               "read and written) that is timed in the same turns. Of experts those count that tokens draw on average if "
-               "they draw at random. Caches and activations are not counted.",
-    "logits": f"the squared difference of the logits of on and off, relative to their squares (NMSE), is at most {LIMIT} times "
-              "that of the yardstick: off beside off with noise between the layers, as large as the rounding of "
-              "activations to 8 bits. The middle row of logits decides, and without experts the worst row too. If "
-              "they differ by more, the speed counts nothing.",
+    "of copy": "bytes of the weights that a step reads, times steps a second, divided by the bandwidth of a copy "
+               "(bytes read and written) that is timed in the same turns. Of experts those count that tokens draw on "
+               "average if they draw at random. Caches and activations are not counted.",
+    "logits": "the squared difference of the logits of on and off, relative to their squares (NMSE), is at most "
+              f"{LIMIT} times that of the yardstick: off beside off with noise between the layers, as large as the "
+              "rounding of activations to 8 bits. The middle row of logits decides, and without experts the worst "
+              "row too. If they differ by more, the speed counts nothing.",
     "same top": "how often the same token is the likeliest.",
-    "slowest steps": "events stand between the launches, so nothing overlaps: compare instances with each other, not with a token. "
-             "Steps that use one instance are added up. CUDA graphs are off.",
+    "slowest steps": "events stand between the launches, so nothing overlaps: compare instances with each other, not "
+                     "with a token. Steps that use one instance are added up. CUDA graphs are off.",
 }
 
 
@@ -94,7 +94,8 @@ def speed_table(record):
     body = []
     for cells, why in rows(record):
         if why:
-            body.append([*map(cell, cells[:-1]), f'<td class="why"><span class=lost>FAILED</span>: {html.escape(why)}</td>'])
+            body.append([*map(cell, cells[:-1]),
+                         f'<td class="why"><span class=lost>FAILED</span>: {html.escape(why)}</td>'])
         else:
             ratio = float(cells[4].split()[0])
             body.append([*map(cell, cells[:4]), cell(cells[4], "won" if ratio > 1 else "lost"), *map(cell, cells[5:])])
@@ -117,8 +118,8 @@ def bars(record):
                      f'<text x="{left + ratio * scale + 5:.1f}" y="{y + 13}">{ratio:.2f}x</text>')
     one = left + scale
     height = len(shown) * step + 8
-    return (f'<figure><svg viewBox="0 0 {left + width + 60} {height}" font-size="12" font-family="sans-serif">' + "".join(parts) +
-            f'<line x1="{one:.1f}" x2="{one:.1f}" y1="0" y2="{height}" stroke="#444"/></svg></figure>')
+    return (f'<figure><svg viewBox="0 0 {left + width + 60} {height}" font-size="12" font-family="sans-serif">' +
+            "".join(parts) + f'<line x1="{one:.1f}" x2="{one:.1f}" y1="0" y2="{height}" stroke="#444"/></svg></figure>')
 
 
 def logits_table(record):
@@ -126,14 +127,16 @@ def logits_table(record):
     for name, model in record["models"].items():
         logits = logits_of(model)
         if logits is None or "failed" in logits:
-            body.append([cell(name), f'<td class="why" colspan=7>{html.escape((logits or {}).get("failed", "not measured yet"))}</td>'])
+            why = (logits or {}).get("failed", "not measured yet")
+            body.append([cell(name), f'<td class="why" colspan=8>{html.escape(why)}</td>'])
             continue
         passed, _ = judged(model, logits)
         for way, found in logits["ways"].items():
             on, yardstick = found["on"], found["yardstick"]
-            body.append([cell(f"{name}, {way}"), cell(on["rows"]), cell(number(on["median_nmse"])), cell(number(on["worst_nmse"])),
-                         cell(number(yardstick["median_nmse"])), cell(number(yardstick["worst_nmse"])),
-                         cell(number(on["mean_divergence"])), cell(percent(on["same_top"])),
+            numbers = (on["median_nmse"], on["worst_nmse"], yardstick["median_nmse"], yardstick["worst_nmse"],
+                       on["mean_divergence"])
+            body.append([cell(f"{name}, {way}"), cell(on["rows"]), *(cell(number(n)) for n in numbers),
+                         cell(percent(on["same_top"])),
                          cell("agree" if passed else "differ", "won" if passed else "lost")])
     head = ("model, decoded as", "rows", "median NMSE", "worst NMSE", "yardstick's median", "yardstick's worst",
             "mean KL divergence", "same top", "logits")
@@ -154,16 +157,18 @@ def step_tables(record):
             if not stage.startswith("steps"):
                 continue
             if "failed" in result:
-                parts.append(f"<p>{html.escape(f'{name} {stage}')}: <span class=lost>FAILED</span>: {html.escape(result['failed'])}</p>")
+                parts.append(f"<p>{html.escape(f'{name} {stage}')}: <span class=lost>FAILED</span>: "
+                             f"{html.escape(result['failed'])}</p>")
                 continue
             slowest = sorted(result["rows"], key=lambda row: -row["us"])
             total = sum(row["us"] for row in slowest)
-            body = [[cell(r["row"]), cell(f"{r['us']:.1f}"), cell(f"{r['launches']:.0f}"), cell(f"{r['us'] / r['launches']:.2f}"),
-                     cell(percent(r["us"] / total))] for r in slowest[:SLOWEST]]
+            body = [[cell(r["row"]), cell(f"{r['us']:.1f}"), cell(f"{r['launches']:.0f}"),
+                     cell(f"{r['us'] / r['launches']:.2f}"), cell(percent(r["us"] / total))] for r in slowest[:SLOWEST]]
             more = f", of {len(slowest)}" if len(slowest) > SLOWEST else ""
             sequences = ab_record.sequences_of(stage)
             parts.append(f"<h3>{html.escape(name)}, {sequences} sequence{'s' if sequences > 1 else ''}</h3>"
-                         f"<p>The slowest {len(body)}{more}; all of Catena's steps: {total:.0f} us. {html.escape(served(result))}</p>" +
+                         f"<p>The slowest {len(body)}{more}; all of Catena's steps: {total:.0f} us. "
+                         f"{html.escape(served(result))}</p>" +
                          table(("instance", "us of a decode step", "launches", "us of a launch", "of all"), body))
     return "".join(parts)
 
@@ -184,7 +189,8 @@ def page(record):
 
 
 def description(facts):
-    return "<dl>" + "".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(str(v))}</dd>" for k, v in facts.items()) + "</dl>"
+    items = (f"<dt>{html.escape(k)}</dt><dd>{html.escape(str(v))}</dd>" for k, v in facts.items())
+    return f"<dl>{''.join(items)}</dl>"
 
 
 def write(record, out):

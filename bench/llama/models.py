@@ -132,7 +132,8 @@ class Model:
         u32 = {"context_length": 32768, "embedding_length": l["E"], "block_count": self.layers,
                "feed_forward_length": l.get("F", l.get("XF")), "attention.head_count": l["Q"] // head,
                "attention.head_count_kv": l["K"] // head, "attention.key_length": head,
-               "attention.value_length": head, "rope.dimension_count": rotated, "vocab_size": l["V"], **self.family.other}
+               "attention.value_length": head, "rope.dimension_count": rotated, "vocab_size": l["V"],
+               **self.family.other}
         f32 = {"rope.freq_base": as_float(rope[5]), "attention.layer_norm_rms_epsilon": self.norm_epsilon()}
         out = {"general.architecture": ("str", self.arch), "general.name": ("str", f"random-{self.name}"),
                "tokenizer.ggml.model": ("str", "no_vocab")}
@@ -169,7 +170,8 @@ class Model:
             return 0.25, 0.1
         if t.name.endswith("ssm_a"):
             return -1, 0.1
-        return (1, 0.1) if t.name.endswith(".weight") and "norm" in t.name or t.name == "rope_freqs.weight" else (0, 0.1)
+        around_one = t.name.endswith("norm.weight") or t.name == "rope_freqs.weight"
+        return (1 if around_one else 0), 0.1
 
     def recipe(self):
         """For llama_ab make."""

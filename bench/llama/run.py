@@ -123,7 +123,8 @@ def program_path(asked):
 
 def driver():
     try:
-        asked = ["nvidia-smi", "--id=0", "--format=csv,noheader", "--query-gpu=driver_version,clocks.max.sm,clocks.max.memory"]
+        asked = ["nvidia-smi", "--id=0", "--format=csv,noheader",
+                 "--query-gpu=driver_version,clocks.max.sm,clocks.max.memory"]
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
@@ -177,8 +178,8 @@ class Run:
         file.with_name(f"{file.name}.part").unlink(missing_ok=True)  # of a call that was cut
         free = shutil.disk_usage(self.asked.files).free
         if free < model.bytes + STAYS_FREE:
-            raise Problem(f"{self.asked.files}: {model.name} needs {model.bytes / 1e9:.1f} GB and {free / 1e9:.1f} GB are free: "
-                          "name a folder with more room by --files")
+            raise Problem(f"{self.asked.files}: {model.name} needs {model.bytes / 1e9:.1f} GB and {free / 1e9:.1f} GB are "
+                          "free: name a folder with more room by --files")
         print(f"{model.name}: making {model.bytes / 1e9:.1f} GB", flush=True)
         list(self.program.lines(["make", str(file)], text=model.recipe()))
 
@@ -245,11 +246,12 @@ class Parser(argparse.ArgumentParser):
 def arguments():
     parser = Parser(prog="llama-bench run", usage="%(prog)s [options] OUT [MODEL...]", description=__doc__,
                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="+", metavar="OUT", help="a folder for the record, the page and the table; behind it "
-                        f"models, some of {', '.join(MODELS)}; all by default")
+    parser.add_argument("words", nargs="+", metavar="OUT", help="a folder for the record, the page and the table; behind "
+                        f"it models, some of {', '.join(MODELS)}; all by default")
     parser.add_argument("--files", type=Path, help="folder for the model's file while it is measured: up to 22 GB")
     parser.add_argument("--program", help="llama_ab, if scripts/llama-bench build has not made it here")
-    parser.add_argument("--rehearse", action="store_true", help="small models and few tokens, for a program without a GPU")
+    parser.add_argument("--rehearse", action="store_true",
+                        help="small models and few tokens, for a program without a GPU")
     asked = parser.parse_intermixed_args()
     asked.out, asked.models = Path(asked.words[0]), asked.words[1:]
     return asked

@@ -1,4 +1,4 @@
-"""configure ROOT LLAMA_DIR: the project of scripts/llama-bench is configured, and once more, as a build that was cut is."""
+"""configure ROOT LLAMA_DIR: the project of scripts/llama-bench is configured twice, as a build that was cut is."""
 import shutil
 import subprocess
 import sys

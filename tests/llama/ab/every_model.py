@@ -5,7 +5,8 @@ import tempfile
 
 root, program = sys.argv[1:]
 with tempfile.TemporaryDirectory() as out:
-    done = subprocess.run([f"{root}/scripts/llama-bench", "run", out, "--rehearse", "--program", program, "--files", out])
+    done = subprocess.run([f"{root}/scripts/llama-bench", "run", out, "--rehearse", "--program", program,
+                           "--files", out])
     with open(f"{out}/table.md", encoding="utf-8") as file:
         rows = file.read().count("| agree |")
     print(rows, "rows count")
