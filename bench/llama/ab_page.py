@@ -30,7 +30,8 @@ MEANINGS = {
     "logits": "the squared difference of the logits of on and off, relative to their squares (NMSE), is at most "
               f"{LIMIT} times that of the yardstick: off beside off with noise between the layers, as large as the "
               "rounding of activations to 8 bits. The middle row of logits decides, and without experts the worst "
-              "row too. If they differ by more, the speed counts nothing.",
+              "row too. If they differ by more, the speed does not count.",
+    "mean KL": "the divergence of Kullback and Leibler of on from off, in nats.",
     "same top": "how often the same token is the likeliest.",
     "slowest steps": "events stand between the launches, so nothing overlaps: compare instances with each other, not "
                      "with a token. Steps that use one instance are added up. CUDA graphs are off.",
@@ -46,7 +47,7 @@ def speed_text(value, spread):
 
 
 def rows(record):
-    """(cells of HEAD, why the row counts nothing) of each model and test."""
+    """(cells of HEAD, why the row does not count) of each model and test."""
     for name, model in record["models"].items():
         for stage in filter(is_speed, model["stages"]):
             why = why_no_row(model, stage)
@@ -139,7 +140,7 @@ def logits_table(record):
                          cell(percent(on["same_top"])),
                          cell("agree" if passed else "differ", "won" if passed else "lost")])
     head = ("model, decoded as", "rows", "median NMSE", "worst NMSE", "yardstick's median", "yardstick's worst",
-            "mean KL divergence", "same top", "logits")
+            "mean KL", "same top", "logits")
     return table(head, body)
 
 
@@ -181,7 +182,7 @@ def page(record):
     if record["simulated"]:
         parts.append(f"<p class=warning>{warning(record)}</p>")
     if failed := sum(why is not None for _, why in rows(record)):
-        parts.append(f"<p class=warning>{failed} rows count nothing; they say why.</p>")
+        parts.append(f"<p class=warning>{failed} rows do not count; they say why.</p>")
     parts += [description(facts), "<h2>Speed</h2>", speed_table(record), bars(record), "<h2>Logits</h2>",
               logits_table(record), perplexity_table(record), "<h2>Slowest steps</h2>", step_tables(record), "<h2>What the numbers mean</h2>",
               description(MEANINGS)]

@@ -97,7 +97,7 @@ def logits_of(model):
 
 
 def why_no_row(model, stage):
-    """Why a row of a speed stage counts nothing; None if it counts."""
+    """Why a row of a speed stage does not count; None if it does."""
     result = model["stages"].get(stage)
     if result is None:
         return "not measured yet"
