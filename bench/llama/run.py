@@ -99,6 +99,8 @@ class Program:
             raise Ended(f"not done after {patience} s")
         if code < 0:
             raise Ended(f"llama_ab was ended by {signal.Signals(-code).name}: {self.last_words()}")
+        if code == 127:  # what the loader said
+            raise Problem(f"{self.last_words()}: run it on a machine with a GPU, its driver and the CUDA toolkit")
         if code > 0:
             raise Problem(self.last_words().removeprefix("llama_ab: "))
 

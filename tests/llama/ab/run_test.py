@@ -193,6 +193,12 @@ class Refused(Bench):
         self.refused("qwen3-8b", program=NO_GPU, why=["ggml finds no GPU", "nvidia-smi"])
         self.assertFalse((self.out / "record.json").exists())
 
+    def test_a_machine_without_a_driver(self):
+        program = Path(self.folder.name) / "llama_ab"
+        program.write_text("#!/bin/sh\necho 'libcuda.so.1: cannot open shared object file' >&2\nexit 127\n")
+        program.chmod(0o755)
+        self.refused("qwen3-8b", program=program, why=["libcuda.so.1", "a machine with a GPU, its driver"])
+
     def test_records_that_are_broken(self):
         self.call("qwen3-8b")
         whole = self.record()
