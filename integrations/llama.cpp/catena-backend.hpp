@@ -4,6 +4,7 @@
 
 #include "catena/engine/ggml/backend_planner.hpp"
 #include "catena/engine/ggml/graph_opt.hpp"
+#include "catena/launch/timer.hpp"
 #include "catena/runtime.hpp"
 #include "ggml-backend.h"
 #include "ggml-impl.h"
@@ -107,11 +108,11 @@ class planned_backend {
     role at(int i) const { return plan_ == nullptr ? role::engine : plan_->at(i).role; }
 
     /// Launches what starts at node i, if something does. The node is not the engine's.
-    status run(int i, void* stream) {
+    status run(int i, void* stream, const observer& watch = {}) {
         ++covered_;
         if (at(i) == role::covered) return {};
         ++launches_;
-        return plan_->launch(i, stream, workspaces_.empty() ? nullptr : workspaces_.back());
+        return plan_->launch(i, stream, workspaces_.empty() ? nullptr : workspaces_.back(), &watch);
     }
 
     const backend_planner& planner() const { return planner_; }
@@ -165,6 +166,29 @@ class planned_backend {
     std::vector<void*> workspaces_;  // the last is in use; captured graphs may hold the others
     std::int64_t workspace_bytes_ = 0, launches_ = 0, covered_ = 0;
     bool warned_ = false;
+};
+
+/// Times of Catena's steps for ggml's log, if the user asks for them (CATENA_LOG=times). `Timer` is
+/// a basic_step_timer.
+template <class Timer>
+class walk_times {
+  public:
+    explicit walk_times(const options& asked) : asked_(asked) {}
+    ~walk_times() { log_last_walk(); }
+    walk_times(const walk_times&) = delete;
+    walk_times& operator=(const walk_times&) = delete;
+
+    /// Waits for the steps of the walk, so it is called before the next one.
+    void log_last_walk() {
+        log_as_asked(timer_.report(), asked_);
+        timer_.clear();
+    }
+    /// For planned_backend::run.
+    observer watch() { return timer_.watch_if_asked(asked_); }
+
+  private:
+    options asked_;
+    Timer timer_;
 };
 
 }  // namespace catena::ggml

@@ -3,7 +3,8 @@
 # CMAKE_CUDA_ARCHITECTURES names.
 function(catena_link_kernels target)
   set(known_archs sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120)
-  if(NOT CATENA_CUDA_ARCHS)
+  if(NOT CATENA_CUDA_ARCHS OR CATENA_CUDA_ARCHS STREQUAL "AUTO")  # AUTO is what Catena's project leaves in the cache
+    set(CATENA_CUDA_ARCHS "")
     foreach(arch IN LISTS CMAKE_CUDA_ARCHITECTURES)
       string(REGEX REPLACE "^([0-9]+).*$" "sm_\\1" arch "${arch}")
       if(arch IN_LIST known_archs)

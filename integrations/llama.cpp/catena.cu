@@ -3,6 +3,7 @@
 #ifdef GGML_CUDA_CATENA
 #include "catena-backend.hpp"
 #include "catena/instances/for_device.hpp"
+#include "catena/launch/timer.cuh"
 #include "ggml-cuda.h"
 
 namespace {
@@ -34,10 +35,11 @@ static int number_for_cuda(int device) {
 struct ggml_cuda_catena {
     cuda_memory memory;
     catena::ggml::planned_backend planned;
+    catena::ggml::walk_times<catena::step_timer> times;
     int visible_until = 0;  // where the nodes end that ggml-cuda's fusions may see
 
     ggml_cuda_catena(int device, const catena::table& rows, const catena::options& asked)
-        : memory(device), planned(rows, asked, memory) {}
+        : memory(device), planned(rows, asked, memory), times(asked) {}
 };
 
 ggml_cuda_catena* ggml_cuda_catena_init(int device) {
@@ -62,13 +64,14 @@ void ggml_cuda_catena_optimize(ggml_cuda_catena* catena, ggml_cgraph* cgraph,
 
 void ggml_cuda_catena_plan(ggml_cuda_catena* catena, ggml_cgraph* cgraph) {
     if (catena == nullptr) return;
+    catena->times.log_last_walk();
     catena->planned.plan_for(cgraph);
     catena->visible_until = 0;
 }
 
 bool ggml_cuda_catena_did(ggml_cuda_catena* catena, int i, cudaStream_t stream) {
     if (catena == nullptr || catena->planned.at(i) == catena::role::engine) return false;
-    const catena::status s = catena->planned.run(i, stream);
+    const catena::status s = catena->planned.run(i, stream, catena->times.watch());
     if (!s.ok()) GGML_ABORT("catena: %s", s.message);
     return true;
 }

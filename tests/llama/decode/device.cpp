@@ -10,6 +10,7 @@
 #include <catena-backend.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -124,12 +125,28 @@ struct gpu {
 };
 gpu& gpu_of(ggml_backend_dev_t device) { return *static_cast<gpu*>(device->context); }
 
+struct host_clock {
+    using event = std::chrono::steady_clock::time_point;
+    catena::status create(event&) const { return {}; }
+    void destroy(event&) const {}
+    catena::status record(event& e, void*) const {
+        e = std::chrono::steady_clock::now();
+        return {};
+    }
+    catena::status between(const event& first, const event& last, double& us) const {
+        us = std::chrono::duration<double, std::micro>(last - first).count();
+        return {};
+    }
+};
+
 /// One context of libllama has one for each device.
 struct stream : catena::ggml::device_memory {
     gpu& on;
     ggml_backend_t cpu = new_cpu_backend();
-    catena::ggml::planned_backend planned{
-        catena::instances::on_host(catena::instances::sm_90()), {}, *this};
+    const catena::options asked = catena::ggml::options_of_user();
+    catena::ggml::planned_backend planned{catena::instances::on_host(catena::instances::sm_90()),
+                                          asked, *this};
+    catena::ggml::walk_times<catena::basic_step_timer<host_clock>> times{asked};
 
     explicit stream(gpu& g) : on(g) {}
     ~stream() override { ggml_backend_free(cpu); }
@@ -173,6 +190,7 @@ ggml_status fail(const catena::status& why) {
 ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
     stream& s = *static_cast<stream*>(backend->context);
     declare_weights();
+    s.times.log_last_walk();
     const std::int64_t before = s.planned.planner().plans_made();
     const catena::plan* plan = s.planned.plan_for(graph);
     if (plan == nullptr || !plan->state().ok()) return GGML_STATUS_FAILED;
@@ -186,7 +204,8 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
         done.planned_matmuls += matmul && !engine;
         if (engine) {
             compute_on_cpu(s, graph, i);
-        } else if (const catena::status ran = s.planned.run(i, &machine()); !ran.ok()) {
+        } else if (const catena::status ran = s.planned.run(i, &machine(), s.times.watch());
+                   !ran.ok()) {
             return fail(ran);
         }
     }

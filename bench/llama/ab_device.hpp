@@ -1,0 +1,18 @@
+// The device that is measured. Programs differ in the source that defines it.
+#pragma once
+
+#include <ggml-backend.h>
+
+namespace catena::ab {
+
+/// What the program was built with; empty: not known.
+struct built {
+    const char* cuda;
+    const char* catena;  ///< the commit
+};
+built build_facts();
+
+/// The device; throws a sentence if there is none.
+ggml_backend_dev_t measured_device();
+
+}  // namespace catena::ab

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""scripts/llama-bench run: makes models of random weights and measures them without Catena and with it.
+
+A call takes nine minutes, or CATENA_MINUTES; the same call again goes on after the last stage that was measured. What
+failed is tried again. OUT gets record.json, table.md, page.html and llama_ab.log.
+Exit code 0: everything is measured; 1: something failed; 2: nothing failed, but something is left for the next call.
+"""
+import argparse
+import contextlib
+import hashlib
+import json
+import lzma
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import NamedTuple
+
+sys.dont_write_bytecode = True
+import ab_page
+import ab_record
+from ab_record import Problem
+from models import MODELS, Model
+
+BUILT = Path(__file__).resolve().parents[2] / "build/llama-bench"
+STAYS_FREE = 1 << 28  # bytes of the disk
+LEAST_SECONDS = 20    # that a model needs to be made, loaded or measured at all
+STAGE_SECONDS = 300   # after which a stage hangs
+
+
+class Plan(NamedTuple):
+    """Stages that share a process, and how much each of them does."""
+    groups: tuple
+    options: tuple
+
+
+MEASURED = Plan((("pp512", "tg128", "tg128x4", "logits64"), ("steps16", "steps16x4")), ("--turns", "5"))
+REHEARSED = Plan((("pp16", "tg4", "tg4x4", "logits8"), ("steps2", "steps2x4")), ("--turns", "2", "--copy-mb", "4"))
+
+
+class TimeIsUp(Exception):
+    pass
+
+
+class Ended(Problem):
+    """The program did not end by itself. What it would have done next may still work."""
+
+
+class Program:
+    """llama_ab, until the end of the call."""
+
+    def __init__(self, path, log):
+        self.path, self.log, self.end = path, log, math.inf
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def last_words(self):
+        with open(self.log.name, encoding="utf-8", errors="replace") as file:
+            lines = [line.strip() for line in file if line.strip()]
+        return lines[-1] if lines else "it said nothing"
+
+    def lines(self, arguments, text="", environment=None, patience=3600):
+        """The lines that it prints, as it prints them, each within `patience` seconds. Then Problem says how it failed,
+        if it did."""
+        with subprocess.Popen([self.path, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+                              text=True, env={**os.environ, "GGML_CUDA_PDL": "1", **(environment or {})}) as process:
+            guard = self.guarded(process, patience)
+            try:
+                with contextlib.suppress(BrokenPipeError):  # the exit code says more
+                    process.stdin.write(text)
+                    process.stdin.close()
+                for line in process.stdout:
+                    guard.cancel()
+                    yield line
+                    guard = self.guarded(process, patience)
+                code = process.wait()
+            finally:
+                guard.cancel()
+                process.kill()
+        self.check(code, patience)
+
+    def guarded(self, process, patience):
+        timer = threading.Timer(max(0, min(patience, self.left())), process.kill)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def check(self, code, patience):
+        if code == -signal.SIGKILL and self.left() <= 0:
+            raise TimeIsUp
+        if code == -signal.SIGKILL:
+            raise Ended(f"not done after {patience} s")
+        if code < 0:
+            raise Ended(f"llama_ab was ended by {signal.Signals(-code).name}: {self.last_words()}")
+        if code == 127:  # what the loader said
+            raise Problem(f"{self.last_words()}: run it on a machine with a GPU, its driver and the CUDA toolkit")
+        if code > 0:
+            raise Problem(self.last_words().removeprefix("llama_ab: "))
+
+    def facts(self):
+        return json.loads("".join(self.lines(["facts"])))
+
+
+def program_path(asked):
+    """The program; what scripts/llama-bench built travels packed."""
+    if asked:
+        path = Path(asked)
+    else:
+        path, packed = BUILT / "llama_ab", BUILT / "llama_ab.xz"
+        if packed.exists() and (not path.exists() or path.stat().st_mtime < packed.stat().st_mtime):
+            with lzma.open(packed) as source, open(path, "wb") as to:
+                shutil.copyfileobj(source, to)
+            path.chmod(0o755)
+    if not os.access(path, os.X_OK):
+        raise Problem(f"{path}: there is no such program: run scripts/llama-bench build where nvcc is")
+    return path.resolve()
+
+
+def driver():
+    try:
+        asked = ["nvidia-smi", "--id=0", "--format=csv,noheader",
+                 "--query-gpu=driver_version,clocks.max.sm,clocks.max.memory"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def provenance(program, simulated):
+    facts = program.facts()
+    with open(program.path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return {**facts, "driver, highest clocks": "" if simulated else driver(), "program": digest,
+            "environment": {name: value for name, value in sorted(os.environ.items())
+                            if name.startswith(("CATENA_", "GGML_")) and name != "CATENA_MINUTES"}}
+
+
+def opened(path, simulated, origin):
+    """The record to go on with. One of another program, GPU or environment is kept beside it."""
+    if path.exists():
+        record = ab_record.read(path)
+        if record["simulated"] == simulated and record["provenance"] == origin:
+            return record
+        before = path.with_suffix(".before.json")
+        path.replace(before)
+        print(f"{path.name} was of another program, GPU or environment: it is kept as {before.name}")
+    return {"format": ab_record.FORMAT, "simulated": simulated, "provenance": origin, "models": {}}
+
+
+class Run:
+    def __init__(self, asked, program, record):
+        self.asked, self.program, self.record = asked, program, record
+        self.plan = REHEARSED if asked.rehearse else MEASURED
+        self.path = asked.out / "record.json"
+
+    def entry(self, model):
+        return self.record["models"].setdefault(model.name, {
+            "quant": model.quant, "bytes": model.bytes, "experts": model.experts_used(),
+            "bytes_read": {str(s): model.bytes_read(s) for s in (1, 4)}, "stages": {}})
+
+    def put(self, model, stage, result):
+        if "failed" not in result and ab_record.served(result) is None:
+            result["failed"] = "Catena took no matmul: " + "; ".join(result.get("catena", []) or ["it logged no plan"])
+        result["when"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        self.entry(model)["stages"][stage] = result
+        ab_record.write(self.path, self.record)
+        print(f"{model.name} {stage}: {result.get('failed', 'measured')}", flush=True)
+
+    def missing(self, model, group):
+        stages = self.entry(model)["stages"]
+        return [stage for stage in group if "failed" in stages.get(stage, {"failed": ""})]
+
+    def make(self, model, file):
+        file.with_name(f"{file.name}.part").unlink(missing_ok=True)  # of a call that was cut
+        free = shutil.disk_usage(self.asked.files).free
+        if free < model.bytes + STAYS_FREE:
+            raise Problem(f"{self.asked.files}: {model.name} needs {model.bytes / 1e9:.1f} GB and {free / 1e9:.1f} GB are "
+                          "free: name a folder with more room by --files")
+        print(f"{model.name}: making {model.bytes / 1e9:.1f} GB", flush=True)
+        list(self.program.lines(["make", str(file)], text=model.recipe()))
+
+    def measure(self, model, file, stages, environment):
+        """Each of the stages gets a result. One that ends the program does not keep the next from being measured."""
+        todo = list(stages)
+        while todo:
+            try:
+                for line in self.program.lines(["measure", str(file), *todo, *self.plan.options],
+                                               environment=environment, patience=STAGE_SECONDS):
+                    result = json.loads(line)
+                    todo.remove(stage := result.pop("stage"))
+                    self.put(model, stage, result)
+                if todo:
+                    raise Problem("llama_ab ended without a result")
+            except Problem as problem:
+                failed = todo[:1] if isinstance(problem, Ended) else todo
+                for stage in failed:
+                    self.put(model, stage, {"failed": str(problem)})
+                todo = todo[len(failed):]
+
+    def run(self, model):
+        groups = [self.missing(model, group) for group in self.plan.groups]
+        if not any(groups):
+            print(f"{model.name}: measured before")
+            return
+        if self.program.left() < LEAST_SECONDS:
+            raise TimeIsUp
+        digest = hashlib.sha256(model.recipe().encode()).hexdigest()[:8]
+        file = self.asked.files / f"{model.name}.{digest}.gguf"
+        try:
+            if not file.exists():
+                self.make(model, file)
+        except Problem as problem:
+            for stage in sum(groups, []):
+                self.put(model, stage, {"failed": str(problem)})
+            return
+        for stages, environment in zip(groups, ({}, {"GGML_CUDA_DISABLE_GRAPHS": "1"})):
+            self.measure(model, file, stages, environment)
+        file.unlink()  # the next model needs the room
+
+
+def came_of(run, models):
+    """The exit code: the rows of every model count, or why not."""
+    code = 0
+    for name in models:
+        model = run.record["models"].get(name, {"stages": {}})
+        for stage in sum(run.plan.groups, ()):
+            result = model["stages"].get(stage)
+            why = ab_record.why_no_row(model, stage) if ab_record.is_speed(stage) else (result or {}).get("failed")
+            if result is None or why in ("not measured yet", "logits are not compared yet"):
+                code = code or 2
+            elif why:
+                print(f"{name} {stage}: FAILED, {why}")
+                code = 1
+    return code
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise Problem(f"{message}: see scripts/llama-bench run --help")
+
+
+def arguments():
+    parser = Parser(prog="llama-bench run", usage="%(prog)s [options] OUT [MODEL...]", description=__doc__,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="+", metavar="OUT", help="a folder for the record, the page and the table; behind "
+                        f"it models, some of {', '.join(MODELS)}; all by default")
+    parser.add_argument("--files", type=Path, help="folder for the model's file while it is measured: up to 22 GB")
+    parser.add_argument("--program", help="llama_ab, if scripts/llama-bench build has not made it here")
+    parser.add_argument("--rehearse", action="store_true",
+                        help="small models and few tokens, for a program without a GPU")
+    asked = parser.parse_intermixed_args()
+    asked.out, asked.models = Path(asked.words[0]), asked.words[1:]
+    return asked
+
+
+def minutes():
+    text = os.environ.get("CATENA_MINUTES", "9")
+    if not text.isdigit() or int(text) == 0:
+        raise Problem(f"CATENA_MINUTES is a whole number of minutes, not '{text}'")
+    return int(text)
+
+
+def main():
+    asked = arguments()
+    if unknown := [name for name in asked.models if name not in MODELS]:
+        raise Problem(f"no model {unknown[0]}: choose from {', '.join(MODELS)}")
+    seconds = 60 * minutes()
+    path = program_path(asked.program)
+    asked.files = asked.files or BUILT
+    for folder in asked.out, asked.files:
+        folder.mkdir(parents=True, exist_ok=True)
+    with open(asked.out / "llama_ab.log", "w", encoding="utf-8") as log:
+        program = Program(path, log)
+        record = opened(asked.out / "record.json", asked.rehearse, provenance(program, asked.rehearse))
+        program.end = time.monotonic() + seconds
+        run = Run(asked, program, record)
+        models = asked.models or list(MODELS)
+        try:
+            for name in models:
+                run.run(Model(name, small=asked.rehearse))
+        except TimeIsUp:
+            print("the time is up: the same call goes on")
+    ab_record.write(run.path, record)
+    ab_page.write(record, asked.out)
+    return came_of(run, models)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(main())
+    except (Problem, OSError) as problem:
+        sys.exit(f"llama-bench: {problem}")
+    except KeyboardInterrupt:
+        sys.exit("llama-bench: interrupted: the same call goes on")

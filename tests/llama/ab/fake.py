@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Answers like llama_ab, at once. FAKE says in JSON what is special: {stage: "abort", "hang", "idle", "silent",
+"differ" or "nan"}, or {"load": "fails"}."""
+import json
+import os
+import sys
+import time
+
+SPECIAL = json.loads(os.environ.get("FAKE", "{}"))
+PLAN = "catena sm_90: 15 of 15 quantized matmuls in 11 steps"
+
+
+def way(nmse):
+    rows = {"rows": 8, "mean_divergence": 1e-5, "same_top": 1.0}
+    return {"on": {**rows, "median_nmse": nmse, "worst_nmse": nmse},
+            "yardstick": {**rows, "median_nmse": 1e-4, "worst_nmse": 1e-4}}
+
+
+def answer(stage):
+    special = SPECIAL.get(stage)
+    if special == "abort":
+        print("an assertion", file=sys.stderr, flush=True)
+        os.abort()
+    if special == "hang":
+        time.sleep(60)
+    out = {"stage": stage, "catena": ["catena sm_90: all is left to the engine" if special == "idle" else PLAN]}
+    if stage.startswith("logits"):
+        nmse = {"differ": 4e-4, "nan": None}.get(special, 1e-5)
+        return {**out, "perplexity": {"off": 500.0, "on": 501.0}, "ways": {"prompt": way(1e-5), "single": way(nmse)}}
+    if stage.startswith("steps"):
+        rows = [{"row": f"matvec.{i}.sm_90", "us": 10.0 + i, "launches": 2.0} for i in range(12)]
+        return {**out, "rows": rows, "graphs_off": os.environ.get("GGML_CUDA_DISABLE_GRAPHS") == "1"}
+    return {**out, "off": [100.0, 104.0], "on": [150.0, 156.0], "copy_bytes_per_us": [1.0, 1.0]}
+
+
+if sys.argv[1] == "facts":
+    print(json.dumps({"gpu": os.environ.get("FAKE_GPU", "a fake GPU"), "ggml": "0"}))
+elif sys.argv[1] == "make":
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        file.write(sys.stdin.read())
+elif SPECIAL.get("load") == "fails":
+    sys.exit("llama_ab: model.gguf: libllama cannot load it: out of memory")
+else:
+    for name in [argument for argument in sys.argv[3:] if argument[0].isalpha() and SPECIAL.get(argument) != "silent"]:
+        print(json.dumps(answer(name)), flush=True)

@@ -1,0 +1,256 @@
+"""run_test ROOT LLAMA_AB NO_GPU: the stages of scripts/llama-bench. Most tests have a program that answers at once; the
+last ones rehearse with the real one, whose device computes on this CPU."""
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT, LLAMA_AB, NO_GPU = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+FAKE = Path(__file__).resolve().parent / "fake.py"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "bench/llama"))
+import run
+from ab_record import Problem
+
+SPEED = ("pp16", "tg4", "tg4x4")
+STAGES = (*SPEED, "logits8", "steps2", "steps2x4")
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.out = Path(self.folder.name) / "out"
+        self.files = Path(self.folder.name) / "files"
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def arguments(self, *words, program=FAKE):
+        return [str(self.out), *words, "--rehearse", "--program", str(program), "--files", str(self.files)]
+
+    def call(self, *words, program=FAKE, special=None, gpu="a fake GPU"):
+        """The exit code and what was printed."""
+        said = io.StringIO()
+        environment = {"FAKE": json.dumps(special or {}), "FAKE_GPU": gpu}
+        with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(said), \
+                mock.patch.object(sys, "argv", ["llama-bench", *self.arguments(*words, program=program)]):
+            return run.main(), said.getvalue()
+
+    def refused(self, *words, why, program=FAKE):
+        with self.assertRaises(Problem) as caught:
+            self.call(*words, program=program)
+        for part in why:
+            self.assertIn(part, str(caught.exception))
+
+    def record(self):
+        return json.loads((self.out / "record.json").read_text())
+
+    def stages(self, model="qwen3-8b"):
+        return self.record()["models"][model]["stages"]
+
+    def page(self):
+        return (self.out / "page.html").read_text()
+
+    def table(self):
+        return (self.out / "table.md").read_text()
+
+
+class Stages(Bench):
+    def test_all_stages_are_measured_once(self):
+        code, said = self.call("qwen3-8b", "gpt-oss-20b")
+        self.assertEqual(code, 0, said)
+        for model in "qwen3-8b", "gpt-oss-20b":
+            self.assertEqual(tuple(self.stages(model)), STAGES)
+        self.assertTrue(self.stages()["steps2"]["graphs_off"])
+        self.assertEqual(list(self.files.iterdir()), [])  # no model stays
+        before = self.record()
+        code, said = self.call("qwen3-8b", "gpt-oss-20b")
+        self.assertEqual((code, said.count("measured before")), (0, 2))
+        self.assertEqual(self.record(), before)
+
+    def test_a_second_call_measures_what_is_left(self):
+        self.call("qwen3-8b")
+        before = self.stages()
+        record = self.record()
+        del record["models"]["qwen3-8b"]["stages"]["tg4"]
+        (self.out / "record.json").write_text(json.dumps(record))
+        code, said = self.call("qwen3-8b")
+        self.assertEqual((code, said.count(": measured\n")), (0, 1))
+        self.assertEqual({**self.stages(), "tg4": None}, {**before, "tg4": None})
+
+    def test_the_time_of_a_call_is_up(self):
+        with mock.patch.object(run, "minutes", return_value=0.01):
+            code, said = self.call("qwen3-8b")
+        self.assertEqual(code, 2)
+        self.assertIn("the same call goes on", said)
+        self.assertEqual(self.call("qwen3-8b")[0], 0)
+
+    def test_the_time_is_up_within_a_stage(self):
+        with mock.patch.object(run, "minutes", return_value=0.1), mock.patch.object(run, "LEAST_SECONDS", 0):
+            code, _ = self.call("qwen3-8b", special={"tg4x4": "hang"})
+        self.assertEqual((code, tuple(self.stages())), (2, ("pp16", "tg4")))
+        model, = self.files.iterdir()
+        model.rename(f"{model}.part")  # as a call leaves it that is cut while it makes the model
+        self.assertIn("logits are not compared yet", self.page())
+        self.assertEqual(self.call("qwen3-8b")[0], 0)
+        self.assertEqual(tuple(sorted(self.stages())), tuple(sorted(STAGES)))
+        self.assertEqual(list(self.files.iterdir()), [])
+
+    def test_a_stage_that_ends_the_program_keeps_none_from_being_measured(self):
+        code, said = self.call("qwen3-8b", special={"tg4": "abort"})
+        self.assertEqual(code, 1)
+        self.assertIn("qwen3-8b tg4: FAILED, llama_ab was ended by SIGABRT: an assertion", said)
+        self.assertEqual({stage for stage, result in self.stages().items() if "failed" not in result}, {*STAGES} - {"tg4"})
+        self.assertEqual(self.call("qwen3-8b")[0], 0)  # what failed is tried again
+
+    def test_a_stage_that_hangs_is_ended(self):
+        with mock.patch.object(run, "STAGE_SECONDS", 2):
+            code, said = self.call("qwen3-8b", special={"pp16": "hang"})
+        self.assertEqual(code, 1)
+        self.assertIn("qwen3-8b pp16: FAILED, not done after 2 s", said)
+
+    def test_a_model_that_cannot_be_loaded_fails_at_once(self):
+        code, said = self.call("qwen3-8b", special={"load": "fails"})
+        self.assertEqual((code, said.count("qwen3-8b tg4: model.gguf: libllama cannot load it: out of memory")), (1, 1))
+        self.assertEqual((self.out / "llama_ab.log").read_text().count("out of memory"), 2)  # a try for each process
+
+    def test_a_stage_without_a_result_fails(self):
+        code, said = self.call("qwen3-8b", special={"tg4": "silent"})
+        self.assertEqual((code, said.count("FAILED, llama_ab ended without a result")), (1, 1))
+
+    def test_no_stage_passes_if_catena_did_nothing(self):
+        code, said = self.call("qwen3-8b", special={"tg4": "idle"})
+        self.assertEqual(code, 1)
+        self.assertIn("Catena took no matmul: catena sm_90: all is left to the engine", said)
+
+    def test_a_disk_without_room(self):
+        full = shutil.disk_usage(self.folder.name)._replace(free=1000)
+        with mock.patch.object(run.shutil, "disk_usage", return_value=full):
+            code, said = self.call("qwen3-8b")
+        self.assertEqual(code, 1)
+        self.assertIn("0.0 GB are free: name a folder with more room by --files", said)
+        self.assertIn("qwen3-8b tg4: FAILED", said)
+
+    def test_a_record_of_another_gpu_is_kept(self):
+        self.call("qwen3-8b")
+        before = self.record()
+        self.call("qwen3-8b", gpu="another")
+        self.assertEqual(json.loads((self.out / "record.before.json").read_text()), before)
+        self.assertEqual(self.record()["provenance"]["gpu"], "another")
+
+
+class Shown(Bench):
+    def test_speeds_and_ratios(self):
+        self.call("qwen3-8b")
+        self.assertIn("| qwen3-8b Q4_K_M | tg4 | 102.0 \u00b11.0 % | 153.0 \u00b11.0 % | 1.500 \u00b10.0 % |", self.table())
+        self.assertIn('<td class=won>1.500', self.page())
+        self.assertIn("Simulated: no GPU ever took these times.", self.page())
+        self.assertIn("Simulated", self.table())
+        self.assertEqual(self.page().count("http"), 0)  # it needs nothing else
+
+    def test_a_share_of_the_copy_bandwidth(self):
+        self.call("qwen3-8b")
+        model = run.Model("qwen3-8b", small=True)
+        share = 102.0 * model.bytes_read(1) / 1e6
+        self.assertIn(f"| {100 * share:.0f} % |", self.table())
+
+    def test_the_ten_slowest_instances(self):
+        self.call("qwen3-8b")
+        self.assertEqual(self.page().count("<td>matvec."), 20)  # of one and of four sequences
+        self.assertNotIn("matvec.1.sm_90", self.page())
+        self.assertIn("The slowest 10, of 12", self.page())
+
+    def test_a_model_whose_logits_differ_counts_nothing(self):
+        for special in "differ", "nan":
+            code, said = self.call("qwen3-8b", special={"logits8": special}, gpu=special)
+            self.assertEqual(code, 1)
+            self.assertEqual(said.count("FAILED, logits differ: single, median NMSE"), 3)
+            self.assertEqual(self.table().count("FAILED: logits differ"), 3)
+            self.assertNotIn("1.500", self.table() + self.page())
+
+
+class Refused(Bench):
+    def test_what_is_asked(self):
+        self.refused("qwen4", why=["no model qwen4", "choose from llama-3.1-8b"])
+        self.refused("--nonsense", why=["--nonsense", "--help"])
+        for minutes in "0", "nine", "-1":
+            with mock.patch.dict(os.environ, {"CATENA_MINUTES": minutes}):
+                self.refused("qwen3-8b", why=["CATENA_MINUTES", minutes])
+        self.assertFalse(self.out.exists())
+
+    def test_a_program_that_is_not_there(self):
+        self.refused("qwen3-8b", program="/nowhere/llama_ab", why=["no such program", "scripts/llama-bench build"])
+
+    def test_a_machine_without_a_gpu(self):
+        self.refused("qwen3-8b", program=NO_GPU, why=["ggml finds no GPU", "nvidia-smi"])
+        self.assertFalse((self.out / "record.json").exists())
+
+    def test_a_machine_without_a_driver(self):
+        program = Path(self.folder.name) / "llama_ab"
+        program.write_text("#!/bin/sh\necho 'libcuda.so.1: cannot open shared object file' >&2\nexit 127\n")
+        program.chmod(0o755)
+        self.refused("qwen3-8b", program=program, why=["libcuda.so.1", "a machine with a GPU, its driver"])
+
+    def test_records_that_are_broken(self):
+        self.call("qwen3-8b")
+        whole = self.record()
+        entry = {k: v for k, v in whole["models"]["qwen3-8b"].items() if k != "stages"}
+        for text, why in (("{", "cannot be read as JSON"), ("[]", "not a record"), ('{"format": "other"}', "'format'"),
+                          (json.dumps({k: v for k, v in whole.items() if k != "provenance"}), "no 'provenance'"),
+                          (json.dumps({**whole, "models": {"qwen3-8b": entry}}), "qwen3-8b has no 'stages'")):
+            (self.out / "record.json").write_text(text)
+            self.refused("qwen3-8b", why=["record.json", why, "away"])
+            self.assertEqual((self.out / "record.json").read_text(), text)
+
+
+class Rehearsal(Bench):
+    def bench(self, *words):
+        return [str(ROOT / "scripts/llama-bench"), "run", *self.arguments(*words, program=LLAMA_AB)]
+
+    def test_a_run_that_is_killed_goes_on(self):
+        first = subprocess.Popen(self.bench("qwen3-30b-a3b"), stdout=subprocess.PIPE, text=True, start_new_session=True)
+        while "pp16: measured" not in first.stdout.readline():
+            self.assertIsNone(first.poll())
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        first.stdout.close()
+        before = self.stages("qwen3-30b-a3b")["pp16"]
+        done = subprocess.run(self.bench("qwen3-30b-a3b"), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        stages = self.stages("qwen3-30b-a3b")
+        self.assertEqual((tuple(stages), stages["pp16"]), (STAGES, before))
+        self.assertNotIn("making", done.stdout)  # the model was there
+        for stage in SPEED:
+            self.assertEqual(len(stages[stage]["on"]), 2)
+        for way in stages["logits8"]["ways"].values():
+            self.assertGreater(way["on"]["median_nmse"], 0)
+        self.assertEqual(self.table().count("| agree |"), 3)
+        self.assertIn("matvec.q4_K", self.page())
+
+    def test_an_interrupt_ends_the_program_too(self):
+        first = subprocess.Popen(self.bench("qwen3-8b"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while "pp16: measured" not in first.stdout.readline():
+            self.assertIsNone(first.poll())
+        first.terminate()
+        _, said = first.communicate()
+        self.assertIn("interrupted: the same call goes on", said)
+        self.assertEqual(first.returncode, 1)
+        self.assertEqual([p for p in Path("/proc").glob("[0-9]*/cmdline") if self.is_ours(p)], [])
+
+    def is_ours(self, cmdline):
+        try:
+            return str(self.files).encode() in cmdline.read_bytes()
+        except OSError:  # it has ended
+            return False
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
