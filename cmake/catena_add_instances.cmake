@@ -1,10 +1,14 @@
-# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>] [GRAPHS <file>...])
+# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>] [GRAPHS <file>...
+#                      [BUDGET <cost>]])
 #
 # The instance sets of a catalogue of one's own. <header> defines `<name>::catalogue`, a tuple of chain::entry and
 # chain::shared_launch (catena/catena.hpp). The header of POLICIES defines a function <name>::policies, which changes the
 # policies that Catena would compile a computation with:
 #   void policies(const catena::arch&, const catena::computation&, std::vector<catena::policy>&);
 # With GRAPHS, graph files of the engine's models (docs/graph-format.md), a set has the rows that plans of these need.
+# BUDGET is what a set may cost at most: machine code, such as 400KB or 2MB, or processor time of nvcc, such as 30s or 2min.
+# Rows that the graphs would miss least for what they cost are left out, and the build says what each of them would have
+# gained. It needs the CUDA language.
 # Makes two static libraries:
 #   <name>        the tables: #include "<name>/sm_90.hpp", <name>::sm_90(). Kernels are in it where the CUDA language is
 #                 enabled, for the archs named;
@@ -14,14 +18,14 @@
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES" "ARCHS;GRAPHS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES;BUDGET" "ARCHS;GRAPHS")
   set(call "catena_add_instances(${name})")
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "${call}: the name is a C++ namespace: lower-case letters, digits and _")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>..., "
-                        "POLICIES <header> and GRAPHS <file>...")
+                        "POLICIES <header>, GRAPHS <file>... and BUDGET <cost>")
   endif()
   if(NOT arg_CATALOGUE OR NOT arg_ARCHS)
     message(FATAL_ERROR "${call}: give CATALOGUE <header> and ARCHS <arch>..., of ${CATENA_ARCHS}")
@@ -46,6 +50,23 @@ function(catena_add_instances name)
     endif()
     list(APPEND graphs ${file})
   endforeach()
+  list(TRANSFORM graphs PREPEND --graph= OUTPUT_VARIABLE options)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(DEFINED arg_BUDGET)
+    if(arg_BUDGET MATCHES "^[1-9][0-9]*(B|KB|MB|KiB|MiB)$")
+      set(budget --bytes=${arg_BUDGET})
+    elseif(arg_BUDGET MATCHES "^[1-9][0-9]*(s|min)$")
+      set(budget --seconds=${arg_BUDGET})
+    else()
+      message(FATAL_ERROR "${call}: the budget ${arg_BUDGET} is none: give a number and B, KB, MB, KiB or MiB, or s or min")
+    endif()
+    if(NOT graphs OR NOT CUDA IN_LIST languages)
+      message(FATAL_ERROR "${call}: a budget needs GRAPHS, which say what a row is worth, and the CUDA language, whose "
+                          "compiler says what it costs: enable_language(CUDA)")
+    endif()
+    list(APPEND options ${budget} --nvcc=${CMAKE_CUDA_COMPILER}
+         -I$<JOIN:$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>)
+  endif()
   foreach(arch IN LISTS arg_ARCHS)
     if(NOT arch IN_LIST CATENA_ARCHS)
       message(FATAL_ERROR "${call}: no arch is called ${arch}: choose from ${CATENA_ARCHS}")
@@ -83,11 +104,11 @@ int main(int argc, char** argv) {
   add_custom_command(
     OUTPUT ${tables} ${kernels} ${host}
     BYPRODUCTS ${rows} ${sets}/chains.inc ${out}/include/${name}/computations.hpp ${out}/include/${name}/on_host.hpp
-    COMMAND ${name}_generate ${out} ${arg_ARCHS} ${graphs} DEPENDS ${name}_generate ${graphs} VERBATIM
+    COMMAND ${name}_generate ${out} ${arg_ARCHS} ${options} DEPENDS ${name}_generate ${graphs}
+    COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Expanding the catalogue of ${name}")
   add_custom_target(${name}_sources DEPENDS ${tables} ${kernels} ${host})
 
-  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   add_library(${name} STATIC ${tables})
   add_dependencies(${name} ${name}_sources)
   set_target_properties(${name} PROPERTIES CATENA_SET_ARCHS "${arg_ARCHS}")

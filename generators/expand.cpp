@@ -103,6 +103,21 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
     return set;
 }
 
+instance_set part_of(const instance_set& set, const std::vector<bool>& kept) {
+    instance_set out = {.target = set.target, .rows = {}, .medians = {}, .engine = set.engine};
+    std::vector<std::int32_t> place(kept.size(), -1);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (!kept[i]) continue;
+        place[i] = static_cast<std::int32_t>(out.rows.size());
+        out.rows.push_back(set.rows[i]);
+    }
+    for (measurement m : set.medians) {
+        m.row = place[static_cast<std::size_t>(m.row)];
+        if (m.row >= 0) out.medians.push_back(m);
+    }
+    return out;
+}
+
 table described(const instance_set& set, const catalogue& all) {
     table t;
     t.target = set.target;
@@ -110,6 +125,8 @@ table described(const instance_set& set, const catalogue& all) {
     t.row_count = static_cast<int>(set.rows.size());
     t.chains = all.chains.data();
     t.chain_count = static_cast<int>(all.chains.size());
+    t.measured = set.medians.data();
+    t.measured_count = static_cast<int>(set.medians.size());
     return t;
 }
 

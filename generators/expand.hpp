@@ -43,6 +43,9 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
                                  const registers_by_name& registers, const tunings& measured = {},
                                  const engine_medians& engine = {});
 
+/// The rows of `set` for which `kept` is true, with their medians.
+instance_set part_of(const instance_set& set, const std::vector<bool>& kept);
+
 /// The set as a planner takes it: its rows are described, their kernels are missing. Both must
 /// outlive the table.
 table described(const instance_set& set, const catalogue& all);

@@ -11,8 +11,6 @@ namespace catena::generator {
 
 namespace {
 
-constexpr skeleton skeletons[] = {skeleton::row, skeleton::matvec, skeleton::matmul};
-
 /// A row's launch, formats and policy: its name, as the macros take it.
 std::string name_arguments(const row& r) {
     const computation& c = r.computes;
@@ -75,6 +73,10 @@ std::vector<rendered_file> on_host(const naming& names) {
 
 }  // namespace
 
+naming naming_of(const std::string& name) {
+    return {.space = name, .headers = name + "/", .symbols = "_" + name};
+}
+
 rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names) {
     std::string out = includes(names, "device_instance.cuh") + opened(names);
     for (const row& r : set.rows)
@@ -86,7 +88,7 @@ rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& n
 
 std::vector<rendered_file> render_set(const std::string& name, const catalogue& all,
                                       const std::vector<instance_set>& sets) {
-    const naming names = {.space = name, .headers = name + "/", .symbols = "_" + name};
+    const naming names = naming_of(name);
     std::vector<rendered_file> files = {chains_inc(all.chains), computations_header(sets, names)};
     const auto append = [&](const std::vector<rendered_file>& more) {
         files.insert(files.end(), more.begin(), more.end());

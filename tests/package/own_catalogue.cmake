@@ -21,15 +21,49 @@ if(NOT own OR none)
   message(FATAL_ERROR "my_policies.hpp gives a row of sm_90 384 threads, and none of sm_80: ${own} ${none}")
 endif()
 
+# for_graphs(<graphs> <target> <code> [arguments]): Catena's catalogue for graphs of Qwen3-8B. The build ends as <code>
+# says, 0 or not; what it printed is in `said`, the set's rows are in `rows`.
+function(for_graphs files target code)
+  file(GLOB graphs ${GRAPHS}/${files})
+  execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/for_graphs -B ${WORK}/graphs ${cuda}
+                          "-DGRAPHS=${graphs}" "-DARGUMENTS=${ARGN}" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/graphs --target ${target}
+                  RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if((code EQUAL 0 AND NOT result EQUAL 0) OR (NOT code EQUAL 0 AND result EQUAL 0))
+    message(FATAL_ERROR "a set for ${files} with ${ARGN} ends with ${result}:\n${said}")
+  endif()
+  set(said "${said}" PARENT_SCOPE)
+  file(STRINGS ${WORK}/graphs/qwen3/instances/sm_90/rows.inc rows REGEX "^CATENA_ROW")
+  set(rows "${rows}" PARENT_SCOPE)
+endfunction()
+
+# expect_said(<sentence>...)
+function(expect_said)
+  foreach(sentence IN LISTS ARGN)
+    if(NOT said MATCHES "${sentence}")
+      message(FATAL_ERROR "the build should say: ${sentence}\nIt said: ${said}")
+    endif()
+  endforeach()
+endfunction()
+
 # A set for a model's graphs has the few rows that they need, and is compiled.
-file(GLOB graphs ${GRAPHS}/qwen3-8b-q4km.*.json.gz)
-execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/for_graphs -B ${WORK}/graphs ${cuda}
-                        "-DGRAPHS=${graphs}" COMMAND_ERROR_IS_FATAL ANY)
-run(${CMAKE_COMMAND} --build ${WORK}/graphs --target qwen3)
-file(STRINGS ${WORK}/graphs/qwen3/instances/sm_90/rows.inc rows REGEX "^CATENA_ROW")
-list(LENGTH rows count)
-if(count EQUAL 0 OR count GREATER 30)
-  message(FATAL_ERROR "a set for three graphs of one model has ${count} rows")
+for_graphs(qwen3-8b-q4km.*.json.gz qwen3 0)
+list(LENGTH rows whole)
+if(whole EQUAL 0 OR whole GREATER 30)
+  message(FATAL_ERROR "a set for three graphs of one model has ${whole} rows")
+endif()
+
+# Within a budget it has fewer. Rows that were left out are named, and what they would have gained.
+if(NVCC)
+  for_graphs(qwen3-8b-q4km.tg1.json.gz qwen3_sources 0 BUDGET 60KB)
+  list(LENGTH rows some)
+  if(some EQUAL 0 OR NOT some LESS whole)
+    message(FATAL_ERROR "a budget left ${some} of ${whole} rows")
+  endif()
+  expect_said("left out [a-z0-9_A-Z.]+, [0-9]+ bytes: qwen3-8b-q4km.tg1.json.gz [0-9.]+ us \\([0-9.]+ %\\) faster with it"
+              "the rows of sm_90 take [0-9]+ bytes of 60000 bytes")
+  for_graphs(qwen3-8b-q4km.tg1.json.gz qwen3_sources 2 BUDGET 1s)
+  expect_said("no row fits a budget of 1.00 s: [a-z0-9_A-Z.]+, the smallest that the graphs need, takes [0-9.]+ s: give")
 endif()
 
 # refused(<arguments of the call> <what is said> [components])
@@ -49,7 +83,9 @@ refused("my_kernels;CATALOGUE;none.hpp;ARCHS;sm_90" "there is no file")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_70" "no arch is called sm_70: choose from sm_75;sm_80;")
 refused("my_kernels;CATALOGUE;${header}" "give CATALOGUE <header> and ARCHS <arch>...")
 refused("My-Kernels;CATALOGUE;${header};ARCHS;sm_90" "the name is a C++ namespace")
-refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET" "no arch is called BUDGET")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET;much" "the budget much is none: give a number and B, KB,")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET;2MB" "a budget needs GRAPHS")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;WISHES" "no arch is called WISHES")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;POLICIES;none.hpp" "there is no file")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;GRAPHS;${header}" "is no graph file")
 

@@ -27,7 +27,7 @@ TEST_CASE("nvcc makes one kernel of a candidate, with the symbol of its row") {
             .string();
     write_text(scratch + ".cu", kernels_cu(set, skeleton::row, {}).content);
     const compiled_file made =
-        compile(CATENA_NVCC, sm_90, CATENA_SOURCE_DIR, scratch + ".cu", scratch);
+        compile(CATENA_NVCC, sm_90, {CATENA_SOURCE_DIR "/include"}, scratch + ".cu", scratch);
     std::filesystem::remove(scratch + ".cu");
     const std::vector<compiled_kernel> kernels = parse_ptxas(made.said);
     REQUIRE(kernels.size() == 1);

@@ -71,7 +71,7 @@ kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
         .target = &target_, .rows = {r}, .medians = {}, .engine = {}};
     generator::write_text(scratch + ".cu", generator::kernels_cu(set, r.computes.kind, {}).content);
     const generator::compiled_file file =
-        generator::compile(how_.nvcc, target_, how_.root, scratch + ".cu", scratch);
+        generator::compile(how_.nvcc, target_, {how_.root + "/include"}, scratch + ".cu", scratch);
     for (const generator::compiled_kernel& k : generator::parse_ptxas(file.said)) {
         out.registers = k.registers;
         if (k.spilled_bytes > 0)
