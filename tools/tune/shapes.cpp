@@ -21,13 +21,6 @@ namespace catena::tune {
 
 namespace {
 
-std::int64_t rows_of(const problem& p) {
-    std::int64_t rows = p.rows;
-    for (int i = 0; i < p.member_count; ++i)
-        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
-    return rows;
-}
-
 bool listed(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
