@@ -3,6 +3,7 @@
 #include "budget.hpp"
 #include "files.hpp"
 #include "render_set.hpp"
+#include "tuning.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -32,7 +33,7 @@ std::vector<const arch*> archs_named(const std::vector<std::string>& names) {
 }
 
 struct arguments {
-    std::filesystem::path out;
+    std::filesystem::path out, tuning;
     std::vector<std::string> archs, graphs;
     std::uint64_t bytes = 0;  ///< of an arch's set at most; 0: any number
     double seconds = 0;
@@ -47,6 +48,8 @@ void add_options(CLI::App& app, arguments& to) {
     };
     CLI::Option* graph = add_list("--graph", to.graphs, "A graph file of the engine's models");
     CLI::Option* nvcc = app.add_option("--nvcc", to.compiler.nvcc, "What says what rows cost");
+    app.add_option("--tuning", to.tuning, "A folder of records of `catena tune`: sm_90.json")
+        ->check(CLI::ExistingDirectory);
     add_list("-I", to.compiler.includes, "A folder of Catena's headers, for nvcc");
     CLI::Option* bytes =
         app.add_option("--bytes", to.bytes, "Machine code that a set may have, such as 400KB")
@@ -78,9 +81,10 @@ int generate_set(const char* name, const catalogue& all, policy_change change, i
     add_options(app, asked);
     CLI11_PARSE(app, argc, argv);
     const std::vector<computation> computations = computations_of(all);
+    const tunings measured = asked.tuning.empty() ? tunings{} : read_own_tunings(asked.tuning);
     std::vector<instance_set> sets;
     for (const arch* target : archs_named(asked.archs))
-        sets.push_back(expand_for(*target, computations, change));
+        sets.push_back(expand_for(*target, computations, change, measured));
     if (!asked.graphs.empty()) keep_needed(sets, all, asked.graphs);
     if (asked.bytes > 0 || asked.seconds > 0)
         for (instance_set& set : sets) keep_within_budget(set, all, asked);
