@@ -1,7 +1,7 @@
 #include "code_cost.hpp"
 
 #include "files.hpp"
-#include "nvcc.hpp"
+#include "registers.hpp"
 #include "render_cuda.hpp"
 #include "render_set.hpp"
 
@@ -36,31 +36,42 @@ class scratch_folder {
     std::filesystem::path path_;
 };
 
-/// What nvcc makes of a file with the rows of `set`, all of one skeleton.
-code_cost cost_of(const instance_set& set, skeleton kind, device_compiler by,
-                  const std::filesystem::path& scratch) {
+naming alone() { return naming_of("alone"); }
+
+/// nvcc on a file with the rows of `set`, all of one skeleton.
+compiled_file compiled(const instance_set& set, skeleton kind, device_compiler by,
+                       const std::filesystem::path& scratch) {
     const scratch_folder folder(scratch);
-    const naming names = naming_of("weighed");
-    for (const rendered_file& file :
-         {computations_header({set}, names), kernels_cu(set, kind, names)})
-        write_text(folder / file.path, file.content);
+    const rendered_file header = computations_header({set}, alone());
+    const rendered_file source = kernels_cu(set, kind, alone());
+    write_text(folder / header.path, header.content);
+    write_text(folder / source.path, source.content);
     by.includes.push_back(folder / "include");
-    const std::string source = (folder / kernels_cu(set, kind, names).path).string();
-    const compiled_file made = compile(by.nvcc, *set.target, by.includes, source, source);
-    return {made.sass_bytes, made.seconds};
+    const std::string path = (folder / source.path).string();
+    return compile(by.nvcc, *set.target, by.includes, path, path);
+}
+
+instance_set set_of(const arch& target, const std::vector<row>& rows) {
+    return {.target = &target, .rows = rows, .medians = {}, .engine = {}};
 }
 
 }  // namespace
 
+compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
+                            const std::filesystem::path& scratch) {
+    return compiled(set_of(target, {r}), r.computes.kind, by, scratch);
+}
+
+std::string symbol_alone(const arch& target, const row& r) {
+    return symbol(r, target) + alone().symbols;
+}
+
 code_costs code_costs_of(const arch& target, const std::vector<row>& rows,
                          const device_compiler& by, const std::filesystem::path& scratch,
                          const compile_progress& progress) {
-    const auto cost = [&](const std::vector<row>& alone, skeleton kind, const std::string& name) {
-        return cost_of({.target = &target, .rows = alone, .medians = {}, .engine = {}}, kind, by,
-                       scratch / name);
-    };
     code_costs out;
-    out.empty_file_seconds = cost({}, skeleton::row, "none").seconds;
+    out.empty_file_seconds =
+        compiled(set_of(target, {}), skeleton::row, by, scratch / "none").seconds;
     out.rows.resize(rows.size());
     std::atomic<std::size_t> next{0};
     int done = 0;
@@ -70,8 +81,10 @@ code_costs code_costs_of(const arch& target, const std::vector<row>& rows,
         for (std::size_t i = next++; i < rows.size(); i = next++) try {
                 if (const std::lock_guard<std::mutex> lock(guard); progress)
                     progress(done, static_cast<int>(rows.size()), row_name(rows[i], target.name));
-                out.rows[i] = cost({rows[i]}, rows[i].computes.kind, std::to_string(i));
-                out.rows[i].seconds = std::max(0.0, out.rows[i].seconds - out.empty_file_seconds);
+                const compiled_file made =
+                    compile_alone(target, rows[i], by, scratch / std::to_string(i));
+                out.rows[i] = {made.sass_bytes,
+                               std::max(0.0, made.seconds - out.empty_file_seconds)};
                 const std::lock_guard<std::mutex> lock(guard);
                 ++done;
             } catch (...) {

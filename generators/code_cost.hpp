@@ -1,6 +1,8 @@
 // What the rows of a set cost, in machine code and in time of a build: nvcc is asked.
 #pragma once
 
+#include "nvcc.hpp"
+
 #include "catena/pick/row.hpp"
 
 #include <cstdint>
@@ -28,6 +30,14 @@ struct device_compiler {
     std::string nvcc;
     std::vector<std::filesystem::path> includes;
 };
+
+/// Compiles a row of `target` alone, whatever catalogue it is of. What nvcc reads lies in the
+/// folder `scratch`, which is removed. Throws as compile does.
+compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
+                            const std::filesystem::path& scratch);
+
+/// The symbol of the kernel that this makes.
+std::string symbol_alone(const arch& target, const row& r);
 
 /// Is told how many of all rows are compiled, and the name of the one that comes next.
 using compile_progress = std::function<void(int done, int all, const std::string& name)>;
