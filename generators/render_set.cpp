@@ -57,16 +57,19 @@ std::vector<rendered_file> on_host(const naming& names) {
              "// The sets with host kernels: what runs a plan for any arch without its GPU.\n"
              "#pragma once\n\n#include \"catena/instances/on_host.hpp\"\n\nnamespace " +
                  names.space +
-                 " {\n\n/// `described`, one of these sets, with host kernels and the host "
+                 " {\n\nextern const catena::instances::host_family* const host_families[];\n"
+                 "extern const int host_family_count;\n\n/// `described`, one of these sets, with "
+                 "host kernels and the host "
                  "executor's launch.\ncatena::table on_host(const catena::table& described);\n\n}  "
                  "// namespace " +
                  names.space + "\n"},
             {"instances/host/on_host.cpp",
              "#include \"" + names.headers + "on_host.hpp\"\n\n" + opened(names) + declared +
-                 "\ntable on_host(const table& described) {\n    static const host_family* const "
-                 "families[] = {" +
-                 listed +
-                 "};\n    return catena::instances::on_host(described, families, 3);\n}\n\n}  "
+                 "\nconst host_family* const host_families[] = {" + listed +
+                 "};\nconst int host_family_count = 3;\n\n"
+                 "table on_host(const table& described) {\n"
+                 "    return catena::instances::on_host(described, host_families, "
+                 "host_family_count);\n}\n\n}  "
                  "// namespace " +
                  names.space + "\n"}};
 }

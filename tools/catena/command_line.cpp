@@ -1,9 +1,9 @@
-// catena: explains plans for graph files, proves them, runs their steps against the reference,
-// lists instances and what they cover, verifies and times one shape, tunes them, says what of it
-// runs on a machine, and finds the chains with which an engine fails.
+#include "command_line.hpp"
+
 #include "command.hpp"
 #include "nearest.hpp"
 #include "output.hpp"
+#include "tables.hpp"
 #include "version.hpp"
 #include "wrap.hpp"
 
@@ -16,8 +16,10 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+namespace catena::tool {
 namespace {
 
 /// What the first word that was not expected was meant to be, as a line; empty if nothing is near.
@@ -30,14 +32,14 @@ std::string hint(const CLI::App& app) {
     for (const CLI::App* command : where.get_subcommands({})) known.push_back(command->get_name());
     for (const CLI::Option* option : where.get_options()) known.push_back(option->get_name());
     const std::string word = unexpected.front().substr(0, unexpected.front().find('='));
-    const std::string meant = catena::tool::nearest(word, known);
+    const std::string meant = nearest(word, known);
     return meant.empty() ? meant : "Did you mean '" + meant + "'?\n";
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    using namespace catena::tool;
+int run_command(int argc, char** argv, own_sets own) {
+    join_own(std::move(own));
     CLI::App app{"Catena: chains of operations, expanded into tuned CUDA kernels.", "catena"};
     app.require_subcommand(0, 1);  // one that is not known is named before one that is missing
     app.footer(exit_code_help);
@@ -74,3 +76,5 @@ int main(int argc, char** argv) {
     }
     return code;
 }
+
+}  // namespace catena::tool

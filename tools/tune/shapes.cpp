@@ -103,6 +103,11 @@ described_set::described_set(const arch& target)
         for (const row& r : generator::rows_for(target, c)) rows_.push_back(r);
 }
 
+described_set::described_set(const table& t)
+    : target_(t.target),
+      catalogue_{{t.chains, t.chains + t.chain_count}, {}},
+      rows_(t.rows, t.rows + t.row_count) {}
+
 table described_set::rows() const {
     table t;
     t.target = target_;
