@@ -125,7 +125,7 @@ function(build_stops said)
 endfunction()
 
 # A chain that makes no sense is named where it is written, and so is a record that is none of the arch.
-build_stops("two_norms.hpp:8:" my_kernels CATALOGUE ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/two_norms.hpp ARCHS sm_90)
+build_stops("two_norms.hpp:9:" my_kernels CATALOGUE ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/two_norms.hpp ARCHS sm_90)
 build_stops("catena: a norm comes once" my_kernels CATALOGUE ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/two_norms.hpp
             ARCHS sm_90)
 build_stops("sm_90.json is of a simulated" my_kernels CATALOGUE ${header} ARCHS sm_90 TUNING ${WORK}/tuning)

@@ -5,5 +5,6 @@ namespace my_kernels {
 using namespace catena::chain;
 using enum catena::format;
 
-inline constexpr auto catalogue = hana::make_tuple(entry<"two_norms">(rms_norm | rms_norm | emit<f32>));
+inline constexpr auto catalogue =
+    hana::make_tuple(entry<"two_norms">(rms_norm | rms_norm | emit<f32>));
 }  // namespace my_kernels
