@@ -51,7 +51,7 @@ std::vector<compiled_family> compile_families(const arch& target, const std::str
         for (std::size_t i = next++; i < files.size(); i = next++) {
             const std::string& family = files[i].family.name;
             try {
-                files[i].result = compile(nvcc, target, CATENA_SOURCE_DIR,
+                files[i].result = compile(nvcc, target, {CATENA_SOURCE_DIR "/include"},
                                           kernel_source(target, family), scratch);
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(guard);

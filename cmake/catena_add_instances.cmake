@@ -1,27 +1,35 @@
-# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>] [GRAPHS <file>...])
+# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>] [TUNING <folder>]
+#                      [GRAPHS <file>... [BUDGET <cost>]])
 #
 # The instance sets of a catalogue of one's own. <header> defines `<name>::catalogue`, a tuple of chain::entry and
 # chain::shared_launch (catena/catena.hpp). The header of POLICIES defines a function <name>::policies, which changes the
 # policies that Catena would compile a computation with:
-#   void policies(const catena::arch&, const catena::computation&, std::vector<catena::policy>&);
+#   void policies(const catena::arch&, const catena::computation&, catena::generator::policy_list&);
+# The folder of TUNING has records of `catena tune`, one for each arch that was tuned, such as sm_90.json: policies that
+# were measured take the place of the others.
 # With GRAPHS, graph files of the engine's models (docs/graph-format.md), a set has the rows that plans of these need.
+# BUDGET is what a set may cost at most: machine code, such as 400KB or 2MB, or processor time of nvcc, such as 30s or 2min.
+# Rows that the graphs would miss least for what they cost are left out, and the build says what each of them would have
+# gained. It needs the CUDA language.
 # Makes two static libraries:
 #   <name>        the tables: #include "<name>/sm_90.hpp", <name>::sm_90(). Kernels are in it where the CUDA language is
 #                 enabled, for the archs named;
 #   <name>_host   the same with host kernels: #include "<name>/on_host.hpp", <name>::on_host(<name>::sm_90()). It is
 #                 there when the package's component `host` is.
+# With the package's component `tool` there is a program, too:
+#   <name>_catena  the command `catena`, whose tables have these rows before Catena's own.
 # Join them with Catena's own table: catena::joined. Everything is written into the build folder.
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES" "ARCHS;GRAPHS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS")
   set(call "catena_add_instances(${name})")
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "${call}: the name is a C++ namespace: lower-case letters, digits and _")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>..., "
-                        "POLICIES <header> and GRAPHS <file>...")
+                        "POLICIES <header>, TUNING <folder>, GRAPHS <file>... and BUDGET <cost>")
   endif()
   if(NOT arg_CATALOGUE OR NOT arg_ARCHS)
     message(FATAL_ERROR "${call}: give CATALOGUE <header> and ARCHS <arch>..., of ${CATENA_ARCHS}")
@@ -30,11 +38,11 @@ function(catena_add_instances name)
     message(FATAL_ERROR "${call} needs the generator: find_package(catena COMPONENTS generator), or with the sources "
                         "CATENA_BUILD_TOOLS=ON")
   endif()
-  foreach(header IN ITEMS CATALOGUE POLICIES)
-    if(DEFINED arg_${header})
-      cmake_path(ABSOLUTE_PATH arg_${header} NORMALIZE)
-      if(NOT EXISTS ${arg_${header}})
-        message(FATAL_ERROR "${call}: there is no file ${arg_${header}}")
+  foreach(argument IN ITEMS CATALOGUE POLICIES TUNING)
+    if(DEFINED arg_${argument})
+      cmake_path(ABSOLUTE_PATH arg_${argument} NORMALIZE)
+      if(NOT EXISTS ${arg_${argument}})
+        message(FATAL_ERROR "${call}: there is no ${arg_${argument}}, which ${argument} names")
       endif()
     endif()
   endforeach()
@@ -46,18 +54,45 @@ function(catena_add_instances name)
     endif()
     list(APPEND graphs ${file})
   endforeach()
+  list(TRANSFORM graphs PREPEND --graph= OUTPUT_VARIABLE options)
+  set(records)
+  if(DEFINED arg_TUNING)
+    file(GLOB records CONFIGURE_DEPENDS ${arg_TUNING}/*.json)
+    list(APPEND options --tuning=${arg_TUNING})
+  endif()
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(DEFINED arg_BUDGET)
+    if(arg_BUDGET MATCHES "^[1-9][0-9]*(B|KB|MB|KiB|MiB)$")
+      set(budget --bytes=${arg_BUDGET})
+    elseif(arg_BUDGET MATCHES "^[1-9][0-9]*(s|min)$")
+      set(budget --seconds=${arg_BUDGET})
+    else()
+      message(FATAL_ERROR "${call}: the budget ${arg_BUDGET} is none: give a number and B, KB, MB, KiB or MiB, or s or min")
+    endif()
+    if(NOT graphs OR NOT CUDA IN_LIST languages)
+      message(FATAL_ERROR "${call}: a budget needs GRAPHS, which say what a row is worth, and the CUDA language, whose "
+                          "compiler says what it costs: enable_language(CUDA)")
+    endif()
+    list(APPEND options ${budget} --nvcc=${CMAKE_CUDA_COMPILER}
+         -I$<JOIN:$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>)
+  endif()
   foreach(arch IN LISTS arg_ARCHS)
     if(NOT arch IN_LIST CATENA_ARCHS)
       message(FATAL_ERROR "${call}: no arch is called ${arch}: choose from ${CATENA_ARCHS}")
     endif()
   endforeach()
+  if(CUDA IN_LIST languages)
+    catena_require_nvcc(${call} "${CMAKE_CUDA_COMPILER}" ${arg_ARCHS})
+  endif()
 
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${name})
   set(include_policies)
   set(policies nullptr)
   if(DEFINED arg_POLICIES)
     set(include_policies "#include \"${arg_POLICIES}\"")
-    set(policies ::${name}::policies)
+    set(policies "[](const auto& target, const auto& computes, policy_list& all) {
+        ::${name}::policies(target, computes, all);
+    }")
   endif()
   file(CONFIGURE OUTPUT ${out}/generate.cpp @ONLY CONTENT
 "#include \"@arg_CATALOGUE@\"
@@ -83,11 +118,11 @@ int main(int argc, char** argv) {
   add_custom_command(
     OUTPUT ${tables} ${kernels} ${host}
     BYPRODUCTS ${rows} ${sets}/chains.inc ${out}/include/${name}/computations.hpp ${out}/include/${name}/on_host.hpp
-    COMMAND ${name}_generate ${out} ${arg_ARCHS} ${graphs} DEPENDS ${name}_generate ${graphs} VERBATIM
+    COMMAND ${name}_generate ${out} ${arg_ARCHS} ${options} DEPENDS ${name}_generate ${graphs} ${records}
+    COMMAND_EXPAND_LISTS VERBATIM
     COMMENT "Expanding the catalogue of ${name}")
   add_custom_target(${name}_sources DEPENDS ${tables} ${kernels} ${host})
 
-  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   add_library(${name} STATIC ${tables})
   add_dependencies(${name} ${name}_sources)
   set_target_properties(${name} PROPERTIES CATENA_SET_ARCHS "${arg_ARCHS}")
@@ -118,12 +153,60 @@ int main(int argc, char** argv) {
     target_link_libraries(${name}_host PUBLIC ${name} catena::exec_host)
     target_compile_features(${name}_host PRIVATE cxx_std_20)
   endif()
+  if(TARGET ${name}_host AND TARGET catena::tool)
+    catena_add_own_command(${name} ${out}/command.cpp)
+  endif()
+endfunction()
+
+# catena_require_nvcc(<call> <nvcc> <arch>...): an error if that nvcc makes no code for one of the archs.
+function(catena_require_nvcc call nvcc)
+  execute_process(COMMAND ${nvcc} --list-gpu-code OUTPUT_VARIABLE known COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "sm_[0-9]+" known "${known}")
+  foreach(arch IN LISTS ARGN)
+    if(NOT arch IN_LIST known)
+      message(FATAL_ERROR "${call}: ${nvcc} makes no code for ${arch}: take a CUDA toolkit that does, or leave ${arch} "
+                          "out of ARCHS")
+    endif()
+  endforeach()
+endfunction()
+
+# The headers of a set, and a list of what <element> makes of each arch, such as "::my_kernels::@arch@()".
+function(catena_set_tables name element)
+  get_target_property(archs ${name} CATENA_SET_ARCHS)
+  set(includes "#include \"${name}/on_host.hpp\"\n")
+  set(tables)
+  foreach(arch IN LISTS archs)
+    string(APPEND includes "#include \"${name}/${arch}.hpp\"\n")
+    string(REPLACE @arch@ ${arch} table "${element}")
+    list(APPEND tables "${table}")
+  endforeach()
+  string(JOIN ", " tables ${tables})
+  set(includes "${includes}" PARENT_SCOPE)
+  set(tables "${tables}" PARENT_SCOPE)
+endfunction()
+
+function(catena_add_own_command name source)
+  catena_set_tables(${name} ::${name}::@arch@\(\))
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+"#include \"command_line.hpp\"
+@includes@
+int main(int argc, char** argv) {
+    using namespace ::@name@;
+    return catena::tool::run_command(
+        argc, argv, {{@tables@}, {host_families, host_families + host_family_count}, CATENA_HEADERS \"/..\"});
+}
+")
+  add_executable(${name}_catena ${source})
+  target_link_libraries(${name}_catena PRIVATE ${name}_host catena::tool)
+  target_compile_definitions(${name}_catena PRIVATE
+    CATENA_HEADERS="$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>")
 endfunction()
 
 # catena_add_instance_tests(<name>)
 #
 # The unit tests of the instances that catena_add_instances(<name> ...) made: a program <name>_tests that runs every
-# table row on the host executor, and a test <name>_<arch> for each arch. Call enable_testing() before.
+# table row on the host executor, and a test <name>_<arch> for each arch. Where the CUDA language is enabled, it also
+# interprets the PTX that nvcc makes of every row, in a test <name>_<arch>_ptx. Call enable_testing() before.
 function(catena_add_instance_tests name)
   set(call "catena_add_instance_tests(${name})")
   if(ARGN)
@@ -138,21 +221,42 @@ function(catena_add_instance_tests name)
                         "sources CATENA_BUILD_TESTS=ON")
   endif()
   get_target_property(archs ${name} CATENA_SET_ARCHS)
-  list(TRANSFORM archs REPLACE "(.+)" "#include \"${name}/\\1.hpp\"\n" OUTPUT_VARIABLE includes)
-  list(TRANSFORM archs REPLACE "(.+)" "::${name}::on_host(::${name}::\\1())" OUTPUT_VARIABLE tables)
-  string(JOIN "" includes ${includes})
-  string(JOIN ", " tables ${tables})
-  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}/tests.cpp)
-  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(compiled)
+  if(CUDA IN_LIST languages)
+    foreach(arch IN LISTS archs)
+      string(REPLACE sm_90 sm_90a target ${arch})  # has wgmma
+      foreach(skeleton IN ITEMS row matvec matmul)
+        set(source ${out}/instances/${arch}/${skeleton}.cu)
+        set(ptx ${out}/ptx/${arch}/${skeleton}.ptx)
+        add_custom_command(OUTPUT ${ptx} DEPENDS ${source} ${name}_sources VERBATIM COMMAND_EXPAND_LISTS
+          COMMAND ${CMAKE_COMMAND} -E make_directory ${out}/ptx/${arch}
+          COMMAND ${CMAKE_CUDA_COMPILER} -std=c++20 -O3 -DNDEBUG -arch=${target} -I${out}/include
+                  -I$<JOIN:$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>
+                  -ptx -o ${ptx} ${source})
+        list(APPEND compiled ${ptx})
+      endforeach()
+    endforeach()
+  endif()
+  set(element "{::${name}::on_host(::${name}::@arch@()), {}}")
+  if(compiled)
+    set(folder ${out}/ptx/@arch@)
+    set(element "{::${name}::on_host(::${name}::@arch@()), {\"${folder}/row.ptx\", \"${folder}/matvec.ptx\", \"${folder}/matmul.ptx\"}}")
+  endif()
+  catena_set_tables(${name} "${element}")
+  file(CONFIGURE OUTPUT ${out}/tests.cpp @ONLY CONTENT
 "#include \"instance_tests.hpp\"
 
-#include \"@name@/on_host.hpp\"
 @includes@
 int main(int argc, char** argv) { return catena::test_instances(argc, argv, {@tables@}); }
 ")
-  add_executable(${name}_tests ${source})
+  add_executable(${name}_tests ${out}/tests.cpp ${compiled})
   target_link_libraries(${name}_tests PRIVATE ${name}_host catena::instance_tests)
   foreach(arch IN LISTS archs)
-    add_test(NAME ${name}_${arch} COMMAND ${name}_tests -c ${arch})
+    add_test(NAME ${name}_${arch} COMMAND ${name}_tests [host] -c ${arch})
+    if(compiled)
+      add_test(NAME ${name}_${arch}_ptx COMMAND ${name}_tests [ptx] -c ${arch})
+    endif()
   endforeach()
 endfunction()

@@ -1,4 +1,4 @@
-# The package: find_package(catena [COMPONENTS host command generator tests]), catena.pc, and archives by CPack.
+# The package: find_package(catena [COMPONENTS host command generator tool tests]), catena.pc, and archives by CPack.
 include(CMakePackageConfigHelpers)
 
 set(catena_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/catena)
@@ -15,6 +15,9 @@ endif()
 if(TARGET catena_generator)
   install(EXPORT catena_generator_targets NAMESPACE catena:: DESTINATION ${catena_package_dir})
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/catena_add_instances.cmake DESTINATION ${catena_package_dir})
+endif()
+if(TARGET catena_tool)
+  install(EXPORT catena_tool_targets NAMESPACE catena:: DESTINATION ${catena_package_dir})
 endif()
 if(TARGET catena_instance_tests)
   install(EXPORT catena_tests_targets NAMESPACE catena:: DESTINATION ${catena_package_dir})

@@ -96,11 +96,36 @@ std::vector<instance_set> expand(const std::vector<computation>& computations,
 }
 
 instance_set expand_for(const arch& target, const std::vector<computation>& computations,
-                        policy_change change) {
+                        policy_change change, const tunings& measured) {
     instance_set set = {.target = &target, .rows = {}, .medians = {}, .engine = {}};
-    for (const computation& c : computations)
-        for (const row& r : rows_for(target, c, change)) set.rows.push_back(r);
+    for (const computation& c : computations) {
+        const std::vector<row> rows = tuned_rows(target, rows_for(target, c, change), measured);
+        const auto before = static_cast<std::int32_t>(set.rows.size());
+        for (const preferred_row& p : preferences_for(target, rows, change))
+            set.preferred.push_back({p.of, before + p.row});
+        set.rows.insert(set.rows.end(), rows.begin(), rows.end());
+    }
+    set.medians = medians_of(set, measured);
     return set;
+}
+
+instance_set part_of(const instance_set& set, const std::vector<bool>& kept) {
+    instance_set out = {.target = set.target, .rows = {}, .medians = {}, .engine = set.engine};
+    std::vector<std::int32_t> place(kept.size(), -1);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (!kept[i]) continue;
+        place[i] = static_cast<std::int32_t>(out.rows.size());
+        out.rows.push_back(set.rows[i]);
+    }
+    for (measurement m : set.medians) {
+        m.row = place[static_cast<std::size_t>(m.row)];
+        if (m.row >= 0) out.medians.push_back(m);
+    }
+    for (preferred_row p : set.preferred) {
+        p.row = place[static_cast<std::size_t>(p.row)];
+        if (p.row >= 0) out.preferred.push_back(p);
+    }
+    return out;
 }
 
 table described(const instance_set& set, const catalogue& all) {
@@ -110,6 +135,10 @@ table described(const instance_set& set, const catalogue& all) {
     t.row_count = static_cast<int>(set.rows.size());
     t.chains = all.chains.data();
     t.chain_count = static_cast<int>(all.chains.size());
+    t.measured = set.medians.data();
+    t.measured_count = static_cast<int>(set.medians.size());
+    t.preferred = set.preferred.data();
+    t.preferred_count = static_cast<int>(set.preferred.size());
     return t;
 }
 

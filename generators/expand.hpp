@@ -22,6 +22,7 @@ struct instance_set {
     std::vector<row> rows;
     std::vector<measurement> medians;   ///< of its rows, ordered by problem
     std::vector<engine_median> engine;  ///< what the engine is faster at, ordered by steps
+    std::vector<preferred_row> preferred = {};
 };
 
 /// By arch, see engine.hpp.
@@ -34,14 +35,19 @@ using registers_by_name = std::map<std::string, int>;
 /// switching parts off.
 std::vector<computation> computations_of(const catalogue& all);
 
-/// The rows of one arch, with policies after `change` if it is not null: no record knows them.
+/// The rows of one arch, with policies after `change` if it is not null. Those that `measured`
+/// knows take the place of the others, as in Catena's own sets. Evidence points into `measured`,
+/// which must outlive the set.
 instance_set expand_for(const arch& target, const std::vector<computation>& computations,
-                        policy_change change);
+                        policy_change change, const tunings& measured = {});
 
 /// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,
                                  const registers_by_name& registers, const tunings& measured = {},
                                  const engine_medians& engine = {});
+
+/// The rows of `set` for which `kept` is true, with what the set says of them.
+instance_set part_of(const instance_set& set, const std::vector<bool>& kept);
 
 /// The set as a planner takes it: its rows are described, their kernels are missing. Both must
 /// outlive the table.

@@ -4,7 +4,6 @@
 #include "catena/plan/planner.hpp"
 
 #include <stdexcept>
-#include <utility>
 
 namespace catena::generator {
 
@@ -24,10 +23,7 @@ void keep_needed(std::vector<instance_set>& sets, const catalogue& all,
                                          "add a chain that fits it");
             for (const step& one : p.steps()) picked[static_cast<std::size_t>(one.row)] = true;
         }
-        std::vector<row> kept;
-        for (std::size_t i = 0; i < picked.size(); ++i)
-            if (picked[i]) kept.push_back(set.rows[i]);
-        set.rows = std::move(kept);
+        set = part_of(set, picked);
     }
 }
 

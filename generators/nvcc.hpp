@@ -7,12 +7,13 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace catena::generator {
 
 struct compiled_file {
     std::string said;    ///< with ptxas -v
-    double seconds = 0;  ///< of one core, as long as nobody else wants it
+    double seconds = 0;  ///< processor time, of nvcc and all that it calls
     std::string cubin;
     std::int64_t sass_bytes = 0;  ///< machine code of all kernels and functions
 };
@@ -25,11 +26,11 @@ struct interrupted : std::runtime_error {
 /// The source of a family of the set of `target`, which the build wrote. Throws where it did not.
 std::string kernel_source(const arch& target, const std::string& family);
 
-/// Compiles a source of kernels for `target` to a cubin; headers are those below `root`, scratch
-/// files lie beside `scratch` and are removed. Throws with nvcc's words when it refuses,
-/// `interrupted` when it could not say.
+/// Compiles a source of kernels for `target` to a cubin; headers are those in the folders
+/// `includes`, scratch files lie beside `scratch` and are removed. Throws with nvcc's words when it
+/// refuses, `interrupted` when it could not say.
 compiled_file compile(const std::string& nvcc, const arch& target,
-                      const std::filesystem::path& root, const std::string& source,
+                      const std::vector<std::filesystem::path>& includes, const std::string& source,
                       const std::string& scratch);
 
 /// The same of a family's PTX that the build has.

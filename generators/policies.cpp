@@ -282,7 +282,7 @@ std::string objection(const arch& target, const row& r) {
 std::vector<row> rows_for(const arch& target, const computation& computes, policy_change change) {
     const arch_choice& choice = choice_of(target);
     const std::vector<policy> listed = policies_of(target, choice, computes);
-    std::vector<policy> kept = listed;
+    policy_list kept(listed.begin(), listed.end());
     if (change != nullptr) change(target, computes, kept);
     const auto has = [](const auto& all, const policy& p) {
         return std::find(all.begin(), all.end(), p) != all.end();
@@ -305,6 +305,19 @@ std::vector<row> rows_for(const arch& target, const computation& computes, polic
             formats_part(computes.kind == skeleton::row ? computes.emits : computes.weights) +
             " on " + target.name + ": leave at least one");
     return rows;
+}
+
+std::vector<preferred_row> preferences_for(const arch& target, const std::vector<row>& rows,
+                                           policy_change change) {
+    if (change == nullptr || rows.empty()) return {};
+    policy_list all;
+    for (const row& r : rows) all.push_back(r.policy);
+    change(target, rows.front().computes, all);
+    std::vector<preferred_row> out;
+    for (const auto& [of, how] : all.preferred)
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            if (rows[i].policy == how) out.push_back({of, static_cast<std::int32_t>(i)});
+    return out;
 }
 
 }  // namespace catena::generator

@@ -14,6 +14,10 @@ namespace catena::generator {
 std::vector<row> rows_for(const arch& target, const computation& computes,
                           policy_change change = nullptr);
 
+/// What `change` prefers among these rows of one computation, by their index.
+std::vector<preferred_row> preferences_for(const arch& target, const std::vector<row>& rows,
+                                           policy_change change);
+
 /// Do matvecs of these formats come with the norm of their activation inside, too?
 bool norm_inside(format_set weights);
 

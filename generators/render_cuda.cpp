@@ -15,6 +15,12 @@ std::string medians_data(const instance_set& set) {
         engine += "    {" + std::to_string(e.steps) + "u, " + std::to_string(e.engine_us) + "f, " +
                   std::to_string(e.catena_us) + "f},\n";
     if (!engine.empty()) out += "constexpr engine_median engine[] = {\n" + engine + "};\n\n";
+    std::string preferred;
+    for (const preferred_row& p : set.preferred)
+        preferred += "    {{" + std::to_string(p.of.k) + ", " + std::to_string(p.of.rows) + ", " +
+                     std::to_string(p.of.columns) + "}, " + std::to_string(p.row) + "},\n";
+    if (!preferred.empty())
+        out += "constexpr preferred_row preferred[] = {\n" + preferred + "};\n\n";
     return out.empty() ? "" : "namespace {\n\n" + out + "}  // namespace\n\n";
 }
 
@@ -25,7 +31,17 @@ std::string medians_code(const instance_set& set) {
                "_count = " + std::to_string(count) + ";\n";
     };
     return given("measured", "medians", set.medians.size()) +
-           given("engine", "engine", set.engine.size());
+           given("engine", "engine", set.engine.size()) +
+           given("preferred", "preferred", set.preferred.size());
+}
+
+/// Files of an engine may be kept, and compiled with headers that came later.
+std::string version_check(const naming& names) {
+    if (names.space == naming{}.space) return "";
+    const std::string here = headers_version;
+    return "static_assert(std::string_view(headers_version) == \"" + here +
+           "\",\n              \"Catena " + here +
+           " generated this set: generate it anew with these headers\");\n\n";
 }
 
 rendered_file table_cpp(const instance_set& set, const naming& names) {
@@ -39,9 +55,10 @@ rendered_file table_cpp(const instance_set& set, const naming& names) {
                 ".hpp\"\n\n#include \"" + names.headers +
                 "computations.hpp\"\n"
                 "#if CATENA_WITH_CUDA\n#include \"catena/launch/cuda.cuh\"\n#endif\n\n" +
-                opened(names) + table_data() + medians_data(set) + "#if CATENA_WITH_CUDA\n" +
-                kernels("CATENA_KERNEL_DECLARATION") + "#endif\n\ntable " + name +
-                "() {\n    table t;\n    t.target = arch_named(\"" + name +
+                opened(names) + version_check(names) + table_data() + medians_data(set) +
+                "#if CATENA_WITH_CUDA\n" + kernels("CATENA_KERNEL_DECLARATION") +
+                "#endif\n\ntable " + name + "() {\n    table t;\n    t.target = arch_named(\"" +
+                name +
                 "\");\n    t.rows = rows;\n"
                 "    t.row_count = sizeof(rows) / sizeof(rows[0]);\n" +
                 medians_code(set) +

@@ -11,8 +11,6 @@ namespace catena::generator {
 
 namespace {
 
-constexpr skeleton skeletons[] = {skeleton::row, skeleton::matvec, skeleton::matmul};
-
 /// A row's launch, formats and policy: its name, as the macros take it.
 std::string name_arguments(const row& r) {
     const computation& c = r.computes;
@@ -59,21 +57,28 @@ std::vector<rendered_file> on_host(const naming& names) {
              "// The sets with host kernels: what runs a plan for any arch without its GPU.\n"
              "#pragma once\n\n#include \"catena/instances/on_host.hpp\"\n\nnamespace " +
                  names.space +
-                 " {\n\n/// `described`, one of these sets, with host kernels and the host "
+                 " {\n\nextern const catena::instances::host_family* const host_families[];\n"
+                 "extern const int host_family_count;\n\n/// `described`, one of these sets, with "
+                 "host kernels and the host "
                  "executor's launch.\ncatena::table on_host(const catena::table& described);\n\n}  "
                  "// namespace " +
                  names.space + "\n"},
             {"instances/host/on_host.cpp",
              "#include \"" + names.headers + "on_host.hpp\"\n\n" + opened(names) + declared +
-                 "\ntable on_host(const table& described) {\n    static const host_family* const "
-                 "families[] = {" +
-                 listed +
-                 "};\n    return catena::instances::on_host(described, families, 3);\n}\n\n}  "
+                 "\nconst host_family* const host_families[] = {" + listed +
+                 "};\nconst int host_family_count = 3;\n\n"
+                 "table on_host(const table& described) {\n"
+                 "    return catena::instances::on_host(described, host_families, "
+                 "host_family_count);\n}\n\n}  "
                  "// namespace " +
                  names.space + "\n"}};
 }
 
 }  // namespace
+
+naming naming_of(const std::string& name) {
+    return {.space = name, .headers = name + "/", .symbols = "_" + name};
+}
 
 rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names) {
     std::string out = includes(names, "device_instance.cuh") + opened(names);
@@ -86,7 +91,7 @@ rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& n
 
 std::vector<rendered_file> render_set(const std::string& name, const catalogue& all,
                                       const std::vector<instance_set>& sets) {
-    const naming names = {.space = name, .headers = name + "/", .symbols = "_" + name};
+    const naming names = naming_of(name);
     std::vector<rendered_file> files = {chains_inc(all.chains), computations_header(sets, names)};
     const auto append = [&](const std::vector<rendered_file>& more) {
         files.insert(files.end(), more.begin(), more.end());

@@ -8,6 +8,12 @@
 
 namespace catena::generator {
 
+/// A set's kernels are compiled in a file of each.
+inline constexpr skeleton skeletons[] = {skeleton::row, skeleton::matvec, skeleton::matmul};
+
+/// The namespace, the folder of headers and the end of symbols of the sets called `name`.
+naming naming_of(const std::string& name);
+
 /// A .cu with the kernels of one skeleton, as it is written of a set.
 rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names);
 

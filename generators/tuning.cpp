@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace catena::generator {
 
@@ -186,6 +187,31 @@ tunings read_tunings(const std::filesystem::path& root) {
             out[target.name] =
                 std::make_shared<const tuning>(parse_tuning(text, tuning_path(target)));
     }
+    return out;
+}
+
+tunings read_own_tunings(const std::filesystem::path& folder) {
+    tunings out;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        if (entry.path().extension() != ".json") continue;
+        const std::string file = entry.path().string(), name = entry.path().stem().string();
+        const arch* target = arch_named(name.c_str());
+        if (target == nullptr || target->compute_capability == 0)
+            throw std::runtime_error(file + " is called like no arch: a record is called such as " +
+                                     "sm_90.json");
+        tuning t = parse_tuning(read_text(file), file);
+        if (t.arch != name)
+            throw std::runtime_error(file + " was measured on " + t.on.gpu + ", which is " +
+                                     t.arch + ": call it " + t.arch +
+                                     ".json, or tune on a GPU of " + name);
+        if (t.on.gpu.starts_with("simulated "))
+            throw std::runtime_error(file + " is of a " + t.on.gpu +
+                                     ": tune without --simulate, on a GPU of " + name);
+        out[name] = std::make_shared<const tuning>(std::move(t));
+    }
+    if (out.empty())
+        throw std::runtime_error(folder.string() + " has no records: write one by `catena tune " +
+                                 "--out " + (folder / "sm_90.json").string() + "`");
     return out;
 }
 

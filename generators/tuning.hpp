@@ -70,6 +70,11 @@ std::string tuning_path(const arch& target);
 /// Of every arch that has one under `root`.
 tunings read_tunings(const std::filesystem::path& root);
 
+/// An engine's own records: the files `<arch>.json` of a folder, which `catena tune --out` wrote.
+/// Throws std::runtime_error, naming the file, where it is called or made for another arch, or is
+/// of a simulated GPU, and if the folder has none.
+tunings read_own_tunings(const std::filesystem::path& folder);
+
 /// The policies that were chosen for a computation, and each one's best evidence: the fewest, and
 /// of equals the simplest, such that every problem has one that nothing beats. Empty: none was
 /// measured.

@@ -1,14 +1,13 @@
-// Policies of one's own, beside Catena's: the norm also gets a block of 384 threads.
+// Policies of one's own, beside Catena's: rows of 512 values also get a block of 64 threads, which
+// is picked for them whatever is predicted.
 #pragma once
 
-#include "catena/pick/row.hpp"
-
-#include <vector>
+#include "policy_change.hpp"
 
 namespace my_kernels {
 inline void policies(const catena::arch& target, const catena::computation& computes,
-                     std::vector<catena::policy>& all) {
+                     catena::generator::policy_list& all) {
     if (target.compute_capability >= 90 && computes.kind == catena::skeleton::row)
-        all.push_back(catena::row_policy{.threads = 384, .values = 8, .vector = true});
+        all.prefer({.k = 512}, catena::row_policy{.threads = 64, .values = 8, .vector = true});
 }
 }  // namespace my_kernels

@@ -75,6 +75,17 @@ TEST_CASE("A write that fails leaves the file as it was") {
     CHECK(read_text(folder.root / "instances/a/rows.inc") == two[0].content);
 }
 
+TEST_CASE("A full disk is named, and the file stays as it was") {
+    const scratch folder;
+    (void)update(two, folder.root);
+    // What is written beside the file goes to a device without room.
+    fs::create_symlink("/dev/full", folder.root / "instances/a/rows.inc.new");
+    CHECK_THROWS_WITH(write_text(folder.root / "instances/a/rows.inc", "new"),
+                      Catch::Matchers::Contains("the space left"));
+    CHECK(read_text(folder.root / "instances/a/rows.inc") == two[0].content);
+    CHECK_FALSE(fs::exists(fs::symlink_status(folder.root / "instances/a/rows.inc.new")));
+}
+
 TEST_CASE("A file that is not there is empty, one that cannot be read is an error") {
     const scratch folder;
     CHECK(read_text(folder.root / "none").empty());

@@ -51,7 +51,8 @@ std::string words(const std::string& family, const arch& target, const std::stri
     std::fflush(stdout);
     const std::filesystem::path ptx = build / "tests/ptx" / target.name / (family + ".ptx");
     if (std::filesystem::exists(ptx)) return assemble(nvcc, target, ptx, log).said;
-    return compile(nvcc, target, CATENA_SOURCE_DIR, kernel_source(target, family), log).said;
+    return compile(nvcc, target, {CATENA_SOURCE_DIR "/include"}, kernel_source(target, family), log)
+        .said;
 }
 
 }  // namespace

@@ -13,23 +13,79 @@ if(NVCC)
 endif()
 run(${configure} -S ${EXAMPLES}/own_catalogue -B ${WORK}/build -DCMAKE_CXX_FLAGS=-O1 ${cuda})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/own_catalogue)
+run(${WORK}/build/own_catalogue ${EXAMPLES}/own_catalogue/layer.json)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build -j2 --no-tests=error --output-on-failure)
-file(STRINGS ${WORK}/build/my_kernels/instances/sm_90/rows.inc own REGEX t384_v8_vec)
-file(STRINGS ${WORK}/build/my_kernels/instances/sm_80/rows.inc none REGEX t384_v8_vec)
-if(NOT own OR none)
-  message(FATAL_ERROR "my_policies.hpp gives a row of sm_90 384 threads, and none of sm_80: ${own} ${none}")
+foreach(arch IN ITEMS sm_80 sm_90 sm_120)
+  file(STRINGS ${WORK}/build/my_kernels/instances/${arch}/rows.inc preferred REGEX t64_v8_vec)
+  if(arch STREQUAL sm_80 AND preferred OR NOT arch STREQUAL sm_80 AND NOT preferred)
+    message(FATAL_ERROR "my_policies.hpp prefers 64 threads on sm_90 and later alone; on ${arch}: ${preferred}")
+  endif()
+endforeach()
+
+# expect(<sentence>... IN <command>...): what a command prints.
+function(expect)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "IN")
+  execute_process(COMMAND ${arg_IN} OUTPUT_VARIABLE said ERROR_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  expect_said(${arg_UNPARSED_ARGUMENTS})
+endfunction()
+
+# expect_said(<sentence>...): of what was printed last.
+function(expect_said)
+  foreach(sentence IN LISTS ARGN)
+    if(NOT said MATCHES "${sentence}")
+      message(FATAL_ERROR "expected: ${sentence}\nsaid: ${said}")
+    endif()
+  endforeach()
+endfunction()
+
+# The command of the engine's set.
+file(MAKE_DIRECTORY ${WORK}/tuning)
+set(command ${WORK}/build/my_kernels_catena)
+set(layer ${EXAMPLES}/own_catalogue/layer.json)
+expect("scaled_layer_norm_input" IN ${command} explain ${layer})
+expect("the set prefers the picked row for this shape" IN ${command} explain ${layer} --verbose)
+expect("scaled_layer_norm_input" IN ${command} tune --arch sm_90 --simulate 1 --graphs ${layer}
+                                          --out ${WORK}/tuning/sm_90.json --json)
+expect("t64_v8_vec" IN ${command} instances --arch sm_90 --rows scale)
+if(NVCC)
+  expect("rows: [0-9]+ bytes of machine code, [0-9.]+ s of nvcc, and [0-9.]+ s for each file"
+         IN ${command} instances --arch sm_90 --rows t64_v8_vec --size --nvcc ${NVCC})
 endif()
 
+# for_graphs(<graphs> <target> <code> [arguments]): Catena's catalogue for graphs of Qwen3-8B. The build ends as <code>
+# says, 0 or not; what it printed is in `said`, the set's rows are in `rows`.
+function(for_graphs files target code)
+  file(GLOB graphs ${GRAPHS}/${files})
+  execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/for_graphs -B ${WORK}/graphs ${cuda}
+                          "-DGRAPHS=${graphs}" "-DARGUMENTS=${ARGN}" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/graphs --target ${target}
+                  RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if((code EQUAL 0 AND NOT result EQUAL 0) OR (NOT code EQUAL 0 AND result EQUAL 0))
+    message(FATAL_ERROR "a set for ${files} with ${ARGN} ends with ${result}:\n${said}")
+  endif()
+  set(said "${said}" PARENT_SCOPE)
+  file(STRINGS ${WORK}/graphs/qwen3/instances/sm_90/rows.inc rows REGEX "^CATENA_ROW")
+  set(rows "${rows}" PARENT_SCOPE)
+endfunction()
+
 # A set for a model's graphs has the few rows that they need, and is compiled.
-file(GLOB graphs ${GRAPHS}/qwen3-8b-q4km.*.json.gz)
-execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/for_graphs -B ${WORK}/graphs ${cuda}
-                        "-DGRAPHS=${graphs}" COMMAND_ERROR_IS_FATAL ANY)
-run(${CMAKE_COMMAND} --build ${WORK}/graphs --target qwen3)
-file(STRINGS ${WORK}/graphs/qwen3/instances/sm_90/rows.inc rows REGEX "^CATENA_ROW")
-list(LENGTH rows count)
-if(count EQUAL 0 OR count GREATER 30)
-  message(FATAL_ERROR "a set for three graphs of one model has ${count} rows")
+for_graphs(qwen3-8b-q4km.*.json.gz qwen3 0)
+list(LENGTH rows whole)
+if(whole EQUAL 0 OR whole GREATER 30)
+  message(FATAL_ERROR "a set for three graphs of one model has ${whole} rows")
+endif()
+
+# Within a budget it has fewer. Rows that were left out are named, and what they would have gained.
+if(NVCC)
+  for_graphs(qwen3-8b-q4km.tg1.json.gz qwen3_sources 0 BUDGET 60KB)
+  list(LENGTH rows some)
+  if(some EQUAL 0 OR NOT some LESS whole)
+    message(FATAL_ERROR "a budget left ${some} of ${whole} rows")
+  endif()
+  expect_said("left out [a-z0-9_A-Z.]+, [0-9]+ bytes: qwen3-8b-q4km.tg1.json.gz [0-9.]+ us \\([0-9.]+ %\\) faster with it"
+              "the rows of sm_90 take [0-9]+ bytes of 60000 bytes")
+  for_graphs(qwen3-8b-q4km.tg1.json.gz qwen3_sources 2 BUDGET 1s)
+  expect_said("no row fits a budget of 1.00 s: [a-z0-9_A-Z.]+, the smallest that the graphs need, takes [0-9.]+ s: give")
 endif()
 
 # refused(<arguments of the call> <what is said> [components])
@@ -45,28 +101,41 @@ function(refused arguments said)
   endif()
 endfunction()
 set(header ${EXAMPLES}/own_catalogue/my_kernels.hpp)
-refused("my_kernels;CATALOGUE;none.hpp;ARCHS;sm_90" "there is no file")
+refused("my_kernels;CATALOGUE;none.hpp;ARCHS;sm_90" "none.hpp, which CATALOGUE names")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_70" "no arch is called sm_70: choose from sm_75;sm_80;")
 refused("my_kernels;CATALOGUE;${header}" "give CATALOGUE <header> and ARCHS <arch>...")
 refused("My-Kernels;CATALOGUE;${header};ARCHS;sm_90" "the name is a C++ namespace")
-refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET" "no arch is called BUDGET")
-refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;POLICIES;none.hpp" "there is no file")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET;much" "the budget much is none: give a number and B, KB,")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;BUDGET;2MB" "a budget needs GRAPHS")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;WISHES" "no arch is called WISHES")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;POLICIES;none.hpp" "none.hpp, which POLICIES names")
+refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;TUNING;none" "none, which TUNING names")
 refused("my_kernels;CATALOGUE;${header};ARCHS;sm_90;GRAPHS;${header}" "is no graph file")
+
+# build_stops(<what is said> <arguments of the call>...): the build ends with a sentence.
+function(build_stops said)
+  execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue -B ${WORK}/bad -DCOMPONENTS=generator
+                          "-DARGUMENTS=${ARGN}" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/bad --target my_kernels_sources RESULT_VARIABLE code
+                  OUTPUT_VARIABLE error ERROR_VARIABLE error)
+  string(FIND "${error}" "${said}" at)
+  if(code EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "catena_add_instances(${ARGN}) should stop the build and say: ${said}\nIt said: ${error}")
+  endif()
+endfunction()
+
+# A chain that makes no sense is named where it is written, and so is a record that is none of the arch.
+build_stops("two_norms.hpp:9:" my_kernels CATALOGUE ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/two_norms.hpp ARCHS sm_90)
+build_stops("catena: a norm comes once" my_kernels CATALOGUE ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/two_norms.hpp
+            ARCHS sm_90)
+build_stops("sm_90.json is of a simulated" my_kernels CATALOGUE ${header} ARCHS sm_90 TUNING ${WORK}/tuning)
 
 # A policy that no kernel can have stops the build with a sentence that names the row and the rule.
 set(policies ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/policies.hpp)
-execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue -B ${WORK}/bad -DCOMPONENTS=generator
-                        "-DARGUMENTS=my_kernels;CATALOGUE;${header};ARCHS;sm_90;POLICIES;${policies}"
-                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 foreach(fault IN ITEMS "odd:6 values a thread are no multiple of 4" "twice:stands there twice: leave one out"
                        "none:none is left for")
   string(REGEX REPLACE "^([a-z]+):(.*)" "\\1;\\2" fault "${fault}")
   list(POP_FRONT fault which)
   set(ENV{FAULT} ${which})
-  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/bad --target my_kernels_sources RESULT_VARIABLE code
-                  OUTPUT_VARIABLE said ERROR_VARIABLE said)
-  string(FIND "${said}" "${fault}" at)
-  if(code EQUAL 0 OR at EQUAL -1)
-    message(FATAL_ERROR "policies with the fault ${which} should stop the build and say: ${fault}\nIt said: ${said}")
-  endif()
+  build_stops("${fault}" my_kernels CATALOGUE ${header} ARCHS sm_90 POLICIES ${policies})
 endforeach()

@@ -141,6 +141,34 @@ TEST_CASE("of rows that are equally good the first of the table is picked", "[de
     CHECK(why_not(c, 2) == limit::slower);
 }
 
+TEST_CASE("a row that the set prefers for a shape is picked there, and only there", "[decisions]") {
+    table t = table_of(matvec_rows);
+    const preferred_row few[] = {{{.k = 4096, .rows = 8192, .columns = 1}, 0}};
+    const problem asked = matvec_problem(4096, {{format::q4_K, 8192}});
+    REQUIRE(pick(asked, t).row == 1);
+    t.preferred = few;
+    t.preferred_count = 1;
+    const choice c = choose(asked, t);
+    CHECK(c.best.row == 0);
+    CHECK(c.best.preferred);
+    CHECK(why_not(c, 1) == limit::not_preferred);
+    CHECK(sentence({.row = 1, .why = why_not(c, 1)}) ==
+          "the set prefers the picked row for this shape");
+    CHECK(pick(matvec_problem(2048, {{format::q4_K, 8192}}), t).row == 1);
+    CHECK(pick(matvec_problem(4096, {{format::q4_K, 4096}, {format::q4_K, 4096}}), t).row == 0);
+    // What cannot run is not preferred.
+    const preferred_row impossible[] = {{{.k = 0, .rows = 0, .columns = 2}, 0}};
+    t.preferred = impossible;
+    CHECK(pick(matvec_problem(4096, {{format::q4_K, 8192}}, 2), t).row == 2);
+    // A preference outweighs a median.
+    const measurement median[] = {{problem_key(asked), 1, 0.1f, 0}};
+    t.preferred = few;
+    t.measured = median;
+    t.measured_count = 1;
+    CHECK(pick(asked, t).row == 0);
+    CHECK(why_not(choose(asked, t), 1) == limit::not_preferred);
+}
+
 TEST_CASE("a choice holds every other row with its reason", "[decisions]") {
     const table t = table_of(matvec_rows);
     const choice c = choose(matvec_problem(4096, {{format::q4_K, 8192}}, 2), t);

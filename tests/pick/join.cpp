@@ -2,9 +2,11 @@
 #include "catena/pick/join.hpp"
 
 #include "catena/pick/pick.hpp"
+#include "catena/plan/planner.hpp"
 #include "catena_test/catch.hpp"
 #include "catena_test/invented.hpp"
 
+#include <cstring>
 #include <string>
 
 using namespace catena;
@@ -58,6 +60,19 @@ TEST_CASE("Joined tables have all rows, chains, kernels and medians, in the orde
     CHECK(t.measured[2].row == half + 1);
 }
 
+TEST_CASE("Joined tables keep what each prefers") {
+    const preferred_row one[] = {{{.k = 512}, 1}};
+    table first = part(false, nullptr, toy_chains), second = part(true, nullptr, toy_chains + 1);
+    second.launch = first.launch;
+    first.preferred = second.preferred = one;
+    first.preferred_count = second.preferred_count = 1;
+    const joined both = {first, second};
+    REQUIRE(both.rows().preferred_count == 2);
+    CHECK(both.rows().preferred[0].row == 1);
+    CHECK(both.rows().preferred[1].row == half + 1);
+    CHECK(both.rows().preferred[1].of.k == 512);
+}
+
 TEST_CASE("Tables that are bad, of two archs or of two executors do not join") {
     const table toy = toy_table();
     table bad = toy;
@@ -71,4 +86,23 @@ TEST_CASE("Tables that are bad, of two archs or of two executors do not join") {
     CHECK(std::string(joined{toy, other}.rows().state.message).find("cannot join") !=
           std::string::npos);
     CHECK(joined{}.rows().row_count == 0);
+}
+
+TEST_CASE("A table of other headers is named, joins no other and plans nothing") {
+    table later = toy_table();
+    std::strcpy(later.headers.made_by, "0.9.0");
+    const std::string joined_with = joined{toy_table(), later}.rows().state.message;
+    CHECK(joined_with.find("a table was compiled with Catena 0.9.0 (layout ") == 0);
+    CHECK(joined_with.find(" is read by Catena " + std::string(headers_version)) !=
+          std::string::npos);
+    CHECK(joined_with.find("build the set anew") != std::string::npos);
+
+    table wider = toy_table();
+    wider.headers.layout += 1;
+    wider.rows = reinterpret_cast<const row*>(8);  // nobody reads them
+    const row_index index(wider);
+    CHECK(index.rows().state.code == status_code::invalid_argument);
+    CHECK(index.rows().row_count == 0);
+    CHECK(pick(problem{}, wider).row < 0);
+    CHECK(planner{wider}.plan(graph_view{}).state().code == status_code::invalid_argument);
 }

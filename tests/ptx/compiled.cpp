@@ -1,7 +1,7 @@
 // What nvcc makes of the instances, on the interpreter of PTX: against the reference, and where the
 // bits are not the device's the same bytes as the host executor. A ctest per arch, of sm_90 per
 // skeleton. Of the cases each row has a third; with CATENA_EVERY_ROW all.
-#include "host_machine.hpp"
+#include "compiled_rows.hpp"
 #include "kernels.hpp"
 #include "ptx_machine.hpp"
 #include "sweep.hpp"
@@ -19,50 +19,9 @@ using namespace catena_test;
 
 namespace {
 
-/// Cases are made for the arch whose blocks may have most shared memory.
-std::uint32_t most_shared_bytes() {
-    return static_cast<std::uint32_t>(arch_named("sm_90")->shared_per_block);
-}
-
-void run_row(const table& host, int row, const ptx::program& code) {
-    const catena::row& r = host.rows[row];
-    std::uint64_t seed = static_cast<std::uint64_t>(row);
-    const std::uint32_t most_shared = most_shared_bytes();
-    const instance compiled{
-        r.computes,
-        r.policy,
-        &code,
-        [&seed, most_shared] { return std::make_unique<ptx_machine>(seed++, most_shared); },
-        host.target->dependent_launch,
-        most_shared};
-    const std::size_t every = CATENA_EVERY_ROW ? 1 : 3;
-    if (!runs(host, row) || bits_of_device(r.computes)) return sweep(compiled, nullptr, every);
-    instance peer = on_host(r.computes, r.policy, host.kernels[row], row_name(host, row));
-    peer.most_shared = most_shared;
-    sweep(compiled, &peer, every);
-}
-
-std::map<std::string, int> rows_of(const table& t) {
-    std::map<std::string, int> rows;
-    for (int i = 0; i < t.row_count; ++i) rows[entry_of(t, i)] = i;
-    return rows;
-}
-
 void run_arch(const std::string& arch, const std::string& family = "") {
     const table host = instances::on_host(instances::table_named(arch.c_str()));
-    std::map<std::string, int> rows = rows_of(host);
-    int kernels = 0;
-    for (const std::string& file : made_for(arch, family)) {
-        const ptx::module m = read_ptx(file);
-        for (const ptx::function& f : m.functions) {
-            if (!f.entry) continue;
-            INFO(file << ": " << f.name);
-            REQUIRE(rows.contains(f.name));
-            run_row(host, rows[f.name], ptx::bind(m, f.name));
-            ++kernels;
-        }
-    }
-    CHECK(kernels > 0);
+    CHECK(run_compiled(host, made_for(arch, family), CATENA_EVERY_ROW ? 1 : 3) > 0);
 }
 
 /// Keeps what is found first, and runs nothing after it.
@@ -110,7 +69,7 @@ TEST_CASE("nvcc's PTX of a matvec that lacks a barrier or fence is seen to race"
     const table host = instances::on_host(instances::table_named("sm_90"));
     const ptx::module whole = read_ptx(made_for("sm_90", "matvec_q4_K.").at(0));
     const auto entry = std::ranges::find_if(whole.functions, &ptx::function::entry);
-    const int row = rows_of(host).at(entry->name);
+    const int row = row_of_entry(host, entry->name);
     REQUIRE(found_in(host, row, ptx::bind(whole, entry->name)) == "");
     std::map<std::string, int> races;
     const auto at = static_cast<std::size_t>(entry - whole.functions.begin());

@@ -1,6 +1,7 @@
 // Plans on the interpreter of PTX: all steps of a plan as one stream, each grid launched
 // programmatically behind the last, in orders of chance. They leave in memory what the host
 // executor leaves, to the byte. And steps that are wrong behind one another, which are found.
+#include "compiled_rows.hpp"
 #include "kernels.hpp"
 #include "machine.hpp"
 #include "warp.hpp"

@@ -1,8 +1,6 @@
 // What the tuner compiles of a candidate, by nvcc: one kernel, by the name of its row.
-#include "files.hpp"
-#include "nvcc.hpp"
+#include "code_cost.hpp"
 #include "registers.hpp"
-#include "render_set.hpp"
 
 #include "catena/pick/config.hpp"
 #include "catena_test/catch.hpp"
@@ -21,17 +19,16 @@ TEST_CASE("nvcc makes one kernel of a candidate, with the symbol of its row") {
     candidate.computes.stages = stage_set::of(stage_kind::l2_norm);
     candidate.computes.emits = format_set::of(format::f32);
     candidate.policy = row_policy{.threads = 96, .values = 12, .vector = true};  // no set has these
-    const instance_set set = {.target = &sm_90, .rows = {candidate}, .medians = {}, .engine = {}};
-    const std::string scratch =
-        (std::filesystem::temp_directory_path() / ("catena_candidate_" + std::to_string(getpid())))
-            .string();
-    write_text(scratch + ".cu", kernels_cu(set, skeleton::row, {}).content);
+    const std::filesystem::path scratch =
+        std::filesystem::temp_directory_path() / ("catena_candidate_" + std::to_string(getpid()));
     const compiled_file made =
-        compile(CATENA_NVCC, sm_90, CATENA_SOURCE_DIR, scratch + ".cu", scratch);
-    std::filesystem::remove(scratch + ".cu");
+        compile_alone(sm_90, candidate, {CATENA_NVCC, {CATENA_SOURCE_DIR "/include"}}, scratch);
+    CHECK_FALSE(std::filesystem::exists(scratch));
     const std::vector<compiled_kernel> kernels = parse_ptxas(made.said);
     REQUIRE(kernels.size() == 1);
-    CHECK(kernels[0].symbol == symbol(candidate, sm_90));
+    CHECK(kernels[0].symbol == symbol_alone(sm_90, candidate));
     CHECK(kernels[0].registers > 0);
     CHECK(made.cubin.size() > 1000);
+    CHECK(made.sass_bytes > 100);
+    CHECK(made.seconds > 0);
 }

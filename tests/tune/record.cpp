@@ -1,6 +1,7 @@
 // The record of a tuner: written and read again, and what the generator makes of it.
 #include "catena_catalogue.hpp"
 #include "fields.hpp"
+#include "files.hpp"
 #include "policies.hpp"
 #include "render.hpp"
 #include "simplicity.hpp"
@@ -11,8 +12,12 @@
 #include "catena_test/catch.hpp"
 #include "catena_test/problems.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
+#include <string>
 
 using namespace catena;
 using namespace catena::generator;
@@ -317,4 +322,64 @@ TEST_CASE("A table gets the medians of its rows, ordered by problem", "[tune]") 
     for (const rendered_file& f : render(catena_catalogue().chains, sets))
         CHECK((f.content.find("t.measured_count = 2") != std::string::npos) ==
               (f.path == "instances/sm_90/table.cpp"));
+}
+
+namespace {
+
+/// A folder of an engine's records that is removed again.
+struct record_folder {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("catena_records_" + std::to_string(getpid()));
+    ~record_folder() { std::filesystem::remove_all(path); }
+
+    /// What is said of the folder with this record alone, as a file of this name.
+    std::string refusal(const std::string& file, const tuning& t) const {
+        std::filesystem::remove_all(path);
+        write_text(path / file, tuning_text(t));
+        try {
+            read_own_tunings(path);
+        } catch (const std::runtime_error& e) {
+            return e.what();
+        }
+        return "";
+    }
+};
+
+}  // namespace
+
+TEST_CASE("An engine's records give its set policies and medians", "[tune]") {
+    const record_folder folder;
+    const tuning t = record_of({decided(2048, 1, {candidate(lean, verdict::chosen, 5)})});
+    CHECK(folder.refusal("sm_90.json", t).empty());
+    const tunings records = read_own_tunings(folder.path);
+    const instance_set set = expand_for(sm_90, {q4_K_matvec}, nullptr, records);
+    const row* const measured = row_with(set.rows, lean);
+    REQUIRE(measured != nullptr);
+    CHECK(measured->evidence.kind == provenance_kind::measured);
+    CHECK(std::string(measured->evidence.gpu) == "GPU");
+    REQUIRE(set.medians.size() == 1);
+
+    // A part of the set keeps the medians of its rows.
+    std::vector<bool> kept(set.rows.size());
+    const auto at = static_cast<std::size_t>(set.medians[0].row);
+    kept[at] = true;
+    CHECK(part_of(set, kept).medians.at(0).row == 0);
+    kept[at] = false;
+    kept[at == 0 ? 1 : 0] = true;
+    CHECK(part_of(set, kept).medians.empty());
+}
+
+TEST_CASE("An engine's record of another arch, of a simulation or of no arch is refused",
+          "[tune]") {
+    const record_folder folder;
+    tuning t = record_of({});
+    CHECK_THAT(
+        folder.refusal("sm_80.json", t),
+        Catch::Contains("sm_80.json was measured on GPU, which is sm_90: call it sm_90.json, "
+                        "or tune on a GPU of sm_80"));
+    CHECK_THAT(folder.refusal("h100.json", t), Catch::Contains("h100.json is called like no arch"));
+    CHECK_THAT(folder.refusal("notes.txt", t), Catch::Contains("has no records: write one by"));
+    t.on.gpu = "simulated H100";
+    CHECK_THAT(folder.refusal("sm_90.json", t),
+               Catch::Contains("sm_90.json is of a simulated H100: tune without --simulate"));
 }

@@ -7,18 +7,65 @@
 
 #include "catena/arch/gpu.hpp"
 #include "catena/instances/all.hpp"
+#include "catena/pick/join.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
+#include <deque>
+#include <initializer_list>
 #include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace catena::tool {
+
+namespace {
+
+own_sets own;
+
+/// The table without its kernels.
+table described(table t) {
+    t.kernels = nullptr;
+    t.launch = nullptr;
+    t.prepare = nullptr;
+    return t;
+}
+
+}  // namespace
+
+void join_own(own_sets sets) { own = std::move(sets); }
+
+const table* own_table(const arch& target) {
+    const auto at = std::find_if(own.tables.begin(), own.tables.end(),
+                                 [&](const table& t) { return t.target == &target; });
+    return at == own.tables.end() ? nullptr : &*at;
+}
+
+std::string root_of_headers() { return own.root.empty() ? CATENA_SOURCE_DIR : own.root; }
+
+table with_own(const table& t) {
+    const table* const before = own_table(*t.target);
+    if (before == nullptr) return t;
+    static std::deque<joined> kept;  // as long as the plans
+    if (before->launch == t.launch)
+        kept.emplace_back(std::initializer_list<table>{*before, t});
+    else  // kernels of one of the two alone are in this build
+        kept.emplace_back(std::initializer_list<table>{described(*before), described(t)});
+    return kept.back().rows();
+}
+
+table on_host(const table& t) {
+    std::vector<const instances::host_family*> all = own.host_kernels;
+    all.insert(all.end(), instances::host_families,
+               instances::host_families + instances::host_family_count);
+    return instances::on_host(t, all.data(), static_cast<int>(all.size()));
+}
 
 table table_for(const std::string& arch) {
     const std::string named = arch == "native" ? tune::native_arch() : arch;
@@ -27,6 +74,7 @@ table table_for(const std::string& arch) {
             std::string("there is no GPU whose instance set could be taken: name an --arch:") +
             instances::built_in);
     table t = instances::table_named(named.c_str());
+    if (t.state.ok()) t = with_own(t);
     if (t.state.ok() && arch == "native") t.device = tune::native_device(*t.target);
     if (t.state.ok()) return t;
     std::istringstream names(instances::built_in);

@@ -1,11 +1,28 @@
 // The instance sets that this build of the command can plan with.
 #pragma once
 
+#include "command_line.hpp"
+
 #include "catena/pick/row.hpp"
 
 #include <string>
 
 namespace catena::tool {
+
+/// Sets that join Catena's in every table that is asked for from now on.
+void join_own(own_sets sets);
+
+/// The own table of an arch; null: there is none.
+const table* own_table(const arch& target);
+
+/// Catena's headers lie in include/ below: where the own sets say, or in the sources of this build.
+std::string root_of_headers();
+
+/// A table of Catena's with the rows of the own one of its arch before it.
+table with_own(const table& t);
+
+/// The table with host kernels, Catena's and the own ones.
+table on_host(const table& t);
 
 /// The table of an arch, or of that of the GPU if `arch` is "native". Throws failure, naming the
 /// archs there are, if it has none.

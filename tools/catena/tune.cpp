@@ -3,6 +3,7 @@
 #include "json_text.hpp"
 #include "output.hpp"
 #include "run/progress.hpp"
+#include "tables.hpp"
 
 #include "cuda.hpp"
 #include "files.hpp"
@@ -32,7 +33,7 @@ using tune::tuned_candidate;
 using tune::tuned_problem;
 
 struct tune_options {
-    std::string arch = "native", root = CATENA_SOURCE_DIR, nvcc = CATENA_NVCC, out, rows;
+    std::string arch = "native", root = root_of_headers(), nvcc = CATENA_NVCC, out, rows;
     std::vector<std::string> graphs;
     tune::selection wanted;
     tune::budget within;
@@ -199,7 +200,9 @@ std::unique_ptr<tune::timing_device> device_of(const tune_options& o, const arch
 int tune_now(const tune_options& o) {
     if (!(o.within.seconds > 0)) throw failure("--time leaves none: give it more than 0 s");
     const arch& target = target_of(o);
-    const std::string recorded = o.root + "/" + generator::tuning_path(target);
+    const table* const own = own_table(target);
+    const std::string recorded = own != nullptr ? std::string(target.name) + ".json"
+                                                : o.root + "/" + generator::tuning_path(target);
     if (o.check_model) {
         const std::string file = o.out.empty() ? recorded : o.out;
         const std::string text = generator::read_text(file);
@@ -217,7 +220,7 @@ int tune_now(const tune_options& o) {
     for (const std::string& file : {out, o.rows, o.output.file}) refuse_unwritable(file);
 
     auto on = device_of(o, target);
-    const tune::described_set set(target);
+    const auto set = own != nullptr ? tune::described_set(*own) : tune::described_set(target);
     const auto shapes =
         tune::shapes_of(o.graphs.empty() ? given_graphs(o.root) : o.graphs, set, o.wanted);
     if (shapes.empty())
@@ -277,8 +280,10 @@ void add_tune(CLI::App& app, int& code) {
                      "Policies to compile for a problem, besides those listed")
         ->check(CLI::Range(1, 1 << 20))
         ->capture_default_str();
-    add_output_file(*command, "--out", o->out,
-                    "The record (default instances/ARCH/tuning.json; none for --simulate)");
+    add_output_file(
+        *command, "--out", o->out,
+        "The record (default instances/ARCH/tuning.json, of an engine's own set ARCH.json; none "
+        "for --simulate)");
     CLI::Option* const resume = command->add_flag(
         "--resume", o->resume, "Go on from the record: nothing is measured twice");
     add_output_file(*command, "--rows", o->rows,

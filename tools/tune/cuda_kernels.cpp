@@ -1,9 +1,7 @@
 #include "cuda_kernels.hpp"
 
-#include "files.hpp"
-#include "nvcc.hpp"
+#include "code_cost.hpp"
 #include "registers.hpp"
-#include "render_set.hpp"
 
 #include "catena/pick/name.hpp"
 
@@ -67,11 +65,8 @@ bool cuda_kernels::need(const std::vector<row>& rows, const std::function<double
 
 kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
     kernel out;
-    const generator::instance_set set = {
-        .target = &target_, .rows = {r}, .medians = {}, .engine = {}};
-    generator::write_text(scratch + ".cu", generator::kernels_cu(set, r.computes.kind, {}).content);
     const generator::compiled_file file =
-        generator::compile(how_.nvcc, target_, how_.root, scratch + ".cu", scratch);
+        generator::compile_alone(target_, r, {how_.nvcc, {how_.root + "/include"}}, scratch);
     for (const generator::compiled_kernel& k : generator::parse_ptxas(file.said)) {
         out.registers = k.registers;
         if (k.spilled_bytes > 0)
@@ -87,7 +82,7 @@ kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
     const std::lock_guard<std::mutex> lock(guard_);
     libraries_.push_back(library);
     if (const cudaError_t e =
-            cudaLibraryGetKernel(&out.handle, library, generator::symbol(r, target_).c_str());
+            cudaLibraryGetKernel(&out.handle, library, generator::symbol_alone(target_, r).c_str());
         e != cudaSuccess)
         out.fault = std::string("its kernel is not found: ") + cudaGetErrorString(e);
     return out;

@@ -21,13 +21,6 @@ namespace catena::tune {
 
 namespace {
 
-std::int64_t rows_of(const problem& p) {
-    std::int64_t rows = p.rows;
-    for (int i = 0; i < p.member_count; ++i)
-        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
-    return rows;
-}
-
 bool listed(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -109,6 +102,11 @@ described_set::described_set(const arch& target)
     for (const computation& c : generator::computations_of(catalogue_))
         for (const row& r : generator::rows_for(target, c)) rows_.push_back(r);
 }
+
+described_set::described_set(const table& t)
+    : target_(t.target),
+      catalogue_{{t.chains, t.chains + t.chain_count}, {}},
+      rows_(t.rows, t.rows + t.row_count) {}
 
 table described_set::rows() const {
     table t;

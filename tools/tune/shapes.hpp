@@ -18,9 +18,12 @@ class described_set {
   public:
     explicit described_set(const arch& target);
 
+    /// A set that is compiled in, such as an engine's own: its rows take the place of the lists.
+    explicit described_set(const table& t);
+
     table rows() const;
 
-    /// The rows that generators/policies.cpp lists for a computation.
+    /// The rows that are listed for a computation.
     std::vector<row> rows_of(const computation& c) const;
 
   private:

@@ -34,6 +34,7 @@ namespace catena {
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")             \
     X(order, "its accumulation order is {have}; the same bits for all column counts need {need}")  \
+    X(not_preferred, "the set prefers the picked row for this shape")                              \
     X(unmeasured, "predicted to take {have} ns; the picked row was measured on this: {need} ns")   \
     X(slower, "predicted to take {have} ns; the picked row takes {need} ns")                       \
     X(measured_slower, "measured to take {have} ns; the picked row takes {need} ns")
@@ -79,6 +80,7 @@ struct picked {
     std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
     bool measured = false;          ///< predicted_us is a median of this row on this problem
+    bool preferred = false;         ///< by the set, for this shape
     bool clusters_refused = false;  ///< the device has no room for the clusters of the first choice
     std::uint64_t key = 0;          ///< problem_key, where the table knows what the engine takes
     rejection nearest;              ///< none serves: the rejection that came closest

@@ -41,12 +41,18 @@ class joined {
         t.measured_count = static_cast<int>(measured_.size());
         t.engine = engine_.data();
         t.engine_count = static_cast<int>(engine_.size());
+        t.preferred = preferred_.data();
+        t.preferred_count = static_cast<int>(preferred_.size());
         return t;
     }
 
   private:
     void append(const table& t) {
         if (!all_.state.ok()) return;
+        if (const status s = known(t.headers); !s.ok()) {
+            all_.state = s;
+            return;
+        }
         if (!t.state.ok() || t.target == nullptr) {
             all_.state = t.state.ok() ? failure(status_code::no_instances,
                                                 "a joined table has no rows: name the set to join")
@@ -81,6 +87,10 @@ class joined {
             measured_.back().row += before;
         }
         engine_.insert(engine_.end(), t.engine, t.engine + t.engine_count);
+        for (int i = 0; i < t.preferred_count; ++i) {
+            preferred_.push_back(t.preferred[i]);
+            preferred_.back().row += before;
+        }
     }
 
     table all_;
@@ -89,6 +99,7 @@ class joined {
     std::vector<const void*> kernels_;
     std::vector<measurement> measured_;
     std::vector<engine_median> engine_;
+    std::vector<preferred_row> preferred_;
 };
 
 }  // namespace catena

@@ -46,17 +46,34 @@ constexpr bool closer(const rejection& a, const rejection& b) {
 }
 
 /// What a row should take. A median of the same problem counts for more than any prediction.
+/// What the set prefers counts for more than either.
 struct expectation {
+    bool preferred = false;
     bool measured = false;
     double us = 0;
 };
 constexpr bool better(const expectation& a, const expectation& b) {
+    if (a.preferred != b.preferred) return a.preferred;
     return a.measured != b.measured ? a.measured : a.us < b.us;
 }
 
 constexpr rejection worse(int row, const expectation& e) {
     return {row, e.measured ? limit::measured_slower : limit::slower,
             static_cast<std::int64_t>(e.us * 1000), 0};
+}
+
+/// Does the set prefer its row `i` for problems of this shape?
+constexpr bool preferred(const table& t, const problem& p, std::int32_t i) {
+    const auto fits = [](std::int64_t asked, std::int64_t has) {
+        return asked == 0 || asked == has;
+    };
+    for (int n = 0; n < t.preferred_count; ++n) {
+        const preferred_row& one = t.preferred[n];
+        if (one.row == i && fits(one.of.k, p.k) && fits(one.of.rows, rows_of(p)) &&
+            fits(one.of.columns, p.columns))
+            return true;
+    }
+    return false;
 }
 
 /// A row that was held against the limits.
@@ -116,15 +133,18 @@ picked walk_on(const arch& a, const problem& p, const row_index& index, bool mea
         }
         const std::int32_t band =
             p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, c.resident);
-        const expectation is = c.median_us >= 0
-                                   ? expectation{true, c.median_us}
-                                   : expectation{false, predicted_us(r, p, a, band, c.resident)};
-        const expectation of_best = {best.measured, best.predicted_us};
+        const bool asked_for = preferred(t, p, i);
+        const expectation is =
+            c.median_us >= 0
+                ? expectation{asked_for, true, c.median_us}
+                : expectation{asked_for, false, predicted_us(r, p, a, band, c.resident)};
+        const expectation of_best = {best.preferred, best.measured, best.predicted_us};
         if (best.row >= 0 && !better(is, of_best)) {
             reject(worse(i, is));
             return true;
         }
         if (best.row >= 0) reject(worse(best.row, of_best));
+        best.preferred = asked_for;
         best.row = i;
         best.band_rows = band;
         best.predicted_us = is.us;
@@ -237,6 +257,9 @@ inline choice choose(const problem& p, const row_index& index, const preference&
     if (out.best.row >= 0) by_row[static_cast<std::size_t>(out.best.row)].why = limit::none;
     for (rejection& r : by_row) {
         if (r.why == limit::slower && out.best.measured) r.why = limit::unmeasured;
+        if (r.why >= limit::slower && out.best.preferred &&
+            !detail::preferred(index.rows(), p, r.row))
+            r.why = limit::not_preferred;
         if (r.why >= limit::unmeasured)
             r.need = static_cast<std::int64_t>(out.best.predicted_us * 1000);
         if (r.why != limit::none) out.rejected.push_back(r);

@@ -60,6 +60,14 @@ constexpr bool operator==(const problem& a, const problem& b) {
 }
 constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b); }
 
+/// Weight rows of all members; of a row step its norm rows.
+constexpr std::int64_t rows_of(const problem& p) {
+    std::int64_t rows = p.rows;
+    for (int i = 0; i < p.member_count; ++i)
+        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
+    return rows;
+}
+
 /// Do ids pick the member's matrix? With one token, dense members may stand beside such members.
 constexpr bool by_ids(const problem& p, const problem_member& m) {
     return p.expert && m.experts > 0;

@@ -6,6 +6,7 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/exec/launch.hpp"
 #include "catena/kernel/policy.hpp"
+#include "catena/pick/stamp.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -47,8 +48,21 @@ struct engine_median {
     std::uint64_t steps = 0;  ///< their problem_keys, added up
     float engine_us = 0, catena_us = 0;
 };
+/// Sizes of a problem: the elements of a row of the activation, the weight rows of all members or
+/// the norm rows, and columns. 0: any.
+struct problem_shape {
+    std::int64_t k = 0, rows = 0, columns = 0;
+};
+
+/// A row that a set picks before all others for a shape, wherever it can run.
+struct preferred_row {
+    problem_shape of;
+    std::int32_t row = -1;  ///< index into the table's rows
+};
+
 /// An instance set: all rows of an arch, the chains that they serve, and how they are launched.
 struct table {
+    table_stamp headers;  ///< of the file that made the table
     const arch* target = nullptr;
     const row* rows = nullptr;
     int row_count = 0;
@@ -62,9 +76,18 @@ struct table {
     int measured_count = 0;
     const engine_median* engine = nullptr;  ///< ordered by steps
     int engine_count = 0;
+    const preferred_row* preferred = nullptr;
+    int preferred_count = 0;
     std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
     const arch& limits() const { return device ? *device : *target; }  ///< of the GPU that runs it
     status state;  ///< why there is no table, if there is none
 };
+
+/// The table, or one without rows whose state says that these headers cannot read it.
+inline table readable(const table& t) {
+    table none;
+    none.state = known(t.headers);
+    return none.state.ok() ? t : none;
+}
 
 }  // namespace catena

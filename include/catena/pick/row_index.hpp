@@ -20,8 +20,10 @@ struct row_run {
 
 class row_index {
   public:
-    /// The table may be a bad one: it has no runs then.
-    explicit row_index(const table& t) : table_(t) {
+    /// The table may be a bad one, or one of another Catena: it has no runs then, and rows() says
+    /// why.
+    explicit row_index(const table& given) : table_(readable(given)) {
+        const table& t = table_;
         if (t.rows == nullptr || t.target == nullptr) return;
         fits_arch_.reserve(static_cast<std::size_t>(t.row_count));
         for (std::int32_t i = 0; i < t.row_count; ++i)

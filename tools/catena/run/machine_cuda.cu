@@ -2,6 +2,7 @@
 #include "machine.hpp"
 
 #include "../failure.hpp"
+#include "../tables.hpp"
 #include "operand_sets.hpp"
 
 #include "catena/instances/for_device.hpp"
@@ -37,7 +38,7 @@ class gpu : public machine {
     table preferred() const override {
         const table t = instances::for_device(0);
         if (!t.state.ok()) throw failure(std::string(t.state.message) + "; or run with --host");
-        return t;
+        return with_own(t);
     }
 
     table equip(const table& t) const override {

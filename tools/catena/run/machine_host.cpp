@@ -48,7 +48,7 @@ class host : public machine {
     /// Any arch's plan runs here; this is the one that the project looks at first.
     table preferred() const override { return table_for("sm_90"); }
 
-    table equip(const table& t) const override { return instances::on_host(t); }
+    table equip(const table& t) const override { return on_host(t); }
 
     void* reserve(const std::string& name, std::size_t bytes,
                   const std::vector<byte_range>& constants) override {

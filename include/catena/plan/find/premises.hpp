@@ -18,7 +18,9 @@ struct premises {
     format_set norms_inside;  ///< weights of the matvecs that make their activation
     int norm_columns = 0;     ///< the most columns of theirs
 
-    premises(const table& t, const options& o) : rows(t), asked(o), families(families_of(t, o)) {
+    premises(const table& given, const options& o)
+        : rows(given), asked(o), families(families_of(rows.rows(), o)) {
+        const table& t = rows.rows();
         for (int i = 0; t.rows != nullptr && i < t.row_count; ++i) {
             const row& r = t.rows[i];
             if (placement_of(r.policy) == norm_placement::producer) continue;

@@ -1,0 +1,62 @@
+// Which Catena a table was compiled with. Headers of another one may read its rows, or the
+// arguments of its kernels, differently.
+#pragma once
+
+#include "catena/chain/lowered.hpp"
+#include "catena/error/message.hpp"
+#include "catena/kernel/args.hpp"
+#include "catena/kernel/policy.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catena {
+
+/// The version of these headers: that of the project, in CMakeLists.txt.
+inline constexpr char headers_version[] = "0.1.0";
+
+namespace detail {
+
+/// Changes with the size of what tables hold and kernels take, and with what can be named there.
+constexpr std::uint32_t layout() {
+    const std::size_t sizes[] = {sizeof(lowered_chain), sizeof(computation), sizeof(policy),
+                                 sizeof(row_args),      sizeof(matvec_args), sizeof(matmul_args),
+                                 format_count,          stage_kind_count};
+    std::uint32_t hash = 2166136261u;  // FNV-1a
+    for (const std::size_t size : sizes)
+        hash = (hash ^ static_cast<std::uint32_t>(size)) * 16777619u;
+    return hash;
+}
+
+}  // namespace detail
+
+/// By default that of the headers that a file is compiled with.
+struct table_stamp {
+    char made_by[16] = {};
+    std::uint32_t layout = detail::layout();
+
+    constexpr table_stamp() {
+        for (std::size_t i = 0; i < sizeof(headers_version); ++i) made_by[i] = headers_version[i];
+    }
+};
+static_assert(sizeof(headers_version) <= sizeof(table_stamp::made_by),
+              "a version has at most 15 characters");
+
+constexpr bool operator==(const table_stamp& a, const table_stamp& b) {
+    for (std::size_t i = 0; i < sizeof(a.made_by); ++i)
+        if (a.made_by[i] != b.made_by[i]) return false;
+    return a.layout == b.layout;
+}
+
+/// Can these headers read what was compiled with those of `made`?
+inline status known(const table_stamp& made) {
+    const table_stamp here;
+    if (made == here) return {};
+    return failure(status_code::invalid_argument,
+                   "a table was compiled with Catena %.15s (layout %08x) and is read by Catena "
+                   "%.15s (layout %08x): build the set anew, and all of a program with one version",
+                   made.made_by, static_cast<unsigned>(made.layout), here.made_by,
+                   static_cast<unsigned>(here.layout));
+}
+
+}  // namespace catena

@@ -1,0 +1,23 @@
+// The command as a function: `catena` itself, and the command that an engine gets for its own sets
+// (catena_add_instances).
+#pragma once
+
+#include "catena/instances/on_host.hpp"
+#include "catena/pick/row.hpp"
+
+#include <string>
+#include <vector>
+
+namespace catena::tool {
+
+/// The sets of an engine. Their rows stand before Catena's in what the subcommands plan with.
+struct own_sets {
+    std::vector<table> tables;  ///< one for each arch
+    std::vector<const instances::host_family*> host_kernels;
+    std::string root;  ///< where include/ has Catena's headers
+};
+
+/// Runs the command line. Returns main's exit code.
+int run_command(int argc, char** argv, own_sets own = {});
+
+}  // namespace catena::tool
