@@ -6,6 +6,7 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/exec/launch.hpp"
 #include "catena/kernel/policy.hpp"
+#include "catena/match/own_ops.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -62,6 +63,8 @@ struct table {
     int measured_count = 0;
     const engine_median* engine = nullptr;  ///< ordered by steps
     int engine_count = 0;
+    const own_ops* ops =
+        nullptr;                 ///< of an engine's own, that its rows apply; null: there are none
     std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
     const arch& limits() const { return device ? *device : *target; }  ///< of the GPU that runs it
     status state;  ///< why there is no table, if there is none
