@@ -1,6 +1,5 @@
-// own: f(value), where f is one of the ops of an engine's own, by which match/own_ops.hpp lists it.
-// The op is an operand of the launch, as the function of an act is. In an epilogue it is applied to
-// each output of a group.
+// own: f(value), f one of an engine's own ops (match/own_ops.hpp). Which one is an operand of the
+// launch, as the function of an act is. In an epilogue it is applied to each output of a group.
 #pragma once
 
 #include "catena/chain/evaluation.hpp"
