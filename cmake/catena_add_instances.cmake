@@ -1,9 +1,10 @@
-# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [POLICIES <header>] [TUNING <folder>]
+# catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [OPS <header>] [POLICIES <header>] [TUNING <folder>]
 #                      [GRAPHS <file>... [BUDGET <cost>]])
 #
 # The instance sets of a catalogue of one's own. <header> defines `<name>::catalogue`, a tuple of chain::entry and
-# chain::shared_launch (catena/catena.hpp). The header of POLICIES defines a function <name>::policies, which changes the
-# policies that Catena would compile a computation with:
+# chain::shared_launch (catena/catena.hpp). The header of OPS defines `<name>::ops`, a catena::own_op_list
+# (catena/kernel/own_ops.hpp), with which the kernels are compiled. The header of POLICIES defines a function
+# <name>::policies, which changes the policies that Catena would compile a computation with:
 #   void policies(const catena::arch&, const catena::computation&, catena::generator::policy_list&);
 # The folder of TUNING has records of `catena tune`, one for each arch that was tuned, such as sm_90.json: policies that
 # were measured take the place of the others.
@@ -22,14 +23,14 @@
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;OPS;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS")
   set(call "catena_add_instances(${name})")
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "${call}: the name is a C++ namespace: lower-case letters, digits and _")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>..., "
-                        "POLICIES <header>, TUNING <folder>, GRAPHS <file>... and BUDGET <cost>")
+                        "OPS <header>, POLICIES <header>, TUNING <folder>, GRAPHS <file>... and BUDGET <cost>")
   endif()
   if(NOT arg_CATALOGUE OR NOT arg_ARCHS)
     message(FATAL_ERROR "${call}: give CATALOGUE <header> and ARCHS <arch>..., of ${CATENA_ARCHS}")
@@ -38,7 +39,7 @@ function(catena_add_instances name)
     message(FATAL_ERROR "${call} needs the generator: find_package(catena COMPONENTS generator), or with the sources "
                         "CATENA_BUILD_TOOLS=ON")
   endif()
-  foreach(argument IN ITEMS CATALOGUE POLICIES TUNING)
+  foreach(argument IN ITEMS CATALOGUE OPS POLICIES TUNING)
     if(DEFINED arg_${argument})
       cmake_path(ABSOLUTE_PATH arg_${argument} NORMALIZE)
       if(NOT EXISTS ${arg_${argument}})
@@ -94,14 +95,21 @@ function(catena_add_instances name)
         ::${name}::policies(target, computes, all);
     }")
   endif()
+  set(include_ops)
+  set(ops)
+  if(DEFINED arg_OPS)
+    set(include_ops "#include \"${arg_OPS}\"")
+    set(ops ", &::${name}::ops::listed, \"${arg_OPS}\"")
+  endif()
   file(CONFIGURE OUTPUT ${out}/generate.cpp @ONLY CONTENT
 "#include \"@arg_CATALOGUE@\"
+@include_ops@
 @include_policies@
 #include \"generate_set.hpp\"
 
 int main(int argc, char** argv) {
     using namespace catena::generator;
-    return generate_set(\"@name@\", catalogue_of(::@name@::catalogue), @policies@, argc, argv);
+    return generate_set(\"@name@\", catalogue_of(::@name@::catalogue@ops@), @policies@, argc, argv);
 }
 ")
   add_executable(${name}_generate ${out}/generate.cpp)

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "catena/catena.hpp"
+#include "catena/match/own_ops.hpp"
 
 #include <boost/hana/for_each.hpp>
 
+#include <string>
 #include <vector>
 
 namespace catena::generator {
@@ -13,12 +15,17 @@ namespace catena::generator {
 struct catalogue {
     std::vector<lowered_chain> chains;
     std::vector<format_set> launches;  ///< each format of the chains' matrices alone, then mixed
+    const own_ops* ops = nullptr;      ///< of the engine's own; null: there are none
+    std::string ops_header;            ///< that defines them
 };
 
-/// Of a tuple of chain::entry and chain::shared_launch.
+/// Of a tuple of chain::entry and chain::shared_launch, with ops of one's own if there are some.
 template <class Entries>
-catalogue catalogue_of(const Entries& entries) {
+catalogue catalogue_of(const Entries& entries, const own_ops* ops = nullptr,
+                       const std::string& ops_header = {}) {
     catalogue out;
+    out.ops = ops;
+    out.ops_header = ops_header;
     std::vector<format_set> mixed;
     boost::hana::for_each(entries, [&](const auto& each) {
         if constexpr (requires { each.together; })

@@ -45,10 +45,11 @@ std::string code(epilogue_set parts) {
     if (parts == instances::full_epilogue) return "full_epilogue";
     if (parts == instances::tile_epilogue) return "tile_epilogue";
     static constexpr std::pair<epilogue_part, const char*> all[] = {
-        {epilogue_part::scale, "scale"},       {epilogue_part::factor, "factor"},
-        {epilogue_part::bias, "bias"},         {epilogue_part::glu, "glu"},
-        {epilogue_part::act, "act"},           {epilogue_part::combine, "combine"},
-        {epilogue_part::residual, "residual"}, {epilogue_part::quantize, "quantize"}};
+        {epilogue_part::scale, "scale"},      {epilogue_part::factor, "factor"},
+        {epilogue_part::bias, "bias"},        {epilogue_part::glu, "glu"},
+        {epilogue_part::act, "act"},          {epilogue_part::own, "own"},
+        {epilogue_part::combine, "combine"},  {epilogue_part::residual, "residual"},
+        {epilogue_part::quantize, "quantize"}};
     std::string list;
     for (const auto& [part, name] : all) {
         if (!parts.has(part)) continue;
@@ -80,7 +81,7 @@ std::string code(const computation& c) {
         out.field("activation", "format::" + std::string(name(c.activation)));
     if (!c.weights.empty()) out.field("weights", code(c.weights));
     if (!c.epilogue.empty()) out.field("epilogue", code(c.epilogue));
-    return out.text();
+    return out.flag("own", c.own).text();
 }
 
 std::string code(const provenance& p) {

@@ -36,14 +36,12 @@ class scratch_folder {
     std::filesystem::path path_;
 };
 
-naming alone() { return naming_of("alone"); }
-
 /// nvcc on a file with the rows of `set`, all of one skeleton.
 compiled_file compiled(const instance_set& set, skeleton kind, device_compiler by,
                        const std::filesystem::path& scratch) {
     const scratch_folder folder(scratch);
-    const rendered_file header = computations_header({set}, alone());
-    const rendered_file source = kernels_cu(set, kind, alone());
+    const rendered_file header = computations_header({set}, by.names);
+    const rendered_file source = kernels_cu(set, kind, by.names);
     write_text(folder / header.path, header.content);
     write_text(folder / source.path, source.content);
     by.includes.push_back(folder / "include");
@@ -63,7 +61,7 @@ compiled_file compile_alone(const arch& target, const row& r, const device_compi
 }
 
 std::string symbol_alone(const arch& target, const row& r) {
-    return symbol(r, target) + alone().symbols;
+    return symbol(r, target) + device_compiler{}.names.symbols;
 }
 
 code_costs code_costs_of(const arch& target, const std::vector<row>& rows,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nvcc.hpp"
+#include "render_set.hpp"
 
 #include "catena/pick/row.hpp"
 
@@ -29,6 +30,7 @@ struct code_costs {
 struct device_compiler {
     std::string nvcc;
     std::vector<std::filesystem::path> includes;
+    naming names = naming_of("alone");  ///< ops of one's own need the names of their set
 };
 
 /// Compiles a row of `target` alone, whatever catalogue it is of. What nvcc reads lies in the
@@ -36,7 +38,7 @@ struct device_compiler {
 compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
                             const std::filesystem::path& scratch);
 
-/// The symbol of the kernel that this makes.
+/// The symbol of the kernel that this makes, with the names that a compiler has by default.
 std::string symbol_alone(const arch& target, const row& r);
 
 /// Is told how many of all rows are compiled, and the name of the one that comes next.

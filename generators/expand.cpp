@@ -20,6 +20,13 @@ bool makes_superfluous(const computation& wide, const computation& narrow) {
     return wide != narrow && wide.weights == narrow.weights && serves(wide, narrow);
 }
 
+/// Does a launch have a place for a function, Catena's or of one's own?
+bool applies_functions(const computation& c) {
+    const epilogue_set e = c.epilogue;
+    return gates(c.stages) || c.stages.has(stage_kind::own) || e.has(epilogue_part::glu) ||
+           e.has(epilogue_part::act) || e.has(epilogue_part::own);
+}
+
 /// The matmuls of matrices of one format: one in each layout that it may read, if the chain
 /// quantizes so or it reads numbers.
 std::vector<computation> matmul_parts(const lowered_chain& chain, format weights) {
@@ -53,6 +60,12 @@ std::vector<computation> group_parts(const lowered_chain& chain, format_set weig
 }  // namespace
 
 std::vector<computation> computations_of(const catalogue& all) {
+    if (all.ops == nullptr)
+        for (const lowered_chain& c : all.chains)
+            if (chain::row_part(c).stages.has(stage_kind::own) ||
+                chain::epilogue_of(c).has(epilogue_part::own))
+                throw std::runtime_error("the chain '" + std::string(c.name) +
+                                         "' has an op of one's own: name its header, OPS <header>");
     std::vector<computation> wanted;
     for (const lowered_chain& c : all.chains)
         if (chain::has_part(c, skeleton::row)) wanted.push_back(chain::row_part(c));
@@ -60,6 +73,7 @@ std::vector<computation> computations_of(const catalogue& all) {
         for (const lowered_chain& c : all.chains)
             if (chain::weights_of(c).contains(weights))
                 for (const computation& part : group_parts(c, weights)) wanted.push_back(part);
+    for (computation& c : wanted) c.own = all.ops != nullptr && applies_functions(c);
     std::vector<computation> kept;
     for (const computation& c : wanted) {
         const bool served =
@@ -139,6 +153,7 @@ table described(const instance_set& set, const catalogue& all) {
     t.measured_count = static_cast<int>(set.medians.size());
     t.preferred = set.preferred.data();
     t.preferred_count = static_cast<int>(set.preferred.size());
+    t.ops = all.ops;
     return t;
 }
 

@@ -16,8 +16,8 @@ namespace catena::generator {
 
 using json = nlohmann::ordered_json;
 
-inline constexpr const char* epilogue_names[] = {"scale", "factor",  "bias",     "glu",
-                                                 "act",   "combine", "residual", "quantize"};
+inline constexpr const char* epilogue_names[] = {"scale", "factor",  "bias",     "glu",     "act",
+                                                 "own",   "combine", "residual", "quantize"};
 
 template <class Visit>
 void each_field(row_policy& p, const Visit& visit) {
@@ -47,9 +47,10 @@ void each_field(matmul_policy& p, const Visit& visit) {
 
 template <class Visit>
 void each_field(computation& c, const Visit& visit) {
-    auto& [kind, stages, emits, activation, weights, epilogue] = c;
+    auto& [kind, stages, emits, activation, weights, epilogue, own] = c;
     visit("kind", kind), visit("stages", stages), visit("emits", emits);
     visit("activation", activation), visit("weights", weights), visit("epilogue", epilogue);
+    visit("own", own);
 }
 
 template <class Visit>

@@ -80,6 +80,7 @@ int generate_set(const char* name, const catalogue& all, policy_change change, i
     arguments asked;
     add_options(app, asked);
     CLI11_PARSE(app, argc, argv);
+    asked.compiler.names = naming_of(name, all.ops_header);
     const std::vector<computation> computations = computations_of(all);
     const tunings measured = asked.tuning.empty() ? tunings{} : read_own_tunings(asked.tuning);
     std::vector<instance_set> sets;

@@ -19,6 +19,7 @@ struct naming {
     std::string space = "catena::instances";    ///< namespace
     std::string headers = "catena/instances/";  ///< their folder, as files include them
     std::string symbols;                        ///< what a kernel's symbol ends with
+    std::string ops;                            ///< the header of ops of one's own; "": none
 };
 
 /// Every file, stamped, ordered by path.

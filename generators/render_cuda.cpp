@@ -52,8 +52,8 @@ rendered_file table_cpp(const instance_set& set, const naming& names) {
     };
     return {folder(set) + "table.cpp",
             "// The table of " + name + ".\n#include \"" + names.headers + name +
-                ".hpp\"\n\n#include \"" + names.headers +
-                "computations.hpp\"\n"
+                ".hpp\"\n\n#include \"" + names.headers + "computations.hpp\"\n" +
+                include_ops(names) +
                 "#if CATENA_WITH_CUDA\n#include \"catena/launch/cuda.cuh\"\n#endif\n\n" +
                 opened(names) + version_check(names) + table_data() + medians_data(set) +
                 "#if CATENA_WITH_CUDA\n" + kernels("CATENA_KERNEL_DECLARATION") +
@@ -63,7 +63,8 @@ rendered_file table_cpp(const instance_set& set, const naming& names) {
                 "    t.row_count = sizeof(rows) / sizeof(rows[0]);\n" +
                 medians_code(set) +
                 "    t.chains = chains;\n"
-                "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n"
+                "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n" +
+                (names.ops.empty() ? "" : "    t.ops = &ops::listed;\n") +
                 "#if CATENA_WITH_CUDA\n    static const void* const kernels[] = {\n" +
                 kernels("CATENA_KERNEL_ADDRESS") +
                 "    };\n    t.kernels = kernels;\n    t.launch = launch_cuda;\n#endif\n"

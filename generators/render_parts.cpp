@@ -31,6 +31,10 @@ std::string opened(const naming& names, const char* part) {
     return begin + "using namespace catena;\nusing namespace catena::instances;\n\n";
 }
 
+std::string include_ops(const naming& names) {
+    return names.ops.empty() ? "" : "#include \"" + names.ops + "\"\n";
+}
+
 rendered_file chains_inc(const std::vector<lowered_chain>& chains) {
     std::string out = "// The chains of the catalogue, lowered.\n";
     for (const lowered_chain& c : chains) out += code(c) + ",\n";

@@ -24,6 +24,9 @@ std::vector<family_rows> families(const std::vector<row>& rows);
 /// The beginning of the sets' namespace, or of a part of it, in which Catena's names are known.
 std::string opened(const naming& names, const char* part = "");
 
+/// The line that includes the header of ops of one's own, if there are some.
+std::string include_ops(const naming& names);
+
 rendered_file chains_inc(const std::vector<lowered_chain>& chains);
 
 /// computations.hpp: what the rows of the sets compute, by the names that rows.inc uses.

@@ -20,7 +20,7 @@ std::string name_arguments(const row& r) {
 
 std::string includes(const naming& names, const std::string& instances) {
     return "#include \"" + names.headers + "computations.hpp\"\n#include \"catena/instances/" +
-           instances + "\"\n\n";
+           instances + "\"\n" + include_ops(names) + "\n";
 }
 
 /// A computation and policy once, however many sets have it.
@@ -76,8 +76,8 @@ std::vector<rendered_file> on_host(const naming& names) {
 
 }  // namespace
 
-naming naming_of(const std::string& name) {
-    return {.space = name, .headers = name + "/", .symbols = "_" + name};
+naming naming_of(const std::string& name, const std::string& ops_header) {
+    return {.space = name, .headers = name + "/", .symbols = "_" + name, .ops = ops_header};
 }
 
 rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names) {
@@ -91,7 +91,7 @@ rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& n
 
 std::vector<rendered_file> render_set(const std::string& name, const catalogue& all,
                                       const std::vector<instance_set>& sets) {
-    const naming names = naming_of(name);
+    const naming names = naming_of(name, all.ops_header);
     std::vector<rendered_file> files = {chains_inc(all.chains), computations_header(sets, names)};
     const auto append = [&](const std::vector<rendered_file>& more) {
         files.insert(files.end(), more.begin(), more.end());

@@ -12,7 +12,7 @@ namespace catena::generator {
 inline constexpr skeleton skeletons[] = {skeleton::row, skeleton::matvec, skeleton::matmul};
 
 /// The namespace, the folder of headers and the end of symbols of the sets called `name`.
-naming naming_of(const std::string& name);
+naming naming_of(const std::string& name, const std::string& ops_header = {});
 
 /// A .cu with the kernels of one skeleton, as it is written of a set.
 rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names);

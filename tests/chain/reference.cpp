@@ -160,6 +160,29 @@ TEST_CASE("A function of x alone has no gate") {
     CHECK(reference(lower("", act | emit<f32>), in).value == std::vector<double>{0, 0, 0, 9});
 }
 
+TEST_CASE("An engine's own op is applied to the finished value, and to finished products") {
+    const auto bounded = [](double v, const catena::op_numbers& n) {
+        return std::clamp(v, double{n.a}, double{n.b});
+    };
+    inputs in;
+    in.k = 4;
+    in.rows = 1;
+    in.x = {-2, -1, 0, 3};
+    in.gated_by.function = catena::gate_function::relu_squared;
+    in.own = {.own = bounded, .with = {1, 4}};
+    CHECK(reference(lower("", act | own | emit<f32>), in).value == std::vector<double>{1, 1, 1, 4});
+
+    constexpr lowered_chain group =
+        lower("", quantize<q8_1> | mul_mat<q4_K> | epilogue<add(bias), act, own>);
+    in.matrices = {{.type = q4_K, .rows = 1, .values = {0, 0, 0, 1}, .bias = {-5}}};
+    CHECK(reference(group, in).products[0] == std::vector<double>{-2});
+    in.matrices[0].own = {.own = bounded, .with = {-1, 1}};
+    CHECK(in.matrices[0].asks().has(catena::epilogue_part::own));
+    CHECK(reference(group, in).products[0] == std::vector<double>{-1});
+    in.matrices[0].gated_by = {.own = bounded, .with = {2, 3}};
+    CHECK(reference(group, in).products[0] == std::vector<double>{1});
+}
+
 TEST_CASE("A layer_norm takes the mean off, an l2_norm divides by the length") {
     inputs in;
     in.k = 4;

@@ -42,8 +42,10 @@ TEST_CASE("Every row stands every case", "[host]") {
                 if (t.kernels[r] == nullptr || runs_before(t.rows[r], i)) continue;
                 const std::string name = row_name(t, r);
                 INFO(name);
-                catena_test::sweep(
-                    catena_test::on_host(t.rows[r].computes, t.rows[r].policy, t.kernels[r], name));
+                catena_test::instance on =
+                    catena_test::on_host(t.rows[r].computes, t.rows[r].policy, t.kernels[r], name);
+                on.ops = t.ops;
+                catena_test::sweep(on);
             }
         }
     }

@@ -1,6 +1,7 @@
 // Where an instance runs in a test, and the memory it runs on: the host executor, or a GPU.
 #pragma once
 
+#include "catena/chain/gate.hpp"
 #include "catena/exec/launch.hpp"
 #include "catena/pick/row.hpp"
 
@@ -94,6 +95,21 @@ struct instance {
     bool dependent = true;  ///< launched as a dependent of what came before
     /// Bytes that a block may have: of sm_90, if nobody says.
     std::int64_t most_shared = 227 * 1024;
+    const catena::own_ops* ops = nullptr;  ///< that a computation of an engine's own applies
 };
+
+/// The numbers that ops of an engine's own get: a clamp of them makes something of a zero.
+inline constexpr catena::op_numbers own_numbers{0.25f, 1.5f};
+
+/// What a function means; `usual` has the numbers of Catena's.
+inline catena::chain::gating meaning_of(const instance& on, catena::gate_function f,
+                                        const catena::op_numbers& usual = {}) {
+    catena::chain::gating out{f, double{usual.a}, double{usual.b}};
+    if (is_own(f)) {
+        out.own = on.ops->first[own_index(f)].reference;
+        out.with = own_numbers;
+    }
+    return out;
+}
 
 }  // namespace catena_test

@@ -66,10 +66,14 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
         const int offset = c.offset == 0 ? 0 : (c.offset + 6) % 16;
         m.up = shape.halves ? static_cast<const std::byte*>(m.weight) + shape.rows * m.row_bytes
                             : on.put("up" + which, weights, d.up, static_cast<std::size_t>(offset));
-        m.alpha = gate_alpha;
-        m.limit = gate_limit;
     }
-    if (has_function(shape)) m.function = shape.function;
+    if (has_function(shape)) {
+        const op_numbers numbers = is_own(shape.function) ? own_numbers : clamped;
+        m.function = shape.function;
+        m.alpha = numbers.a;
+        m.limit = numbers.b;
+    }
+    if (shape.parts.has(epilogue_part::own)) m.own = {shape.own, own_numbers};
     if (scaled) m.scale = product_scale;
     m.weight_scale = floats("weight_scale", d.scale);
     m.up_scale = floats("up_scale", d.up_scale);
@@ -312,7 +316,7 @@ void check_member(const instance& on, const matvec_case& c, const member_shape& 
 
 void check(const instance& on, const matvec_case& c, const matvec_outputs& outputs) {
     const matvec_data d = make_data(on, c);
-    const auto in = reference_inputs(c, d);
+    const auto in = reference_inputs(on, c, d);
     const auto chain = chain_of(c);
     const auto plain = chain::reference(chain, in);
     const auto same_activation =

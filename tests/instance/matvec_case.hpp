@@ -43,6 +43,7 @@ struct member_shape {
     bool halves = false;              ///< a GLU's matrices lie behind each other in one tensor
     catena::format_set layouts = {};  ///< in which a matmul quantizes; none: all that it can
     bool dense = false;               ///< behind experts of one token
+    catena::gate_function own = catena::gate_function::none;  ///< epilogue_part::own
 };
 
 /// What a case puts into its activation, at one place of its last row, or everywhere. A matmul's

@@ -24,7 +24,7 @@ constexpr int column_gap = 16;  ///< bytes between the f32 columns that a matmul
 
 constexpr float norm_eps = 1e-6f;
 constexpr float product_scale = 0.75f;
-constexpr float gate_alpha = 1.702f, gate_limit = 0.5f;  ///< products go beyond it
+constexpr op_numbers clamped{1.702f, 0.5f};  ///< of swiglu_oai: products go beyond the limit
 constexpr float product_factor = 1.25f, up_factor = -0.5f;
 constexpr int bias_gap = 1;  ///< floats between the biases of experts
 
@@ -204,7 +204,8 @@ inline std::vector<double> packed(const std::vector<float>& data, int length, in
     return out;
 }
 
-inline chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d) {
+inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
+                                      const matvec_data& d) {
     chain::inputs in;
     in.k = c.k;
     in.rows = c.x_rows();
@@ -233,9 +234,9 @@ inline chain::inputs reference_inputs(const matvec_case& c, const matvec_data& d
              .up_bias = packed(from.up_bias, m.rows, bias_gap),
              .combined = m.parts.has(epilogue_part::combine),
              .residual = packed(from.residual, m.rows, residual_gap(m)),
-             .gated_by = {.function = has_function(m) ? m.function : gate_function::none,
-                          .alpha = gate_alpha,
-                          .limit = gate_limit}});
+             .gated_by =
+                 meaning_of(on, has_function(m) ? m.function : gate_function::none, clamped),
+             .own = meaning_of(on, m.parts.has(epilogue_part::own) ? m.own : gate_function::none)});
     }
     return in;
 }

@@ -18,8 +18,8 @@ namespace {
 
 using namespace catena;
 
-constexpr float alpha = 1.702f, limit = 1.5f;  ///< of swiglu_oai
-constexpr float given_scale = 0.0078f;         ///< of fp8_tensor and nvfp4_rows
+constexpr op_numbers clamped{1.702f, 1.5f};  ///< alpha and limit of swiglu_oai
+constexpr float given_scale = 0.0078f;       ///< of fp8_tensor and nvfp4_rows
 
 /// Words between two numbers of the experts' weights, and of the gate of x.
 constexpr int between = 3;
@@ -95,11 +95,12 @@ lowered_chain chain_of(const instance& on, const row_case& c) {
     }
     if (does.has(stage_kind::glu) || c.gate)
         add({.kind = stage_kind::glu, .reads = c.alone ? operand::none : operand::gate});
+    if (does.has(stage_kind::own)) add({.kind = stage_kind::own});
     add({.kind = stage_kind::quantize, .formats = format_set::of(format::q8_1)});
     return chain;
 }
 
-chain::inputs reference_inputs(const row_case& c) {
+chain::inputs reference_inputs(const instance& on, const row_case& c) {
     const row_data d = make_data(c);
     chain::inputs in;
     in.k = c.k;
@@ -116,7 +117,8 @@ chain::inputs reference_inputs(const row_case& c) {
     in.experts.assign(d.experts.begin(), d.experts.end());
     in.expert_slots = c.slots;
     if (c.weighted) in.expert_weights.assign(d.expert_weights.begin(), d.expert_weights.end());
-    in.gated_by = {c.function, alpha, limit};
+    in.gated_by = meaning_of(on, c.function, clamped);
+    in.own = meaning_of(on, c.own);
     in.residual.assign(d.residual.begin(), d.residual.end());
     in.weight.assign(d.weight.begin(), d.weight.end());
     in.bias.assign(d.bias.begin(), d.bias.end());
@@ -295,8 +297,10 @@ row_outputs run(const instance& on, const row_case& c) {
     a.gate = static_cast<const float*>(gate);
     if (c.slots > 0) put_experts(c, d, *machine, a);
     a.function = c.function;
-    a.alpha = alpha;
-    a.limit = limit;
+    const op_numbers numbers = is_own(c.function) ? own_numbers : clamped;
+    a.alpha = numbers.a;
+    a.limit = numbers.b;
+    a.own = {c.own, own_numbers};
     void* residual = nullptr;
     if (c.residual)
         residual = machine->put("residual", contents::data, spread(plain, d.residual), at);
@@ -377,7 +381,7 @@ row_outputs run(const instance& on, const row_case& c) {
 }
 
 void check(const instance& on, const row_case& c, const row_outputs& outputs) {
-    const auto in = reference_inputs(c);
+    const auto in = reference_inputs(on, c);
     if (c.sum && on.computes.stages.has(stage_kind::join_residual)) {
         const auto wanted = chain::reference(chain_of(on, c), in);
         const std::vector<double>& sum = c.again ? wanted.sum : wanted.value;

@@ -37,6 +37,7 @@ struct row_case {
     bool shared = false;    ///< x joins the experts
     bool weighted = false, shared_gate = false;  ///< their weights; a gate of x for each row
     catena::gate_function function = catena::gate_function::none;  ///< of a gated row or norm
+    catena::gate_function own = catena::gate_function::none;       ///< of the finished value
     catena::format scale_type = catena::format::f32;               ///< of scales that lie apart
     float eps = 1e-6f, next_eps = 1e-3f;
     float x_scale = 1, norm_scale = 1, sum_factor = 1;  ///< of the sum before a norm, of the norm,

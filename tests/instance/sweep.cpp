@@ -10,7 +10,8 @@ namespace {
 
 template <class Case>
 void sweep_cases(const instance& on, const instance* peer, std::size_t every,
-                 const std::vector<Case>& cases) {
+                 std::vector<Case> cases) {
+    if (on.computes.own) apply_own(cases, on);
     REQUIRE(!cases.empty());
     for (std::size_t i = 0; i < cases.size(); i += every) {
         const Case& c = cases[i];

@@ -23,6 +23,10 @@ std::vector<matvec_case> matvec_cases(const catena::computation& computes,
 std::vector<matvec_case> matmul_cases(const catena::computation& computes,
                                       const catena::matmul_policy& how);
 
+/// Lets the cases of a computation with ops of an engine's own apply these, and adds cases.
+void apply_own(std::vector<row_case>& cases, const instance& on);
+void apply_own(std::vector<matvec_case>& cases, const instance& on);
+
 /// Runs and checks every case of the instance. With `peer`, the same instance on another machine,
 /// both must write the same bytes. `every`: of the cases one in so many.
 void sweep(const instance& on, const instance* peer = nullptr, std::size_t every = 1);

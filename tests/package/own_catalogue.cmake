@@ -52,6 +52,11 @@ if(NVCC)
          IN ${command} instances --arch sm_90 --rows t64_v8_vec --size --nvcc ${NVCC})
 endif()
 
+# Ops of one's own come with a header.
+run(${configure} -S ${EXAMPLES}/own_ops -B ${WORK}/own_ops)
+run(${CMAKE_COMMAND} --build ${WORK}/own_ops --target own_ops)
+run(${WORK}/own_ops/own_ops)
+
 # for_graphs(<graphs> <target> <code> [arguments]): Catena's catalogue for graphs of Qwen3-8B. The build ends as <code>
 # says, 0 or not; what it printed is in `said`, the set's rows are in `rows`.
 function(for_graphs files target code)
@@ -139,3 +144,22 @@ foreach(fault IN ITEMS "odd:6 values a thread are no multiple of 4" "twice:stand
   set(ENV{FAULT} ${which})
   build_stops("${fault}" my_kernels CATALOGUE ${header} ARCHS sm_90 POLICIES ${policies})
 endforeach()
+
+# So does an op of one's own that lacks a part, and a chain with such an op where no header of ops is named.
+function(stops said)
+  execute_process(COMMAND ${configure} -S ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue -B ${WORK}/bad_ops
+                          -DCOMPONENTS=generator "-DARGUMENTS=${ARGN}" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/bad_ops --target my_ops_sources RESULT_VARIABLE code
+                  OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  string(FIND "${out}" "${said}" at)
+  string(REGEX MATCHALL " error: " errors "${out}")
+  list(LENGTH errors count)
+  if(code EQUAL 0 OR at EQUAL -1 OR count GREATER 1)
+    message(FATAL_ERROR "catena_add_instances(${ARGN}) should stop the build and say no more than: ${said}\n"
+                        "It said: ${out}")
+  endif()
+endfunction()
+set(catalogue ${EXAMPLES}/own_ops/my_kernels.hpp)
+stops("the chain 'bounded_norm_input' has an op of one's own: name its header" my_ops CATALOGUE ${catalogue} ARCHS sm_90)
+stops("catena: an op of one's own has a kernel: add CATENA_FN static real compute" my_ops CATALOGUE ${catalogue}
+      ARCHS sm_90 OPS ${CMAKE_CURRENT_LIST_DIR}/bad_catalogue/ops.hpp)

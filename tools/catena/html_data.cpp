@@ -93,11 +93,15 @@ int matrices(const problem& p) {
 /// "bias, glu"
 std::string parts(epilogue_set set) {
     std::string out;
-    const std::pair<epilogue_part, const char*> all[] = {
-        {epilogue_part::scale, "scale"},       {epilogue_part::factor, "factor"},
-        {epilogue_part::bias, "bias"},         {epilogue_part::glu, "glu"},
-        {epilogue_part::act, "function"},      {epilogue_part::combine, "sum of slots"},
-        {epilogue_part::residual, "residual"}, {epilogue_part::quantize, "quantize"}};
+    const std::pair<epilogue_part, const char*> all[] = {{epilogue_part::scale, "scale"},
+                                                         {epilogue_part::factor, "factor"},
+                                                         {epilogue_part::bias, "bias"},
+                                                         {epilogue_part::glu, "glu"},
+                                                         {epilogue_part::act, "function"},
+                                                         {epilogue_part::own, "own op"},
+                                                         {epilogue_part::combine, "sum of slots"},
+                                                         {epilogue_part::residual, "residual"},
+                                                         {epilogue_part::quantize, "quantize"}};
     for (const auto& [part, text] : all)
         if (set.has(part)) out.append(out.empty() ? "" : ", ").append(text);
     return out;

@@ -29,6 +29,7 @@ struct matrix {
     bool combined = false;  ///< expert: a token's products times inputs::expert_weights, added up
     std::vector<double> residual = {};  ///< of the product's shape, combined [rows, tokens]
     gating gated_by = {};               ///< of `up`; without it, of the product alone
+    gating own = {};                    ///< an engine's own op, of what that makes
 
     /// Parts of an epilogue that it asks for.
     epilogue_set asks() const {
@@ -36,9 +37,10 @@ struct matrix {
         if (scale != 1) parts = parts | epilogue_part::scale;
         if (factor != 1 || up_factor != 1) parts = parts | epilogue_part::factor;
         if (!bias.empty() || !up_bias.empty()) parts = parts | epilogue_part::bias;
-        const bool alone = gated_by.function != gate_function::none;
+        const bool alone = gated_by.function != gate_function::none || gated_by.own != nullptr;
         if (!up.empty() || alone)
             parts = parts | (up.empty() ? epilogue_part::act : epilogue_part::glu);
+        if (own.own != nullptr) parts = parts | epilogue_part::own;
         if (combined) parts = parts | epilogue_part::combine;
         if (!residual.empty()) parts = parts | epilogue_part::residual;
         return parts;
@@ -62,6 +64,7 @@ struct inputs {
     std::vector<double> residual;     ///< [k, rows]
     std::vector<double> gate;         ///< [k, rows]
     gating gated_by;                  ///< what glu does with `gate`
+    gating own = {};                  ///< an engine's own op, of the finished value
     std::vector<double> weight;       ///< [k]
     std::vector<double> next_weight;  ///< [k]
     std::vector<double> bias;         ///< [k]

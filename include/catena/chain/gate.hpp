@@ -12,7 +12,9 @@ namespace catena::chain {
 
 struct gating {
     gate_function function = gate_function::none;
-    double alpha = 0, limit = 0;  ///< swiglu_oai
+    double alpha = 0, limit = 0;                         ///< swiglu_oai
+    double (*own)(double, const op_numbers&) = nullptr;  ///< of an engine's own: in place of these
+    op_numbers with = {};                                ///< its numbers
 };
 
 /// Operations of a gated value in the model of costs: exponential, sum, quotient, product.
@@ -20,6 +22,7 @@ inline constexpr std::int64_t gate_operations = 4;
 
 /// f(g) * x
 inline double gated(const gating& by, double g, double x) {
+    if (by.own != nullptr) return by.own(g, by.with) * x;
     const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
     switch (by.function) {
         case gate_function::none:

@@ -45,13 +45,37 @@ inline constexpr int gate_function_count =
     static_cast<int>(sizeof(gate_function_names) / sizeof(const char*));
 constexpr const char* name(gate_function f) { return gate_function_names[static_cast<int>(f)]; }
 
+/// The ops of an engine's own (match/own_ops.hpp) are functions behind these, in the order of their
+/// list.
+CATENA_FN constexpr bool is_own(gate_function f) {
+    return static_cast<int>(f) >= gate_function_count;
+}
+CATENA_FN constexpr int own_index(gate_function f) {
+    return static_cast<int>(f) - gate_function_count;
+}
+constexpr gate_function own_function(int index) {
+    return static_cast<gate_function>(gate_function_count + index);
+}
+
+/// The numbers of an engine's own op, parameters of its node.
+struct op_numbers {
+    float a = 0, b = 0;
+};
+
+/// An engine's own op with its numbers; none: the value itself.
+struct own_call {
+    gate_function function = gate_function::none;
+    op_numbers with;
+};
+
 /// The numbers of a row step that the engine's graph gives, not a tensor.
 struct row_params {
     float eps = 0, next_eps = 0;
     float x_scale = 1;           ///< of x, or of what experts made
     float norm_scale = 1;        ///< of the norm, before its weight
-    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai
+    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai; the numbers of an own function
     gate_function function = gate_function::none;
+    own_call own;  ///< stage_kind::own
 };
 
 /// What a matvec may do with a finished output before it is written, in this order.
@@ -61,6 +85,7 @@ enum class epilogue_part : std::uint8_t {
     bias,      ///< plus a vector over the rows (of experts: one for each)
     glu,       ///< the outputs of two matrices become f(first) * second
     act,       ///< in place of that: f(output)
+    own,       ///< f(that), f one of the engine's own ops
     combine,   ///< of experts: the outputs of a token's slots, times their weights, are added up
     residual,  ///< plus a tensor of the result's shape
     quantize   ///< also written as q8_1, for the next group
@@ -126,11 +151,13 @@ struct computation {
     format activation = format::unknown;  ///< matvec, matmul: must be equal
     format_set weights = {};              ///< matvec, matmul: formats one launch can hold
     epilogue_set epilogue = {};           ///< matvec, matmul: parts, any subset
+    bool own = false;  ///< applies the ops of an engine's own (table::ops) where it has a function
 };
 
 constexpr bool operator==(const computation& a, const computation& b) {
     return a.kind == b.kind && a.stages == b.stages && a.emits == b.emits &&
-           a.activation == b.activation && a.weights == b.weights && a.epilogue == b.epilogue;
+           a.activation == b.activation && a.weights == b.weights && a.epilogue == b.epilogue &&
+           a.own == b.own;
 }
 constexpr bool operator!=(const computation& a, const computation& b) { return !(a == b); }
 

@@ -9,6 +9,7 @@
 #include "catena/chain/ops/mul.hpp"
 #include "catena/chain/ops/mul_mat.hpp"
 #include "catena/chain/ops/norm.hpp"
+#include "catena/chain/ops/own.hpp"
 #include "catena/chain/ops/quantize.hpp"
 
 #include <utility>

@@ -25,6 +25,7 @@ enum class stage_kind : std::uint8_t {
     join_residual,    ///< value = (value + residual) * a number in memory, behind a norm's weight
     next_norm,        ///< an rms_norm of that sum
     mul_next_weight,  ///< value *= the second norm's weight
+    own,              ///< value = f(value), f one of the engine's own ops
     emit,             ///< a tee: the value is also written, in `formats`
     quantize,         ///< the value is written in `formats`, the activations that the group reads
     mul_mat,          ///< the group: matrices whose formats are `formats` read the value
@@ -34,11 +35,11 @@ enum class stage_kind : std::uint8_t {
 inline constexpr int stage_kind_count = static_cast<int>(stage_kind::epilogue) + 1;
 
 constexpr const char* name(stage_kind kind) {
-    constexpr const char* names[] = {"combine",         "scale",   "add_residual",  "rms_norm",
-                                     "layer_norm",      "l2_norm", "glu",           "mul_weight",
-                                     "add_bias",        "gate",    "join_residual", "next_norm",
-                                     "mul_next_weight", "emit",    "quantize",      "mul_mat",
-                                     "mul_mat_id",      "epilogue"};
+    constexpr const char* names[] = {"combine",         "scale",      "add_residual",  "rms_norm",
+                                     "layer_norm",      "l2_norm",    "glu",           "mul_weight",
+                                     "add_bias",        "gate",       "join_residual", "next_norm",
+                                     "mul_next_weight", "own",        "emit",          "quantize",
+                                     "mul_mat",         "mul_mat_id", "epilogue"};
     static_assert(sizeof(names) / sizeof(names[0]) == stage_kind_count, "one name for each stage");
     return names[static_cast<int>(kind)];
 }
@@ -130,6 +131,8 @@ constexpr stage_rule rule_of(stage_kind kind) {
             return {stage_set::of(stage_kind::join_residual), {}};
         case stage_kind::mul_next_weight:
             return {stage_set::of(stage_kind::next_norm), {}};
+        case stage_kind::own:
+            return {value_stages, {}};
         case stage_kind::epilogue:
             return {stage_kind::mul_mat | stage_kind::mul_mat_id, {}};
         case stage_kind::combine:

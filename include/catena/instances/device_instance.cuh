@@ -10,22 +10,22 @@
 
 namespace catena::instances {
 
-template <computation C, row_policy P>
+template <computation C, row_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const row_args& args) {
-    exec::cuda x;
-    kernel::row_body<exec::cuda, P, C>(x, args);
+    executor_of<C.own, exec::cuda, Ops> x;
+    kernel::row_body<decltype(x), P, C>(x, args);
 }
 
-template <computation C, matvec_policy P>
+template <computation C, matvec_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const matvec_args& args) {
-    exec::cuda x;
-    kernel::matvec_body<exec::cuda, P, C.weights>(x, args);
+    executor_of<C.own, exec::cuda, Ops> x;
+    kernel::matvec_body<decltype(x), P, C.weights>(x, args);
 }
 
-template <computation C, matmul_policy P>
+template <computation C, matmul_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const matmul_args& args) {
-    exec::cuda x;
-    kernel::matmul_body<exec::cuda, P, C.activation, C.weights>(x, args);
+    executor_of<C.own, exec::cuda, Ops> x;
+    kernel::matmul_body<decltype(x), P, C.activation, C.weights>(x, args);
 }
 
 /// The launch bounds. A block of a matvec may have the warps of as many as the policy promises
@@ -52,7 +52,7 @@ constexpr int bound_blocks(const Policy& p) {
             const __grid_constant__ ::catena::instances::kernel_args<                              \
                 computations::computes.kind>::type args) {                                         \
         ::catena::instances::run_on_device<computations::computes,                                 \
-                                           policy_of_##computes##_##numbers>(args);                \
+                                           policy_of_##computes##_##numbers, ops>(args);           \
     }
 
 }  // namespace catena::instances

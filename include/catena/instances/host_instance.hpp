@@ -4,32 +4,34 @@
 
 #include "catena/exec/host.hpp"
 #include "catena/instances/on_host.hpp"
+#include "catena/instances/rows.hpp"
 #include "catena/kernel/matmul.hpp"
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
 
 namespace catena::instances {
 
-template <computation C, policy_of<C.kind> P>
-void run_on_host(exec::host& x, const void* args) {
+template <computation C, policy_of<C.kind> P, class X = exec::host>
+void run_on_host(exec::host& machine, const void* args) {
+    X x{machine};
     if constexpr (C.kind == skeleton::row)
-        kernel::row_body<exec::host, P, C>(x, *static_cast<const row_args*>(args));
+        kernel::row_body<X, P, C>(x, *static_cast<const row_args*>(args));
     else if constexpr (C.kind == skeleton::matvec)
-        kernel::matvec_body<exec::host, P, C.weights>(x, *static_cast<const matvec_args*>(args));
+        kernel::matvec_body<X, P, C.weights>(x, *static_cast<const matvec_args*>(args));
     else
-        kernel::matmul_body<exec::host, P, C.activation, C.weights>(
-            x, *static_cast<const matmul_args*>(args));
+        kernel::matmul_body<X, P, C.activation, C.weights>(x,
+                                                           *static_cast<const matmul_args*>(args));
 }
 
-template <computation C, policy_of<C.kind> P>
+template <computation C, policy_of<C.kind> P, class Ops>
 constexpr host_instance host_instance_of() {
-    return {C, P, &run_on_host<C, P>};
+    return {C, P, &run_on_host<C, P, executor_of<C.own, exec::host, Ops>>};
 }
 
 /// An element of an array of instances.
 #define CATENA_HOST_KERNEL(computation, policy)                                                    \
     ::catena::instances::host_instance_of<                                                         \
         computations::computation,                                                                 \
-        ::catena::policy_named<computations::computation.kind>(#policy).value()>(),
+        ::catena::policy_named<computations::computation.kind>(#policy).value(), ops>(),
 
 }  // namespace catena::instances

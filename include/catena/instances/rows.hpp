@@ -5,8 +5,11 @@
 // macros below stand in the set's namespace, where `computations` names what its rows compute.
 #pragma once
 
+#include "catena/exec/with_ops.hpp"
 #include "catena/kernel/args.hpp"
 #include "catena/pick/name.hpp"
+
+#include <type_traits>
 
 namespace catena::instances {
 
@@ -16,6 +19,13 @@ inline constexpr epilogue_set tile_epilogue =
     epilogue_set::of(epilogue_part::scale) | epilogue_part::factor | epilogue_part::bias |
     epilogue_part::glu | epilogue_part::act | epilogue_part::residual | epilogue_part::quantize;
 inline constexpr epilogue_set full_epilogue = tile_epilogue | epilogue_part::combine;
+
+/// The ops of an engine's own: none. A set that has some hides this name in its namespace.
+struct ops;
+
+/// The executor of a computation.
+template <bool Own, class Machine, class Ops>
+using executor_of = std::conditional_t<Own, exec::with_ops<Machine, Ops>, Machine>;
 
 /// The set that pick/name.hpp knows by this name. A name that it does not know does not compile.
 constexpr format_set formats(std::string_view name) { return formats_named(name).value(); }

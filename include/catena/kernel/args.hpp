@@ -134,7 +134,7 @@ struct matvec_member {
     const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same;
                                           ///< null: values are what they are
     float scale = 1;                      ///< of weight's product, before factor and bias
-    float alpha = 0, limit = 0;           ///< gate_function::swiglu_oai
+    float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai; the numbers of an own function
     std::int32_t rows = 0;
     std::int32_t first_band = 0;  ///< prefix sum of the bands of the members before
     std::int32_t experts = 0;     ///< expert: matrices in the tensor; an id outside 0 .. experts-1
@@ -145,6 +145,7 @@ struct matvec_member {
     std::int32_t scales = 0;        ///< fp8: of a matrix, from one expert to the next
     format type = format::unknown;
     gate_function function = gate_function::none;  ///< epilogue glu; act: without `up`
+    own_call own;                                  ///< epilogue own
 };
 
 /// Where the scale of a value lies among the member's.

@@ -101,11 +101,9 @@ CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int c
     up = up + asked.up_bias;
     const bool pair = Pairs && m.up != nullptr;
     if (!pair) up = real{1};
-    if (pair || m.function != gate_function::none) {
-        const real alpha{m.alpha}, limit{m.limit};
-        v = Twice ? gated_apart(m.function, v, up, alpha, limit)
-                  : gated(m.function, v, up, alpha, limit);
-    }
+    if (pair || m.function != gate_function::none)
+        v = gated_on<Twice>(x, m.function, v, up, m.alpha, m.limit);
+    if constexpr (has_ops<X>) v = apply_own(x, m.own, v);
     if (Combines && a.combined) {
         v = v * weight;
         b.sum = slot == 0 ? v : b.sum + v;

@@ -55,4 +55,32 @@ CATENA_NO_INLINE real gated_apart(gate_function function, real gate, real value,
     return gated(function, gate, value, alpha, limit);
 }
 
+/// Does the executor bring ops of an engine's own (kernel/own_ops.hpp)? Catena's own kernels are
+/// the same whether an engine has some or not, for its executor is another type.
+template <class X>
+inline constexpr bool has_ops = requires {
+    typename X::ops;
+};
+
+/// f(value), f the engine's own op of a call; without one the value itself.
+template <class X>
+CATENA_FN real apply_own(X&, const own_call& call, real value) {
+    static_assert(has_ops<X>,
+                  "catena: a kernel with ops of one's own needs their list: give "
+                  "catena_add_instances(... OPS <header>)");
+    return is_own(call.function) ? X::ops::compute(call.function, value, call.with) : value;
+}
+
+/// gated() on an executor, or gated_apart(): also by a function of the engine's own.
+template <bool Apart, class X>
+CATENA_FN real gated_on(X& x, gate_function function, real gate, real value, float alpha,
+                        float limit) {
+    if constexpr (has_ops<X>)
+        if (is_own(function)) return apply_own(x, {function, {alpha, limit}}, gate) * value;
+    if constexpr (Apart)
+        return gated_apart(function, gate, value, real{alpha}, real{limit});
+    else
+        return gated(function, gate, value, real{alpha}, real{limit});
+}
+
 }  // namespace catena::kernel

@@ -121,6 +121,9 @@ class row_launch_check {
                "one_plus_weight is of a weight: add mul_weight to the stages");
         expect(s.has(stage_kind::scale) || a_.x_scale == 1,
                "x_scale is given, and no stage scales: add scale to the stages");
+        p_.needs.own = (gates(s) && is_own(a_.function)) || is_own(a_.own.function);
+        expect(s.has(stage_kind::own) == (a_.own.function != gate_function::none),
+               "own and the stage of that name go together: give both or none");
         expect(!has_norm(s) || a_.eps >= 0, "eps is negative or no number");
         if (p_.sum) {
             expect(s.any(sum_stages), "sum is given, and the stages make none");
@@ -211,6 +214,9 @@ class row_launcher {
         if (!check.state().ok()) return check.state();
         const table& t = index_.rows();
         if (!t.state.ok()) return t.state;
+        if (check.asked().needs.own && t.ops == nullptr)
+            return failure(status_code::invalid_argument,
+                           "row: the table has no ops of one's own: take one of a set with OPS");
         const picked best = pick(check.asked(), index_, want_);
         if (best.row < 0)
             return failure(status_code::no_instances, "row: no instance of %s does this: %s",

@@ -22,9 +22,9 @@ class node_list {
     /// The most nodes of one matmul: itself, a scale or a factor, a bias.
     static constexpr int max_biased = 3;
     static constexpr int max_slots = 32;  ///< of experts, whose results are added up
-    /// The most nodes of an output: two matmuls, a UNARY and what gates by it, the weights' MUL and
-    /// the ADDs of all slots, and that of a residual.
-    static constexpr int max_nodes = 2 * max_biased + 2 + max_slots + 1;
+    /// The most nodes of an output: two matmuls, a UNARY and what gates by it, an engine's own op,
+    /// the weights' MUL and the ADDs of all slots, and that of a residual.
+    static constexpr int max_nodes = 2 * max_biased + 3 + max_slots + 1;
 
     node_list() {}
     node_list(const node_list& o) { *this = o; }
@@ -60,6 +60,7 @@ struct output {
     std::int32_t result = no_tensor;  ///< what is written
     float scale = 1, alpha = 0, limit = 0;
     gate_function function = gate_function::none;
+    own_call own;
     bool swapped = false;  ///< halves of one matrix: the gate is the second
     bool renamed = false;  ///< the result's shape is not the matmul's: neither has gaps
     std::int32_t factor = no_tensor, up_factor = no_tensor;
@@ -174,6 +175,22 @@ class epilogue_matcher {
         const use next = g_.only_reader(view_.nodes[u.node]);
         if (next.node >= 0 && g_.kind(next.node) == op::sqr && activate(o, next.node)) return true;
         return activate(o, u.node);
+    }
+
+    /// Takes over the engine's own op that alone reads the result.
+    bool apply_own(output& o) const {
+        if (!allowed_.has(epilogue_part::own)) return false;
+        const use u = g_.only_reader(o.result);
+        const own_call call = u.node < 0 ? own_call{} : own_op_at(g_, u.node);
+        if (call.function == gate_function::none || engine_fuses(g_, u.node) ||
+            !follows_name(u.node, 0, 1, o, false))
+            return false;
+        o.renamed = o.renamed || view_.node(u.node).src[0] != o.result;
+        o.parts = o.parts | epilogue_part::own;
+        o.own = call;
+        o.result = view_.nodes[u.node];
+        o.take(u.node);
+        return true;
     }
 
     /// Takes over the sum of a token's experts, and a residual. The residual stays if a shared
@@ -296,6 +313,8 @@ class epilogue_matcher {
         o.renamed = o.renamed || view_.node(first).src[0] != o.result;
         o.parts = o.parts | epilogue_part::act;
         o.function = v.function;
+        o.alpha = v.alpha;
+        o.limit = v.limit;
         o.result = view_.nodes[node];
         o.take(node);
         return true;

@@ -17,6 +17,12 @@ struct gated {
     gate_function function = gate_function::none;
     float alpha = 0, limit = 0;
 
+    void take(const own_call& f) {
+        function = f.function;
+        alpha = f.with.a;
+        limit = f.with.b;
+    }
+
     /// A plain product has no f.
     bool product() const { return !why.found() && function == gate_function::none; }
 };
@@ -45,6 +51,23 @@ constexpr gate_function function_of(sub_op s) {
         default:
             return gate_function::none;
     }
+}
+
+/// The engine's own op that node `position` computes; of function none: none. A node that Catena
+/// knows is never one.
+inline own_call own_op_at(const graph_index& g, std::int32_t position) {
+    const tensor& t = g.view.node(position);
+    const bool open = t.kind == op::other || t.kind == op::clamp ||
+                      (t.kind == op::unary && function_of(t.sub) == gate_function::none);
+    return g.ops != nullptr && open ? g.ops->of(t) : own_call{};
+}
+
+/// The function of a UNARY, Catena's or the engine's own.
+inline own_call function_at(const graph_index& g, std::int32_t position) {
+    const tensor& t = g.view.node(position);
+    if (t.kind != op::unary) return {};
+    const gate_function known = function_of(t.sub);
+    return known == gate_function::none ? own_op_at(g, position) : own_call{known, {}};
 }
 
 namespace detail {
@@ -117,7 +140,7 @@ inline gated mul_of(const graph_index& g, std::int32_t position) {
         const std::int32_t result = value_behind(view, t.src[slot]);
         const std::int32_t unary = g.position(result);
         if (unary < 0 || view.node(unary).kind != op::unary) continue;
-        out.function = function_of(view.node(unary).sub);
+        out.take(function_at(g, unary));
         if (out.function == gate_function::none) continue;
         out.why = node_fits(g, position, 2);
         if (!out.why.found()) out.why = node_fits(g, unary, 1);
@@ -161,7 +184,7 @@ inline gated alone_of(const graph_index& g, std::int32_t position) {
         if (out.why.found()) return out;
         out.function = gate_function::relu_squared;
     } else {
-        out.function = function_of(view.node(position).sub);
+        out.take(function_at(g, position));
         if (out.function == gate_function::none) out.why = {position, reason::no_gate};
         if (out.why.found()) return out;
     }

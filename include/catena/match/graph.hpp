@@ -111,7 +111,7 @@ struct tensor {
     std::int32_t uses = unknown_uses;  ///< edges that read it anywhere, outside the view too;
                                        ///< unknown_uses counts as infinitely many
     const char* name = "";             ///< for reports only: names repeat
-    const char* op_name = "";          ///< for reports only: the engine's spelling
+    const char* op_name = "";          ///< the engine's spelling, for reports and ops of one's own
 };
 
 /// A graph, or a slice of one: `tensors` may hold more than the slice's nodes use. Indices in

@@ -6,6 +6,7 @@
 #include "catena/format/number.hpp"
 #include "catena/match/check.hpp"
 #include "catena/match/names.hpp"
+#include "catena/match/own_ops.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -49,6 +50,7 @@ struct matmul_read {
 class graph_index {
   public:
     graph_view view;
+    const own_ops* ops = nullptr;  ///< of the engine's own; null: there are none
 
     /// Builds the index; on a malformed view returns why, and the index must not be used.
     status build(const graph_view& graph) {

@@ -35,6 +35,7 @@ namespace catena {
     X(unbiased, "the norm's result is not read by an ADD with a bias alone")                       \
     X(ungated, "the norm's result is not read by a MUL with a function of a gate alone")           \
     X(unjoined, "the norm's result is not read by an ADD of a tensor of its shape alone")          \
+    X(no_own_op, "none of the engine's own ops alone reads the result")                            \
     X(not_normed_again, "the sum is not read by an RMS_NORM with a weight")                        \
     X(read_elsewhere, "the norm's result has {have} readers, and only its MUL could be served")    \
     X(read_outside, "the norm's result is, or may be, read outside this graph")                    \

@@ -24,7 +24,7 @@ constexpr int mma_since(format weights) {
 /// Does the row compute at least what is needed? A matvec that makes a norm itself can leave it
 /// out.
 constexpr bool serves(const computation& row, const computation& needs) {
-    if (row.kind != needs.kind) return false;
+    if (row.kind != needs.kind || (needs.own && !row.own)) return false;
     const bool formats = row.emits.contains(needs.emits) && row.weights.contains(needs.weights) &&
                          row.epilogue.contains(needs.epilogue);
     if (row.kind == skeleton::row) return serves(row.stages, needs.stages) && formats;

@@ -28,7 +28,8 @@ class joined {
     joined(const joined&) = delete;
     joined& operator=(const joined&) = delete;
 
-    /// Its state says why there is none: a bad table, or tables of two archs or two executors.
+    /// Its state says why there is none: a bad table, or tables of two archs, of two executors, or
+    /// with two lists of ops of one's own.
     table rows() const {
         table t = all_;
         if (!t.state.ok()) return t;
@@ -75,6 +76,14 @@ class joined {
                         "a table of %s cannot join one of %s: both must be of one arch, and run by "
                         "CUDA, by the host executor, or not at all",
                         t.target->name, all_.target->name);
+            return;
+        }
+        if (all_.ops == nullptr) all_.ops = t.ops;
+        if (t.ops != nullptr && t.ops != all_.ops) {
+            all_.state = failure(status_code::invalid_argument,
+                                 "tables whose ops of one's own differ ('%.40s' and '%.40s' come "
+                                 "first) cannot be joined: give both sets one list of ops",
+                                 all_.ops->first->name, t.ops->first->name);
             return;
         }
         const auto before = static_cast<std::int32_t>(rows_.size());

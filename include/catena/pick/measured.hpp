@@ -34,9 +34,10 @@ constexpr std::uint64_t problem_key(const problem& p) {
     };
     const auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count,
                  member] = p;
-    const auto& [kind, stages, emits, activation, weights, epilogue] = needs;
+    const auto& [kind, stages, emits, activation, weights, epilogue, own] = needs;
     mix(kind), mix(stages.bits), mix(emits.bits), mix(activation), mix(weights.bits);
     mix(epilogue.bits);
+    if (own) mix(own);
     mix(sum), mix(expert), mix(k), mix(rows), mix(quant_k), mix(slots);
     const std::int64_t at = measured_columns(p);  // of a matmul in place of its own
     mix(at * slots_of(p)), mix(expert ? at : tokens), mix(alignment), mix(count);

@@ -6,6 +6,7 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/exec/launch.hpp"
 #include "catena/kernel/policy.hpp"
+#include "catena/match/own_ops.hpp"
 #include "catena/pick/stamp.hpp"
 
 #include <cstdint>
@@ -78,6 +79,8 @@ struct table {
     int engine_count = 0;
     const preferred_row* preferred = nullptr;
     int preferred_count = 0;
+    const own_ops* ops =
+        nullptr;                 ///< of an engine's own, that its rows apply; null: there are none
     std::optional<arch> device;  ///< the GPU it runs on, where that is known: its limits count
     const arch& limits() const { return device ? *device : *target; }  ///< of the GPU that runs it
     status state;  ///< why there is no table, if there is none

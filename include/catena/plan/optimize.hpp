@@ -35,8 +35,9 @@ struct ordering {
     }
 };
 
-/// The order to run and allocate a graph in. Nodes outside chains keep their relative order.
-ordering optimize(const graph_view& view) noexcept;
+/// The order to run and allocate a graph in. Nodes outside chains keep their relative order. `ops`:
+/// those of the table that plans the graph (table::ops).
+ordering optimize(const graph_view& view, const own_ops* ops = nullptr) noexcept;
 
 }  // namespace catena
 

@@ -137,10 +137,10 @@ class order_builder {
             if (u.node < 0 || emitted_[at(u.node)] != 0) return;
             const tensor& t = view_.node(u.node);
             const bool follows = t.kind == op::add || t.kind == op::add_id || t.kind == op::scale ||
-                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::unary ||
-                                 t.kind == op::sqr;
-            const bool unknown = t.kind == op::unary && function_of(t.sub) == gate_function::none;
-            if (!follows || unknown || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
+                                 t.kind == op::mul || t.kind == op::glu || t.kind == op::sqr ||
+                                 function_at(g_, u.node).function != gate_function::none ||
+                                 own_op_at(g_, u.node).function != gate_function::none;
+            if (!follows || t.view_src != no_tensor || engine_fuses(g_, u.node)) return;
             if (gates_a_product(u.node)) return;  // it moves when the product can
             for (const std::int32_t s : t.src)
                 if (s != no_tensor && !at_hand(s, first, t)) return;
@@ -158,7 +158,7 @@ class order_builder {
     void emit_gate(std::int32_t node, std::int32_t first) {
         const tensor& t = view_.node(node);
         if (emitted_[at(node)] == 0 && gates_a_product(node) && t.view_src == no_tensor &&
-            function_of(t.sub) != gate_function::none && !engine_fuses(g_, node) &&
+            function_at(g_, node).function != gate_function::none && !engine_fuses(g_, node) &&
             at_hand(t.src[0], first, t))
             emit(node);
     }
@@ -246,9 +246,10 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
 
 }  // namespace detail
 
-CATENA_PLANNING ordering optimize(const graph_view& view) noexcept {
+CATENA_PLANNING ordering optimize(const graph_view& view, const own_ops* ops) noexcept {
     ordering out;
     graph_index before;
+    before.ops = ops;
     out.state = before.build(view);
     if (!out.state.ok()) return out;
     out.order = detail::order_builder(before).build();

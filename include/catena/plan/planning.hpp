@@ -25,6 +25,7 @@ CATENA_PLANNING planner::planner(const table& rows, const options& asked) : know
 
 CATENA_PLANNING plan planner::plan(const graph_view& view) const noexcept {
     graph_index index;
+    index.ops = rows().ops;
     const status malformed = index.build(view);
     if (malformed.ok()) return plan_indexed(index);
     catena::plan out = all_to_engine(view);
@@ -110,6 +111,7 @@ CATENA_PLANNING verification planner::verified(const graph_view& view,
     graph_view copy = view;
     copy.tensors = addressed.data();
     graph_index index;
+    index.ops = rows().ops;
     if (!index.build(copy).ok()) return found;
     catena::plan same = all_to_engine(copy);
     found.state = build(index, same);

@@ -7,6 +7,7 @@
 #include "catena/chain/ops/combine.hpp"
 #include "catena/chain/ops/glu.hpp"
 #include "catena/chain/ops/mul.hpp"
+#include "catena/chain/ops/own.hpp"
 #include "catena/chain/ops/quantize.hpp"
 #include "catena/format/rows.hpp"
 
@@ -30,6 +31,8 @@ template <>
 inline constexpr auto epilogue_part_of<glu_op> = epilogue_set::of(epilogue_part::glu);
 template <>
 inline constexpr auto epilogue_part_of<act_op> = epilogue_set::of(epilogue_part::act);
+template <>
+inline constexpr auto epilogue_part_of<own_stage> = epilogue_set::of(epilogue_part::own);
 template <>
 inline constexpr auto epilogue_part_of<combine_op> = epilogue_set::of(epilogue_part::combine);
 template <>
@@ -68,6 +71,7 @@ struct epilogue_stage {
                 total.operations += (2 * n.k + gate_operations) * outputs;
             }
             if (m.epilogue.has(epilogue_part::act)) total.operations += gate_operations * outputs;
+            if (m.epilogue.has(epilogue_part::own)) total.operations += gate_operations * outputs;
             const bool combined = m.epilogue.has(epilogue_part::combine);
             if (combined) {
                 total.read += columns * 4;
@@ -110,7 +114,7 @@ struct epilogue_stage {
                           second[at] * m.up_factor + (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
             else
                 value = gated(m.gated_by, value, 1);
-            product[at] = value;
+            product[at] = gated(m.own, value, 1);
         }
         if (m.combined) combine(e, m, product);
         for (std::size_t i = 0; i < m.residual.size(); ++i) product[i] += m.residual[i];
@@ -173,11 +177,11 @@ constexpr auto make_epilogue() {
     constexpr bool ordered = !known || in_order<std::remove_const_t<decltype(Parts)>...>();
     static_assert(named, "catena: epilogue<> is empty: name its parts, as in epilogue<add(bias)>");
     static_assert(known,
-                  "catena: epilogue<...> takes mul(scale), mul(factor), add(bias), glu, act, "
+                  "catena: epilogue<...> takes mul(scale), mul(factor), add(bias), glu, act, own, "
                   "combine, add(residual) and quantize<q8_1> only");
     static_assert(ordered,
                   "catena: epilogue<...> names each part once, in the order in which they happen: "
-                  "mul(scale), mul(factor), add(bias), glu, act, combine, add(residual), "
+                  "mul(scale), mul(factor), add(bias), glu, act, own, combine, add(residual), "
                   "quantize<q8_1>");
     if constexpr (named && known && ordered)
         return epilogue_op<std::remove_const_t<decltype(Parts)>...>{};

@@ -72,7 +72,7 @@ class host_stream {
 class host {
   public:
     host(machine& m, thread& t) : machine_(m), thread_(t) {}
-    host(const host&) = delete;
+    host(const host&) = default;  ///< the same thread
     host& operator=(const host&) = delete;
 
     int thread() const { return thread_.id; }

@@ -167,7 +167,8 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, boo
                         if (m.up_bias != nullptr) up = up + up_bias;
                     }
                     if (t.pairs || m.function != gate_function::none)
-                        v = gated_apart(m.function, v, up, real{m.alpha}, real{m.limit});
+                        v = gated_on<true>(x, m.function, v, up, m.alpha, m.limit);
+                    if constexpr (has_ops<X>) v = apply_own(x, m.own, v);
                     if (m.residual != nullptr) v = v + residual[i];
                 }
                 if (m.dst != nullptr)

@@ -10,7 +10,7 @@ template <class Row>
 CATENA_FN void gate_quad(const Row& r, const real (&g)[quad], real (&v)[quad]) {
     CATENA_UNROLL
     for (int i = 0; i < quad; ++i)
-        v[i] = gated_apart(r.a.function, g[i], v[i], real{r.a.alpha}, real{r.a.limit});
+        v[i] = gated_on<true>(r.x, r.a.function, g[i], v[i], r.a.alpha, r.a.limit);
 }
 
 template <class Row>

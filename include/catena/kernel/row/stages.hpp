@@ -4,6 +4,7 @@
 #include "catena/kernel/row/combine.hpp"
 #include "catena/kernel/row/glu.hpp"
 #include "catena/kernel/row/norm.hpp"
+#include "catena/kernel/row/own.hpp"
 #include "catena/kernel/row/residual.hpp"
 #include "catena/kernel/row/stage.hpp"
 #include "catena/kernel/row/weight.hpp"

@@ -15,6 +15,8 @@ inline void take_gated(match& m, stage_kind stage, std::int32_t node, const gate
     m.take({stage, node});
     m.reads[operand::gate] = v.gate;
     m.params.function = v.function;
+    m.params.alpha = v.alpha;
+    m.params.limit = v.limit;
 }
 
 template <>
@@ -43,8 +45,6 @@ struct stage_match<stage_kind::glu> : idle_match {
             return {m.node, reason::too_large, n, max_values};
         take_gated(m, stage_kind::glu, m.node, v);
         m.reads[operand::x] = v.x;
-        m.params.alpha = v.alpha;
-        m.params.limit = v.limit;
         return {};
     }
 

@@ -4,6 +4,7 @@
 #include "catena/match/row/combine.hpp"
 #include "catena/match/row/glu.hpp"
 #include "catena/match/row/norm.hpp"
+#include "catena/match/row/own.hpp"
 #include "catena/match/row/residual.hpp"
 #include "catena/match/row/weight.hpp"
 

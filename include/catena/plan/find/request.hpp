@@ -50,6 +50,7 @@ inline problem row_problem(const graph_view& view, const match& m, format_set la
     problem p;
     p.needs.kind = skeleton::row;
     p.needs.stages = m.stages;
+    p.needs.own = is_own(m.params.function) || is_own(m.params.own.function);
     p.needs.emits = layouts;
     if (m.f32_needed) p.needs.emits = p.needs.emits | format::f32;
     p.sum = m.sum_needed;
@@ -120,6 +121,7 @@ inline void add_member(const graph_view& view, problem& p, const output& o, bool
     m.written = written;
     p.needs.weights = p.needs.weights | w.type;
     p.needs.epilogue = p.needs.epilogue | m.epilogue;
+    p.needs.own = p.needs.own || is_own(o.function) || is_own(o.own.function);
     p.alignment = std::min(p.alignment, base_alignment(w));
     if (o.halves()) p.alignment = std::min(p.alignment, base_alignment(w, m.rows * w.nb[1]));
     if (o.up >= 0)
@@ -252,6 +254,7 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
     m.alpha = o.alpha;
     m.limit = o.limit;
     m.function = o.function;
+    m.own = o.own;
     m.rows = what.rows;
     m.first_band = first_band;
     m.experts = what.experts;

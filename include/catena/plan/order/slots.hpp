@@ -5,6 +5,7 @@
 #pragma once
 
 #include "catena/kernel/layout.hpp"
+#include "catena/match/gated.hpp"
 #include "catena/match/pattern.hpp"
 #include "catena/match/reader.hpp"
 #include "catena/plan/plan.hpp"
@@ -153,7 +154,7 @@ class slot_map {
         std::int32_t last = matmul;
         if (g_.reader_count(root) > 2) return last;
         for (use next : g_.readers(root))
-            for (; next.node >= 0 && joins_steps(g_.kind(next.node));
+            for (; next.node >= 0 && joins_steps(next.node);
                  next = g_.only_reader(view_.nodes[next.node]))
                 last = std::max(last, next.node);
         return last;
@@ -175,8 +176,8 @@ class slot_map {
     }
 
     /// Ops that steps take over beside norms and matmuls.
-    static bool joins_steps(op kind) {
-        switch (kind) {
+    bool joins_steps(std::int32_t node) const {
+        switch (g_.kind(node)) {
             case op::add:
             case op::add_id:
             case op::mul:
@@ -187,7 +188,7 @@ class slot_map {
             case op::cont:
                 return true;
             default:
-                return false;
+                return own_op_at(g_, node).function != gate_function::none;
         }
     }
 
@@ -213,7 +214,7 @@ class slot_map {
             if (is_matmul(kind)) products_.push_back(n);
             const bool norm = kind == op::rms_norm || kind == op::norm;
             normed = normed || norm;
-            if (!norm && !joins_steps(kind)) continue;
+            if (!norm && !joins_steps(n)) continue;
             first = std::min(first, n);
             for (const read_edge& r : g_.reads(n))
                 if (const std::int32_t maker = g_.position(g_.root(r.tensor)); maker >= 0)

@@ -65,11 +65,12 @@ struct multiplied {
 
 class engine_order {
   public:
-    /// `covered(i)`: does a step do what node i does?
+    /// `ops`: of the engine's own. `covered(i)`: does a step do what node i does?
     template <class Covered>
     engine_order(const graph_view& view, const std::vector<region>& regions,
-                 const std::unordered_set<std::uint64_t>& bounds, Covered&& covered)
-        : left(bounds), view_(view), regions_(regions) {
+                 const std::unordered_set<std::uint64_t>& bounds, const own_ops* ops,
+                 Covered&& covered)
+        : left(bounds), view_(view), regions_(regions), ops_(ops) {
         const auto n = at(view.node_count);
         writes.resize(2 * n + 1);
         first_seen.assign(n + 1, 0);
@@ -148,6 +149,7 @@ class engine_order {
   private:
     const graph_view& view_;
     const std::vector<region>& regions_;
+    const own_ops* ops_;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -182,7 +184,8 @@ class engine_order {
             case op::sqr:
                 return same(t.src[0], t) ? times(source(i, 0), source(i, 0)) : opaque(i);
             case op::unary:
-                if (!same(t.src[0], t) || gate_of(t.sub) == gate_function::none) return opaque(i);
+                if (gate_of(t.sub) == gate_function::none) return own(i, t);
+                if (!same(t.src[0], t)) return opaque(i);
                 return function_of(gate_of(t.sub), source(i, 0));
             case op::cont:
                 return floats(t.src[0]) ? source(i, 0) : opaque(i);
@@ -194,8 +197,14 @@ class engine_order {
             case op::mul_mat_id:
                 return matmul(i, t);
             default:
-                return opaque(i);
+                return own(i, t);
         }
+    }
+
+    value own(std::int32_t i, const tensor& t) const {
+        const own_call call = ops_ != nullptr && same(t.src[0], t) ? ops_->of(t) : own_call{};
+        if (call.function == gate_function::none) return opaque(i);
+        return function_of(call.function, source(i, 0), call.with);
     }
 
     static float float_of(std::int32_t word) {

@@ -142,8 +142,14 @@ class group_launch : public launch_record {
             v = gated(m.function, v, up, m.alpha, m.limit);
         } else if (m.function != gate_function::none) {
             uses(epilogue_part::act);
-            v = function_of(m.function, v);
+            v = function_of(m.function, v, {m.alpha, m.limit});
         }
+        if (m.own.function != gate_function::none) {
+            uses(epilogue_part::own);
+            v = function_of(m.own.function, v, m.own.with);
+        }
+        if ((is_own(m.function) || is_own(m.own.function)) && !c.own)
+            fail("is nothing that its row can do", 0, "an own op");
         std::int64_t n2 = picked ? tokens : 1, n1 = picked ? a.slots : columns;
         if (sums) {
             uses(epilogue_part::combine);

@@ -102,7 +102,7 @@ class row_launch : public launch_record {
         value v;
         if (c.stages.has(stage_kind::glu)) {
             const value g = row_operand_at(n, a.gate, a.gate_at, vector, "the gate");
-            v = a.x == nullptr ? function_of(a.function, g)
+            v = a.x == nullptr ? function_of(a.function, g, {a.alpha, a.limit})
                                : gated(a.function, g, row_operand_at(n, a.x, a.x_at, vector, "x"),
                                        a.alpha, a.limit);
         } else {
@@ -145,6 +145,9 @@ class row_launch : public launch_record {
         if (c.stages.has(stage_kind::next_norm) && a.next_weight != nullptr)
             v = times(normed(term::rms_norm, v, a.next_eps, n.k),
                       weight(a.next_weight, "the second norm's weight"));
+        if (c.stages.has(stage_kind::own)) v = function_of(a.own.function, v, a.own.with);
+        if ((is_own(a.function) || is_own(a.own.function)) && !c.own)
+            fail("is nothing that its row can do", 0, "an own op");
         if (a.f32 != nullptr && c.emits.has(format::f32)) {
             aligned_rows(n, a.f32, a.f32_at, vector, "the result");
             write(lies(n, a.f32, a.f32_at), v, "the result");
@@ -159,8 +162,8 @@ class row_launch : public launch_record {
                 fail("are not behind the values", address_of(a.fp8_group.scales), "fp8 scales");
             quantize(a.fp8_group.data, format::fp8_group, v, n.k, a.rows);
         }
-        std::int64_t in_block = rows_of_block(r.policy.row()),
-                     blocks = (a.rows + in_block - 1) / in_block;
+        const std::int64_t in_block = rows_of_block(r.policy.row());
+        std::int64_t blocks = (a.rows + in_block - 1) / in_block;
         for (const weights_ahead& w : a.ahead) {
             if (w.bytes == 0) break;
             aligned(address_of(w.first) | std::uint64_t(w.bytes), 16, "weights ahead");

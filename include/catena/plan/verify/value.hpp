@@ -24,6 +24,7 @@ enum class term : std::uint64_t {
     rms_norm,
     layer_norm,
     function,
+    own,           ///< an engine's own op, by its number
     clamped_gate,  ///< swiglu_oai, whose sides do not commute
     matmul,
     picked,  ///< a row for each expert id
@@ -83,13 +84,16 @@ inline value normed(term kind, const value& v, float eps, std::int64_t k) {
     return single(hash_of(kind, v.hash, bits_of(eps), k));
 }
 
-/// f(gate), or nothing at all for a plain product.
-inline value function_of(gate_function f, const value& gate) {
+/// f(gate), or nothing at all for a plain product. The numbers are those of an engine's own op,
+/// whatever that computes.
+inline value function_of(gate_function f, const value& gate, const op_numbers& numbers = {}) {
     if (f == gate_function::none) return gate;
     if (f == gate_function::relu_squared) {
         const value once = function_of(gate_function::relu, gate);
         return times(once, once);
     }
+    if (is_own(f))
+        return single(hash_of(term::own, f, bits_of(numbers.a), bits_of(numbers.b), gate.hash));
     return single(hash_of(term::function, f, gate.hash));
 }
 
@@ -98,7 +102,7 @@ inline value gated(gate_function f, const value& gate, const value& v, float alp
     if (f == gate_function::swiglu_oai)
         return single(
             hash_of(term::clamped_gate, gate.hash, v.hash, bits_of(alpha), bits_of(limit)));
-    return times(function_of(f, gate), v);
+    return times(function_of(f, gate, {alpha, limit}), v);
 }
 
 }  // namespace catena::proof

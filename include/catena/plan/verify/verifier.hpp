@@ -34,7 +34,7 @@ class verifier {
         if (!ok()) return out_;
         if (!all_have_addresses()) return out_;
         find_constants();
-        engine_order engine(view_, regions_, bounds(),
+        engine_order engine(view_, regions_, bounds(), plan_.rows().ops,
                             [this](std::int32_t i) { return plan_.at(i).role != role::engine; });
         memory now(bounds());
         row_launch rows(now, engine.writes, workspace_, workspace_at);
