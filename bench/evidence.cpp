@@ -49,7 +49,7 @@ void find_faults(instance_evidence& e, const row& r, const arch& target, const c
     const auto text = [](auto n) { return std::to_string(n); };
     unless(k.spilled_bytes == 0, "it spills " + text(k.spilled_bytes) + " bytes");
     unless(k.stack_bytes == 0, "it keeps " + text(k.stack_bytes) + " bytes in local memory");
-    unless(k.registers * p.threads * p.min_blocks <= target.registers_per_sm,
+    unless(blocks_by_registers(k.registers, p.threads, target) >= p.min_blocks,
            "its registers leave no room for the " + text(p.min_blocks) +
                " blocks that its policy promises");
     unless(

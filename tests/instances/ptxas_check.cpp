@@ -10,6 +10,7 @@
 #include "registers.hpp"
 #include "tuning.hpp"
 
+#include "catena/pick/config.hpp"
 #include "catena/pick/name.hpp"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ std::string faults(const row& r, const std::string& name,
             out += name + " spills " + std::to_string(k.spilled_bytes) + " bytes\n";
         if (k.stack_bytes != 0)
             out += name + " keeps " + std::to_string(k.stack_bytes) + " bytes in local memory\n";
-        if (k.registers * r.policy.threads * r.policy.min_blocks > target.registers_per_sm)
+        if (blocks_by_registers(k.registers, r.policy.threads, target) < r.policy.min_blocks)
             out += name + " needs more registers than its launch bounds allow\n";
         return out;
     }

@@ -345,8 +345,7 @@ TEST_CASE(
         for (const row& r : space_of(on, c)) {
             if (r.policy.product != inner_product::wgmma) continue;
             CHECK(generator::objection(on, r) == "");
-            CHECK(on.registers_per_sm / (r.policy.threads * r.policy.min_blocks) >=
-                  usual_registers(r));
+            CHECK(registers_left(r.policy.threads, r.policy.min_blocks, on) >= usual_registers(r));
             out.push_back(r.policy);
         }
         return out;
