@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <memory>
@@ -43,6 +44,11 @@ std::string evidence_text(const provenance& p) {
     return "";
 }
 
+int rows_on_record(const table& t) {
+    return static_cast<int>(
+        std::count_if(t.rows, t.rows + t.row_count, [](const row& r) { return r.registers > 0; }));
+}
+
 std::string as_text(const table& t) {
     fmt::memory_buffer out;
     const auto put = [&](const auto& name, const auto& registers, const auto& shared,
@@ -56,11 +62,15 @@ std::string as_text(const table& t) {
         put(row_name(t, i), r.registers == 0 ? "?" : std::to_string(r.registers), shared_at_4096(r),
             r.order, evidence_text(r.evidence));
     }
+    fmt::format_to(std::back_inserter(out),
+                   "registers on record: of {} of {} rows; usual numbers are assumed of the rest\n",
+                   rows_on_record(t), t.row_count);
     return fmt::to_string(out);
 }
 
 std::string as_json(const table& t) {
     nlohmann::ordered_json root{{"arch", t.target->name},
+                                {"rows_on_record", rows_on_record(t)},
                                 {"rows", nlohmann::ordered_json::array()}};
     for (int i = 0; i < t.row_count; ++i) {
         const row& r = t.rows[i];
@@ -68,6 +78,8 @@ std::string as_json(const table& t) {
                                 {"skeleton", name(r.computes.kind)},
                                 {"computes", chain_part(r.computes)},
                                 {"registers", r.registers},
+                                {"stage_instructions", r.code.of[0].stage_instructions},
+                                {"stage_cycles", r.code.of[0].stage_cycles},
                                 {"shared_bytes_at_4096", shared_at_4096(r)},
                                 {"order", r.order},
                                 {"provenance", evidence_text(r.evidence)}});
