@@ -15,7 +15,6 @@
 #include "catena/pick/config.hpp"
 #include "catena/pick/name.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -92,9 +91,9 @@ int main(int argc, char** argv) try {
             if (!compiled.insert(f).second) continue;
             log += words(f, set, argv[1], argv[3], argv[4]);
         }
-        const bool recorded = std::any_of(set.rows.begin(), set.rows.end(), [&](const row& r) {
-            return known.count(row_name(r, target->name)) != 0;
-        });
+        std::set<std::string> recorded;  // families
+        for (const row& r : set.rows)
+            if (known.count(row_name(r, target->name)) != 0) recorded.insert(family(r.computes));
         for (const std::string& f : families)
             if (!whole && compiled.count(f) == 0)
                 throw std::runtime_error(f + " is no family of " + target->name);
@@ -107,7 +106,7 @@ int main(int argc, char** argv) try {
             const auto on_record = known.find(name);
             const row_record was = on_record == known.end() ? row_record{} : on_record->second;
             if (now.count(name) == 0 || now.at(name) == was) continue;
-            if (!recorded && !whole) continue;
+            if (recorded.count(family(r.computes)) == 0 && !whole) continue;
             off_record = true;
             complaints += name + " uses " + std::to_string(now.at(name).registers) +
                           " registers, " + std::to_string(was.registers) + " are on record; " +

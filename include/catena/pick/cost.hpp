@@ -27,8 +27,8 @@ inline constexpr double cluster_us = 0.5;    ///< blocks of a cluster begin toge
 inline constexpr double warp_sum_us = 0.01;  ///< one warp's part of a block's sum
 
 /// The share of the bandwidth that `bytes` on their way keep busy.
-constexpr double share_in_flight(double bytes, const arch& a) {
-    const double enough = a.bytes_per_us * loaded_latency_us;
+constexpr double share_in_flight(double bytes, double latency_us, const arch& a) {
+    const double enough = a.bytes_per_us * latency_us;
     return bytes < enough ? bytes / enough : 1.0;
 }
 
@@ -60,8 +60,8 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     const double operand = 4 * static_cast<double>(p.rows * p.k);
     const double in_flight = 4 * static_cast<double>(at_once * p.k) * operands;
     const double again = (passes - 1) * operand * (p.slots > 0 ? static_cast<double>(p.slots) : 1);
-    const double read =
-        (operands * operand + again) / (a.bytes_per_us * share_in_flight(in_flight, a));
+    const double read = (operands * operand + again) /
+                        (a.bytes_per_us * share_in_flight(in_flight, memory_latency_us, a));
     const double moved = (static_cast<double>(bytes_of(p)) + again) / a.bytes_per_us;
     const double memory = read > moved ? read : moved;
     const double blocks = static_cast<double>(waves) * block;
@@ -175,7 +175,8 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
         n.piece < p.k ? static_cast<double>(n.piece) / static_cast<double>(p.k) : 1.0;
     const double stages = n.copy == copy_method::plain ? 1 : n.stages;
     const double in_flight = warps * stages * n.rows * widest * held;  // of a block
-    const double bandwidth = a.bytes_per_us * share_in_flight(at_once * in_flight, a);
+    const double bandwidth =
+        a.bytes_per_us * share_in_flight(at_once * in_flight, loaded_latency_us, a);
 
     // Bands that do not divide evenly: the launch takes as long as the SM with the most of them.
     const std::int64_t most = quotient(blocks + a.sms - 1, a.sms);
