@@ -1,6 +1,8 @@
 #include "evidence.hpp"
 
-#include "catena/pick/config.hpp"
+#include "warp_code.hpp"
+
+#include "catena/pick/cost.hpp"
 #include "catena/pick/name.hpp"
 
 #include <algorithm>
@@ -38,6 +40,21 @@ dot_stage dot_of(const row& r, const sass_function& f) {
     return out;
 }
 
+/// A square matrix of the row's first format, one column.
+double square_us(const row& r, const arch& target) {
+    problem p;
+    p.needs.kind = skeleton::matvec;
+    p.needs.activation = r.computes.activation;
+    p.needs.weights = format_set::of(*r.computes.weights.begin());
+    p.k = evidence_k;
+    p.columns = 1;
+    p.member_count = 1;
+    p.member[0].type = *r.computes.weights.begin();
+    p.member[0].rows = evidence_k;
+    const int resident = blocks_per_sm(r, p, target);
+    return predicted_us(r, p, target, band_rows(r, p, target, resident), resident);
+}
+
 void find_faults(instance_evidence& e, const row& r, const arch& target, const compiled_kernel& k) {
     const int promised = r.policy.min_blocks();
     const auto unless = [&](bool holds, const std::string& sentence) {
@@ -46,7 +63,7 @@ void find_faults(instance_evidence& e, const row& r, const arch& target, const c
     const auto text = [](auto n) { return std::to_string(n); };
     unless(k.spilled_bytes == 0, "it spills " + text(k.spilled_bytes) + " bytes");
     unless(k.stack_bytes == 0, "it keeps " + text(k.stack_bytes) + " bytes in local memory");
-    unless(k.registers * r.policy.threads() * promised <= target.registers_per_sm,
+    unless(blocks_by_registers(k.registers, r.policy.threads(), target) >= promised,
            "its registers leave no room for the " + text(promised) +
                " blocks that its policy promises");
     unless(
@@ -101,6 +118,7 @@ instance_evidence evidence_of(const row& r, const arch& target,
     }
     row compiled = r;
     compiled.registers = kernel->registers;
+    compiled.code = {};
     problem p;
     p.needs.kind = r.computes.kind;
     p.needs.weights = r.computes.weights;
@@ -124,6 +142,11 @@ instance_evidence evidence_of(const row& r, const arch& target,
         e.dot = dot_of(r, *function);
         const double allowed = issued_per_byte(target);
         e.keeps_up = e.dot.per_byte <= allowed && e.dot.integer_per_byte <= allowed / 2;
+    }
+    if (r.computes.kind == skeleton::matvec) {
+        e.by_bytes_us = square_us(compiled, target);
+        e.code = compiled.code = warp_code_of(r, *function);
+        e.counted_us = square_us(compiled, target);
     }
     find_faults(e, r, target, *kernel);
     return e;

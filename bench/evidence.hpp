@@ -10,7 +10,8 @@
 
 namespace catena::bench {
 
-/// Lengths of rows and columns for which shared memory is counted.
+/// Lengths of rows and columns for which shared memory is counted; and rows for which a time is
+/// predicted, of one column.
 inline constexpr int evidence_k = 4096;
 
 /// The inner loop of a dot stage, of one thread and a byte of weights.
@@ -31,6 +32,9 @@ struct instance_evidence {
     int mma = 0;           ///< or wgmma, as the policy says
     bool has_dot = false;  ///< a matvec of one format
     dot_stage dot;
+    warp_codes code;                  ///< of a matvec
+    double counted_us = 0;            ///< predicted, of a matvec, by `code`
+    double by_bytes_us = 0;           ///< and by a usual number of instructions for each byte
     std::vector<std::string> faults;  ///< sentences; a fault is a mistake, whatever the arch
     bool keeps_up = true;             ///< with memory, by dot against the arch's allowance
 };

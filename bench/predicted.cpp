@@ -1,6 +1,6 @@
 // bench_predicted: the chains and layers that bench_kernels times, by the cost model. No GPU.
 #include "copies.hpp"
-#include "peer.hpp"
+#include "peer_time.hpp"
 #include "planned.hpp"
 #include "record.hpp"
 #include "subjects.hpp"
@@ -21,8 +21,11 @@ using namespace catena::bench;
 constexpr const char* method =
     "predicted: the times of a plan's steps by pick/cost.hpp, one after the other; beside them "
     "what "
-    "ggml-cuda's launches and the bytes take where each of its kernels reaches the floor";
+    "ggml-cuda's launches and the bytes take where each of its kernels reaches the floor, and "
+    "where "
+    "each waits for the one before it";
 constexpr const char* bound_on_peer = "no less for ggml-cuda";
+constexpr const char* modelled_peer = "ggml-cuda by a model";
 
 measured_case predicted(const subject& s, int columns, const table& rows) {
     const arch& a = *rows.target;
@@ -47,6 +50,7 @@ measured_case predicted(const subject& s, int columns, const table& rows) {
         out.missing["catena"] = "leaves to the engine: " + ours.left();
     const int launches = tool::count_peer(g.view()).launches;
     out.times[bound_on_peer] = {1, out.floor.attainable_us(launches, out.bytes), 0};
+    out.times[modelled_peer] = {1, peer_us(a, launches, out.bytes), 0};
     return out;
 }
 

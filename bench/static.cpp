@@ -19,14 +19,18 @@ using namespace catena::generator;
 using bench::instance_evidence;
 
 void print(const std::vector<instance_evidence>& all, const arch& target) {
-    std::printf("%s, nvcc " CATENA_CUDA_VERSION
-                ": compiled, not measured. Blocks an SM holds of those asked for, at %d "
-                "values and the policy's columns.\nInstructions of a thread for a byte of weights; "
-                "%s can issue %.1f, "
-                "half of them integer.\n\n",
-                target.name, bench::evidence_k, target.gpu, bench::issued_per_byte(target));
-    std::printf("%9s %9s %7s %7s %5s %5s %5s %8s %8s  %s\n", "registers", "blocks", "load16",
-                "cp.async", "bulk", "mma", "dp4a", "per byte", "integer", "instance");
+    std::printf(
+        "%s, nvcc " CATENA_CUDA_VERSION
+        ": compiled, not measured. Blocks an SM holds of those asked for, at %d "
+        "values and the policy's columns.\nInstructions of a thread for a byte of weights; "
+        "%s can issue %.1f, "
+        "half of them integer. "
+        "Predicted times: of one column and as many rows; by the instructions and the stalls "
+        "of the whole\nway of a stage, and by a usual number of instructions for a byte.\n\n",
+        target.name, bench::evidence_k, target.gpu, bench::issued_per_byte(target));
+    std::printf("%9s %9s %7s %7s %5s %5s %5s %8s %8s %6s %6s %8s %8s  %s\n", "registers", "blocks",
+                "load16", "cp.async", "bulk", "mma", "dp4a", "per byte", "integer", "stage",
+                "cycles", "counted", "by bytes", "instance");
     for (const instance_evidence& e : all) {
         std::printf("%9d %4d of %2d %7d %7d %5d %5d %5d ", e.registers, e.blocks, e.asked,
                     e.loads16, e.async_copies, e.bulk_copies, e.mma, e.dp4a);
@@ -35,6 +39,11 @@ void print(const std::vector<instance_evidence>& all, const arch& target) {
                         e.keeps_up ? ' ' : '!');
         else
             std::printf("%8s %8s ", "", "");
+        if (e.counted_us > 0)
+            std::printf("%6d %6d %8.1f %8.1f ", e.code.of[0].stage_instructions,
+                        e.code.of[0].stage_cycles, e.counted_us, e.by_bytes_us);
+        else
+            std::printf("%6s %6s %8s %8s ", "", "", "", "");
         std::printf(" %s\n", e.name.c_str());
         for (const std::string& fault : e.faults) std::printf("    fault: %s\n", fault.c_str());
     }
@@ -73,6 +82,13 @@ nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const 
                           {"per_byte", e.dot.per_byte},
                           {"integer_per_byte", e.dot.integer_per_byte},
                           {"keeps_up", e.keeps_up}};
+        if (e.counted_us > 0)
+            one["predicted"] = {{"stage_instructions", e.code.of[0].stage_instructions},
+                                {"stage_cycles", e.code.of[0].stage_cycles},
+                                {"result_instructions", e.code.of[0].result_instructions},
+                                {"result_cycles", e.code.of[0].result_cycles},
+                                {"counted_us", e.counted_us},
+                                {"by_bytes_us", e.by_bytes_us}};
         if (!e.faults.empty()) one["faults"] = e.faults;
         root["instances"].push_back(std::move(one));
     }

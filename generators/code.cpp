@@ -104,12 +104,24 @@ std::string computation_name(const computation& c) {
     return c.kind == skeleton::matvec && !c.stages.empty() ? out + "_norm" : out;
 }
 
+std::string code(const warp_codes& all) {
+    if (all == warp_codes{}) return "uncounted";
+    std::string out;
+    for (const warp_code& c : all.of) {
+        if (c == warp_code{}) continue;
+        out += (out.empty() ? "counted({" : ", {") + std::to_string(c.stage_instructions) + ", " +
+               std::to_string(c.stage_cycles) + ", " + std::to_string(c.result_instructions) +
+               ", " + std::to_string(c.result_cycles) + "}";
+    }
+    return out + ")";
+}
+
 std::string code(const row& r) {
     const computation& c = r.computes;
     return "CATENA_ROW(" + launch_part(c) + ", " +
            formats_part(c.kind == skeleton::row ? c.emits : c.weights) + ", " +
            policy_part(r.policy) + ", " + computation_name(c) + ", " + std::to_string(r.order) +
-           ", " + std::to_string(r.registers) + ", " + code(r.evidence) + ")";
+           ", " + std::to_string(r.registers) + ", " + code(r.code) + ", " + code(r.evidence) + ")";
 }
 
 std::string code(const lowered_chain& c) {

@@ -11,6 +11,7 @@ namespace catena::generator {
 std::string code(format_set formats);
 std::string code(const computation& c);
 std::string code(const provenance& p);
+std::string code(const warp_codes& all);
 std::string code(const row& r);  ///< a line of rows.inc, without its end
 std::string code(const lowered_chain& c);
 

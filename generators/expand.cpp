@@ -90,15 +90,16 @@ std::vector<computation> computations_of(const catalogue& all) {
 }
 
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const registers_by_name& registers, const tunings& measured,
+                                 const records_by_name& records, const tunings& measured,
                                  const engine_medians& engine) {
     std::vector<instance_set> sets;
     for (const arch& target : arch_registry) {
         instance_set set = {.target = &target, .rows = {}, .medians = {}, .engine = {}};
         for (const computation& c : computations)
             for (row r : tuned_rows(target, rows_for(target, c), measured)) {
-                const auto known = registers.find(row_name(r, target.name));
-                if (known != registers.end()) r.registers = known->second;
+                const auto known = records.find(row_name(r, target.name));
+                if (known != records.end())
+                    r.registers = known->second.registers, r.code = known->second.code;
                 set.rows.push_back(r);
             }
         set.medians = medians_of(set, measured);

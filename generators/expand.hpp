@@ -28,8 +28,16 @@ struct instance_set {
 /// By arch, see engine.hpp.
 using engine_medians = std::map<std::string, std::vector<engine_median>>;
 
-/// Registers of a thread by row name, as ptxas reported them.
-using registers_by_name = std::map<std::string, int>;
+/// What is on record of a compiled row.
+struct row_record {
+    int registers = 0;  ///< of a thread, as ptxas reported
+    warp_codes code = {};
+
+    friend bool operator==(const row_record& a, const row_record& b) {
+        return a.registers == b.registers && a.code == b.code;
+    }
+};
+using records_by_name = std::map<std::string, row_record>;  ///< the rows' names
 
 /// The computations that the chains' launches need, without those that another one serves by
 /// switching parts off.
@@ -43,7 +51,7 @@ instance_set expand_for(const arch& target, const std::vector<computation>& comp
 
 /// Every arch of the registry. Evidence points into `measured`, which must outlive the sets.
 std::vector<instance_set> expand(const std::vector<computation>& computations,
-                                 const registers_by_name& registers, const tunings& measured = {},
+                                 const records_by_name& records, const tunings& measured = {},
                                  const engine_medians& engine = {});
 
 /// The rows of `set` for which `kept` is true, with what the set says of them.

@@ -17,16 +17,16 @@ namespace {
 using namespace catena::generator;
 
 /// Takes over what ptxas reported. A log need not cover every arch or row.
-registers_by_name record_registers(const std::filesystem::path& root, const std::string& log) {
+records_by_name record_registers(const std::filesystem::path& root, const std::string& log) {
     const tunings tuned = read_tunings(root);
     const std::vector<compiled_kernel> kernels = parse_ptxas(read_text(log));
     if (kernels.empty())
         throw std::runtime_error(log + " names no kernel: give the output of nvcc -Xptxas -v");
-    registers_by_name known = read_registers(root);
+    records_by_name known = read_registers(root);
     for (const instance_set& set : expand(computations_of(catena_catalogue()), {}, tuned)) {
-        const registers_by_name measured = registers_of(set, kernels);
+        const records_by_name measured = records_of(set, kernels);
         if (measured.empty()) continue;
-        for (const auto& [name, registers] : measured) known[name] = registers;
+        for (const auto& [name, record] : measured) known[name] = record;
         write_text(root / registers_path(*set.target), registers_text(set, known));
         std::printf("%s: %zu rows\n", registers_path(*set.target).c_str(), measured.size());
     }
@@ -51,12 +51,12 @@ int main(int argc, char** argv) try {
         throw std::runtime_error(root +
                                  " is not the project's root: it has no generators/catalogue.hpp");
 
-    const registers_by_name registers =
+    const records_by_name records =
         log.empty() ? read_registers(root) : record_registers(root, log);
     const catalogue all = catena_catalogue();
     const tunings measured = read_tunings(root);
     const std::vector<rendered_file> files =
-        render(all.chains, expand(computations_of(all), registers, measured, read_engine(root)));
+        render(all.chains, expand(computations_of(all), records, measured, read_engine(root)));
     const std::vector<difference> found = check ? compare(files, root) : update(files, root);
     for (const difference& d : found) std::printf("%s\n", sentence(d).c_str());
     if (check && !found.empty()) std::printf("to mend it: generate --root %s\n", root.c_str());

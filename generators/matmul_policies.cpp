@@ -71,10 +71,9 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
                                     const computation& computes) {
     std::vector<policy> all;
     const auto fits = [&](const matmul_policy& p) {
-        const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
         const std::int64_t bytes = matmul_shared_bytes(p, computes.weights);
         return bytes <= target.shared_per_block &&
-               p.min_blocks * (bytes + reserved) <= target.shared_per_sm;
+               p.min_blocks * shared_allocated(bytes, target) <= target.shared_per_sm;
     };
     for (const format f : computes.weights)
         if (target.compute_capability != 0 && target.compute_capability < mma_since(f)) return {};

@@ -263,7 +263,7 @@ std::string objection(const arch& target, const row& r) {
     const policy& p = r.policy;
     if (const rejection no = detail::fits_arch(r, target); no.why != limit::none)
         return catena::sentence(no);
-    if (target.registers_per_sm / (p.min_blocks() * p.threads()) < 32)
+    if (registers_left(p.threads(), p.min_blocks(), target) < 32)
         return "its launch bounds leave fewer than 32 registers a thread";
     if (const catena::objection no = objection_to(r.computes, p)) return sentence(no);
     if (p.kind() == skeleton::row) return "";

@@ -5,11 +5,44 @@
 #include "files.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
 
 namespace catena::generator {
+
+namespace {
+
+std::string numbers_of(const warp_codes& all) {
+    std::string out;
+    for (const warp_code& c : all.of) {
+        if (c == warp_code{}) break;
+        for (const int count :
+             {c.stage_instructions, c.stage_cycles, c.result_instructions, c.result_cycles})
+            out += " " + std::to_string(count);
+    }
+    return out;
+}
+
+/// The counts that `words` ends with: four for each of none, one or two formats; else nothing.
+std::optional<warp_codes> codes_in(std::istream& words) {
+    std::vector<int> counts;
+    for (int count = 0; words >> count;) counts.push_back(count);
+    warp_codes out;
+    if (!words.eof() || counts.size() % 4 != 0 || counts.size() / 4 > std::size(out.of))
+        return std::nullopt;
+    for (std::size_t i = 0; i < counts.size(); i += 4)
+        out.of[i / 4] = {counts[i], counts[i + 1], counts[i + 2], counts[i + 3]};
+    return out;
+}
+
+}  // namespace
+
+std::string warp_code_line(const std::string& symbol, const warp_codes& code) {
+    return "a warp of '" + symbol + "' issues" + numbers_of(code) + "\n";
+}
 
 std::string symbol(const row& r, const arch& target) {
     std::string out = "catena_" + row_name(r, target.name);
@@ -22,6 +55,7 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log) {
     static const std::regex frame(
         "(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes spill");
     static const std::regex used("Used (\\d+) registers");
+    static const std::regex issues("a warp of '([^']+)' issues(.*)");
     std::vector<compiled_kernel> found;
     std::istringstream lines(log);
     std::smatch m;
@@ -33,18 +67,22 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log) {
             found.back().spilled_bytes += std::stoi(m[2]) + std::stoi(m[3]);
         } else if (!found.empty() && std::regex_search(line, m, used)) {
             found.back().registers = std::stoi(m[1]);
+        } else if (std::regex_search(line, m, issues)) {
+            std::istringstream counts(m[2]);
+            const std::optional<warp_codes> code = codes_in(counts);
+            for (compiled_kernel& k : found)
+                if (k.symbol == m[1] && code) k.code = *code;
         }
     }
     return found;
 }
 
-registers_by_name registers_of(const instance_set& set,
-                               const std::vector<compiled_kernel>& kernels) {
-    registers_by_name out;
+records_by_name records_of(const instance_set& set, const std::vector<compiled_kernel>& kernels) {
+    records_by_name out;
     for (const row& r : set.rows) {
         const std::string wanted = symbol(r, *set.target);
         for (const compiled_kernel& k : kernels)
-            if (k.symbol == wanted) out[row_name(r, set.target->name)] = k.registers;
+            if (k.symbol == wanted) out[row_name(r, set.target->name)] = {k.registers, k.code};
     }
     return out;
 }
@@ -53,8 +91,8 @@ std::string registers_path(const arch& target) {
     return "instances/" + std::string(target.name) + "/registers.txt";
 }
 
-registers_by_name read_registers(const std::filesystem::path& root) {
-    registers_by_name known;
+records_by_name read_registers(const std::filesystem::path& root) {
+    records_by_name known;
     for (const arch& target : arch_registry) {
         std::istringstream lines(read_text(root / registers_path(target)));
         int number = 0;
@@ -62,25 +100,33 @@ registers_by_name read_registers(const std::filesystem::path& root) {
             ++number;
             if (line.empty() || line.front() == '#') continue;
             std::istringstream words(line);
-            std::string name, rest;
+            std::string name;
             int registers = 0;
-            if (!(words >> name >> registers) || registers <= 0 || words >> rest)
+            words >> name >> registers;
+            const std::optional<warp_codes> code = codes_in(words);
+            if (registers <= 0 || !code)
                 throw std::runtime_error(registers_path(target) + ":" + std::to_string(number) +
-                                         ": expected '<row name> <registers>', found '" + line +
-                                         "'");
-            known[name] = registers;
+                                         ": expected '<row name> <registers>' and four counts or "
+                                         "none, found '" +
+                                         line + "'");
+            known[name] = {registers, *code};
         }
     }
     return known;
 }
 
-std::string registers_text(const instance_set& set, const registers_by_name& known) {
+std::string registers_text(const instance_set& set, const records_by_name& known) {
     std::string out = "# Registers of a thread, as ptxas reports them for " +
-                      std::string(set.target->name) + ". Written by generate --registers LOG.\n";
+                      std::string(set.target->name) +
+                      ". Behind them, of a matvec: what a warp issues for\n# a stage "
+                      "(instructions, cycles) and for the results of a group of rows. Written by "
+                      "generate --registers LOG.\n";
     for (const row& r : set.rows) {
         const std::string name = row_name(r, set.target->name);
         const auto at = known.find(name);
-        if (at != known.end()) out += name + " " + std::to_string(at->second) + "\n";
+        if (at == known.end()) continue;
+        out +=
+            name + " " + std::to_string(at->second.registers) + numbers_of(at->second.code) + "\n";
     }
     return out;
 }

@@ -1,5 +1,6 @@
-// What ptxas says about compiled kernels, and the record of it: instances/<arch>/registers.txt, one
-// line a row, read by the generator as evidence for the rows' `registers`.
+// What ptxas and the machine code say about compiled kernels, and the record of it:
+// instances/<arch>/registers.txt, one line a row, read by the generator as evidence for the rows'
+// `registers` and `code`.
 #pragma once
 
 #include "expand.hpp"
@@ -18,21 +19,25 @@ struct compiled_kernel {
     int registers = 0;
     int stack_bytes = 0;    ///< of what it calls, too
     int spilled_bytes = 0;  ///< stores and loads, of what it calls, too
+    warp_codes code = {};
 };
 
-/// The kernels of a log of `nvcc -Xptxas -v`.
+/// A line for a log: what a warp issues, as warp_code.hpp counts.
+std::string warp_code_line(const std::string& symbol, const warp_codes& code);
+
+/// The kernels of a log of `nvcc -Xptxas -v`, with lines of warp_code_line behind.
 std::vector<compiled_kernel> parse_ptxas(const std::string& log);
 
-/// Registers of the rows of `set` that `kernels` holds.
-registers_by_name registers_of(const instance_set& set,
-                               const std::vector<compiled_kernel>& kernels);
+/// What goes on record of the rows of `set` that `kernels` holds.
+records_by_name records_of(const instance_set& set, const std::vector<compiled_kernel>& kernels);
 
-/// Reads the record of every arch under `root`. Throws, naming file and line, on a line that is not
-/// "<row name> <registers>".
-registers_by_name read_registers(const std::filesystem::path& root);
+/// Reads the record of every arch under `root`. Throws, naming file and line, on a line that is
+/// neither "<row name> <registers>" nor that with the counts of a warp's code behind, four for each
+/// of one or two formats.
+records_by_name read_registers(const std::filesystem::path& root);
 
 /// The text of an arch's record: its rows that are in `known`, in order.
-std::string registers_text(const instance_set& set, const registers_by_name& known);
+std::string registers_text(const instance_set& set, const records_by_name& known);
 
 /// Where an arch's record lies, below the root.
 std::string registers_path(const arch& target);

@@ -123,7 +123,7 @@ constexpr opcode opcodes[] = {
     {0x183, sass_kind::memory},      // LDL
     {0x184, sass_kind::memory},      // LDS
     {0x185, sass_kind::memory},      // ST
-    {0x186, sass_kind::memory},      // STG
+    {0x186, sass_kind::store},       // STG
     {0x187, sass_kind::memory},      // STL
     {0x188, sass_kind::memory},      // STS
     {0x189, sass_kind::memory},      // SHFL
@@ -148,7 +148,8 @@ constexpr opcode opcodes[] = {
     {0x1f3, sass_kind::wgmma},       // QGMMA, of fp8
 };
 
-constexpr unsigned branch = 0x147, load_global = 0x181, half_or_add = 0x035;
+constexpr unsigned branch = 0x147, jump = 0x144, load_global = 0x181, half_or_add = 0x035,
+                   leave = 0x14d, come_back = 0x150;
 constexpr unsigned uniform_from = 0x080, uniform_end = 0x0d0;  // UMOV .. R2UR
 
 sass_instruction decode(const std::string& cubin, std::uint64_t from, std::uint32_t byte,
@@ -157,6 +158,14 @@ sass_instruction decode(const std::string& cubin, std::uint64_t from, std::uint3
                high = at<std::uint64_t>(cubin, from + byte + 8);
     const auto code = static_cast<unsigned>(low & 0x1ffu);
     sass_instruction out{byte, 0, sass_kind::uniform, false};
+    constexpr unsigned true_predicate = 7;
+    out.always = (low >> 12 & 0xfu) == true_predicate;
+    out.leaves = code == leave || code == come_back;
+    out.constant = static_cast<std::uint32_t>(low >> 32);
+    out.stall = static_cast<int>(high >> 41 & 0xfu);
+    out.result_to = static_cast<int>(high >> 46 & 7u);
+    out.read_to = static_cast<int>(high >> 49 & 7u);
+    out.waits = static_cast<unsigned>(high >> 52 & 0x3fu);
     if (code < uniform_from || code >= uniform_end) {
         const auto* known = std::find_if(std::begin(opcodes), std::end(opcodes),
                                          [&](const opcode& o) { return o.code == code; });
@@ -171,7 +180,7 @@ sass_instruction decode(const std::string& cubin, std::uint64_t from, std::uint3
     }
     if (code == half_or_add && target.compute_capability >= 100) out.kind = sass_kind::integer;
     if (code == load_global && (high >> 9 & 7) == 6) out.kind = sass_kind::load16;
-    if (code == branch) {
+    if (code == branch || code == jump) {
         // Words from the next instruction on, signed: from bit 34; since sm_90 below them bits 16
         // .. 23.
         auto words = static_cast<std::int64_t>(low >> 34 | high << 30);
@@ -179,6 +188,8 @@ sass_instruction decode(const std::string& cubin, std::uint64_t from, std::uint3
         if (target.compute_capability >= 90)
             words = words * 256 + static_cast<std::int64_t>(low >> 16 & 0xffu);
         out.branch = true;
+        // A branch has a second predicate.
+        out.always = out.always && (high >> 23 & 0xfu) == true_predicate;
         out.target = static_cast<std::uint32_t>(byte + 16 + 4 * words);
     }
     return out;

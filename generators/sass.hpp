@@ -18,6 +18,7 @@ enum class sass_kind : std::uint8_t {
     mma,
     wgmma,       ///< a warpgroup's mma
     memory,      ///< loads, stores, shuffles, barriers in memory
+    store,       ///< to global memory
     load16,      ///< 16 bytes of a thread, from global memory
     async_copy,  ///< cp.async
     bulk_copy,   ///< cp.async.bulk
@@ -30,7 +31,16 @@ struct sass_instruction {
     std::uint32_t at;      ///< byte of its function
     std::uint32_t target;  ///< of a branch; else 0
     sass_kind kind;
-    bool branch;
+    bool branch;                 ///< or CALL.REL, with which ptxas also jumps
+    bool always = true;          ///< no predicate decides whether it is executed
+    bool leaves = false;         ///< EXIT, RET: nothing follows
+    std::uint32_t constant = 0;  ///< that it has in place of a register, or bits of something else
+    // What the instruction tells the scheduler. A scoreboard holds those that need what comes late.
+    int stall = 1;         ///< cycles until the warp may issue its next
+    int result_to = none;  ///< the scoreboard that is held until its result is there
+    int read_to = none;    ///< and until it has read its operands
+    unsigned waits = 0;    ///< a bit for each scoreboard that it waits for
+    static constexpr int none = 7;
 };
 
 struct sass_function {

@@ -1,18 +1,20 @@
 // ptxas_check NVCC ARCH BUILD LOG FAMILY... : checks what ptxas reports of families of an arch's
 // set (all: every one): every row is there, none spills, waits for each wgmma or takes their groups
-// apart, registers fit the launch bounds and are those on record. What the build has compiled, it
-// has kept in BUILD/compiled; ptxas is run on what it has as PTX; the rest is compiled. The words
-// go to LOG.
+// apart, registers fit the launch bounds and are those on record, as is what a warp of a matvec
+// issues. What the build has compiled, it has kept in BUILD/compiled; ptxas is run on what it has
+// as PTX; the rest is compiled. The words go to LOG.
 #include "catena_catalogue.hpp"
 #include "files.hpp"
 #include "nvcc.hpp"
 #include "policies.hpp"
 #include "registers.hpp"
+#include "sass.hpp"
 #include "tuning.hpp"
+#include "warp_code.hpp"
 
+#include "catena/pick/config.hpp"
 #include "catena/pick/name.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -35,24 +37,37 @@ std::string faults(const row& r, const std::string& name,
             out += name + " spills " + std::to_string(k.spilled_bytes) + " bytes\n";
         if (k.stack_bytes != 0)
             out += name + " keeps " + std::to_string(k.stack_bytes) + " bytes in local memory\n";
-        if (k.registers * r.policy.threads() * r.policy.min_blocks() > target.registers_per_sm)
+        if (blocks_by_registers(k.registers, r.policy.threads(), target) < r.policy.min_blocks())
             out += name + " needs more registers than its launch bounds allow\n";
         return out;
     }
     return name + " was not compiled\n";
 }
 
-/// What ptxas says of a family: as the build has kept it, or now.
-std::string words(const std::string& family, const arch& target, const std::string& nvcc,
+/// What ptxas says of a family, as the build has kept it, or now; and what its matvecs' warps
+/// issue.
+std::string words(const std::string& family, const instance_set& set, const std::string& nvcc,
                   const std::filesystem::path& build, const std::string& log) {
-    const std::filesystem::path kept = build / "compiled" / target.name / (family + ".cu");
-    if (std::filesystem::exists(kept)) return read_text(kept);
+    const arch& target = *set.target;
+    const std::filesystem::path kept = build / "compiled" / target.name;
+    const bool matvec = family.compare(0, 6, "matvec") == 0;
+    if (!matvec && std::filesystem::exists(kept / (family + ".cu")))
+        return read_text(kept / (family + ".cu"));
     std::printf("compiling %s of %s\n", family.c_str(), target.name);
     std::fflush(stdout);
-    const std::filesystem::path ptx = build / "tests/ptx" / target.name / (family + ".ptx");
-    if (std::filesystem::exists(ptx)) return assemble(nvcc, target, ptx, log).said;
-    return compile(nvcc, target, {CATENA_SOURCE_DIR "/include"}, kernel_source(target, family), log)
-        .said;
+    const auto compiled = [&] {
+        for (const std::filesystem::path& folder : {kept, build / "tests/ptx" / target.name})
+            if (const auto ptx = folder / (family + ".ptx"); std::filesystem::exists(ptx))
+                return assemble(nvcc, target, ptx, log);
+        return compile(nvcc, target, {CATENA_SOURCE_DIR "/include"}, kernel_source(target, family),
+                       log);
+    }();
+    std::string out = compiled.said;
+    if (matvec)
+        for (const sass_function& f : read_sass(compiled.cubin, target))
+            for (const row& r : set.rows)
+                if (symbol(r, target) == f.name) out += warp_code_line(f.name, warp_code_of(r, f));
+    return out;
 }
 
 }  // namespace
@@ -64,7 +79,7 @@ int main(int argc, char** argv) try {
     const std::set<std::string> families(argv + 5, argv + argc);
     const bool whole = families.count("all") != 0;
 
-    const registers_by_name known = read_registers(CATENA_SOURCE_DIR);
+    const records_by_name known = read_registers(CATENA_SOURCE_DIR);
     const tunings measured = read_tunings(CATENA_SOURCE_DIR);
     std::string log, complaints;
     std::set<std::string> compiled;
@@ -75,27 +90,28 @@ int main(int argc, char** argv) try {
             const std::string f = family(r.computes);
             if (!whole && families.count(f) == 0) continue;
             if (!compiled.insert(f).second) continue;
-            log += words(f, *target, argv[1], argv[3], argv[4]);
+            log += words(f, set, argv[1], argv[3], argv[4]);
         }
-        const bool recorded = std::any_of(set.rows.begin(), set.rows.end(), [&](const row& r) {
-            return known.count(row_name(r, target->name)) != 0;
-        });
+        std::set<std::string> recorded;  // families
+        for (const row& r : set.rows)
+            if (known.count(row_name(r, target->name)) != 0) recorded.insert(family(r.computes));
         for (const std::string& f : families)
             if (!whole && compiled.count(f) == 0)
                 throw std::runtime_error(f + " is no family of " + target->name);
         const std::vector<compiled_kernel> kernels = parse_ptxas(log);
-        const registers_by_name now = registers_of(set, kernels);
+        const records_by_name now = records_of(set, kernels);
         for (const row& r : set.rows) {
             if (compiled.count(family(r.computes)) == 0) continue;
             const std::string name = row_name(r, target->name);
             complaints += faults(r, name, kernels, *target);
             const auto on_record = known.find(name);
-            const int was = on_record == known.end() ? 0 : on_record->second;
+            const row_record was = on_record == known.end() ? row_record{} : on_record->second;
             if (now.count(name) == 0 || now.at(name) == was) continue;
-            if (!recorded && !whole) continue;
+            if (recorded.count(family(r.computes)) == 0 && !whole) continue;
             off_record = true;
-            complaints += name + " uses " + std::to_string(now.at(name)) + " registers, " +
-                          std::to_string(was) + " are on record\n";
+            complaints += name + " uses " + std::to_string(now.at(name).registers) +
+                          " registers, " + std::to_string(was.registers) + " are on record; " +
+                          warp_code_line(name, now.at(name).code);
         }
     }
     if (log.find("are serialized") != std::string::npos)

@@ -11,6 +11,11 @@
 
 using namespace catena::generator;
 
+namespace {
+constexpr catena::warp_codes one_format{{{235, 622, 55, 456}, {}}};
+constexpr catena::warp_codes two_formats{{{232, 656, 67, 472}, {402, 958, 89, 549}}};
+}  // namespace
+
 TEST_CASE("Registers, stack and spills are read from the compiler's words") {
     const auto kernels = parse_ptxas(
         "ptxas info    : 0 bytes gmem\n"
@@ -34,6 +39,17 @@ TEST_CASE("Registers, stack and spills are read from the compiler's words") {
     CHECK(parse_ptxas("nothing of the kind").empty());
 }
 
+TEST_CASE("What a warp issues is read from the lines behind the compiler's words") {
+    const auto kernels = parse_ptxas(
+        "ptxas info    : Compiling entry function 'catena_one' for 'sm_90'\n"
+        "ptxas info    : Compiling entry function 'catena_two' for 'sm_90'\n" +
+        warp_code_line("catena_one", one_format) + warp_code_line("catena_two", two_formats) +
+        warp_code_line("other", one_format));
+    REQUIRE(kernels.size() == 2);
+    CHECK(kernels[0].code == one_format);
+    CHECK(kernels[1].code == two_formats);
+}
+
 TEST_CASE("A record is read back as it was written, and rows pick it up by name") {
     const auto computations = computations_of(catena_catalogue());
     const instance_set set = expand(computations, {}).back();
@@ -41,15 +57,29 @@ TEST_CASE("A record is read back as it was written, and rows pick it up by name"
     const auto root =
         std::filesystem::temp_directory_path() / ("catena_registers_" + std::to_string(::getpid()));
 
-    write_text(root / registers_path(*set.target), registers_text(set, {{name, 77}}));
-    const registers_by_name known = read_registers(root);
-    CHECK(known == registers_by_name{{name, 77}});
-    CHECK(expand(computations, known).back().rows[3].registers == 77);
-    CHECK(expand(computations, known).back().rows[4].registers == 0);
+    const std::string next = catena::row_name(set.rows[4], set.target->name);
+    const std::string third = catena::row_name(set.rows[5], set.target->name);
+    const records_by_name written{
+        {name, {77, one_format}}, {next, {78, two_formats}}, {third, {32, {}}}};
+    write_text(root / registers_path(*set.target), registers_text(set, written));
+    const records_by_name known = read_registers(root);
+    CHECK(known == written);
+    const std::vector<catena::row> rows = expand(computations, known).back().rows;
+    CHECK(rows[3].registers == 77);
+    CHECK(rows[3].code == one_format);
+    CHECK(rows[4].code == two_formats);
+    CHECK(rows[5].registers == 32);
+    CHECK(rows[5].code == catena::warp_codes{});
+    CHECK(rows[6].registers == 0);
 
-    write_text(root / registers_path(*set.target), "# words\n" + name + " many\n");
-    CHECK_THROWS_WITH(read_registers(root), registers_path(*set.target) +
-                                                ":2: expected '<row name> <registers>', found '" +
-                                                name + " many'");
+    for (const char* bad : {" many", " 77 1 2 3", " 77 1 2 3 4 5", " 77 1 2 3 4 5 6 7 8 1 2 3 4",
+                            " 77 1 2 3 x", " 0", ""}) {
+        write_text(root / registers_path(*set.target), "# words\n" + name + bad + "\n");
+        CHECK_THROWS_WITH(read_registers(root),
+                          registers_path(*set.target) +
+                              ":2: expected '<row name> <registers>' and four counts or none, "
+                              "found '" +
+                              name + bad + "'");
+    }
     std::filesystem::remove_all(root);
 }

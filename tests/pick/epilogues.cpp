@@ -62,8 +62,10 @@ TEST_CASE("a GLU wants rows in pairs", "[epilogues]") {
     CHECK(no.why == limit::pairs);
     CHECK(sentence(no) == "a warp takes 1 rows at once; a GLU of two matrices needs pairs");
     CHECK(constraint(rows[2], p, toy_arch).why == limit::pairs);
+    arch bound_by_memory = toy_arch;
+    bound_by_memory.cycles_per_us = 1000;
     table t;
-    t.target = &toy_arch;
+    t.target = &bound_by_memory;
     t.rows = rows.data();
     t.row_count = static_cast<int>(rows.size());
     CHECK(pick(p, t).row == 1);

@@ -229,10 +229,17 @@ TEST_CASE("instances lists the rows of an arch", "[command]") {
     workplace w;
     const outcome text = w.run("instances --arch sm_90");
     CHECK(text.code == 0);
-    CHECK_THAT(text.out, Catch::Contains(".sm_90") && Catch::Contains("registers"));
     const auto j = nlohmann::json::parse(w.run("instances --arch sm_90 --json").out);
     CHECK(j["rows"].size() > 4);
     CHECK(j["rows"][0].contains("provenance"));
+    const std::string rows = std::to_string(j["rows"].size());
+    CHECK(j["rows_on_record"] == j["rows"].size());
+    CHECK_THAT(text.out, Catch::Contains(".sm_90") &&
+                             Catch::Contains("on record: of " + rows + " of " + rows + " rows"));
+    for (const auto& row : j["rows"])
+        CHECK((row["stage_instructions"] > 0) == (row["skeleton"] == "matvec"));
+    const auto host = nlohmann::json::parse(w.run("instances --arch host --json").out);
+    CHECK(host["rows_on_record"] == 0);
 }
 
 TEST_CASE("coverage shows the domain of an arch, which has no hole", "[command]") {

@@ -355,7 +355,7 @@ TEST_CASE(
         for (const row& r : space_of(on, c)) {
             if (!catena::by_warpgroups(r.policy.matmul())) continue;
             CHECK(generator::objection(on, r) == "");
-            CHECK(on.registers_per_sm / (r.policy.threads() * r.policy.min_blocks()) >=
+            CHECK(registers_left(r.policy.threads(), r.policy.min_blocks(), on) >=
                   usual_registers(r));
             out.push_back(r.policy.matmul());
         }

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -87,6 +88,10 @@ costs costs_of(const arch& target, const std::vector<row>& rows, const instances
         [&line](int done, int all, const std::string& name) { line.show(done, all, name); });
 }
 
+std::ptrdiff_t rows_on_record(const std::vector<row>& rows) {
+    return std::count_if(rows.begin(), rows.end(), [](const row& r) { return r.registers > 0; });
+}
+
 std::string as_text(const arch& target, const std::vector<row>& rows, const costs& by) {
     fmt::memory_buffer out;
     const auto put = [&](const auto& name, const auto& registers, const auto& shared,
@@ -115,11 +120,16 @@ std::string as_text(const arch& target, const std::vector<row>& rows, const cost
             "\n{} rows: {} bytes of machine code, {:.2f} s of nvcc, and {:.2f} s for each "
             "file that they are compiled in\n",
             rows.size(), bytes, seconds, by->empty_file_seconds);
+    fmt::format_to(std::back_inserter(out),
+                   "registers on record: of {} of {} rows; usual numbers are assumed of the rest\n",
+                   rows_on_record(rows), rows.size());
     return fmt::to_string(out);
 }
 
 std::string as_json(const arch& target, const std::vector<row>& rows, const costs& by) {
-    nlohmann::ordered_json root{{"arch", target.name}, {"rows", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json root{{"arch", target.name},
+                                {"rows_on_record", rows_on_record(rows)},
+                                {"rows", nlohmann::ordered_json::array()}};
     if (by) root["empty_file_seconds"] = by->empty_file_seconds;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const row& r = rows[i];
@@ -127,6 +137,8 @@ std::string as_json(const arch& target, const std::vector<row>& rows, const cost
                                 {"skeleton", name(r.computes.kind)},
                                 {"computes", chain_part(r.computes)},
                                 {"registers", r.registers},
+                                {"stage_instructions", r.code.of[0].stage_instructions},
+                                {"stage_cycles", r.code.of[0].stage_cycles},
                                 {"shared_bytes_at_4096", shared_at_4096(r)},
                                 {"order", r.order},
                                 {"provenance", evidence_text(r.evidence)}});

@@ -137,16 +137,13 @@ std::vector<matmul_policy> matmul_policies(format_set weights) {
 /// Do so many blocks of a tile leave its threads the registers that they want, as far as one can
 /// tell?
 bool unspilled(const arch& a, const row& r, int blocks) {
-    const int left =
-        std::min(a.registers_per_sm / (r.policy.threads() * blocks), a.max_registers_per_thread);
-    return left >= usual_registers(r);
+    return registers_left(r.policy.threads(), blocks, a) >= usual_registers(r);
 }
 
 /// The tile with the most blocks promised, up to four, that an SM holds without spills.
 policy promising(const arch& a, row r) {
     matmul_policy& p = r.policy.matmul();
-    const std::int64_t reserved = 1024;  // shared memory that the driver takes for each block
-    const std::int64_t bytes = matmul_shared_bytes(p, r.computes.weights) + reserved;
+    const std::int64_t bytes = shared_allocated(matmul_shared_bytes(p, r.computes.weights), a);
     const auto held = [&](int blocks) {
         return blocks * bytes <= a.shared_per_sm && unspilled(a, r, blocks);
     };

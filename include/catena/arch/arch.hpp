@@ -26,17 +26,26 @@ struct arch {
     double node_us;               ///< an empty node of a CUDA graph
     int cluster_blocks = 1;       ///< the most blocks of a thread block cluster (sm_90)
     double cycles_per_us = 1980;  ///< of an SM, boosted
+    int shared_unit = 128;        ///< a block gets a multiple of so many bytes
+    int shared_reserved = 1024;   ///< bytes that the driver takes for each block
 };
+
+/// Registers are dealt to warps in these units, and warps to the quarters of an SM, each with a
+/// quarter of its registers. Shared memory is dealt to blocks. Source: cuda_occupancy.h of CUDA
+/// 13.0, which says the same of every compute capability from 7.5 to 12.0, but for the units of
+/// shared memory before 8.0.
+inline constexpr int register_unit = 256, sm_quarters = 4;
 
 // clang-format off
 inline constexpr arch arch_registry[] = {
     // name, compute capability; threads of a block and an SM; blocks of an SM; registers of an SM
     // and a thread; shared memory of an SM and a block; cp.async, bulk copies, dependent launch, wgmma;
-    // the GPU: SMs, bytes per us, us of a node, blocks of a cluster, cycles per us
+    // the GPU: SMs, bytes per us, us of a node, blocks of a cluster, cycles per us; units of shared
+    // memory
     {"host",     0, 1024, 2048, 32, 65536, 255, 233472, 232448, true,  true,  true,  true,
      "host",          1,    1e4, 1.0, 8, 1980},
     {"sm_75",   75, 1024, 1024, 16, 65536, 255,  65536,  65536, false, false, false, false,
-     "RTX 2080 Ti",  68,  616e3, 2.0, 1, 1545},
+     "RTX 2080 Ti",  68,  616e3, 2.0, 1, 1545, 256, 0},
     {"sm_80",   80, 1024, 2048, 32, 65536, 255, 167936, 166912, true,  false, false, false,
      "A100 SXM",    108, 2039e3, 1.5, 1, 1410},
     {"sm_86",   86, 1024, 1536, 16, 65536, 255, 102400, 101376, true,  false, false, false,
@@ -70,7 +79,8 @@ constexpr bool plausible(const arch& a) {
            (a.async_copy || !a.bulk_copy) && (a.bulk_copy || !a.wgmma) && a.sms > 0 &&
            a.sms < 1000 && a.bytes_per_us >= 1e4 && a.node_us > 0 && a.node_us < 10 &&
            (a.cluster_blocks == 1 || a.cluster_blocks == 8) && a.cycles_per_us > 1000 &&
-           a.cycles_per_us < 4000;
+           a.cycles_per_us < 4000 && a.shared_unit >= 128 && a.shared_unit <= 256 &&
+           (a.shared_reserved == 0 || a.shared_reserved == 1024);
 }
 constexpr bool all_plausible() {
     for (const arch& row : arch_registry)

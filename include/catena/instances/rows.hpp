@@ -1,5 +1,5 @@
 // What the rows of instances/<arch>/rows.inc are made of. A row is a line
-//   CATENA_ROW(launch, formats, policy, computation, order, registers, evidence)
+//   CATENA_ROW(launch, formats, policy, computation, order, registers, code, evidence)
 // whose first three fields are its name without the arch. Tables, CUDA kernels and host kernels
 // are readers of the same line; the build cuts it into kernels (cmake/catena_kernels.cmake). The
 // macros below stand in the set's namespace, where `computations` names what its rows compute.
@@ -30,6 +30,12 @@ using executor_of = std::conditional_t<Own, exec::with_ops<Machine, Ops>, Machin
 /// The set that pick/name.hpp knows by this name. A name that it does not know does not compile.
 constexpr format_set formats(std::string_view name) { return formats_named(name).value(); }
 
+/// What a warp of a row issues.
+inline constexpr warp_codes uncounted;
+constexpr warp_codes counted(const warp_code& first, const warp_code& second = {}) {
+    return {{first, second}};
+}
+
 /// A row's evidence.
 inline constexpr provenance predicted;
 constexpr provenance inherited(const char* arch) {
@@ -48,9 +54,12 @@ constexpr provenance measured(const char* gpu, const char* cuda, const char* dat
 }
 
 /// As an element of an array of rows.
-#define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, evidence)         \
+#define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, code, evidence)   \
     {computations::computation,                                                                    \
-     ::catena::policy_named(computations::computation.kind, #policy).value(), order, registers,    \
+     ::catena::policy_named(computations::computation.kind, #policy).value(),                      \
+     order,                                                                                        \
+     registers,                                                                                    \
+     code,                                                                                         \
      evidence},
 
 /// The arguments of a kernel.

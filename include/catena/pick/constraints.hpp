@@ -49,7 +49,7 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
         return no(limit::launch_bounds, threads * blocks, a.max_threads_per_sm);
     if (r.registers > a.max_registers_per_thread)
         return no(limit::registers, r.registers, a.max_registers_per_thread);
-    if (r.registers * threads * blocks > a.registers_per_sm)
+    if (r.registers > 0 && blocks_by_registers(r.registers, threads, a) < blocks)
         return no(limit::registers, r.registers * threads * blocks, a.registers_per_sm);
     if (r.computes.kind == skeleton::matmul && a.compute_capability != 0)  // the host has all
         for (const format f : r.computes.weights)

@@ -11,7 +11,12 @@ namespace catena {
 
 namespace detail {
 
-inline constexpr double memory_latency_us = 0.7;  ///< a loaded read on an H100
+/// From the issue of a read until its bytes are there, on a GPU that is not busy: pointer chases
+/// through an H100's memory that others published take 0.3 to 0.7 us.
+inline constexpr double memory_latency_us = 0.7;
+/// The same while all SMs read, as in a matvec: an assumption, between 0.8 and 1.5 us. 3.0 TB/s
+/// with 16 to 32 KB on the way in each SM are 0.7 to 1.4 us.
+inline constexpr double loaded_latency_us = 1.0;
 inline constexpr double l2_latency_us = 0.15;
 inline constexpr double l2_speedup = 2.5;                 ///< L2 against memory, bytes per us
 inline constexpr double thread_issues_per_cycle = 114.8;  ///< of an SM's threads: 128 at best
@@ -22,8 +27,8 @@ inline constexpr double cluster_us = 0.5;    ///< blocks of a cluster begin toge
 inline constexpr double warp_sum_us = 0.01;  ///< one warp's part of a block's sum
 
 /// The share of the bandwidth that `bytes` on their way keep busy.
-constexpr double share_in_flight(double bytes, const arch& a) {
-    const double enough = a.bytes_per_us * memory_latency_us;
+constexpr double share_in_flight(double bytes, double latency_us, const arch& a) {
+    const double enough = a.bytes_per_us * latency_us;
     return bytes < enough ? bytes / enough : 1.0;
 }
 
@@ -55,24 +60,25 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
     const double operand = 4 * static_cast<double>(p.rows * p.k);
     const double in_flight = 4 * static_cast<double>(at_once * p.k) * operands;
     const double again = (passes - 1) * operand * (p.slots > 0 ? static_cast<double>(p.slots) : 1);
-    const double read =
-        (operands * operand + again) / (a.bytes_per_us * share_in_flight(in_flight, a));
+    const double read = (operands * operand + again) /
+                        (a.bytes_per_us * share_in_flight(in_flight, memory_latency_us, a));
     const double moved = (static_cast<double>(bytes_of(p)) + again) / a.bytes_per_us;
     const double memory = read > moved ? read : moved;
     const double blocks = static_cast<double>(waves) * block;
     return memory > blocks ? memory : blocks;
 }
 
-/// Instructions per weight byte (docs/kernels/compiled.md): by dp4a, with more for each column; by
-/// mma; by fma, where f16's stand for those of all float weights.
+/// Thread instructions per weight byte of a row that is not on record: a usual number of the
+/// formats that most models have (docs/kernels/compiled.md). By dp4a and by fma with more for each
+/// column.
 constexpr double issues_of(inner_product product, double columns) {
     switch (product) {
         case inner_product::dp4a:
-            return 3 + 1.2 * columns;
+            return 5.5 + 1.2 * columns;
         case inner_product::mma:
-            return 7;
+            return 7.5;
         case inner_product::fma:
-            break;
+            return 2.3 + 0.95 * columns;
     }
     return 1 + 0.7 * columns;
 }
@@ -93,6 +99,58 @@ constexpr double norm_us(const matvec_policy& n, const problem& p) {
     return static_cast<double>(p.columns) * (norm_passes(n.placement) * turns * turn + sum);
 }
 
+/// Weight rows of a member that a launch goes over: a band takes its full time, even if its matrix
+/// does not fill it.
+constexpr double filled_rows(const problem& p, int member, std::int32_t band) {
+    const problem_member& m = p.member[member];
+    const std::int64_t times = times_of(p, m) * (combined(p) ? slots_of(p) : 1);
+    return static_cast<double>(bands_of(m, band)) * band * static_cast<double>(times);
+}
+
+/// What the SM with the most bands issues instructions for.
+struct sm_share {
+    double of_weights;  ///< 1: all of the launch's
+    double columns;     ///< that a weight meets
+    double warps;       ///< that it holds at once
+};
+
+/// The counts of a row's code for weights of a format. A third one counts as the first.
+constexpr const warp_code& code_for(const row& r, format weights) {
+    int i = 0;
+    for (const format f : r.computes.weights) {
+        if (f == weights) break;
+        ++i;
+    }
+    return r.code.of[i == 1 ? 1 : 0];
+}
+
+/// How long an SM issues: at the rate of its schedulers, or, if its warps are too few, at that of
+/// each alone. By the counts of the row's machine code; without them by bytes alone. Of a last
+/// stage that is not full about half of the instructions are saved.
+constexpr double issue_us(const row& r, const problem& p, const arch& a, std::int32_t band,
+                          const sm_share& has) {
+    const matvec_policy& n = r.policy.matvec();
+    const double of_columns = issues_of(n.product, has.columns);
+    const double full = static_cast<double>(p.k) / n.piece;
+    const auto begun = static_cast<double>(quotient(p.k + n.piece - 1, n.piece));
+    const double stages = (full + begun) / 2 * of_columns / issues_of(n.product, n.columns);
+    double issues = 0, waits = 0;  // of threads; of a warp alone
+    for (int i = 0; i < p.member_count; ++i) {
+        const warp_code& code = code_for(r, p.member[i].type);
+        const double rows = filled_rows(p, i, band) * has.of_weights;
+        if (code.stage_instructions == 0) {
+            issues += rows * static_cast<double>(row_bytes(p.member[i].type, p.k)) * of_columns;
+            continue;
+        }
+        const double groups = rows / n.rows;
+        issues +=
+            groups * warp_size * (stages * code.stage_instructions + code.result_instructions);
+        waits += groups * (stages * code.stage_cycles + code.result_cycles);
+    }
+    const double at_best = issues / thread_issues_per_cycle, alone = waits / has.warps;
+    return (at_best > alone ? at_best : alone) / a.cycles_per_us;
+}
+
 constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
     const matvec_policy& n = r.policy.matvec();
@@ -102,34 +160,31 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const auto at_once = static_cast<double>(blocks < resident ? blocks : resident);
     const int warps = n.threads / warp_size * share.width;
 
-    // A band takes its full time, even if its matrix does not fill it.
     double weights = 0;
     double rows = 0;
     double widest = 0;
     for (int i = 0; i < p.member_count; ++i) {
         const double row = static_cast<double>(row_bytes(p.member[i].type, p.k));
-        const double filled = static_cast<double>(bands_of(p.member[i], band)) * band;
-        const std::int64_t times = times_of(p, p.member[i]) * (combined(p) ? slots_of(p) : 1);
-        weights += row * filled * static_cast<double>(times);
-        rows += filled;
+        weights += row * filled_rows(p, i, band);
+        rows += static_cast<double>(bands_of(p.member[i], band)) * band;
         widest = row > widest ? row : widest;
     }
     const double held =
         n.piece < p.k ? static_cast<double>(n.piece) / static_cast<double>(p.k) : 1.0;
     const double stages = n.copy == copy_method::plain ? 1 : n.stages;
     const double in_flight = warps * stages * n.rows * widest * held;  // of a block
-    const double bandwidth = a.bytes_per_us * share_in_flight(at_once * in_flight, a);
+    const double bandwidth =
+        a.bytes_per_us * share_in_flight(at_once * in_flight, loaded_latency_us, a);
 
     // Bands that do not divide evenly: the launch takes as long as the SM with the most of them.
     const std::int64_t most = quotient(blocks + a.sms - 1, a.sms);
     const double longest = weights / static_cast<double>(blocks) * static_cast<double>(most);
     const double streams = static_cast<double>(most < per_sm ? most : per_sm);
-    const double alone = longest * memory_latency_us / (streams * in_flight);
+    const double alone = longest * loaded_latency_us / (streams * in_flight);
     const double stream = weights / bandwidth > alone ? weights / bandwidth : alone;
 
     const double held_columns = static_cast<double>(block_columns(p));
     const double columns = combined(p) ? 1.0 : held_columns;  // that a weight meets
-    const double issues = issues_of(n.product, columns);
     const double row = static_cast<double>(activation_row_bytes(p.needs.activation, p.k));
     const bool passing = n.placement == norm_placement::passing;
     const double normed = (passing ? 1 : norm_passes(n.placement)) * (makes_norm(p) ? 8 : 4) *
@@ -140,13 +195,13 @@ constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::i
     const double reads = shared ? static_cast<double>(blocks) : rows / n.rows / 2;
 
     const double memory = stream + reads * activation / (a.bytes_per_us * l2_speedup);
-    const double issue = longest * issues / (thread_issues_per_cycle * a.cycles_per_us);
+    const double issue = issue_us(r, p, a, band, {longest / weights, columns, streams * warps});
     // An mma always has eight columns: it repeats the last one.
     const bool free = n.product == inner_product::mma && columns > 1;
     const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
                          (r.computes.weights.size() - p.needs.weights.size());
     const double first = n.placement == norm_placement::deferred ? norm_us(n, p) : 0;
-    const double all = memory_latency_us + first + (share.cluster > 1 ? cluster_us : 0) +
+    const double all = loaded_latency_us + first + (share.cluster > 1 ? cluster_us : 0) +
                        (memory > issue ? memory : issue) * (1 + spare_share * spare);
     const double beside = passing && !p.needs.emits.empty() ? norm_us(n, p) : 0;
     return all > beside ? all : beside;
@@ -161,9 +216,10 @@ inline constexpr group_issues integer_issues = {34, 4, 17};
 
 /// The counts for float weights, with two mma of f16, four of tf32 or one of fp8 in a group. An
 /// SM's tensor cores take the time of eight issues for each mma. For fp8, f32 takes over the sums
-/// after every fourth mma.
-constexpr group_issues number_issues(format weights) {
-    if (weights == format::fp8_e4m3) return {3, 1, 8 + 2};
+/// after every fourth mma. On sm_90 ptxas makes two mma of f16 and five conversions of one of fp8.
+constexpr group_issues number_issues(format weights, const arch& a) {
+    if (weights == format::fp8_e4m3)
+        return {3, 1, a.compute_capability == 90 ? 2 * 8 + 5 + 2.0 : 8 + 2.0};
     const int mma = weights == format::f32 ? 4 : 2;
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
@@ -200,7 +256,7 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
     // A block's warps share its SM with those of other blocks; too few of them leave it idle.
     const bool warpgroups = by_warpgroups(n), numbers = has_numbers(p.needs.weights);
     const group_issues of = warpgroups ? wgmma_issues(p.needs.weights)
-                            : numbers  ? number_issues(*p.needs.weights.begin())
+                            : numbers  ? number_issues(*p.needs.weights.begin(), a)
                                        : integer_issues;
     // Warpgroups multiply all columns of a tile, even those that the launch does not have.
     const double eights =

@@ -25,6 +25,24 @@ struct provenance {
     double median_us = 0;
     double spread = 0;  ///< relative
 };
+/// What a warp of a matvec issues, counted in its machine code: for a stage of its ring, from the
+/// fill to the product, with all columns of the policy, and for the results of a group of rows.
+/// Cycles are those of a warp that has its scheduler alone. 0: not on record.
+struct warp_code {
+    int stage_instructions = 0, stage_cycles = 0, result_instructions = 0, result_cycles = 0;
+};
+constexpr bool operator==(const warp_code& a, const warp_code& b) {
+    return a.stage_instructions == b.stage_instructions && a.stage_cycles == b.stage_cycles &&
+           a.result_instructions == b.result_instructions && a.result_cycles == b.result_cycles;
+}
+/// One for each weight format of a kernel, in the order of its set. Those of a third and further
+/// formats are not on record.
+struct warp_codes {
+    warp_code of[2] = {};
+};
+constexpr bool operator==(const warp_codes& a, const warp_codes& b) {
+    return a.of[0] == b.of[0] && a.of[1] == b.of[1];
+}
 /// A compiled kernel, or one that could be: what it computes, and with which policy.
 struct row {
     computation computes;
@@ -32,6 +50,7 @@ struct row {
     /// Accumulation order. Rows of one order give the same bits for the same problem.
     std::uint32_t order = 0;
     int registers = 0;  ///< of a thread, as ptxas reports; 0: not compiled yet
+    warp_codes code = {};
     provenance evidence;
 };
 

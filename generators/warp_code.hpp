@@ -1,0 +1,15 @@
+// What a warp of a matvec issues for a stage of its ring, and for the results of a group of rows:
+// the shortest way through its machine code. The rows' records have it (registers.hpp), and the
+// cost model reads it.
+#pragma once
+
+#include "sass.hpp"
+
+#include "catena/pick/row.hpp"
+
+namespace catena::generator {
+
+/// `f`: the code of a row. Nothing where `r` is no matvec, or no loop fills and multiplies.
+warp_codes warp_code_of(const row& r, const sass_function& f);
+
+}  // namespace catena::generator

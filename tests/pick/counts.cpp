@@ -1,0 +1,94 @@
+// What a matvec's instructions cost, by the counts of its machine code.
+#include "catena/pick/cost.hpp"
+
+#include "catena_test/catch.hpp"
+#include "catena_test/invented.hpp"
+#include "catena_test/problems.hpp"
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+constexpr matvec_policy how = {.threads = 128,
+                               .min_blocks = 4,
+                               .rows = 1,
+                               .columns = 1,
+                               .piece = 1024,
+                               .stages = 4,
+                               .copy = copy_method::bulk,
+                               .activation = activation_source::shared,
+                               .product = inner_product::dp4a};
+
+row counted(const warp_code& code) {
+    row r = row_of(matvec_of(format_set::of(format::q4_K)), how);
+    r.registers = 64;
+    r.code.of[0] = code;
+    return r;
+}
+
+/// The GPU reads so fast that instructions alone count.
+double issue_us(const row& r, std::int64_t k, int rows, int per_sm) {
+    arch a = *arch_named("sm_90");
+    a.bytes_per_us = 1e12;
+    const problem p = matvec_problem(k, {{.type = format::q4_K, .rows = rows}});
+    const double us = predicted_us(r, p, a, band_rows(r, p, a, per_sm), per_sm);
+    return us - a.node_us - detail::loaded_latency_us;
+}
+
+}  // namespace
+
+TEST_CASE("An SM with many warps issues at the rate of its schedulers", "[cost]") {
+    const int rows = 132 * 4 * 8 * 16;
+    const double once = issue_us(counted({100, 100, 0, 0}), 4096, rows, 8);
+    CHECK(issue_us(counted({200, 200, 0, 0}), 4096, rows, 8) == Approx(2 * once));
+    // Of each group of a row there are 4 stages; a scheduler issues nine instructions in ten
+    // cycles.
+    const double groups = rows / 132.0;
+    CHECK(once == Approx(groups * 4 * 100 * 32 / 114.8 / 1980).epsilon(0.01));
+    CHECK(issue_us(counted({100, 100, 200, 200}), 4096, rows, 8) == Approx(1.5 * once));
+}
+
+TEST_CASE("An SM with few warps waits for each of them", "[cost]") {
+    const int rows = 132 * 4;  // a group for each warp, four warps on an SM
+    const warp_code code = {100, 1000, 50, 500};
+    const double us = issue_us(counted(code), 4096, rows, 8);
+    CHECK(us == Approx((4 * 1000 + 500) / 1980.0).epsilon(0.01));
+    CHECK(issue_us(counted(code), 4096, 4 * rows, 8) == Approx(us));  // and 16 warps
+    CHECK(issue_us(counted(code), 4096, 16 * rows, 8) ==
+          Approx(2 * us).epsilon(0.01));  // 32 at once
+}
+
+TEST_CASE("Half of a stage's instructions are those of its values", "[cost]") {
+    const int rows = 132 * 4 * 8 * 4;
+    const warp_code code = {100, 100, 0, 0};
+    const double four = issue_us(counted(code), 4096, rows, 8);
+    CHECK(issue_us(counted(code), 4096 + 512, rows, 8) == Approx(four * 4.75 / 4));
+}
+
+TEST_CASE("A row that is not on record costs what is usual for its product", "[cost]") {
+    const int rows = 132 * 4 * 8 * 16;
+    const double bytes = rows / 132.0 * 4096 / 256 * 144;
+    CHECK(issue_us(counted({}), 4096, rows, 8) ==
+          Approx(bytes * detail::issues_of(inner_product::dp4a, 1) / 114.8 / 1980).epsilon(0.01));
+}
+
+TEST_CASE("Each format of a launch has its own counts", "[cost]") {
+    const int rows = 132 * 4 * 8 * 16;
+    row r = row_of(matvec_of(format_set::of(format::q4_K) | format::q6_K), how);
+    r.registers = 64;
+    r.code = {{{100, 100, 0, 0}, {300, 300, 0, 0}}};
+    arch a = *arch_named("sm_90");
+    a.bytes_per_us = 1e12;
+    const auto us = [&](const problem& p) {
+        const double all = predicted_us(r, p, a, band_rows(r, p, a, 8), 8);
+        const double spare = 1 + detail::spare_share * (2.0 - p.needs.weights.size());
+        return (all - a.node_us - detail::loaded_latency_us) / spare;
+    };
+    const problem_member small{.type = format::q4_K, .rows = rows},
+        large{.type = format::q6_K, .rows = rows};
+    const double q4_K = us(matvec_problem(4096, {small}));
+    CHECK(us(matvec_problem(4096, {large})) == Approx(3 * q4_K));
+    CHECK(us(matvec_problem(4096, {large, small})) > 3.5 * q4_K);
+    CHECK(us(matvec_problem(4096, {large, small})) < 4.5 * q4_K);
+}
