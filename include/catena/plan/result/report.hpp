@@ -93,7 +93,8 @@ inline explanation plan::explain() const {
 inline choice plan::choice_of(int i) const {
     const step& s = steps_[static_cast<std::size_t>(i)];
     choice out = choose(s.what, table_, options_.pick);
-    out.best.config = s.config;  // what is launched before and behind it has a say
+    out.best.config.dependent = s.config.dependent;  // what is launched before it has a say,
+    if (s.bytes_ahead > 0) out.best.config.blocks = s.config.blocks;  // and what behind it
     return out;
 }
 
