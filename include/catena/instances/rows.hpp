@@ -45,7 +45,11 @@ constexpr provenance measured(const char* gpu, const char* cuda, const char* dat
 
 /// As an element of an array of rows.
 #define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, code, evidence)   \
-    {computations::computation, ::catena::policy_named(#policy).value(), order, registers, code,   \
+    {computations::computation,                                                                    \
+     ::catena::policy_named(#policy).value(),                                                      \
+     order,                                                                                        \
+     registers,                                                                                    \
+     code,                                                                                         \
      evidence},
 
 /// The arguments of a kernel.
