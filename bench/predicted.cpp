@@ -25,7 +25,7 @@ constexpr const char* method =
     "where "
     "each waits for the one before it";
 constexpr const char* bound_on_peer = "no less for ggml-cuda";
-constexpr const char* modelled_peer = "ggml-cuda by a model";
+constexpr const char* modeled_peer = "ggml-cuda by a model";
 
 measured_case predicted(const subject& s, int columns, const table& rows) {
     const arch& a = *rows.target;
@@ -50,7 +50,7 @@ measured_case predicted(const subject& s, int columns, const table& rows) {
         out.missing["catena"] = "leaves to the engine: " + ours.left();
     const int launches = tool::count_peer(g.view()).launches;
     out.times[bound_on_peer] = {1, out.floor.attainable_us(launches, out.bytes), 0};
-    out.times[modelled_peer] = {1, peer_us(a, launches, out.bytes), 0};
+    out.times[modeled_peer] = {1, peer_us(a, launches, out.bytes), 0};
     return out;
 }
 

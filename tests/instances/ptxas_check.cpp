@@ -107,6 +107,8 @@ int main(int argc, char** argv) try {
             const auto on_record = known.find(name);
             const row_record was = on_record == known.end() ? row_record{} : on_record->second;
             if (now.count(name) == 0 || now.at(name) == was) continue;
+            const bool counted = whole || !(was.code == warp_codes{});
+            if (!counted && now.at(name).registers == was.registers) continue;
             if (recorded.count(family(r.computes)) == 0 && !whole) continue;
             off_record = true;
             complaints += name + " uses " + std::to_string(now.at(name).registers) +

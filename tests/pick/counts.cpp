@@ -69,8 +69,11 @@ TEST_CASE("Half of a stage's instructions are those of its values", "[cost]") {
 TEST_CASE("A row that is not on record costs what is usual for its product", "[cost]") {
     const int rows = 132 * 4 * 8 * 16;
     const double bytes = rows / 132.0 * 4096 / 256 * 144;
-    CHECK(issue_us(counted({}), 4096, rows, 8) ==
-          Approx(bytes * detail::issues_of(inner_product::dp4a, 1) / 114.8 / 1980).epsilon(0.01));
+    const row r = counted({});
+    CHECK(
+        issue_us(r, 4096, rows, 8) ==
+        Approx(bytes * detail::issues_of(inner_product::dp4a, 1, r.computes.weights) / 114.8 / 1980)
+            .epsilon(0.01));
 }
 
 TEST_CASE("Each format of a launch has its own counts", "[cost]") {

@@ -69,18 +69,18 @@ constexpr double row_us(const row& r, const problem& p, const arch& a, int per_s
 }
 
 /// Thread instructions per weight byte of a row that is not on record: a usual number of the
-/// formats that most models have (docs/kernels/compiled.md). By dp4a and by fma with more for each
+/// formats that most models have (docs/kernels/compiled.md). dp4a and fma take more for each
 /// column.
-constexpr double issues_of(inner_product product, double columns) {
+constexpr double issues_of(inner_product product, double columns, format_set weights) {
     switch (product) {
         case inner_product::dp4a:
             return 5.5 + 1.2 * columns;
         case inner_product::mma:
             return 7.5;
         case inner_product::fma:
-            return 2.3 + 0.95 * columns;
+            return weights.has(format::fp8_e4m3) ? 20.6 + 1.86 * columns : 2.3 + 0.95 * columns;
     }
-    return 1 + 0.7 * columns;
+    return 0;
 }
 
 /// How often a block goes over x and the weight of a norm: once if it computes its activation
@@ -125,15 +125,16 @@ constexpr const warp_code& code_for(const row& r, format weights) {
 }
 
 /// How long an SM issues: at the rate of its schedulers, or, if its warps are too few, at that of
-/// each alone. By the counts of the row's machine code; without them by bytes alone. Of a last
-/// stage that is not full about half of the instructions are saved.
+/// each alone. The row's machine code is counted; without that, bytes are. About half of the
+/// instructions of a last stage that is not full are saved.
 constexpr double issue_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                           const sm_share& has) {
     const matvec_policy& n = r.policy.matvec();
-    const double of_columns = issues_of(n.product, has.columns);
+    const double of_columns = issues_of(n.product, has.columns, r.computes.weights);
     const double full = static_cast<double>(p.k) / n.piece;
     const auto begun = static_cast<double>(quotient(p.k + n.piece - 1, n.piece));
-    const double stages = (full + begun) / 2 * of_columns / issues_of(n.product, n.columns);
+    const double stages =
+        (full + begun) / 2 * of_columns / issues_of(n.product, n.columns, r.computes.weights);
     double issues = 0, waits = 0;  // of threads; of a warp alone
     for (int i = 0; i < p.member_count; ++i) {
         const warp_code& code = code_for(r, p.member[i].type);
