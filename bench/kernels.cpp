@@ -80,7 +80,7 @@ class run {
         return true;
     }
 
-    /// Of all models, read once.
+    /// The subjects of all models, read once.
     const std::vector<subject>& subjects(const std::string& what) {
         const auto [at, fresh] = subjects_.try_emplace(what);
         if (fresh) at->second = subjects_of(what, asked_.graphs, asked_.models, rows_);

@@ -16,7 +16,7 @@ inline double peer_us(const arch& a, int launches, std::int64_t bytes) {
            static_cast<double>(bytes) / a.bytes_per_us;
 }
 
-/// Of a whole graph.
+/// The time of a whole graph.
 inline double peer_us(const arch& a, const graph_view& g) {
     return peer_us(a, tool::count_peer(g).launches, tool::one_by_one(g).bytes);
 }

@@ -19,7 +19,7 @@ constexpr row sum_row(const row_policy& how) {
     return r;
 }
 
-/// As the gated rows have them: rows up to 1024, up to 4096, of any length, of any alignment.
+/// The policies of the gated rows: rows up to 1024, up to 4096, of any length, of any alignment.
 inline constexpr row sum_rows[] = {sum_row({.threads = 128, .values = 8, .vector = true}),
                                    sum_row({.threads = 512, .values = 8, .vector = true}),
                                    sum_row({.threads = 1024, .vector = true}),

@@ -29,7 +29,7 @@ inline constexpr auto finish =
 inline constexpr auto activation =
     quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6, bf16_mma, f16_mma> | readers | finish;
 
-/// The same for a value that others read in a plain format: numbers, such as the routers of models
+/// A value that others read in a plain format, too: numbers, such as the routers of models
 /// with experts, read its f32 beside matrices that read it quantized.
 inline constexpr auto plain_value = emit<f32> | emit<f16> | emit<bf16>;
 inline constexpr auto value = plain_value | activation;

@@ -19,7 +19,8 @@ struct catalogue {
     std::string ops_header;            ///< that defines them
 };
 
-/// Of a tuple of chain::entry and chain::shared_launch, with ops of one's own if there are some.
+/// The catalogue that a tuple of chain::entry and chain::shared_launch describes, with ops of one's
+/// own if there are some.
 template <class Entries>
 catalogue catalogue_of(const Entries& entries, const own_ops* ops = nullptr,
                        const std::string& ops_header = {}) {

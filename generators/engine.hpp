@@ -8,8 +8,8 @@
 
 namespace catena::generator {
 
-/// Of every arch that has such a file under `root`. Throws, naming file and line, on a line that is
-/// none of pick/measured_file.hpp's for an engine.
+/// Reads the medians of every arch that has such a file under `root`. Throws, naming file and line,
+/// on a line that is none of pick/measured_file.hpp's for an engine.
 engine_medians read_engine(const std::filesystem::path& root);
 
 /// Where an arch's lies, below the root.

@@ -24,9 +24,10 @@ constexpr matmul_policy shapes[] = {
 constexpr matmul_policy plain_shape = {
     .threads = 128, .min_blocks = 1, .rows = 16, .columns = 32, .stages = 2};
 
-/// The same of numbers: 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is f32,
-/// so what a tile reads again counts most: a warp of the first has 128 sums of a lane, and reads
-/// 128 columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is short.
+/// The tiles of numbers have 256, 128 and 16 rows. Nothing is unpacked and a stage's activation is
+/// f32, so what a tile reads again counts most: a warp of the first has 128 sums of a lane, and
+/// reads 128 columns for two mma each. Pieces are 128 bytes of a row, or 64 where shared memory is
+/// short.
 constexpr matmul_policy number_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 2, .rows = 16, .columns = 64},
@@ -41,7 +42,7 @@ constexpr matmul_policy warpgroup_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128, .cluster = 4},
 };
 
-/// The same of fp8, whose pieces are the 128 values of a scale. A warp holds its rows of one in
+/// The tiles of fp8 have pieces of 128 values, those of a scale. A warp holds its rows of one in
 /// registers, 16 or 32 of a lane, which 128 a thread leave no room for.
 constexpr matmul_policy fp8_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},

@@ -33,7 +33,7 @@ compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::vector<std::filesystem::path>& includes, const std::string& source,
                       const std::string& scratch);
 
-/// The same of a family's PTX that the build has.
+/// Assembles a family's PTX that the build has to a cubin, and throws as `compile` does.
 compiled_file assemble(const std::string& nvcc, const arch& target,
                        const std::filesystem::path& ptx, const std::string& scratch);
 

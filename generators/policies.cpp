@@ -82,8 +82,9 @@ constexpr format common[] = {format::q8_0, format::q4_K, format::q6_K, format::m
 constexpr matvec_policy norm_first = {
     .threads = 512, .rows = 2, .columns = 1, .piece = 1024, .placement = norm_placement::deferred};
 
-/// The same of numbers, each warp in passing: one row a warp, all of a router's row of 2048 on its
-/// way at once, as in number_policies. 256 threads, for the block that writes the norm.
+/// A norm inside a matvec of numbers: each warp makes it in passing, one row a warp, all of a
+/// router's row of 2048 on its way at once, as in number_policies. 256 threads, for the block that
+/// writes the norm.
 constexpr matvec_policy norm_in_passing = {.threads = 256,
                                            .min_blocks = 3,
                                            .rows = 1,

@@ -50,26 +50,25 @@ rendered_file table_cpp(const instance_set& set, const naming& names) {
         return "#define CATENA_ROW(...) " + reader + "(" + name + names.symbols +
                ", __VA_ARGS__)\n#include \"rows.inc\"\n#undef CATENA_ROW\n";
     };
-    return {folder(set) + "table.cpp",
-            "// The table of " + name + ".\n#include \"" + names.headers + name +
-                ".hpp\"\n\n#include \"" + names.headers + "computations.hpp\"\n" +
-                include_ops(names) +
-                "#if CATENA_WITH_CUDA\n#include \"catena/launch/cuda.cuh\"\n#endif\n\n" +
-                opened(names) + version_check(names) + table_data() + medians_data(set) +
-                "#if CATENA_WITH_CUDA\n" + kernels("CATENA_KERNEL_DECLARATION") +
-                "#endif\n\ntable " + name + "() {\n    table t;\n    t.target = arch_named(\"" +
-                name +
-                "\");\n    t.rows = rows;\n"
-                "    t.row_count = sizeof(rows) / sizeof(rows[0]);\n" +
-                medians_code(set) +
-                "    t.chains = chains;\n"
-                "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n" +
-                (names.ops.empty() ? "" : "    t.ops = &ops::listed;\n") +
-                "#if CATENA_WITH_CUDA\n    static const void* const kernels[] = {\n" +
-                kernels("CATENA_KERNEL_ADDRESS") +
-                "    };\n    t.kernels = kernels;\n    t.launch = launch_cuda;\n#endif\n"
-                "    return t;\n}\n\n}  // namespace " +
-                names.space + "\n"};
+    return {
+        folder(set) + "table.cpp",
+        "// The table of " + name + ".\n#include \"" + names.headers + name +
+            ".hpp\"\n\n#include \"" + names.headers + "computations.hpp\"\n" + include_ops(names) +
+            "#if CATENA_WITH_CUDA\n#include \"catena/launch/cuda.cuh\"\n#endif\n\n" +
+            opened(names) + version_check(names) + table_data() + medians_data(set) +
+            "#if CATENA_WITH_CUDA\n" + kernels("CATENA_KERNEL_DECLARATION") + "#endif\n\ntable " +
+            name + "() {\n    table t;\n    t.target = arch_named(\"" + name +
+            "\");\n    t.rows = rows;\n"
+            "    t.row_count = sizeof(rows) / sizeof(rows[0]);\n" +
+            medians_code(set) +
+            "    t.chains = chains;\n"
+            "    t.chain_count = sizeof(chains) / sizeof(chains[0]);\n" +
+            (names.ops.empty() ? "" : "    t.ops = &ops::listed;\n") +
+            "#if CATENA_WITH_CUDA\n    static const void* const kernels[] = {\n" +
+            kernels("CATENA_KERNEL_ADDRESS") +
+            "    };\n    t.kernels = kernels;\n    t.launch = launch_cuda;\n#endif\n"
+            "    return t;\n}\n\n}  // namespace " +
+            names.space + "\n"};
 }
 
 }  // namespace

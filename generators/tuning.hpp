@@ -67,7 +67,7 @@ std::string tuning_text(const tuning& t);
 
 std::string tuning_path(const arch& target);
 
-/// Of every arch that has one under `root`.
+/// Reads the record of every arch that has one under `root`.
 tunings read_tunings(const std::filesystem::path& root);
 
 /// An engine's own records: the files `<arch>.json` of a folder, which `catena tune --out` wrote.

@@ -81,7 +81,7 @@ std::vector<ring> rings_of(const sass_function& f, const purpose& is) {
                 (!around || inside(l, *around)))
                 around = l;
         if (!around) continue;
-        // Of the loops in it, the one that multiplies most is the product's.
+        // The loop in it that multiplies most is the product's.
         const auto same = std::find_if(out.begin(), out.end(), [&](const ring& known) {
             return known.stages.first == around->first;
         });
@@ -219,7 +219,7 @@ issued issue(const sass_function& f, const std::vector<std::size_t>& way,
 
 int whole(double value) { return static_cast<int>(std::lround(value)); }
 
-/// Of several formats each has a loop, which has the bytes of the format's pieces as a constant.
+/// Each of several formats has a loop, which has the bytes of the format's pieces as a constant.
 const ring* ring_of(const std::vector<ring>& rings, const sass_function& f, const row& r,
                     format weights) {
     if (r.computes.weights.size() == 1) {

@@ -40,7 +40,7 @@ problem small_problem(const row& r) {
     return p;
 }
 
-/// The same of matrices that ids pick, two for each token.
+/// The problem with matrices that ids pick, two for each token.
 problem of_experts(problem p) {
     p.expert = true;
     p.tokens = p.needs.kind == skeleton::matmul ? 9 : 2;

@@ -208,7 +208,7 @@ TEST_CASE("d2s6 has a scale for 64 values, and the sums of 16 of the first 96") 
     codec<format::q8_1_mmq_d2s6>::encode(values.data(), &b);
     CHECK(b.d[0] == f16_from_f32(1));
     CHECK(b.d[1] == f16_from_f32(2));
-    // Of the second scale 1 is a half, which is rounded to one.
+    // 1 is half of the second scale, and a half is rounded to one.
     const float sums[] = {16, 16, 16, 142, -254 + 15 * 2, 16 * 2};
     for (int i = 0; i < 6; ++i) CHECK(b.s[i] == f16_from_f32(sums[i]));
     CHECK(b.qs[0] == 1);

@@ -59,7 +59,7 @@ double min_of([[maybe_unused]] const Scales& s, [[maybe_unused]] int half) {
         return 0;
 }
 
-/// Of words with an excess, one by one and all at once, what they are without.
+/// Words with an excess are what they should be without it, one by one and all at once.
 template <format F>
 void check_raw_words(reader& x, int group, const int (&all)[group_words]) {
     if constexpr (excess_of<F> != 0) {

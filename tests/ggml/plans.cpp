@@ -82,7 +82,7 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"llama with a LoRA", with_lora},
                                 {"a precise Q, a matrix for each head", latent}};
 
-/// Of a weight of numbers, not of a cache; no row of a table has rows of another length.
+/// Is it a matmul of a weight of numbers, not of a cache? No table row has rows of another length.
 bool of_numbers(const ggml_tensor* t) {
     const ggml_tensor* w = t->src[0];
     return !ggml_is_quantized(w->type) && w->op == GGML_OP_NONE && w->ne[0] % 32 == 0;

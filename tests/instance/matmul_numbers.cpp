@@ -48,7 +48,7 @@ constexpr matmul_policy two_groups = {.threads = 256,
                                       .copy = copy_method::async,
                                       .product = tile_product::wgmma};
 
-/// Of an activation that its maker rounded.
+/// A product with an activation that its maker rounded.
 template <format F>
 constexpr computation of_halves = {.kind = skeleton::matmul,
                                    .activation = warpgroup_layout(F),

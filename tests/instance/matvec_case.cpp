@@ -32,7 +32,7 @@ std::span<const quantized_as> layouts_of(const instance& on) {
     return by_matmul;
 }
 
-/// Of a row of that many results.
+/// Bytes of an activation of that many results.
 std::size_t quantized_bytes(format layout, std::int64_t rows) {
     return static_cast<std::size_t>(activation_row_bytes(layout, rows));
 }

@@ -14,13 +14,13 @@
 
 namespace catena_test {
 
-/// Of a matrix with a GLU; `act` is for those without.
+/// The epilogue of a matrix with a GLU; `act` is for those without.
 inline constexpr catena::epilogue_set every_part =
     catena::epilogue_set::of(catena::epilogue_part::scale) | catena::epilogue_part::factor |
     catena::epilogue_part::bias | catena::epilogue_part::glu | catena::epilogue_part::residual |
     catena::epilogue_part::quantize;
 
-/// The same of one matrix alone.
+/// The epilogue of one matrix alone.
 inline constexpr catena::epilogue_set every_part_alone =
     every_part.without(catena::epilogue_part::glu) | catena::epilogue_part::act;
 

@@ -134,7 +134,7 @@ inline void make_exact(std::vector<float>& x) {
         x[i] = i % 32 == i / 32 % 32 ? 127.0f / 64 : std::round(std::fmod(x[i] * 32, 127.0f)) / 64;
 }
 
-/// The same for fp8: of 128 the largest is 448 / 64, all are e4m3 / 64.
+/// Makes values that fp8 holds exactly: the largest of 128 is 448 / 64, all are e4m3 / 64.
 inline void make_exact_fp8(std::vector<float>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) {
         const float v =

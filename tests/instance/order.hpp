@@ -29,7 +29,7 @@ constexpr catena::computation products = {.kind = catena::skeleton::matvec,
 /// all of them, through every part of the epilogue too.
 void same_bits(const std::vector<instance>& rows);
 
-/// The same of matmuls.
+/// Matmuls of one order give the same bits, too.
 void same_bits_of_tiles(const std::vector<instance>& rows);
 
 }  // namespace catena_test

@@ -139,7 +139,7 @@ bytes quantized(const row_case& c, const std::vector<float>& values) {
     return out;
 }
 
-/// The same in a layout of a matmul: block by block, the rows of each next to each other.
+/// The values in a layout of a matmul: block by block, the rows of each next to each other.
 bytes quantized_for_matmul(format f, const row_case& c, const std::vector<float>& values) {
     const std::size_t block = size(info(f).block_bytes), rows = size(quant_rows(c));
     const std::size_t stored = size(static_cast<int>(stored_elements(f, c.quant_k())));

@@ -35,7 +35,7 @@ struct cuda_runtime {
     std::string bus_id = "0000:01:00.0";
     int on_bus = 0;  ///< the device there
 
-    /// Of all devices.
+    /// What all devices have.
     std::string name = "NVIDIA Invented 1";
     std::map<cudaDeviceAttr, int> attributes = {
         {cudaDevAttrMaxSharedMemoryPerBlockOptin, most_shared}};

@@ -42,7 +42,7 @@ TEST_CASE("An SM with many warps issues at the rate of its schedulers", "[cost]"
     const int rows = 132 * 4 * 8 * 16;
     const double once = issue_us(counted({100, 100, 0, 0}), 4096, rows, 8);
     CHECK(issue_us(counted({200, 200, 0, 0}), 4096, rows, 8) == Approx(2 * once));
-    // Of each group of a row there are 4 stages; a scheduler issues nine instructions in ten
+    // Each group of a row has 4 stages; a scheduler issues nine instructions in ten
     // cycles.
     const double groups = rows / 132.0;
     CHECK(once == Approx(groups * 4 * 100 * 32 / 114.8 / 1980).epsilon(0.01));

@@ -25,7 +25,7 @@ constexpr matmul_policy warps = {.threads = 256,
                                  .stages = 3,
                                  .copy = copy_method::async};
 
-/// Of fp8, whose layout does not differ.
+/// The policy of fp8, whose layout does not differ.
 constexpr matmul_policy fp8_warpgroups = {.threads = 256,
                                           .rows = 32,
                                           .columns = 128,

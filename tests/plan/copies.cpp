@@ -125,7 +125,7 @@ TEST_CASE("the launch that alone reads a copy reads what is copied", "[copies]")
 TEST_CASE("a gate that is copied for its function alone is read where it lies", "[copies]") {
     graph_builder g;
     const std::int64_t tokens = GENERATE(1, 3);
-    // Of each head its query too.
+    // Each head has its query beside its gate.
     const id both = g.other({g.input(format::f32, {64, 16, tokens})});
     const id half = g.view(both, {32, 16, tokens}, 128);
     g[half].nb[1] = g[both].nb[1];

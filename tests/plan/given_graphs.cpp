@@ -42,8 +42,8 @@ table wide_table() {
     return t;
 }
 
-/// The same with residuals in epilogues, so that a norm's input lies in memory, and with matvecs
-/// that make their norm themselves, where launches are so dear that this pays.
+/// A table whose epilogues add residuals, so that a norm's input lies in memory, and whose matvecs
+/// make their norm themselves, where launches are so dear that this pays.
 table norm_inside_table() {
     static constexpr epilogue_set after =
         epilogue_set::of(epilogue_part::residual) | epilogue_part::glu;

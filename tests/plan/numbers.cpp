@@ -241,7 +241,7 @@ TEST_CASE("who asks for f32 gets no activation that is rounded to the type of th
     for (const int left : {2, 4, 6}) CHECK(left_why(p, left) == reason::activation_rounded);
     CHECK(!p.at(1).elided);
     norm_case one;
-    // Of few columns nothing is rounded.
+    // With few columns nothing is rounded.
     one.g[one.g.matmul(format::f16, 64, one.mul)].params[0] = 10;
     CHECK(plan_of_tiles(one.g).left().size() == 0);
 }

@@ -98,7 +98,7 @@ struct replay {
         }
     }
     void write(int i) { memory.write(view.node(i), i, version[static_cast<std::size_t>(i)]); }
-    /// As the engine's own kernel, which uses what was set aside behind the result, too.
+    /// The engine's own kernel also writes what was set aside behind the result.
     void write_by_engine(int i) {
         write(i);
         memory.write_scratch(view.node(i), i, ~version[static_cast<std::size_t>(i)]);

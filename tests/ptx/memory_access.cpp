@@ -204,7 +204,7 @@ void prefetch(warp& w, const instruction& i, lanes which) {
     }
 }
 
-/// Of whole chunks of 16 bytes, into L2.
+/// Brings whole chunks of 16 bytes into L2.
 void bulk_prefetch(warp& w, const instruction& i, lanes which) {
     for (; which != 0; which &= which - 1) {
         const int l = std::countr_zero(which);

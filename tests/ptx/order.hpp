@@ -3,7 +3,7 @@
 // accesses of a byte, one of them a write, are a race if the later one does not know the earlier:
 // then they could have come in the other order.
 //
-// As the PTX ISA has it, the lanes that bar.warp.sync names know behind it what each of them did,
+// In the PTX ISA the lanes that bar.warp.sync names know behind it what each of them did,
 // the threads of a block behind bar.sync; who has seen a phase of an mbarrier complete, or waited
 // at the cluster's barrier, knows what came before its arrivals. Shuffles and other instructions
 // with .sync order no memory. The async proxy (bulk copies, wgmma) sees what threads wrote if a
@@ -136,7 +136,7 @@ struct site {
 /// What lanes do now, at an instruction of the program.
 mark mark_of(const warp& w, lanes who, const instruction& i);
 mark mark_of_tensor_cores(const warp& w, const instruction& i);
-/// Of a copy that completes on the mbarrier at this place.
+/// The mark of a copy that completes on the mbarrier at this place.
 mark mark_of_copy(const block& b, std::uint32_t barrier, const instruction& i);
 
 /// Fail if an access of the site does not follow all that it must.

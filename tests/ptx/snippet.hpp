@@ -68,7 +68,7 @@ struct snippet {
     }
 };
 
-/// Of a warp, with two words of `in` and `out` and eight of shared memory for each thread.
+/// A kernel of one warp, with two words of `in` and `out` and eight of shared memory a thread.
 inline snippet kernel(const std::string& body) {
     std::vector<std::uint32_t> counted(64);
     std::iota(counted.begin(), counted.end(), 0u);

@@ -9,7 +9,7 @@ namespace {
 
 enum class shuffle_kind { up, down, bfly, idx };
 
-/// As the PTX ISA has it under shfl.sync: c holds how far a lane may reach and which bits of its
+/// The PTX ISA says under shfl.sync: c holds how far a lane may reach and which bits of its
 /// number are those of its segment.
 template <shuffle_kind K>
 void shuffle(warp& w, const instruction& i, lanes which) {

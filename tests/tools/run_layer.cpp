@@ -129,7 +129,7 @@ outcome run_all(const json::graph& g, const char* arch = "sm_90", const damage& 
     return out;
 }
 
-/// Of sm_90 always; of the other archs with CATENA_EVERY_ROW.
+/// The build has those of sm_90 always, and those of the other archs with CATENA_EVERY_ROW.
 bool has_host_kernels(const char* arch) {
     if (std::string(arch) == "sm_90") return true;
     const auto on = host_machine(1);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """words.py ROOT: the first paragraph of each page says for whom the page is, and sentences stand alone.
 
-In pages and in the comments of include/ no sentence begins with "The same of" or "Of a": such a sentence is understood
-only beside the one before it.
+In pages and in the comments of include/ no sentence begins with "The same of" or "Of a", and no comment of any source
+begins with "The same of" or "Of": such a sentence is understood only beside the one before it.
 """
 import re
 import sys
@@ -11,9 +11,13 @@ from pathlib import Path
 root = Path(sys.argv[1])
 pages = sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "integrations").rglob("*.md")])
 headers = sorted([*(root / "include").rglob("*.hpp"), *(root / "include").rglob("*.cuh")])
-assert len(pages) > 10 and len(headers) > 100, "the files of ROOT are not those of Catena"
+folders = ("include", "generators", "measure", "tools", "bench", "examples", "integrations", "tests", "cmake")
+sources = sorted(file for folder in folders for kind in ("*.hpp", "*.cpp", "*.cuh", "*.cu", "*.py", "*.cmake", "CMakeLists.txt")
+                 for file in (root / folder).rglob(kind) if file.is_file())
+assert len(pages) > 10 and len(headers) > 100 and len(sources) > 400, "the files of ROOT are not those of Catena"
 
 READER = re.compile(r"\bfor (authors|contributors|everyone|owners|readers|users)\b")
+OPENS = re.compile(r"(?:^|\s)(?://[/<]*|#) (The same (?:of|for|as|with|in)|Of)\b")
 LEANS = re.compile(r"\b(The same (?:of|for)|Of (?:a|an|all|the))\b")
 
 wrong = [f"{page.relative_to(root)}: its first paragraph does not say for whom the page is" for page in pages
@@ -21,5 +25,8 @@ wrong = [f"{page.relative_to(root)}: its first paragraph does not say for whom t
 wrong += [f"{file.relative_to(root)}:{number}: name the thing again, and give the sentence a verb: {found.group(0)}"
           for file in pages + headers for number, line in enumerate(file.read_text().splitlines(), 1)
           for found in LEANS.finditer(line)]
+wrong += [f"{file.relative_to(root)}:{number}: name the thing again, and give the comment a subject: {found.group(1)}"
+          for file in sources for number, line in enumerate(file.read_text().splitlines(), 1)
+          if (found := OPENS.search(line))]
 print("\n".join(wrong))
 sys.exit(bool(wrong))

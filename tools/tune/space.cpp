@@ -126,7 +126,7 @@ std::vector<matmul_policy> matmul_policies(format_set weights) {
                                                .stages = stages,
                                                .slices = slices,
                                                .copy = copy});
-    // Of what does not read f32 the shortest piece is a block of the activation.
+    // A block of the activation is the shortest piece of a tile that does not read f32.
     if (!reads_f32(weights))
         std::erase_if(all, [](const matmul_policy& p) { return p.piece % mmq_values != 0; });
     const std::vector<matmul_policy> groups = warpgroup_policies(weights);

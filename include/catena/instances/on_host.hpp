@@ -34,7 +34,7 @@ inline host_kernel host_kernel_of(const computation& computes, const policy& how
     return nullptr;
 }
 
-/// Of Catena's own sets.
+/// The kernels of Catena's own sets.
 extern const host_family* const host_families[];
 extern const int host_family_count;
 

@@ -5,8 +5,8 @@
 
 namespace catena::kernel {
 
-/// Of two numbers that are not negative. A function of its own: an integer division is twenty
-/// instructions, and nobody waits for these.
+/// The quotient of two numbers that are not negative. It is a function of its own: an integer
+/// division is twenty instructions, and nobody waits for these.
 CATENA_NO_INLINE int quotient(int n, int by) {
     return static_cast<int>(static_cast<unsigned>(n) / static_cast<unsigned>(by));
 }

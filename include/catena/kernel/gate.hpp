@@ -48,7 +48,7 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
     return divider::from_one_on(real{1} + e).any(factor) * value;
 }
 
-/// The same as a function of its own: where its many cases want registers that others need, or
+/// `gated` as a function of its own, for where its many cases want registers that others need, or
 /// would stand in a kernel twice.
 CATENA_NO_INLINE real gated_apart(gate_function function, real gate, real value, real alpha,
                                   real limit) {

@@ -8,7 +8,7 @@
 // share for all. One block barrier a step says that a stage is complete, and that the one before it
 // may be filled again.
 //
-// Of experts a block computes the rows of one matrix for all columns that picked it, so that every
+// For experts a block computes the rows of one matrix for all columns that picked it, so that every
 // matrix is read once: it counts the ids and goes through the columns tile by tile.
 //
 // Where a grid has few tiles, warps share rows and take a piece of K each at every step

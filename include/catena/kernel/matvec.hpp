@@ -215,9 +215,9 @@ inline constexpr format first_format = *W.begin();
 template <matvec_policy P, format_set W>
 inline constexpr int slice_room = static_cast<int>(stage_bytes(P, W)) / P.rows;
 
-/// Of experts: the token and the slot of a band, and the matrix that its id picks, behind the wait
-/// for the ids. Returns its number among the bands of one slot; of a dense member they stand behind
-/// all.
+/// Finds the token and the slot of a band of experts, and the matrix that its id picks, behind the
+/// wait for the ids. Returns its number among the bands of one slot; of a dense member they stand
+/// behind all.
 template <matvec_policy P, class X>
 CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
     const bool combined = combines<P> && a.combined;
@@ -281,7 +281,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     b.end_row = b.first_row + (left < share ? left : share);
     const int matrices = member.experts > 0 ? member.experts : 1;
     if (static_cast<unsigned>(b.picked) >= static_cast<unsigned>(matrices)) b.picked = -1;
-    // Of one format nothing is asked.
+    // A launch of one format asks for no type.
     format_list<W>::visit(several<W> ? member.type : first_format<W>, [&]<format F> {
         multiply_band<P, F, room, several<W>>(x, a, b, stream, own_columns, stages);
     });

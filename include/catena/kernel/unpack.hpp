@@ -88,7 +88,7 @@ struct group_scales<Scales, false> {
     real scale[Scales];
 };
 
-/// Of 16 values.
+/// The scale of 16 values.
 struct integer_scale {
     int scale, rest;
 };
@@ -196,7 +196,7 @@ inline constexpr int block_groups = info(F).block_elements / group_values;
 
 /// A block's alignment in shared memory, wherever its tensor lies: the power of two in its size, 16
 /// at most. Where it is 4 or more, the fields of which a format loads words lie at multiples of 4.
-/// Of numbers that stand alone, the alignment of a row.
+/// For numbers that stand alone it is the alignment of a row.
 template <format F>
 inline constexpr int block_alignment = info(F).block_elements == 1
                                            ? 16
@@ -277,7 +277,7 @@ CATENA_FN void load_words(X& x, const std::byte* block, int at, unsigned (&word)
         const unsigned past = (address + static_cast<unsigned>(first)) & 3u;
         const std::byte* aligned = block + first - past;
         const int end = past == 0 && shift >= 0 ? 4 * N - 4 : 4 * N;
-        // Of bits that move up from a block's beginning, nothing is wanted of the word before it.
+        // Bits that move up from a block's beginning want nothing of the word before it.
         const int begin = at == 0 && shift < 0 && past == 3 ? 4 : 0;
         unsigned low = load_as<unsigned>(x, aligned + begin);
         CATENA_UNROLL

@@ -56,7 +56,7 @@ class conversation {
     conversation(const std::string& file, devices on, const situation& s)
         : conversation(load(file, std::move(on), s), s) {}
 
-    /// Of a model that another conversation has loaded too.
+    /// A context of a model that another conversation has loaded too.
     conversation(std::shared_ptr<llama_model> model, const situation& s)
         : model_(std::move(model)), embeddings_(s.embeddings) {
         llama_context_params p = llama_context_default_params();

@@ -27,7 +27,7 @@ T* at(const tensor& t, std::int64_t i0, std::int64_t i1 = 0, std::int64_t i2 = 0
                                 i2 * t.nb[2] + i3 * t.nb[3]);
 }
 
-/// The same with indices that repeat: broadcasting.
+/// The element at indices that repeat: broadcasting.
 const float& repeated(const tensor& t, std::int64_t i0, std::int64_t i1, std::int64_t i2,
                       std::int64_t i3) {
     return *at(t, i0 % t.ne[0], i1 % t.ne[1], i2 % t.ne[2], i3 % t.ne[3]);

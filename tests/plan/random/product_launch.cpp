@@ -354,8 +354,8 @@ class product_launch {
         for (const target& t : quantized(m)) quantize(t, out, c);
     }
 
-    /// Of column c, as the matrix that `slot` picks and what follows it make it, before it is added
-    /// to anything.
+    /// Column c of the result, as the matrix that `slot` picks and what follows it make it, before
+    /// it is added to anything.
     std::vector<float> product(const matvec_member& m, int c, int slot) const {
         std::int64_t row = c;
         int matrix = 0;

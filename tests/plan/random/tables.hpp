@@ -11,7 +11,7 @@ namespace catena_test {
 /// Rows and chains of the host set, without its kernels.
 catena::table shipped_table();
 
-/// The same with matvecs that make their norm themselves, of all its formats and columns, on a
+/// The host set and matvecs that make their norm themselves, of all its formats and columns, on a
 /// machine whose launches are so dear that this pays.
 catena::table norm_inside_table();
 

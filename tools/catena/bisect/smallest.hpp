@@ -9,7 +9,7 @@
 
 namespace catena::tool {
 
-/// Of `names`, which make `fails` true together, a part that still does, and of which no single
+/// `names` make `fails` true together. Returns a part of them that still does, of which no single
 /// name can be spared. The order of names is kept.
 inline std::vector<std::string> smallest_failing(
     std::vector<std::string> names,

@@ -30,7 +30,7 @@ std::vector<double> seed_rows(machine& on, const row_args& a, const float* base,
     return values;
 }
 
-/// The same of what experts made, their weights and the gate of what joins them.
+/// Seeds what experts made, their weights and the gate of what joins them.
 void seed_experts(machine& on, const row_args& a, std::uint64_t key, chain::inputs& in) {
     const expert_results& e = a.experts;
     std::uint64_t stream = 0;

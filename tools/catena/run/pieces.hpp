@@ -16,7 +16,7 @@ namespace catena::tool {
 
 inline constexpr double same_activation_limit = 1e-6;
 inline constexpr double exact_limit = 5e-4;
-/// Of an activation in fp8: rounding to e4m3 alone is 7e-4.
+/// For an activation in fp8: rounding to e4m3 alone is 7e-4.
 inline constexpr double fp8_limit = 2e-3;
 
 /// Products with an activation that was quantized. Its errors are small beside what is added up,

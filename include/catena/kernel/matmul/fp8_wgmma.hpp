@@ -72,7 +72,7 @@ struct warpgroup_scales {
     }
 
   private:
-    /// Of two mma's columns a lane's four lie next to each other.
+    /// A lane's four columns of two mma lie next to each other.
     CATENA_FN static int place_of(int column) {
         return column / 16 * 16 + column % 8 / 2 * 4 + column / 8 % 2 * 2 + column % 2;
     }

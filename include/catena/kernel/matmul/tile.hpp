@@ -69,8 +69,8 @@ struct matmul_tile {
     bool pairs;            ///< the tile's second half are rows of `up`
     int first_column = 0;  ///< dense
     int columns = 0;       ///< that the tile has
-    /// Of experts: which columns, and the activation rows that they read. Dense: null, both are
-    /// counted from first_column.
+    /// For experts: which columns, and the activation rows that they read. For a dense matrix both
+    /// are null, and counted from first_column.
     const int* column = nullptr;
     const int* x_row = nullptr;
 };

@@ -153,7 +153,7 @@ struct warpgroup_rows {
     }
 };
 
-/// Of numbers of 16 bits.
+/// A step over weights that are numbers of 16 bits.
 template <matmul_policy P, format F, format_set W>
 requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
     int k;
@@ -191,7 +191,7 @@ requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
     }
 
   private:
-    /// Of K's last 32 a step is half; behind them nothing of the weights is there.
+    /// The step over K's last 32 is half; behind them nothing of the weights is there.
     CATENA_FN int values_of(int step) const {
         const int left = k - step * warpgroup_values;
         return left < warpgroup_values ? left : warpgroup_values;

@@ -78,7 +78,7 @@ struct unpack<format::tq1_0> {
         return x.permute(0x1b090301u, 0x51u, static_cast<unsigned>(exponents));
     }
 
-    /// Of each byte the digit that `power` brings to the front.
+    /// The digit of each byte that `power` brings to the front.
     template <class X>
     CATENA_FN static int digits(X& x, unsigned bytes, unsigned power) {
         const unsigned even = (bytes & 0x00ff00ffu) * power & 0x00ff00ffu;
