@@ -11,14 +11,13 @@ namespace catena::bench {
 
 /// Its kernels touch nothing before the last one has ended: so each takes an empty node, the way of
 /// a read, and its bytes.
-inline double peer_us(const arch& a, int launches, std::int64_t bytes) {
-    return launches * (a.node_us + detail::loaded_latency_us) +
-           static_cast<double>(bytes) / a.bytes_per_us;
+inline double peer_us(const arch& a, int launches, double bytes) {
+    return launches * (a.node_us + detail::loaded_latency_us) + bytes / a.bytes_per_us;
 }
 
 /// The time of a whole graph.
 inline double peer_us(const arch& a, const graph_view& g) {
-    return peer_us(a, tool::count_peer(g).launches, tool::one_by_one(g).bytes);
+    return peer_us(a, tool::count_peer(g).launches, static_cast<double>(tool::one_by_one(g).bytes));
 }
 
 }  // namespace catena::bench

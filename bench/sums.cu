@@ -8,10 +8,13 @@ namespace catena::bench {
 namespace {
 
 template <int Row>
-__global__ __launch_bounds__(sum_rows[Row].policy.threads()) void sum_kernel(
+constexpr row_policy sum_policy = sum_rows[Row].policy.row();
+
+template <int Row>
+__global__ __launch_bounds__(sum_policy<Row>.threads) void sum_kernel(
     const __grid_constant__ row_args args) {
     exec::cuda x;
-    kernel::row_body<exec::cuda, sum_rows[Row].policy.row(), sum_alone>(x, args);
+    kernel::row_body<exec::cuda, sum_policy<Row>, sum_alone>(x, args);
 }
 
 template <int Row>

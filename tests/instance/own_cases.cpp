@@ -45,6 +45,7 @@ void apply_own(std::vector<matvec_case>& cases, const instance& on) {
     });
     if (usual == cases.end()) return;
     const matvec_case plain = *usual;
+    const int rows = on.policy.visit([](const auto& p) { return p.rows; });
     for (std::size_t i = 0; can.has(epilogue_part::own) && i < cases.size(); i += 2)
         for (member_shape& m : cases[i].members) {
             m.parts = m.parts | epilogue_part::own;
@@ -56,14 +57,15 @@ void apply_own(std::vector<matvec_case>& cases, const instance& on) {
         c.members.clear();
         for (const epilogue_part part :
              {epilogue_part::glu, epilogue_part::act, epilogue_part::own}) {
-            const bool pairs = part != epilogue_part::glu || on.policy.rows % 2 == 0;
+            const bool pairs = part != epilogue_part::glu || rows % 2 == 0;
             if (!can.has(part) || !pairs) continue;
             for (const epilogue_set besides : {epilogue_set{}, can}) {
                 epilogue_set parts = besides.without(epilogue_part::combine)
                                          .without(epilogue_part::glu)
                                          .without(epilogue_part::act) |
                                      part;
-                if (on.computes.kind == skeleton::matmul) parts = parts_of_tile(on.policy, parts);
+                if (on.computes.kind == skeleton::matmul)
+                    parts = parts_of_tile(on.policy.matmul(), parts);
                 c.members.push_back({.type = formats.back(),
                                      .rows = 64,
                                      .parts = parts,

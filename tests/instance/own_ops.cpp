@@ -32,7 +32,7 @@ struct bounded {
 
 using ops = own_op_list<shifted, bounded>;
 
-template <computation C, policy P>
+template <computation C, policy_of<C.kind> P>
 void stands_every_case() {
     using executor = exec::with_ops<exec::host, ops>;
     instance on =
@@ -61,11 +61,14 @@ constexpr computation row_of(stage_set stages, format_set emits) {
     return with_ops({.stages = stages, .emits = emits});
 }
 
-constexpr policy kept{.threads = 128, .values = 8, .vector = true};
-constexpr policy passes{.threads = 64};
-constexpr policy matvec = {.threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
-constexpr policy wide_matvec = {.threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2};
-constexpr policy tile = {.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};
+constexpr row_policy kept{.threads = 128, .values = 8, .vector = true};
+constexpr row_policy passes{.threads = 64};
+constexpr matvec_policy matvec = {
+    .threads = 64, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};
+constexpr matvec_policy wide_matvec = {
+    .threads = 64, .rows = 2, .columns = 4, .piece = 1024, .stages = 2};
+constexpr matmul_policy tile = {
+    .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 3};
 
 }  // namespace
 

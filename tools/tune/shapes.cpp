@@ -105,7 +105,7 @@ described_set::described_set(const arch& target)
 
 described_set::described_set(const table& t)
     : target_(t.target),
-      catalogue_{{t.chains, t.chains + t.chain_count}, {}},
+      catalogue_{{t.chains, t.chains + t.chain_count}, {}, t.ops, {}},
       rows_(t.rows, t.rows + t.row_count) {}
 
 table described_set::rows() const {
@@ -115,6 +115,7 @@ table described_set::rows() const {
     t.row_count = static_cast<int>(rows_.size());
     t.chains = catalogue_.chains.data();
     t.chain_count = static_cast<int>(catalogue_.chains.size());
+    t.ops = catalogue_.ops;
     return t;
 }
 

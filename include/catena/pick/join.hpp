@@ -50,7 +50,7 @@ class joined {
   private:
     void append(const table& t) {
         if (!all_.state.ok()) return;
-        if (const status s = known(t.headers); !s.ok()) {
+        if (const status s = match_headers(t.headers); !s.ok()) {
             all_.state = s;
             return;
         }

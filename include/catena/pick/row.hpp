@@ -108,7 +108,7 @@ struct table {
 /// The table, or one without rows whose state says that these headers cannot read it.
 inline table readable(const table& t) {
     table none;
-    none.state = known(t.headers);
+    none.state = match_headers(t.headers);
     return none.state.ok() ? t : none;
 }
 

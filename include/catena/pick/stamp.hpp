@@ -49,7 +49,7 @@ constexpr bool operator==(const table_stamp& a, const table_stamp& b) {
 }
 
 /// Can these headers read what was compiled with those of `made`?
-inline status known(const table_stamp& made) {
+inline status match_headers(const table_stamp& made) {
     const table_stamp here;
     if (made == here) return {};
     return failure(status_code::invalid_argument,

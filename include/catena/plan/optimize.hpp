@@ -5,6 +5,7 @@
 
 #include "catena/error/status.hpp"
 #include "catena/match/graph.hpp"
+#include "catena/match/own_ops.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -2,6 +2,7 @@
 // that every node which a step covers must have. Written from the meaning of ggml's ops alone.
 #pragma once
 
+#include "catena/match/own_ops.hpp"
 #include "catena/plan/verify/memory.hpp"
 
 #include <cstdint>
