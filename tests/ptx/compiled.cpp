@@ -5,6 +5,7 @@
 #include "kernels.hpp"
 #include "ptx_machine.hpp"
 #include "sweep.hpp"
+#include "tables.hpp"
 
 #include "catena_test/catch.hpp"
 

@@ -4,6 +4,7 @@
 #include "compiled_rows.hpp"
 #include "kernels.hpp"
 #include "machine.hpp"
+#include "tables.hpp"
 #include "warp.hpp"
 
 #include "catena/exec/host.hpp"

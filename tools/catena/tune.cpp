@@ -214,6 +214,10 @@ int tune_now(const tune_options& o) {
         write_result(o.output, o.output.json ? as_json(errors, file) : tune::text(errors, file));
         return exit_ok;
     }
+    if (own != nullptr && own->ops != nullptr && !o.simulate)
+        throw failure(
+            "the tuner cannot compile candidates of a set with OPS: it does not know their header. "
+            "Tune a catalogue without them; POLICIES takes what is found");
     const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
     if (o.resume && out.empty())
         throw failure("--resume wants the --out that an earlier run wrote");
