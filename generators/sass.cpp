@@ -138,6 +138,7 @@ constexpr opcode opcodes[] = {
     {0x1b2, sass_kind::memory},      // SYNCS
     {0x1b9, sass_kind::memory},      // FENCE
     {0x1ba, sass_kind::bulk_copy},   // UBLKCP
+    {0x1bc, sass_kind::memory},      // UBLKPF
     {0x1c2, sass_kind::uniform},     // R2UR
     {0x1c3, sass_kind::uniform},     // S2UR
     {0x1c4, sass_kind::memory},      // REDUX

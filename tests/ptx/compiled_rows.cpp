@@ -21,17 +21,19 @@ void run_row(const catena::table& host, int row, const ptx::program& code, std::
     const catena::row& r = host.rows[row];
     std::uint64_t seed = static_cast<std::uint64_t>(row);
     const std::uint32_t most_shared = most_shared_bytes();
-    const instance compiled{
+    instance compiled{
         r.computes,
         r.policy,
         &code,
         [&seed, most_shared] { return std::make_unique<ptx_machine>(seed++, most_shared); },
         host.target->dependent_launch,
         most_shared};
+    compiled.ops = host.ops;
     if (host.kernels[row] == nullptr || bits_of_device(r.computes))
         return sweep(compiled, nullptr, every);
     instance peer = on_host(r.computes, r.policy, host.kernels[row], row_name(host, row));
     peer.most_shared = most_shared;
+    peer.ops = host.ops;
     sweep(compiled, &peer, every);
 }
 
