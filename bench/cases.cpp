@@ -35,8 +35,7 @@ void add(std::vector<row_case>& to, const table& t, int index, const std::string
     const arch& a = *t.target;
     const int per_sm = blocks_per_sm(r, p, a);
     if (constraint(r, p, a).why != limit::none || per_sm < 1) return;
-    const bool is_row = p.needs.kind == skeleton::row;
-    const std::int32_t band = is_row ? 0 : band_rows(r, p, a, per_sm);
+    const std::int32_t band = band_rows(r, p, a, per_sm);
 
     row_case c;
     c.row = index;
@@ -71,7 +70,7 @@ void add_row_cases(std::vector<row_case>& to, const table& t, int index, const b
     constexpr stage_set around =
         stage_kind::combine | stage_kind::add_residual | stage_kind::add_bias | stage_kind::gate;
     for (const auto [k, rows] : row_shapes) {
-        problem p;
+        row_problem p;
         p.needs = computes;
         p.needs.stages = computes.stages.without(around);
         p.sum = p.needs.stages.has(stage_kind::next_norm);
@@ -99,7 +98,8 @@ std::vector<format> listed(format_set set) {
 
 /// A group of the row's formats in turn, one for each of `sizes`; false: it has fewer than the
 /// formats.
-bool set_members(problem& p, const std::vector<format>& formats, const std::array<int, 3>& sizes) {
+bool set_members(product_problem& p, const std::vector<format>& formats,
+                 const std::array<int, 3>& sizes) {
     for (const int rows : sizes) {
         if (rows == 0) continue;
         const auto member = static_cast<std::size_t>(p.member_count);
@@ -119,7 +119,7 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
         for (const int columns : numbers     ? std::vector{64, 512, 2048}
                                  : is_matmul ? std::vector{64, 512}
                                              : std::vector{columns_of(r.policy)}) {
-            problem p;
+            product_problem p;
             p.needs = r.computes;
             p.needs.epilogue = {};
             p.k = shape.k;

@@ -23,7 +23,9 @@ catena::plan planned(const model& m, const table& rows) {
 
 /// Matrices of numbers are in no chain: with more columns than a matvec has they are the engine's.
 /// A layer has the router that makes its norm.
-bool of_numbers(const step& s) { return has_numbers(s.what.needs.weights); }
+bool of_numbers(const step& s) {
+    return s.what.kind() != skeleton::row && has_numbers(s.what.product().needs.weights);
+}
 
 /// Does the node add up the slots of a token's experts, in the launch that makes these? It is in
 /// nobody's time: of many columns that is not done without the norm behind.

@@ -42,7 +42,7 @@ dot_stage dot_of(const row& r, const sass_function& f) {
 
 /// A square matrix of the row's first format, one column.
 double square_us(const row& r, const arch& target) {
-    problem p;
+    product_problem p;
     p.needs.kind = skeleton::matvec;
     p.needs.activation = r.computes.activation;
     p.needs.weights = format_set::of(*r.computes.weights.begin());
@@ -119,7 +119,7 @@ instance_evidence evidence_of(const row& r, const arch& target,
     row compiled = r;
     compiled.registers = kernel->registers;
     compiled.code = {};
-    problem p;
+    product_problem p;
     p.needs.kind = r.computes.kind;
     p.needs.weights = r.computes.weights;
     p.k = evidence_k;

@@ -93,7 +93,7 @@ unfused_copies::unfused_copies(const std::vector<small_graph>& copies, const tab
                 const bool whole = g.build(view).ok();
                 const match m = whole ? alone(g) : match{};
                 one.rows = t.kind == op::add ? sums : rows;
-                if (whole && m.found()) one.how = pick(row_problem(view, m, {}), one.rows);
+                if (whole && m.found()) one.how = pick(problem_of(view, m, {}), one.rows);
                 addresses at(view);
                 if (one.how.row >= 0) one.args = row_arguments(view, m, at);
                 if (one.how.row < 0) launches = 0;

@@ -60,14 +60,18 @@ void each_field(problem_member& m, const Visit& visit) {
     visit("epilogue", epilogue), visit("written", written);
 }
 
+template <class Visit>
+void each_field(row_problem& p, const Visit& visit) {
+    auto& [needs, sum, k, rows, quant_k, slots, alignment] = p;
+    visit("needs", needs), visit("sum", sum), visit("k", k), visit("rows", rows);
+    visit("quant_k", quant_k), visit("slots", slots), visit("alignment", alignment);
+}
+
 /// All but the members.
 template <class Visit>
-void each_field(problem& p, const Visit& visit) {
-    auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count, member] =
-        p;
-    visit("needs", needs), visit("sum", sum), visit("expert", expert), visit("k", k);
-    visit("rows", rows), visit("quant_k", quant_k), visit("slots", slots);
-    visit("columns", columns);
+void each_field(product_problem& p, const Visit& visit) {
+    auto& [needs, expert, k, columns, tokens, alignment, count, member] = p;
+    visit("needs", needs), visit("expert", expert), visit("k", k), visit("columns", columns);
     visit("tokens", tokens), visit("alignment", alignment);
     (void)count, (void)member;
 }
@@ -77,7 +81,8 @@ namespace fields {
 template <class T>
 concept structure = std::is_same_v<T, row_policy> || std::is_same_v<T, matvec_policy> ||
     std::is_same_v<T, matmul_policy> || std::is_same_v<T, computation> ||
-    std::is_same_v<T, problem> || std::is_same_v<T, problem_member>;
+    std::is_same_v<T, row_problem> || std::is_same_v<T, product_problem> ||
+    std::is_same_v<T, problem_member>;
 
 template <class E>
 constexpr int count_of() {
@@ -120,7 +125,7 @@ json to_json_value(T value) {
                         out[key] = to_json_value(field);
             });
         });
-        if constexpr (std::is_same_v<T, problem>)
+        if constexpr (std::is_same_v<T, product_problem>)
             for (int i = 0; i < value.member_count; ++i)
                 out["members"].push_back(to_json_value(value.member[i]));
         return out;
@@ -156,7 +161,7 @@ T from_json_value(const json& j) {
             field = from_json_value<std::remove_reference_t<decltype(field)>>(j[key]);
             ++taken;
         });
-        if constexpr (std::is_same_v<T, problem>)
+        if constexpr (std::is_same_v<T, product_problem>)
             if (j.contains("members")) {
                 ++taken;
                 if (j["members"].size() > max_members)
@@ -176,7 +181,15 @@ inline json policy_json(const policy& p) {
     return p.visit([](const auto& own) { return to_json_value(own); });
 }
 
-/// The reverse. Throws as from_json_value does, also on a field that the skeleton does not have.
+inline json problem_json(const problem& p) {
+    return p.visit([](const auto& own) { return to_json_value(own); });
+}
+
+/// The reverse. Throw as from_json_value does, also on a field that the skeleton does not have.
+inline problem problem_of_json(skeleton kind, const json& j) {
+    return kind == skeleton::row ? problem(from_json_value<row_problem>(j))
+                                 : problem(from_json_value<product_problem>(j));
+}
 inline policy policy_of_json(skeleton kind, const json& j) {
     return kind == skeleton::row      ? policy(from_json_value<row_policy>(j))
            : kind == skeleton::matvec ? policy(from_json_value<matvec_policy>(j))

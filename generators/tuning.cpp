@@ -79,7 +79,7 @@ tuned_candidate candidate_of(const json& j, skeleton kind) {
 tuned_problem problem_of(const json& j) {
     tuned_problem out;
     out.computes = from_json_value<computation>(j.at("computes"));
-    out.what = from_json_value<problem>(j.at("problem"));
+    out.what = problem_of_json(out.computes.kind, j.at("problem"));
     out.places = j.at("places");
     out.decided = j.at("decided");
     out.candidates = each(j.at("candidates"), "candidate",
@@ -161,7 +161,7 @@ std::string tuning_text(const tuning& t) {
     const char* between = "\n";
     for (const tuned_problem& p : t.problems) {
         out += between + std::string(" {\"computes\": ") + to_json_value(p.computes).dump() +
-               ",\n  \"problem\": " + to_json_value(p.what).dump() +
+               ",\n  \"problem\": " + problem_json(p.what).dump() +
                ",\n  \"places\": " + std::to_string(p.places) +
                ", \"decided\": " + (p.decided ? "true" : "false") + ",\n  \"candidates\": [";
         const char* comma = "\n";

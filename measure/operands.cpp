@@ -38,7 +38,7 @@ struct table_of_stretches {
     float* results(std::int64_t count) { return reinterpret_cast<float*>(output(4 * count)); }
 };
 
-void fill_row(const problem& p, table_of_stretches s) {
+void fill_row(const row_problem& p, table_of_stretches s) {
     row_args& a = s.to.row;
     const std::int64_t values = p.rows * p.k;
     if (p.slots > 0) {
@@ -103,7 +103,7 @@ void fill_row(const problem& p, table_of_stretches s) {
     a.weight_early = true;
 }
 
-void fill_member(matvec_member& m, const problem& p, const problem_member& is,
+void fill_member(matvec_member& m, const product_problem& p, const problem_member& is,
                  table_of_stretches s) {
     const std::int64_t matrices = by_ids(p, is) ? is.experts : 1, columns = columns_of(p, is);
     m.type = is.type;
@@ -147,7 +147,7 @@ void fill_member(matvec_member& m, const problem& p, const problem_member& is,
 
 /// The members of a group's arguments.
 template <class Args>
-void fill_members(Args& a, const problem& p, std::int32_t band, table_of_stretches s) {
+void fill_members(Args& a, const product_problem& p, std::int32_t band, table_of_stretches s) {
     std::int32_t bands = 0;
     for (int i = 0; i < p.member_count; ++i) {
         matvec_member& m = a.member[a.members++];
@@ -159,7 +159,7 @@ void fill_members(Args& a, const problem& p, std::int32_t band, table_of_stretch
 
 /// Ids that every member has a matrix for.
 template <class Args>
-void fill_ids(Args& a, const problem& p, table_of_stretches s) {
+void fill_ids(Args& a, const product_problem& p, table_of_stretches s) {
     std::int32_t least = p.member[0].experts;
     for (int i = 1; i < p.member_count; ++i)
         if (by_ids(p, p.member[i]) && p.member[i].experts < least) least = p.member[i].experts;
@@ -168,9 +168,9 @@ void fill_ids(Args& a, const problem& p, table_of_stretches s) {
     a.ids = reinterpret_cast<const std::int32_t*>(s.input(4 * p.columns, format::i32, least));
 }
 
-void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
+void fill_matvec(const product_problem& p, std::int32_t band, table_of_stretches s) {
     matvec_args& a = s.to.matvec;
-    const std::int64_t rows = p.expert ? p.tokens : p.columns;
+    const std::int64_t rows = tokens_of(p);
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     a.x_bytes = activation_row_bytes(x, p.k);
     a.x = s.input(a.x_bytes * rows, x);
@@ -191,9 +191,9 @@ void fill_matvec(const problem& p, std::int32_t band, table_of_stretches s) {
     fill_members(a, p, band, s);
 }
 
-void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
+void fill_matmul(const product_problem& p, std::int32_t band, table_of_stretches s) {
     matmul_args& a = s.to.matmul;
-    const std::int64_t rows = p.expert ? p.tokens : p.columns;
+    const std::int64_t rows = tokens_of(p);
     const std::int64_t row = activation_row_bytes(p.needs.activation, p.k);
     const bool scaled = p.needs.activation == format::fp8_group;
     a.x_bytes = scaled ? p.k : row;
@@ -211,13 +211,13 @@ void fill_matmul(const problem& p, std::int32_t band, table_of_stretches s) {
 
 operands operands_of(const problem& p, std::int32_t band, dealer& deal) {
     operands out;
-    out.kind = p.needs.kind;
+    out.kind = p.kind();
     if (out.kind == skeleton::row)
-        fill_row(p, {out, deal});
+        fill_row(p.row(), {out, deal});
     else if (out.kind == skeleton::matvec)
-        fill_matvec(p, band, {out, deal});
+        fill_matvec(p.product(), band, {out, deal});
     else
-        fill_matmul(p, band, {out, deal});
+        fill_matmul(p.product(), band, {out, deal});
     return out;
 }
 

@@ -25,23 +25,26 @@ using namespace catena::bench;
 
 namespace {
 
-problem small_problem(const row& r) {
-    problem p;
+row_problem small_row(const row& r) {
+    row_problem p;
+    p.needs = r.computes;
+    p.k = p.quant_k = 512;
+    p.rows = 2;
+    return p;
+}
+
+product_problem small_product(const row& r) {
+    product_problem p;
     p.needs = r.computes;
     p.needs.epilogue = {};
-    p.k = p.quant_k = 512;
-    if (r.computes.kind == skeleton::row) {
-        p.rows = 2;
-        return p;
-    }
-    p.quant_k = 0;
+    p.k = 512;
     p.columns = r.computes.kind == skeleton::matmul ? 9 : r.policy.matvec().columns;
     for (const format f : r.computes.weights) p.member[p.member_count++] = {f, 64, 0};
     return p;
 }
 
 /// The problem with matrices that ids pick, two for each token.
-problem of_experts(problem p) {
+product_problem of_experts(product_problem p) {
     p.expert = true;
     p.tokens = p.needs.kind == skeleton::matmul ? 9 : 2;
     p.columns = 2 * p.tokens;
@@ -66,8 +69,11 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
         const int i = n / 2;
         const bool experts = n % 2 != 0;
         const row& r = rows.rows[i];
-        if (experts && (r.computes.kind == skeleton::row || has_norm(r.computes.stages))) continue;
-        const problem p = experts ? of_experts(small_problem(r)) : small_problem(r);
+        const bool is_row = r.computes.kind == skeleton::row;
+        if (experts && (is_row || has_norm(r.computes.stages))) continue;
+        const problem p = is_row    ? problem(small_row(r))
+                          : experts ? of_experts(small_product(r))
+                                    : small_product(r);
         const arch& a = *rows.target;
         const int resident = blocks_per_sm(r, p, a);
         if (rows.kernels[i] == nullptr || constraint(r, p, a).why != limit::none || resident < 1)
@@ -78,11 +84,10 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
                                std::to_string(static_cast<int>(placement_of(r.policy)));
         if (!ran.insert(of).second) continue;
         CAPTURE(row_name(rows, i));
-        const std::int32_t band =
-            r.computes.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
+        const std::int32_t band = band_rows(r, p, a, resident);
         dealer deal(static_cast<std::byte*>(room.get()), bytes);
         const operands o = operands_of(p, band, deal);
-        if (o.kind == skeleton::matmul) CHECK(o.matmul.x_rows == (experts ? p.tokens : p.columns));
+        if (o.kind == skeleton::matmul) CHECK(o.matmul.x_rows == tokens_of(p.product()));
         // All that a launch has to write is poison before, and a number after.
         for (const stretch& s : o.outputs)
             std::memset(s.at, 0xff, static_cast<std::size_t>(s.bytes));
@@ -112,8 +117,7 @@ TEST_CASE("Every operand that a stage of a chain reads is dealt, and its bytes a
     std::set<operand> seen;
     for (int c = 0; c < rows.chain_count; ++c) {
         const lowered_chain& chain = rows.chains[c];
-        problem p;
-        p.needs.kind = skeleton::row;
+        row_problem p;
         for (int i = 0; i < chain.count; ++i)
             if (row_stages.has(chain.stages[i].kind))
                 p.needs.stages = p.needs.stages | chain.stages[i].kind;
@@ -131,7 +135,7 @@ TEST_CASE("Every operand that a stage of a chain reads is dealt, and its bytes a
             dealer deal(room.get(), bytes);
             const operands o = operands_of(p, 0, deal);
             CHECK(o.row.*field->data != nullptr);
-            problem without = p;
+            row_problem without = p;
             without.needs.stages = p.needs.stages.without(stage_set::of(s.kind));
             const std::int64_t rows_read = field->at != nullptr ? p.rows : 1;
             CHECK(bytes_of(p) - bytes_of(without) >= 4 * p.k * rows_read);

@@ -187,7 +187,7 @@ class engine {
     void keep_steps_at(const catena::plan& plan, int position, int first) {
         for (const catena::step& s : plan.steps()) {
             if (s.launch_at != position) continue;
-            const bool matmuls = s.what.needs.kind != catena::skeleton::row;
+            const bool matmuls = s.what.kind() != catena::skeleton::row;
             out_.launches += matmuls;
             for (const std::int32_t i : plan.covered(s)) {
                 ++out_.covered;

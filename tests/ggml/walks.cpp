@@ -58,7 +58,7 @@ int elided(const catena::plan& p) {
 /// The columns that the first matvec or matmul of a plan was made for.
 std::int64_t columns(const catena::plan& p) {
     for (const catena::step& s : p.steps())
-        if (s.what.needs.kind != catena::skeleton::row) return s.what.columns;
+        if (s.what.kind() != catena::skeleton::row) return s.what.product().columns;
     return 0;
 }
 

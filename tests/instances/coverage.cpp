@@ -29,7 +29,7 @@ std::vector<format_set> served_sets(const table& t) {
 }
 
 /// What the bodies ask of a launch.
-bool legal(const picked& best, const row& r, const problem& p, const arch& a) {
+bool legal(const picked& best, const row& r, const product_problem& p, const arch& a) {
     const launch_config& c = best.config;
     bool good = c.blocks > 0 && static_cast<int>(c.shared_bytes) <= a.shared_per_block &&
                 static_cast<int>(c.threads) <= a.max_threads_per_block;
@@ -48,13 +48,13 @@ bool legal(const picked& best, const row& r, const problem& p, const arch& a) {
 
 /// The same where the launch makes the norm of its activation, too: an option that a table may
 /// have.
-problem with_norm(problem p) {
+product_problem with_norm(product_problem p) {
     p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     return p;
 }
 
 /// The same by warpgroups, of all one layout: another.
-problem by_warpgroups(problem p) {
+product_problem by_warpgroups(product_problem p) {
     p.needs.activation = warpgroup_layout(p.member[0].type);
     return p;
 }
@@ -72,10 +72,10 @@ TEST_CASE(
             for (const std::int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 512, 4096}) {
                 if (n > max_matvec_columns && formats.size() > 1) continue;  // a launch for each
                 if (absence_of(*formats.begin(), n, a) != nullptr) continue;
-                each_group_problem(formats, n, [&](const problem& p) {
+                each_group_problem(formats, n, [&](const product_problem& p) {
                     const picked best = pick(p, t);
                     used.insert(best.row);
-                    const auto may_have = [&](const problem& other) {
+                    const auto may_have = [&](const product_problem& other) {
                         const picked row = pick(other, t);
                         if (row.row < 0) return;
                         used.insert(row.row);

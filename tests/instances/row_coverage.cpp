@@ -36,7 +36,7 @@ std::int64_t group_of(format_set emits) {
 /// Every shape of what a set computes, with all it can emit and with f32 alone.
 template <class Visit>
 void each_problem(const computation& computes, const Visit& visit) {
-    problem p;
+    row_problem p;
     p.needs = computes;
     for (const bool quantizes : {false, true})
         for (const std::int64_t k : {1, 37, 64, 480, 1024, 2048, 4096, 5120, 8192, 16384, 28672})
@@ -54,7 +54,7 @@ void each_problem(const computation& computes, const Visit& visit) {
 }
 
 /// What the body asks of a launch.
-bool legal(const picked& best, const row& r, const problem& p) {
+bool legal(const picked& best, const row& r, const row_problem& p) {
     const row_policy& n = r.policy.row();
     const int rows = rows_of_block(n);
     return best.config.blocks == (p.rows + rows - 1) / rows &&
@@ -69,7 +69,7 @@ TEST_CASE("Every row problem of the domain has a row, and every row of a row set
         INFO(a.name);
         const table t = instances::table_named(a.name);
         std::set<int> used;
-        const auto has_a_row = [&](const problem& p) {
+        const auto has_a_row = [&](const row_problem& p) {
             const picked best = pick(p, t);
             used.insert(best.row);
             if (best.row >= 0 && legal(best, t.rows[best.row], p)) return;

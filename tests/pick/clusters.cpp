@@ -35,7 +35,7 @@ struct clusters {
     std::vector<row> rows;
     const void* kernels[2] = {&rows, &target};
     table t;
-    problem few = matvec_problem(1024, {{.type = format::q4_K, .rows = 64}});
+    product_problem few = matvec_problem(1024, {{.type = format::q4_K, .rows = 64}});
 
     clusters() {
         target.cluster_blocks = 8;
@@ -94,7 +94,7 @@ TEST_CASE("where clusters find no room, a row without them is picked", "[cluster
 
 TEST_CASE("without a device, or for launches without clusters, nobody is asked", "[clusters]") {
     clusters c;
-    problem many = c.few;
+    product_problem many = c.few;
     many.member[0].rows = 4096;
     CHECK(pick(many, c.t).config.cluster == 1);
     c.t.kernels = nullptr;

@@ -22,7 +22,7 @@ row matvec(const matvec_policy& p, format_set weights = q4) {
 
 TEST_CASE("a row serves what it computes, and less", "[constraints]") {
     CHECK(judge(norm(kept_row), norm_problem(512)).why == limit::none);
-    problem p = norm_problem(512);
+    row_problem p = norm_problem(512);
     p.needs.stages = p.needs.stages | stage_kind::add_residual;
     CHECK(judge(norm(kept_row), p).why == limit::none);
     p.needs.stages = {};
@@ -43,7 +43,7 @@ TEST_CASE("a row serves what it computes, and less", "[constraints]") {
 }
 
 TEST_CASE("what the arch cannot hold is told with its numbers", "[constraints]") {
-    const problem p = norm_problem(512);
+    const row_problem p = norm_problem(512);
     row_policy n = kept_row;
     SECTION("threads") {
         n.threads = 1024;
@@ -82,7 +82,7 @@ TEST_CASE("what the arch cannot hold is told with its numbers", "[constraints]")
         old.async_copy = old.bulk_copy = false;
         matvec_policy copies = narrow_matvec;
         copies.copy = copy_method::async;
-        const problem m = matvec_problem(512, {{format::q4_K, 64}});
+        const product_problem m = matvec_problem(512, {{format::q4_K, 64}});
         CHECK(constraint(matvec(copies), m, old).why == limit::copy_method);
         CHECK(constraint(matvec(copies), m, toy_arch).why == limit::none);
         copies.copy = copy_method::bulk;
@@ -99,7 +99,7 @@ TEST_CASE("what the arch cannot hold is told with its numbers", "[constraints]")
     SECTION("shared memory for the activation of every column") {
         matvec_policy wide = wide_matvec;
         wide.activation = activation_source::shared;
-        problem m = matvec_problem(16384, {{format::q4_K, 64}}, 4);
+        product_problem m = matvec_problem(16384, {{format::q4_K, 64}}, 4);
         CHECK(judge(matvec(wide), m).why == limit::shared_memory);
         m.columns = 1;
         CHECK(judge(matvec(wide), m).why == limit::none);
@@ -117,7 +117,7 @@ TEST_CASE("the plain row takes any length, others what their registers hold", "[
 
 TEST_CASE("lengths must divide", "[constraints]") {
     CHECK(judge(norm(plain_row), norm_problem(500)).why == limit::divisibility);
-    problem p = norm_problem(500);
+    row_problem p = norm_problem(500);
     p.quant_k = 0;
     p.needs.emits = format_set::of(format::f32);
     CHECK(judge(norm(plain_row), p).why == limit::none);
@@ -132,7 +132,7 @@ TEST_CASE("lengths must divide", "[constraints]") {
 TEST_CASE("what shares a scale is whole", "[constraints]") {
     row all = norm(plain_row);
     all.computes.emits = all.computes.emits | format::fp8_group | format::q8_1_mmq_d2s6;
-    problem groups = norm_problem(320);
+    row_problem groups = norm_problem(320);
     groups.quant_k = 0;
     groups.needs.emits = format_set::of(format::fp8_group);
     CHECK(judge(all, groups).why == limit::divisibility);
@@ -140,7 +140,7 @@ TEST_CASE("what shares a scale is whole", "[constraints]") {
     groups.k = 384;
     CHECK(judge(all, groups).why == limit::none);
 
-    problem merged = norm_problem(96);
+    row_problem merged = norm_problem(96);
     merged.needs.emits = format_set::of(format::q8_1_mmq_d2s6);
     CHECK(judge(all, merged).why == limit::none);
     merged.quant_k = 192;  // the second row's values begin within 64
@@ -154,18 +154,18 @@ TEST_CASE("rows that share a block hold what a warp does, and are dealt to fewer
     CHECK(judge(shared, norm_problem(256)).why == limit::none);
     CHECK(judge(shared, norm_problem(288)).why == limit::held_values);
     CHECK(judge(shared, norm_problem(288)).need == 256);
-    CHECK(blocks_of(shared, norm_problem(256, 9), 0) == 3);
+    CHECK(blocks_of(shared, norm_problem(256, 9)) == 3);
 }
 
 TEST_CASE("vector rows and asynchronous copies want 16 bytes", "[constraints]") {
-    problem p = norm_problem(512);
+    row_problem p = norm_problem(512);
     p.alignment = 8;
     CHECK(judge(norm(kept_row), p).why == limit::alignment);
     CHECK(judge(norm(plain_row), p).why == limit::none);
     p.alignment = 2;
     CHECK(judge(norm(plain_row), p).why == limit::alignment);
 
-    problem m = matvec_problem(512, {{format::q4_K, 64}});
+    product_problem m = matvec_problem(512, {{format::q4_K, 64}});
     m.alignment = 2;
     matvec_policy n = narrow_matvec;
     CHECK(judge(matvec(n), m).why == limit::none);
@@ -186,7 +186,7 @@ TEST_CASE("a matvec serves as many columns as it has accumulators", "[constraint
 
 TEST_CASE("experts work on one column at a time, up to some tokens", "[constraints]") {
     const row r = matvec(narrow_matvec);
-    problem p = matvec_problem(512, {{format::q4_K, 64, 16}}, 32);
+    product_problem p = matvec_problem(512, {{format::q4_K, 64, 16}}, 32);
     p.expert = true;
     p.tokens = 8;
     CHECK(judge(r, p).why == limit::none);
@@ -200,7 +200,7 @@ TEST_CASE("numbers want an activation of f32, and rows of whole 32", "[constrain
     n.activation = activation_source::global;
     row numbers = matvec(n, format_set::of(format::f16));
     numbers.computes.activation = format::f32;
-    problem p = matvec_problem(512, {{format::f16, 64}});
+    product_problem p = matvec_problem(512, {{format::f16, 64}});
     CHECK(judge(numbers, p).why == limit::computes);
     p.needs.activation = format::f32;
     CHECK(judge(numbers, p).why == limit::none);

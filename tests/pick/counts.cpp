@@ -31,7 +31,7 @@ row counted(const warp_code& code) {
 double issue_us(const row& r, std::int64_t k, int rows, int per_sm) {
     arch a = *arch_named("sm_90");
     a.bytes_per_us = 1e12;
-    const problem p = matvec_problem(k, {{.type = format::q4_K, .rows = rows}});
+    const product_problem p = matvec_problem(k, {{.type = format::q4_K, .rows = rows}});
     const double us = predicted_us(r, p, a, band_rows(r, p, a, per_sm), per_sm);
     return us - a.node_us - detail::loaded_latency_us;
 }
@@ -83,7 +83,7 @@ TEST_CASE("Each format of a launch has its own counts", "[cost]") {
     r.code = {{{100, 100, 0, 0}, {300, 300, 0, 0}}};
     arch a = *arch_named("sm_90");
     a.bytes_per_us = 1e12;
-    const auto us = [&](const problem& p) {
+    const auto us = [&](const product_problem& p) {
         const double all = predicted_us(r, p, a, band_rows(r, p, a, 8), 8);
         const double spare = 1 + detail::spare_share * (2.0 - p.needs.weights.size());
         return (all - a.node_us - detail::loaded_latency_us) / spare;

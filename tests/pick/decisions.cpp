@@ -67,7 +67,7 @@ TEST_CASE("short rows get few threads, long rows many, endless rows the plain ro
 }
 
 TEST_CASE("misaligned rows get the plain row", "[decisions]") {
-    problem p = norm_problem(2048);
+    row_problem p = norm_problem(2048);
     p.alignment = 4;
     CHECK(picked_name(p, table_of(row_rows)) == "scale_add_rms_norm_mul.f32_q8_1.t128_v0.toy");
 }
@@ -87,7 +87,7 @@ TEST_CASE("columns decide before anything else", "[decisions]") {
 
 TEST_CASE("bands that do not divide among the SMs evenly cost what the fullest SM takes",
           "[decisions]") {
-    const problem p = matvec_problem(4096, {{format::q4_K, 400}}, 8);
+    const product_problem p = matvec_problem(4096, {{format::q4_K, 400}}, 8);
     matvec_policy eight = wide_matvec;
     eight.columns = 8;
     eight.activation = activation_source::shared;
@@ -144,7 +144,7 @@ TEST_CASE("of rows that are equally good the first of the table is picked", "[de
 TEST_CASE("a row that the set prefers for a shape is picked there, and only there", "[decisions]") {
     table t = table_of(matvec_rows);
     const preferred_row few[] = {{{.k = 4096, .rows = 8192, .columns = 1}, 0}};
-    const problem asked = matvec_problem(4096, {{format::q4_K, 8192}});
+    const product_problem asked = matvec_problem(4096, {{format::q4_K, 8192}});
     REQUIRE(pick(asked, t).row == 1);
     t.preferred = few;
     t.preferred_count = 1;
@@ -189,7 +189,7 @@ TEST_CASE("a choice holds every other row with its reason", "[decisions]") {
 }
 
 TEST_CASE("rows of other computations change no pick, wherever they stand", "[decisions]") {
-    const problem p = matvec_problem(4096, {{format::q4_K, 8192}}, 2);
+    const product_problem p = matvec_problem(4096, {{format::q4_K, 8192}}, 2);
     std::vector<row> mixed;
     std::vector<int> place;  // of each row of matvec_rows
     for (const row& r : matvec_rows) {
@@ -220,7 +220,7 @@ TEST_CASE("pick and choose agree", "[decisions]") {
     const table t = table_of(matvec_rows);
     for (const std::int64_t rows : {1, 7, 64, 1000, 8192, 128256})
         for (const std::int64_t columns : {1, 2, 4}) {
-            const problem p =
+            const product_problem p =
                 matvec_problem(2048, {{format::q4_K, static_cast<int>(rows)}}, columns);
             CHECK(pick(p, t).row == choose(p, t).best.row);
         }
@@ -243,7 +243,7 @@ TEST_CASE("the same bits for every batch: one order, whatever would be faster", 
     CHECK(pick(norm_problem(k, 4096), t, same).row == 0);
     const choice c = choose(norm_problem(k, 4096), t, same);
     CHECK(why_not(c, 1) == limit::order);
-    problem misaligned = norm_problem(k);
+    row_problem misaligned = norm_problem(k);
     misaligned.alignment = 4;
     CHECK(pick(misaligned, t, same).row == 2);
 }
@@ -261,7 +261,7 @@ TEST_CASE("bands fill the GPU once, and every warp of a block has rows", "[decis
     const row r =
         row_of(matvec_of(q4),
                matvec_policy{.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2});
-    problem p = matvec_problem(1024, {{format::q4_K, 1000}, {format::q4_K, 10}});
+    product_problem p = matvec_problem(1024, {{format::q4_K, 1000}, {format::q4_K, 10}});
     const int resident = blocks_per_sm(r, p, toy_arch);
     REQUIRE(resident == 4);  // 128 threads of 64 registers
     const std::int32_t band = band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
@@ -285,7 +285,7 @@ TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
     const row r = row_of(norm_row, row_policy{.threads = 256, .values = 8, .vector = true});
     arch quick = toy_arch;  // a row waits for memory, not for bandwidth
     quick.bytes_per_us = 100e3;
-    problem p = norm_problem(2048);
+    row_problem p = norm_problem(2048);
     p.needs.stages = p.needs.stages.without(stage_set::of(stage_kind::add_residual));
     const double alone = predicted_us(r, p, quick, 0, 2);
     p.needs.stages = p.needs.stages | stage_kind::add_residual;
@@ -296,7 +296,7 @@ TEST_CASE("all operands of a row are on their way at once", "[decisions]") {
 TEST_CASE("bytes are those of every operand once, experts one matrix for each column",
           "[decisions]") {
     CHECK(bytes_of(norm_problem(512, 2)) == 4 * 512 * 2 + 4 * 512 + 2 * 576);
-    problem p = matvec_problem(512, {{format::q4_K, 10}}, 3);
+    product_problem p = matvec_problem(512, {{format::q4_K, 10}}, 3);
     CHECK(bytes_of(p) == 3 * 576 + 10 * 288 + 3 * 10 * 4);
     p.expert = true;
     p.tokens = 3;
@@ -332,7 +332,7 @@ TEST_CASE("code of an older set keeps to the limits of the GPU it runs on", "[de
                matvec_policy{.threads = 64, .rows = 1, .columns = 1, .piece = 1024, .stages = 2}),
     };
     table t = table_of(rows);
-    const problem p = matvec_problem(1024, {{.type = format::q4_K, .rows = 64}});
+    const product_problem p = matvec_problem(1024, {{.type = format::q4_K, .rows = 64}});
     REQUIRE(pick(p, t).row == 0);
     arch small = toy_arch;
     small.shared_per_block = small.shared_per_sm = static_cast<int>(shared_bytes(rows[0], p)) - 1;

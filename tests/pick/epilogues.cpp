@@ -29,9 +29,9 @@ constexpr row finishing(const matvec_policy& p) {
     return row_of(c, p);
 }
 
-problem finished(std::int64_t k, std::initializer_list<problem_member> members,
-                 std::int64_t columns = 1) {
-    problem p = matvec_problem(k, members, columns);
+product_problem finished(std::int64_t k, std::initializer_list<problem_member> members,
+                         std::int64_t columns = 1) {
+    product_problem p = matvec_problem(k, members, columns);
     for (const problem_member& m : members) p.needs.epilogue = p.needs.epilogue | m.epilogue;
     return p;
 }
@@ -40,7 +40,7 @@ problem_member member(std::int32_t rows, epilogue_set parts = {}) {
     return {.type = format::q4_K, .rows = rows, .epilogue = parts};
 }
 
-std::int32_t band_of(const row& r, const problem& p) {
+std::int32_t band_of(const row& r, const product_problem& p) {
     return band_rows(r, p, toy_arch, blocks_per_sm(r, p, toy_arch));
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("a row without an epilogue serves products alone", "[epilogues]") {
 TEST_CASE("a GLU wants rows in pairs", "[epilogues]") {
     const std::vector<row> rows = {finishing(with_rows(1)), finishing(with_rows(2)),
                                    finishing(with_rows(3))};
-    const problem p = finished(512, {member(64), member(64, glu)});
+    const product_problem p = finished(512, {member(64), member(64, glu)});
     const rejection no = constraint(rows[0], p, toy_arch);
     CHECK(no.why == limit::pairs);
     CHECK(sentence(no) == "a warp takes 1 rows at once; a GLU of two matrices needs pairs");
@@ -79,7 +79,7 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     const auto summed = [](std::int64_t slots, std::int64_t tokens) {
         problem_member m = member(512, epilogue_set::of(epilogue_part::combine));
         m.experts = 64;
-        problem p = finished(512, {m}, slots * tokens);
+        product_problem p = finished(512, {m}, slots * tokens);
         p.expert = true;
         p.tokens = tokens;
         return p;
@@ -91,7 +91,7 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     CHECK(constraint(several, summed(8, 1), toy_arch).why == limit::slots);
     // A block takes its rows of all slots: it holds the columns of all, and an SM has one such
     // block.
-    problem apart = summed(8, 2);
+    product_problem apart = summed(8, 2);
     apart.needs.epilogue = apart.member[0].epilogue = {};
     CHECK(shared_bytes(r, summed(8, 2)) - shared_bytes(r, apart) == 7 * shared_column_bytes(512));
     CHECK(blocks_of(r, summed(8, 2), 8) == 2 * 512 / 8);
@@ -119,7 +119,7 @@ TEST_CASE("the results of a band meet in shared memory", "[epilogues]") {
     CHECK(bytes(glu, 2) == bytes({}, 2));
     CHECK(bytes(quantized, 1) == bytes({}, 1) + 4 * max_requantized_rows);
     CHECK(bytes(quantized, 2) == bytes({}, 2) + 2 * 4 * max_requantized_rows);
-    problem experts = finished(512, {member(64, quantized)}, 16);
+    product_problem experts = finished(512, {member(64, quantized)}, 16);
     experts.expert = true;
     experts.tokens = 2;
     CHECK(shared_bytes(r, experts) == bytes(quantized, 1));
@@ -127,7 +127,7 @@ TEST_CASE("the results of a band meet in shared memory", "[epilogues]") {
 
 TEST_CASE("a band counts weight rows, of which a GLU reads two for a result", "[epilogues]") {
     const row r = finishing(with_rows(2));  // 4 warps of 2 rows, 16 blocks on the toy
-    problem p = finished(1024, {member(1000, glu)});
+    product_problem p = finished(1024, {member(1000, glu)});
     REQUIRE(blocks_per_sm(r, p, toy_arch) == 4);
     CHECK(band_of(r, p) == 128);  // 2000 rows over 16 blocks, in steps of 8
     CHECK(bands_of(p, 128) == 16);
@@ -161,14 +161,14 @@ TEST_CASE("bands of what is quantized are whole blocks, at most as many as meet"
 TEST_CASE("where results quantized by 32 leave SMs empty, a block has the warps of several",
           "[epilogues]") {
     row r = finishing(with_rows(2));
-    const problem few = finished(1024, {member(64, quantized)}),
-                  many = finished(1024, {member(64)});
-    const auto threads = [&](const problem& p) {
+    const product_problem few = finished(1024, {member(64, quantized)}),
+                          many = finished(1024, {member(64)});
+    const auto threads = [&](const product_problem& p) {
         return config_of(r, p, toy_arch, band_of(r, p)).threads;
     };
     arch quick = toy_arch;  // what is on its way is what counts
     quick.bytes_per_us = 100e3, quick.cycles_per_us = 2000;
-    const auto us = [&](const problem& p) {
+    const auto us = [&](const product_problem& p) {
         return predicted_us(r, p, quick, band_of(r, p), blocks_per_sm(r, p, quick));
     };
     REQUIRE(r.policy.matvec().min_blocks == 1);
@@ -191,14 +191,14 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
     arch clustered = toy_arch;
     clustered.cluster_blocks = 8;
     clustered.sms = 16;
-    const auto config = [&](const problem& p, const arch& a) {
+    const auto config = [&](const product_problem& p, const arch& a) {
         return config_of(r, p, a, band_rows(r, p, a, blocks_per_sm(r, p, a)));
     };
-    const problem few = finished(1024, {member(64, quantized)});  // 2 bands of 32 rows
-    CHECK(config(few, clustered).cluster == 4);                   // a turn of rows each
+    const product_problem few = finished(1024, {member(64, quantized)});  // 2 bands of 32 rows
+    CHECK(config(few, clustered).cluster == 4);                           // a turn of rows each
     CHECK(config(few, clustered).blocks == 8);
     CHECK(config(few, toy_arch).cluster == 1);
-    const problem gated = finished(1024, {member(64, glu | quantized)});  // of 64
+    const product_problem gated = finished(1024, {member(64, glu | quantized)});  // of 64
     CHECK(config(gated, clustered).cluster == 8);
     clustered.sms = 15;  // as many blocks as SMs
     CHECK(config(gated, clustered).cluster == 4);
@@ -215,11 +215,11 @@ TEST_CASE("where GPU and policy have clusters, their blocks share bands of quant
 
 TEST_CASE("a gated launch costs what its two products cost", "[epilogues]") {
     const row r = finishing(with_rows(2));
-    const problem gated = finished(4096, {member(4096, glu)}),
-                  products = finished(4096, {member(4096), member(4096)});
+    const product_problem gated = finished(4096, {member(4096, glu)}),
+                          products = finished(4096, {member(4096), member(4096)});
     const std::int32_t band = band_of(r, products);
     REQUIRE(band_of(r, gated) == band);
-    const auto predicted = [&](const problem& p) {
+    const auto predicted = [&](const product_problem& p) {
         return predicted_us(r, p, toy_arch, band, blocks_per_sm(r, p, toy_arch));
     };
     CHECK(predicted(gated) == predicted(products));

@@ -92,7 +92,7 @@ TEST_CASE("a matvec's blocks fill the SMs of any GPU evenly, in one wave", "[gpu
     for (const char* name : {"H100 PCIe", "L4", "L40S", "RTX 5080", "RTX 4070"})
         for (const int n : {4096, 6144, 14336, 28672}) {
             INFO(name << ", " << n << " rows");
-            const problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = n}});
+            const product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = n}});
             const arch here = with(gpu(name));
             const auto wave =
                 static_cast<std::uint32_t>(here.sms * blocks_per_sm(rows[0], p, here));
@@ -113,7 +113,7 @@ TEST_CASE("instructions take the time of the device's clock", "[gpus]") {
     const row r =
         row_of(matvec_of(q4),
                matvec_policy{.threads = 256, .rows = 4, .columns = 4, .piece = 1024, .stages = 4});
-    const problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 14336}}, 4);
+    const product_problem p = matvec_problem(4096, {{.type = format::q4_K, .rows = 14336}}, 4);
     arch slow = *arch_named("sm_90"), fast = slow;
     slow.cycles_per_us = 500, fast.cycles_per_us = 4000;
     const auto us = [&](const arch& a) { return predicted_us(r, p, a, 32, 4); };

@@ -18,8 +18,8 @@ using namespace catena_test;
 
 namespace {
 
-const problem one = matvec_problem(4096, {{format::q4_K, 4096}});
-const problem other = matvec_problem(4096, {{format::q4_K, 4128}});
+const product_problem one = matvec_problem(4096, {{format::q4_K, 4096}});
+const product_problem other = matvec_problem(4096, {{format::q4_K, 4128}});
 
 /// Rows of the toy table that serve `one`: 3 (narrow), 4 (wide), 5 and 6 (with q6_K).
 table with(const std::vector<measurement>& medians) {
@@ -74,16 +74,16 @@ TEST_CASE("a measurement says nothing about another problem", "[measured]") {
 }
 
 TEST_CASE("a measured row that may not run is not picked", "[measured]") {
-    const problem two = matvec_problem(4096, {{format::q4_K, 4096}}, 2);
+    const product_problem two = matvec_problem(4096, {{format::q4_K, 4096}}, 2);
     const std::vector<measurement> medians = {{problem_key(two), 3, 1, 0}};  // serves one column
     CHECK(pick(two, with(medians)).row == 4);
 }
 
 TEST_CASE("a matmul's measurement is one of its class of columns", "[measured]") {
-    problem p = matvec_problem(4096, {{format::q4_K, 4096, 8}}, 16);
+    product_problem p = matvec_problem(4096, {{format::q4_K, 4096, 8}}, 16);
     p.needs.kind = skeleton::matmul;
     const auto with_columns = [&p](std::int64_t columns) {
-        problem q = p;
+        product_problem q = p;
         q.columns = q.expert ? 2 * columns : columns;
         q.tokens = q.expert ? columns : 0;
         return problem_key(q);
@@ -101,47 +101,62 @@ TEST_CASE("a matmul's measurement is one of its class of columns", "[measured]")
     CHECK(with_columns(4) != with_columns(3));
 }
 
-TEST_CASE("every field of a problem is in its key", "[measured]") {
-    problem p = one;
-    std::set<std::uint64_t> keys = {problem_key(p)};
-    std::size_t changes = 1;
-    const auto changed = [&](const problem& q) {
-        keys.insert(problem_key(q));
-        CHECK(keys.size() == ++changes);
-    };
-    const auto with_field = [&](auto set) {
-        problem q = p;
+/// Changes one field after the other of a problem; every key is another one.
+template <class Problem>
+class every_field {
+  public:
+    explicit every_field(const Problem& p) : p_(p), keys_{problem_key(p)} {}
+
+    template <class Set>
+    void with(Set set) {
+        Problem q = p_;
         set(q);
-        changed(q);
-    };
-    with_field([](problem& q) { q.needs.kind = skeleton::matmul; });
-    with_field([](problem& q) { q.needs.stages = stage_set::of(stage_kind::glu); });
-    with_field([](problem& q) { q.needs.stages = q.needs.stages | stage_kind::combine; });
-    with_field([](problem& q) { q.needs.stages = q.needs.stages | stage_kind::add_residual; });
-    with_field([](problem& q) { q.needs.stages = q.needs.stages | stage_kind::mul_weight; });
-    with_field([](problem& q) { q.needs.stages = q.needs.stages | stage_kind::add_bias; });
-    with_field([](problem& q) { q.needs.stages = q.needs.stages | stage_kind::gate; });
-    with_field([](problem& q) { q.needs.stages = q.needs.stages | stage_kind::join_residual; });
-    with_field([](problem& q) { q.needs.stages = q.needs.stages | stage_kind::next_norm; });
-    with_field([](problem& q) { q.needs.emits = q8; });
-    with_field([](problem& q) { q.needs.activation = format::f32; });
-    with_field([](problem& q) { q.needs.weights = q6; });
-    with_field([](problem& q) { q.needs.epilogue = {1}; });
-    with_field([](problem& q) { q.sum = true; });
-    with_field([](problem& q) { q.expert = true; });
-    with_field([](problem& q) { q.k = 1; });
-    with_field([](problem& q) { q.rows = 1; });
-    with_field([](problem& q) { q.quant_k = 1; });
-    with_field([](problem& q) { q.slots = 8; });
-    with_field([](problem& q) { q.columns = 7; });
-    with_field([](problem& q) { q.tokens = 1; });
-    with_field([](problem& q) { q.alignment = 2; });
-    with_field([](problem& q) { q.member_count = 2; });
-    with_field([](problem& q) { q.member[0].type = format::q6_K; });
-    with_field([](problem& q) { q.member[0].rows = 1; });
-    with_field([](problem& q) { q.member[0].experts = 1; });
-    with_field([](problem& q) { q.member[0].epilogue = {1}; });
-    with_field([](problem& q) { q.member[0].written = false; });
+        keys_.insert(problem_key(q));
+        CHECK(keys_.size() == ++changes_);
+    }
+
+  private:
+    Problem p_;
+    std::set<std::uint64_t> keys_;
+    std::size_t changes_ = 1;
+};
+
+TEST_CASE("every field of a row step's problem is in its key", "[measured]") {
+    every_field keys(norm_problem(4096));
+    for (const stage_kind kind : row_stages) {
+        if (norm_problem(4096).needs.stages.has(kind)) continue;
+        keys.with([&](row_problem& q) { q.needs.stages = q.needs.stages | kind; });
+    }
+    keys.with([](row_problem& q) { q.needs.emits = format_set::of(format::f32); });
+    keys.with([](row_problem& q) { q.needs.own = true; });
+    keys.with([](row_problem& q) { q.sum = true; });
+    keys.with([](row_problem& q) { q.k = 1; });
+    keys.with([](row_problem& q) { q.rows = 7; });
+    keys.with([](row_problem& q) { q.quant_k = 1; });
+    keys.with([](row_problem& q) { q.slots = 8; });
+    keys.with([](row_problem& q) { q.alignment = 2; });
+}
+
+TEST_CASE("every field of a product's problem is in its key", "[measured]") {
+    every_field keys(one);
+    keys.with([](product_problem& q) { q.needs.kind = skeleton::matmul; });
+    keys.with([](product_problem& q) { q.needs.stages = stage_set::of(stage_kind::rms_norm); });
+    keys.with([](product_problem& q) { q.needs.emits = q8; });
+    keys.with([](product_problem& q) { q.needs.activation = format::f32; });
+    keys.with([](product_problem& q) { q.needs.weights = q6; });
+    keys.with([](product_problem& q) { q.needs.epilogue = {1}; });
+    keys.with([](product_problem& q) { q.needs.own = true; });
+    keys.with([](product_problem& q) { q.expert = true; });
+    keys.with([](product_problem& q) { q.k = 1; });
+    keys.with([](product_problem& q) { q.columns = 7; });
+    keys.with([](product_problem& q) { q.tokens = 1; });
+    keys.with([](product_problem& q) { q.alignment = 2; });
+    keys.with([](product_problem& q) { q.member_count = 2; });
+    keys.with([](product_problem& q) { q.member[0].type = format::q6_K; });
+    keys.with([](product_problem& q) { q.member[0].rows = 1; });
+    keys.with([](product_problem& q) { q.member[0].experts = 1; });
+    keys.with([](product_problem& q) { q.member[0].epilogue = {1}; });
+    keys.with([](product_problem& q) { q.member[0].written = false; });
 }
 
 TEST_CASE("a file of medians is laid over a table", "[measured]") {

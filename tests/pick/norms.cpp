@@ -24,7 +24,7 @@ row normed(matvec_policy p) {
     return r;
 }
 
-problem with_norm(problem p) {
+product_problem with_norm(product_problem p) {
     p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     return p;
 }
@@ -32,7 +32,7 @@ problem with_norm(problem p) {
 }  // namespace
 
 TEST_CASE("a norm is made inside by the rows that say so, and by no others", "[norms]") {
-    const problem apart = matvec_problem(512, {{format::q4_K, 64}});
+    const product_problem apart = matvec_problem(512, {{format::q4_K, 64}});
     matvec_policy plain = deferred;
     plain.placement = norm_placement::producer;
     const row behind = row_of(matvec_of(q4), plain);
@@ -43,7 +43,7 @@ TEST_CASE("a norm is made inside by the rows that say so, and by no others", "[n
 }
 
 TEST_CASE("a launch that makes its norm gets as many blocks as its policy asks for", "[norms]") {
-    const problem p = with_norm(matvec_problem(512, {{format::q4_K, 4096}}));
+    const product_problem p = with_norm(matvec_problem(512, {{format::q4_K, 4096}}));
     matvec_policy two = deferred;
     two.min_blocks = 2;
     CHECK(blocks_per_sm(normed(deferred), p, toy_arch) == 1);

@@ -34,8 +34,8 @@ constexpr row tiles(const matmul_policy& p) {
     return r;
 }
 
-problem product(std::int32_t rows, std::int64_t columns, epilogue_set parts = {}) {
-    problem p;
+product_problem product(std::int32_t rows, std::int64_t columns, epilogue_set parts = {}) {
+    product_problem p;
     p.needs = tiles(large).computes;
     p.needs.epilogue = parts;
     p.k = 4096;
@@ -46,7 +46,7 @@ problem product(std::int32_t rows, std::int64_t columns, epilogue_set parts = {}
 }
 
 /// The policy that an H100 gets.
-matmul_policy picked_for(const problem& p, const preference& want = {}) {
+matmul_policy picked_for(const product_problem& p, const preference& want = {}) {
     static const std::vector<row> rows = {tiles(large), tiles(small), tiles(sliced)};
     table t;
     t.target = arch_named("sm_90");
@@ -71,7 +71,7 @@ TEST_CASE("warps share rows where few tiles would leave SMs idle", "[tiles]") {
 
 TEST_CASE("four warps that share rows are four times the tiles", "[tiles]") {
     const arch& a = *arch_named("sm_90");
-    const problem p = product(1000, 40);
+    const product_problem p = product(1000, 40);
     const auto blocks = [&](const matmul_policy& n) {
         const row r = tiles(n);
         return blocks_of(r, p, band_rows(r, p, a, 1));
@@ -101,7 +101,7 @@ TEST_CASE("the same bits for every number of columns are those of one order", "[
 
 TEST_CASE("a tile that is quantized holds whole blocks of results", "[tiles]") {
     const arch& a = *arch_named("sm_90");
-    const auto refuses = [&](const matmul_policy& n, const problem& p) {
+    const auto refuses = [&](const matmul_policy& n, const product_problem& p) {
         return constraint(tiles(n), p, a).why == limit::requantized;
     };
     CHECK_FALSE(refuses(small, product(64, 16, quantized)));
@@ -119,7 +119,7 @@ TEST_CASE("a name tells how many warps share rows", "[tiles]") {
 TEST_CASE("steps that arrive late are waited for: plain copies always, others with few stages",
           "[tiles]") {
     const arch& a = *arch_named("sm_90");
-    const problem p = product(512, 16);
+    const product_problem p = product(512, 16);
     const auto us = [&](copy_method copy, int stages) {
         matmul_policy n = sliced;
         n.slices = 0, n.copy = copy, n.stages = stages;

@@ -54,8 +54,8 @@ constexpr row tiles(const matmul_policy& n) {
     return {.computes = c, .policy = n, .order = order_of(n), .evidence = {}};
 }
 
-problem product(const matmul_policy& by, std::int32_t rows, std::int64_t columns) {
-    problem p;
+product_problem product(const matmul_policy& by, std::int32_t rows, std::int64_t columns) {
+    product_problem p;
     p.needs = tiles(by).computes;
     p.k = 4096;
     p.columns = columns;
@@ -67,7 +67,7 @@ problem product(const matmul_policy& by, std::int32_t rows, std::int64_t columns
 }  // namespace
 
 TEST_CASE("warpgroups multiply on sm_90, and neither before nor after", "[tiles]") {
-    const problem p = product(warpgroups, 4096, 512);
+    const product_problem p = product(warpgroups, 4096, 512);
     for (const char* there : {"host", "sm_90"}) {
         INFO(there);
         CHECK(constraint(tiles(warpgroups), p, *arch_named(there)).why == limit::none);
@@ -114,7 +114,7 @@ TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K 
     n.cluster = 4;
     const auto shares = [&](std::int32_t rows, std::int64_t columns, std::int64_t k,
                             const arch& a) {
-        problem p = product(n, rows, columns);
+        product_problem p = product(n, rows, columns);
         p.k = k;
         const row r = tiles(n);
         const std::int32_t band = band_rows(r, p, a, 1);
@@ -135,7 +135,7 @@ TEST_CASE("blocks of a cluster share a tile where that leaves fewer values of K 
     few.cluster_blocks = 1;
     CHECK(shares(1024, 512, 8192, few) == 1);
 
-    problem experts = product(n, 128, 512);
+    product_problem experts = product(n, 128, 512);
     experts.expert = true;
     experts.tokens = 512;
     experts.member[0].experts = 8;
@@ -167,7 +167,7 @@ TEST_CASE(
     t.row_count = static_cast<int>(rows.size());
     const auto picked_for = [&](std::int32_t n, std::int64_t columns, int alignment = 256,
                                 bool same_bits = false) {
-        problem p = product(warps, n, columns);
+        product_problem p = product(warps, n, columns);
         p.needs = rows[0].computes;
         p.member[0].type = format::fp8_e4m3;
         p.alignment = alignment;

@@ -4,6 +4,7 @@
 
 #include "catena/pick/measured.hpp"
 #include "catena/plan/optimize.hpp"
+#include "catena_test/problems.hpp"
 
 #include <algorithm>
 
@@ -52,7 +53,7 @@ struct summed_case {
         REQUIRE(at >= 0);
         return p.steps()[static_cast<std::size_t>(at)];
     }
-    bool by_their_launch(const plan& p) { return adds(p).what.needs.epilogue.has(combine); }
+    bool by_their_launch(const plan& p) { return epilogue_of(adds(p).what).has(combine); }
 
   private:
     id made(shape ne) { return g.other({g.input(format::f32, ne)}); }
@@ -74,8 +75,8 @@ TEST_CASE("the launch of the experts' last matrices adds up what they make", "[p
     summed_case c(tokens);
     const plan p = c.planned();
     const step& s = c.adds(p);
-    REQUIRE(s.what.member_count == 1);
-    CHECK(s.what.member[0].epilogue ==
+    REQUIRE(s.what.product().member_count == 1);
+    CHECK(s.what.product().member[0].epilogue ==
           (epilogue_set::of(epilogue_part::bias) | combine | epilogue_part::residual));
     CHECK(s.launch_at == c.g.position(c.down));
     for (const id t : {c.down, c.biased, c.weighted, c.first, c.sum}) {
@@ -95,8 +96,8 @@ TEST_CASE("the launch of the experts' last matrices adds up what they make", "[p
     CHECK(a.member[0].residual_nb2 == 512 * 4);
     CHECK(s.config.blocks % static_cast<unsigned>(tokens) == 0);
     const step& norm = p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.norm)).step)];
-    CHECK_FALSE(norm.what.needs.stages.has(stage_kind::combine));
-    CHECK_FALSE(norm.what.needs.stages.has(stage_kind::add_residual));
+    CHECK_FALSE(stages_of(norm.what).has(stage_kind::combine));
+    CHECK_FALSE(stages_of(norm.what).has(stage_kind::add_residual));
 }
 
 TEST_CASE("the launch waits for weights that are made behind the matrices", "[plan]") {
@@ -113,7 +114,7 @@ TEST_CASE("a sum that their launch may not write is left to the norm behind it",
     SECTION("it lies over another part of the residual") { c.g.share(c.all, c.residual, 64); }
     const plan p = c.planned();
     CHECK_FALSE(c.by_their_launch(p));
-    CHECK(c.adds(p).what.needs.stages.has(stage_kind::combine));
+    CHECK(stages_of(c.adds(p).what).has(stage_kind::combine));
 }
 
 TEST_CASE("a sum exactly over the residual is written by their launch", "[plan]") {
@@ -126,15 +127,16 @@ TEST_CASE("what a shared expert made joins their sum in the norm behind them", "
     const std::int64_t tokens = GENERATE(1, 2);
     summed_case c(tokens, false, true);
     const plan p = c.planned();
-    CHECK(c.adds(p).what.member[0].epilogue == (epilogue_set::of(epilogue_part::bias) | combine));
+    CHECK(c.adds(p).what.product().member[0].epilogue ==
+          (epilogue_set::of(epilogue_part::bias) | combine));
     CHECK_FALSE(p.at(c.g.position(c.sum)).elided);
     const int at = p.at(c.g.position(c.all)).step;
     REQUIRE(at >= 0);
     CHECK(p.at(c.g.position(c.joined)).step == at);
     CHECK(p.at(c.g.position(c.joined)).elided);
     const step& s = p.steps()[static_cast<std::size_t>(at)];
-    CHECK(s.what.needs.stages.has(stage_kind::combine));
-    CHECK(s.what.slots == 2);
+    CHECK(stages_of(s.what).has(stage_kind::combine));
+    CHECK(s.what.row().slots == 2);
     const row_args a = p.args(at, nullptr).row;
     CHECK(a.experts.results == c.g[c.sum].data);
     CHECK(a.experts.weights == nullptr);
@@ -149,7 +151,8 @@ TEST_CASE("a scale of their sum is left to the norm behind them", "[plan]") {
     const bool shared = GENERATE(false, true);
     summed_case c(1, false, shared, true);
     const plan p = c.planned();
-    CHECK(c.adds(p).what.member[0].epilogue == (epilogue_set::of(epilogue_part::bias) | combine));
+    CHECK(c.adds(p).what.product().member[0].epilogue ==
+          (epilogue_set::of(epilogue_part::bias) | combine));
     const int at = p.at(c.g.position(c.all)).step;
     REQUIRE(at >= 0);
     CHECK(p.at(c.g.position(c.times)).step == at);
@@ -166,7 +169,7 @@ TEST_CASE("a sum that their launch may not write stays whole beside a shared exp
     c.g.share(c.sum, c.weights);
     const plan p = c.planned();
     CHECK_FALSE(c.by_their_launch(p));
-    CHECK(c.adds(p).what.slots == 4);
+    CHECK(c.adds(p).what.row().slots == 4);
 }
 
 TEST_CASE("what somebody else reads is not only added up", "[plan]") {
@@ -178,7 +181,7 @@ TEST_CASE("what somebody else reads is not only added up", "[plan]") {
     const graph_view view = c.g.view();
     const plan p = planner(shipped_table()).plan(view);
     CHECK(difference(view, p) == "");
-    for (const step& s : p.steps()) CHECK_FALSE(s.what.needs.epilogue.has(combine));
+    for (const step& s : p.steps()) CHECK_FALSE(epilogue_of(s.what).has(combine));
 }
 
 TEST_CASE("an order before allocation keeps the ids until a norm could make the sum", "[plan]") {

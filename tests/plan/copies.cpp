@@ -38,7 +38,7 @@ TEST_CASE("what lies in order is quantized in rows of the matmul", "[copies]") {
     const plan p = planned(c.g);
     CHECK(steps_of(p) == "2: 2, 3: 3");
     CHECK(p.at(2).elided);
-    const problem& what = p.steps()[0].what;
+    const row_problem& what = p.steps()[0].what.row();
     CHECK(what.k == 512);
     CHECK(what.rows == 1);
     const row_args a = p.args(0, nullptr).row;
@@ -55,8 +55,8 @@ TEST_CASE("what does not is gathered row by row", "[copies]") {
     const plan p = planned(c.g);
     CHECK(steps_of(p) == "2: 2, 3: 3");
     CHECK(p.at(2).elided == !read);
-    CHECK(p.steps()[0].what.k == 32);
-    CHECK(p.steps()[0].what.quant_k == 512);
+    CHECK(p.steps()[0].what.row().k == 32);
+    CHECK(p.steps()[0].what.row().quant_k == 512);
     const row_args a = p.args(0, nullptr).row;
     CHECK(a.rows == 48);
     CHECK(a.n1 == 16);
@@ -103,7 +103,7 @@ TEST_CASE("the launch that alone reads a copy reads what is copied", "[copies]")
         const matvec_args a = p.args(0, nullptr).matvec;
         CHECK(a.x == c.g[c.made].data);
         CHECK(a.x_bytes == 2048);
-        CHECK(quantizes_inside(p.steps()[0].what.needs));
+        CHECK(quantizes_inside(p.steps()[0].what));
     }
     SECTION("not where its result takes the place") {
         c.g.share(c.product, c.made);
@@ -137,8 +137,8 @@ TEST_CASE("a gate that is copied for its function alone is read where it lies", 
     SECTION("by the step that gates") {
         const plan p = planned(g);
         CHECK(steps_of(p) == "5: 2 4 5, 6: 6");
-        CHECK(p.steps()[0].what.k == 32);
-        CHECK(p.steps()[0].what.rows == 16 * tokens);
+        CHECK(p.steps()[0].what.row().k == 32);
+        CHECK(p.steps()[0].what.row().rows == 16 * tokens);
         const row_args a = p.args(0, nullptr).row;
         CHECK(a.gate == g[half].data);
         CHECK(a.gate_at.nb1 == 256);

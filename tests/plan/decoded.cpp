@@ -109,10 +109,10 @@ TEST_CASE("many columns are read as bf16 where that is quicker, beside the layou
     both_case c(128);
     const plan p = c.planned();
     CHECK(steps_of(p) == "1: 0 1, 2: 2, 3: 3");
-    CHECK(p.steps()[0].what.needs.emits ==
+    CHECK(p.steps()[0].what.row().needs.emits ==
           (format_set::of(format::bf16_mma) | format::q8_1_mmq_d4));
-    CHECK(p.steps()[1].what.needs.activation == format::bf16_mma);
-    CHECK(p.steps()[2].what.needs.activation == format::q8_1_mmq_d4);
+    CHECK(p.steps()[1].what.product().needs.activation == format::bf16_mma);
+    CHECK(p.steps()[2].what.product().needs.activation == format::q8_1_mmq_d4);
 
     constexpr std::int64_t bf16_bytes = 128 * 512 * 2, d4_bytes = 128 * 4 * 144;
     alignas(256) static std::byte room[bf16_bytes + d4_bytes];
@@ -129,7 +129,7 @@ TEST_CASE("few columns stay with int8 where a tile of warpgroups would be spare"
           "[plan][decoded]") {
     both_case c(12);
     const plan p = c.planned();
-    CHECK(p.steps()[0].what.needs.emits ==
+    CHECK(p.steps()[0].what.row().needs.emits ==
           (format_set::of(format::q8_1_mmq_ds4) | format::q8_1_mmq_d4));
 }
 
@@ -142,8 +142,8 @@ TEST_CASE(
     const plan p = plan_of_both(c.g);
     REQUIRE(steps_of(p) == "1: 0 1, 2: 2 3");
     CHECK(p.at(1).elided);
-    CHECK(p.steps()[0].what.needs.emits == f16_mma);
-    CHECK(p.steps()[1].what.needs.activation == format::f16_mma);
+    CHECK(p.steps()[0].what.row().needs.emits == f16_mma);
+    CHECK(p.steps()[1].what.product().needs.activation == format::f16_mma);
     CHECK(p.workspace_bytes() == 128 * 512 * 2);
     alignas(256) static std::byte room[128 * 512 * 2];
     CHECK(p.args(0, room).row.f16_mma == room);
@@ -154,13 +154,13 @@ TEST_CASE(
 TEST_CASE("few columns of numbers read f32, and so do their other readers", "[plan][decoded]") {
     numbers_case few(12);
     few.g.matmul(format::f16, 64, few.mul);
-    CHECK(plan_of_both(few.g).steps()[0].what.needs.emits == format_set::of(format::f32));
+    CHECK(plan_of_both(few.g).steps()[0].what.row().needs.emits == format_set::of(format::f32));
 
     numbers_case c(128);
     c.g.matmul(format::f16, 512, c.mul);
     c.g.other({c.mul});
     c.g.matmul(format::q6_K, 64, c.mul);
-    CHECK(plan_of_both(c.g).steps()[0].what.needs.emits ==
+    CHECK(plan_of_both(c.g).steps()[0].what.row().needs.emits ==
           (f16_mma | format::f32 | format::q8_1_mmq_d4));
 }
 
@@ -184,10 +184,10 @@ TEST_CASE("the engine's value is rounded for numbers where that saves more than 
     };
     const plan three = plan_for(3);
     CHECK(steps_of(three) == "1:, 1: 1 2 3");
-    CHECK(three.steps()[0].what.needs.emits == f16_mma);
+    CHECK(three.steps()[0].what.row().needs.emits == f16_mma);
     const plan one = plan_for(1);
     CHECK(steps_of(one) == "1: 1");
-    CHECK(one.steps()[0].what.needs.activation == format::f32);
+    CHECK(one.steps()[0].what.product().needs.activation == format::f32);
     CHECK(one.workspace_bytes() == 0);
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("numbers beside fp8 read f32, for a step writes that or what is rounde
     c.g.matmul(format::fp8_e4m3, 64, c.mul);
     const plan p = plan_of_both(c.g);
     CHECK(steps_of(p) == "1: 0 1, 2: 2, 3: 3");
-    CHECK(p.steps()[0].what.needs.emits == (format_set::of(format::f32) | format::fp8_group));
+    CHECK(p.steps()[0].what.row().needs.emits == (format_set::of(format::f32) | format::fp8_group));
 }
 
 TEST_CASE("the same bits for every number of columns are those of int8", "[plan][decoded]") {
@@ -206,7 +206,7 @@ TEST_CASE("the same bits for every number of columns are those of int8", "[plan]
     asked.pick.same_bits = true;
     for (const std::int64_t columns : {12, 128}) {
         both_case c(columns);
-        CHECK(c.planned(asked).steps()[1].what.needs.activation == format::q8_1_mmq_ds4);
+        CHECK(c.planned(asked).steps()[1].what.product().needs.activation == format::q8_1_mmq_ds4);
     }
 }
 
@@ -216,8 +216,8 @@ TEST_CASE("matmuls that differ in what is quicker agree where one launch is quic
     c.g.matmul(format::q4_K, 64, c.g.nodes[1]);  // alone it would be int8
     const plan p = c.planned();
     CHECK(steps_of(p) == "1: 0 1, 2: 2 4, 3: 3");
-    CHECK(p.steps()[1].what.needs.activation == format::bf16_mma);
-    CHECK(p.steps()[0].what.needs.emits ==
+    CHECK(p.steps()[1].what.product().needs.activation == format::bf16_mma);
+    CHECK(p.steps()[0].what.row().needs.emits ==
           (format_set::of(format::bf16_mma) | format::q8_1_mmq_d4));
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("matmuls that memory keeps from one launch do not agree on what one wo
         if (apart) g.share(late, read);
         const plan p = plan_of_both(g);
         CHECK(steps_of(p) == (apart ? "1: 0 1, 2: 2, 4: 4" : "1: 0 1, 2: 2 4"));
-        CHECK(p.steps()[0].what.needs.emits ==
+        CHECK(p.steps()[0].what.row().needs.emits ==
               format_set::of(apart ? format::q8_1_mmq_ds4 : format::bf16_mma));
     }
 }
@@ -246,5 +246,5 @@ TEST_CASE("one layout for all is written if that takes less than the quickest of
     g.matmul(format::q4_K, 256, mul);  // alone it would be bf16
     const plan p = plan_of_both(g);
     CHECK(steps_of(p) == "1: 0 1, 2: 2 3 4 5 6");
-    CHECK(p.steps()[0].what.needs.emits.size() == 1);
+    CHECK(p.steps()[0].what.row().needs.emits.size() == 1);
 }

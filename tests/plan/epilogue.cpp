@@ -211,10 +211,10 @@ TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", 
     g.matmul(format::q4_K, 64, mul);
     const plan p = planned(g);
     CHECK(steps_of(p) == "1: 0 1, 2: 2 4, 3: 3");
-    CHECK(p.steps()[0].what.needs.emits ==
+    CHECK(p.steps()[0].what.row().needs.emits ==
           (format_set::of(format::q8_1_mmq_d4) | format::q8_1_mmq_ds4));
-    CHECK(p.steps()[1].what.needs.activation == format::q8_1_mmq_ds4);
-    CHECK(p.steps()[2].what.needs.activation == format::q8_1_mmq_d4);
+    CHECK(p.steps()[1].what.product().needs.activation == format::q8_1_mmq_ds4);
+    CHECK(p.steps()[2].what.product().needs.activation == format::q8_1_mmq_d4);
     alignas(256) static std::byte room[1 << 17];
     CHECK(p.args(1, room).matmul.x == p.args(0, room).row.q8_1_mmq_ds4);
     CHECK(p.args(2, room).matmul.x == p.args(0, room).row.q8_1_mmq_d4);
@@ -228,7 +228,7 @@ TEST_CASE("at prompt sizes each matmul reads the layout that its weights want", 
     CHECK(p.steps()[1].config.blocks == 3 * 4);
     CHECK(p.steps()[1].config.shared_bytes ==
           shared_bytes(
-              p.steps()[1].what.needs,
+              p.steps()[1].what.product().needs,
               matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2},
               512, 64));
 }

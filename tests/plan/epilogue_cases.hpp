@@ -77,7 +77,7 @@ inline plan planned(graph_builder& g, const table& rows = full_table()) {
 }
 
 inline const problem_member& member(const plan& p, std::size_t step, int index = 0) {
-    return p.steps()[step].what.member[index];
+    return p.steps()[step].what.product().member[index];
 }
 
 /// norm, MUL, gate, up, GLU, down: nodes 0 to 5.

@@ -28,7 +28,7 @@ struct normed_case : experts_case {
     }
     bool combined() {
         const catena::plan p = planned();
-        return p.steps().size() > 0 && p.steps()[0].what.needs.stages.has(stage_kind::combine);
+        return p.steps().size() > 0 && stages_of(p.steps()[0].what).has(stage_kind::combine);
     }
 };
 
@@ -40,8 +40,8 @@ TEST_CASE("experts, their sum with all that joins it, and the norm behind it are
     const catena::plan p = c.planned();
     REQUIRE(p.steps().size() == 2);
     const step& s = p.steps()[0];
-    CHECK(s.what.needs.stages.has(stage_kind::combine));
-    CHECK(s.what.slots == 4);  // three experts and the shared one
+    CHECK(stages_of(s.what).has(stage_kind::combine));
+    CHECK(s.what.row().slots == 4);  // three experts and the shared one
     for (const id t :
          {c.weighted, c.first, c.sum, c.open, c.gated, c.both, c.times, c.norm, c.mul}) {
         CHECK(p.at(c.g.position(t)).step == 0);
@@ -72,7 +72,7 @@ TEST_CASE("without its chain the experts stay with the engine", "[plan]") {
     asked.chains_off = "experts_norm_input";
     const catena::plan p = c.planned(asked);
     REQUIRE(p.steps().size() == 2);
-    CHECK_FALSE(p.steps()[0].what.needs.stages.has(stage_kind::combine));
+    CHECK_FALSE(stages_of(p.steps()[0].what).has(stage_kind::combine));
     CHECK(p.at(c.g.position(c.both)).role == role::engine);
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("what overwrites the experts' results before the norm keeps them apart
     const catena::plan p = planner(shipped_table()).plan(view);
     CHECK(difference(view, p) == "");
     REQUIRE(p.steps().size() > 0);
-    CHECK(p.steps()[0].what.needs.stages.has(stage_kind::combine) == !overwritten);
+    CHECK(stages_of(p.steps()[0].what).has(stage_kind::combine) == !overwritten);
 }
 
 TEST_CASE("a matmul leaves the sum with experts to the norm behind it", "[plan]") {
@@ -120,8 +120,8 @@ TEST_CASE("a matmul leaves the sum with experts to the norm behind it", "[plan]"
     const int at = p.at(g.position(all)).step;
     REQUIRE(at >= 0);
     const step& s = p.steps()[static_cast<std::size_t>(at)];
-    CHECK(s.what.needs.stages.has(stage_kind::combine));
-    CHECK(s.what.slots == 4);
+    CHECK(stages_of(s.what).has(stage_kind::combine));
+    CHECK(s.what.row().slots == 4);
 }
 
 TEST_CASE("an order before allocation keeps what the norm will read", "[plan]") {

@@ -17,7 +17,7 @@ struct plan_faults {
 
     std::size_t steps() const { return p.steps_.size(); }
     step& at(std::size_t s) const { return p.steps_[s]; }
-    bool is_row(std::size_t s) const { return at(s).what.needs.kind == skeleton::row; }
+    bool is_row(std::size_t s) const { return at(s).what.kind() == skeleton::row; }
     /// The arguments of a row step; of a group's, those of its matrices.
     row_args& row(std::size_t s) const { return p.row_args_[index(s)]; }
     plan::group_head& head(std::size_t s) const { return p.heads_[index(s)]; }

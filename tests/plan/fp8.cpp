@@ -111,7 +111,7 @@ TEST_CASE("from 9 columns on fp8 is multiplied with fp8, which the norm's step w
     const plan p = plan_of_fp8(c.g);
     REQUIRE(steps_of(p) == "1: 0 1, 2: 2 3");
     CHECK(p.at(1).elided);
-    CHECK(p.steps()[0].what.needs.emits == format_set::of(format::fp8_group));
+    CHECK(p.steps()[0].what.row().needs.emits == format_set::of(format::fp8_group));
     alignas(256) static std::byte workspace[1 << 16];
     REQUIRE(p.workspace_bytes() >= 9 * (512 + 4 * 4));
     const row_args row = p.args(0, workspace).row;

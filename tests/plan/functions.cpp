@@ -171,7 +171,7 @@ TEST_CASE("a factor that the step overwrites, or that it makes itself, stays apa
         g.mul(y, by);
     }
     const plan p = planned(g);
-    CHECK_FALSE(p.steps()[1].what.needs.epilogue.has(epilogue_part::factor));
+    CHECK_FALSE(p.steps()[1].what.product().needs.epilogue.has(epilogue_part::factor));
 }
 
 TEST_CASE("what is not one number in f32 is no factor", "[functions]") {

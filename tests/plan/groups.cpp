@@ -179,7 +179,7 @@ TEST_CASE("experts of one set of ids run together, of one token with dense ones 
         CHECK(a.member[2].rows == 96);
         CHECK(a.bands == a.member[2].first_band);
         const step& s = p.steps()[1];
-        const int dense = bands_of(s.what.member[2], s.band_rows);
+        const int dense = bands_of(s.what.product().member[2], s.band_rows);
         CHECK(static_cast<int>(s.config.blocks) == 2 * a.bands + dense);
         CHECK(s.bytes == bytes_of(s.what));
         const std::int64_t row = row_bytes(format::q4_K, 512);

@@ -53,8 +53,8 @@ TEST_CASE("a norm row may be half an activation row, or hold two", "[hard]") {
         g.matmul(format::q4_K, 64, g.reshape(value, {512, merged ? 1 : 2}));
         const plan p = checked_plan(g);
         REQUIRE(p.steps().size() == 2);
-        CHECK(p.steps()[0].what.k == (merged ? 256 : 1024));
-        CHECK(p.steps()[0].what.quant_k == 512);
+        CHECK(p.steps()[0].what.row().k == (merged ? 256 : 1024));
+        CHECK(p.steps()[0].what.row().quant_k == 512);
     }
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("a weight of one dimension is a matrix of one row", "[hard]") {
     c.g.mul_mat(w, c.mul);
     const plan p = checked_plan(c.g);
     REQUIRE(p.steps().size() == 2);
-    CHECK(p.steps()[1].what.member[0].rows == 1);
+    CHECK(p.steps()[1].what.product().member[0].rows == 1);
 }
 
 TEST_CASE("tensors of no elements are left alone and keep nothing", "[hard]") {
@@ -194,8 +194,8 @@ TEST_CASE("any number of columns is served, more than 8 by matmuls", "[hard]") {
         CHECK(difference(view, p) == "");
         int matrices = 0;
         for (const step& s : p.steps()) {
-            matrices += s.what.member_count;
-            if (columns > 8) CHECK(s.what.needs.kind != skeleton::matvec);
+            matrices += members_of(s.what);
+            if (columns > 8) CHECK(s.what.kind() != skeleton::matvec);
         }
         CHECK(matrices == 2);
     }

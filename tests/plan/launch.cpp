@@ -227,9 +227,9 @@ TEST_CASE("misaligned operands get rows that take them", "[launch]") {
     c.g.matmul(format::q4_K, 64, c.mul);
     c.g[c.x].data = static_cast<std::byte*>(c.g[c.x].data) + 4;
     const plan p = checked_plan(c.g);
-    CHECK(p.steps()[0].what.alignment == 4);
+    CHECK(p.steps()[0].what.row().alignment == 4);
     CHECK(row_name(p.rows(), p.steps()[0].row) == "scale_add_rms_norm_mul.f32_q8_1.t64_v0.toy");
     c.g[c.x].data = nullptr;
     c.g[c.x].offset = 8;
-    CHECK(checked_plan(c.g).steps()[0].what.alignment == 8);
+    CHECK(checked_plan(c.g).steps()[0].what.row().alignment == 8);
 }

@@ -249,7 +249,7 @@ TEST_CASE("medians decide where a norm is made, before predictions do", "[plan][
     read_norm c;
     norm_table rows(0.1);
     const plan before = rows.planned(c.g);
-    problem inside = before.steps()[1].what;
+    product_problem inside = before.steps()[1].what.product();
     inside.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     const auto add = [&rows](const problem& p, int row, float us) {
         rows.medians.push_back({problem_key(p), row, us, 0});
@@ -297,7 +297,7 @@ TEST_CASE("what the engine makes is quantized by the launch that alone reads it"
         CHECK(a.x_bytes == 2048);
         CHECK(a.norm_weight == nullptr);
         CHECK(a.member[1].weight == g[g[k].src[0]].data);
-        CHECK(quantizes_inside(p.steps()[0].what.needs));
+        CHECK(quantizes_inside(p.steps()[0].what));
         CHECK(placement_of(p.rows().rows[p.steps()[0].row].policy) == norm_placement::deferred);
         CHECK(p.explain().chains[0].served == std::vector<std::int32_t>{1, 2});
     }

@@ -94,7 +94,7 @@ TEST_CASE("a value of the engine's is quantized for those who want that alone", 
     g.matmul(format::q4_K, 8, x);
     const plan p = checked_plan(g);
     CHECK(steps_of(p) == "1: 1, 3:, 3: 3");
-    CHECK(p.steps()[1].what.needs.emits == format_set::of(format::q8_1));
+    CHECK(p.steps()[1].what.row().needs.emits == format_set::of(format::q8_1));
 }
 
 TEST_CASE("sums and activations in f32 are what may be asked for", "[plan][numbers]") {

@@ -69,7 +69,7 @@ TEST_CASE("a router's launch makes its norm, and quantizes it for the others", "
     CHECK(read.x == workspace);
     CHECK(read.norm_q8_1 == nullptr);
     CHECK(p.steps()[0].config.blocks == static_cast<unsigned>(made.bands) + 1);
-    CHECK(p.steps()[0].what.needs.emits == format_set::of(format::q8_1));
+    CHECK(p.steps()[0].what.product().needs.emits == format_set::of(format::q8_1));
     const explanation e = p.explain();
     CHECK(e.chains[0].placement == norm_placement::passing);
     CHECK(!e.chains[0].from_epilogue);
@@ -82,13 +82,13 @@ TEST_CASE("a router's launch writes its norm for those who read it as it is", "[
         c.g.other({c.mul});
         const plan p = planned(c.g);
         CHECK(steps_of(p) == "2: 0 1 2, 3: 3");
-        CHECK(p.steps()[0].what.needs.emits == both);
+        CHECK(p.steps()[0].what.product().needs.emits == both);
         CHECK(p.args(0, nullptr).matvec.norm_f32 == c.g[c.mul].data);
         CHECK(!p.at(1).elided);
     }
     SECTION("a node outside the graph") {
         c.g.read_outside(c.mul);
-        CHECK(planned(c.g).steps()[0].what.needs.emits == both);
+        CHECK(planned(c.g).steps()[0].what.product().needs.emits == both);
     }
     SECTION("a matrix of numbers that memory keeps from the launch") {
         const id late = c.g.input(format::f32, {8});
@@ -96,7 +96,7 @@ TEST_CASE("a router's launch writes its norm for those who read it as it is", "[
         c.g.share(c.g.matmul(format::f32, 8, c.mul), late);
         const plan p = planned(c.g);
         CHECK(steps_of(p) == "2: 0 1 2, 3: 3, 5: 5");
-        CHECK(p.steps()[0].what.needs.emits == both);
+        CHECK(p.steps()[0].what.product().needs.emits == both);
         CHECK(p.args(2, nullptr).matvec.x == c.g[c.mul].data);
         CHECK(p.args(2, nullptr).matvec.norm_weight == nullptr);
     }
@@ -108,7 +108,7 @@ TEST_CASE("a norm that numbers alone read is written by nobody", "[plan][norm]")
     c.g.matmul(format::f16, 8, c.mul);
     const plan p = planned(c.g);
     CHECK(steps_of(p) == "2: 0 1 2 3");
-    CHECK(p.steps()[0].what.needs.emits.empty());
+    CHECK(p.steps()[0].what.product().needs.emits.empty());
     CHECK(p.steps()[0].config.blocks == static_cast<unsigned>(p.args(0, nullptr).matvec.bands));
     CHECK(p.workspace_bytes() == 0);
 }

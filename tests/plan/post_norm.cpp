@@ -31,7 +31,7 @@ struct layer {
 
 const row_args& row_of(const plan& p, int step) {
     static row_args a;
-    REQUIRE(p.steps()[static_cast<std::size_t>(step)].what.needs.kind == skeleton::row);
+    REQUIRE(p.steps()[static_cast<std::size_t>(step)].what.kind() == skeleton::row);
     a = p.args(step, nullptr).row;
     return a;
 }
@@ -44,10 +44,10 @@ TEST_CASE("two norms and the sum between them are one step", "[plan]") {
     REQUIRE(p.steps().size() == 4);  // the input's quantizing, x, the norms, out
     const step& s = p.steps()[2];
     CHECK(steps_of(p).find("5: 1 2 3 4 5") != std::string::npos);
-    CHECK(s.what.needs.stages.has(stage_kind::join_residual));
-    CHECK(s.what.needs.stages.has(stage_kind::next_norm));
-    CHECK(s.what.sum);
-    CHECK_FALSE(s.what.needs.emits.has(format::f32));
+    CHECK(stages_of(s.what).has(stage_kind::join_residual));
+    CHECK(stages_of(s.what).has(stage_kind::next_norm));
+    CHECK(s.what.row().sum);
+    CHECK_FALSE(s.what.row().needs.emits.has(format::f32));
     for (const id elided : {l.norm, l.scaled, l.next, l.value})
         CHECK(p.at(l.g.position(elided)).elided);
     CHECK_FALSE(p.at(l.g.position(l.sum)).elided);
@@ -90,10 +90,10 @@ TEST_CASE("a sum behind a norm is quantized by the step that makes it", "[plan]"
     g.add(g.matmul(format::q4_K, 512, g.glu(q, k)), sum);
     const plan p = shipped_plan(g);
     const step& s = p.steps()[2];
-    CHECK(s.what.needs.stages.has(stage_kind::join_residual));
-    CHECK_FALSE(s.what.needs.stages.has(stage_kind::next_norm));
-    CHECK_FALSE(s.what.sum);
-    CHECK(s.what.needs.emits == (format_set::of(format::f32) | format::q8_1));
+    CHECK(stages_of(s.what).has(stage_kind::join_residual));
+    CHECK_FALSE(stages_of(s.what).has(stage_kind::next_norm));
+    CHECK_FALSE(s.what.row().sum);
+    CHECK(s.what.row().needs.emits == (format_set::of(format::f32) | format::q8_1));
     CHECK(row_of(p, 2).f32 == g[sum].data);
     CHECK(row_of(p, 2).sum == nullptr);
     CHECK_FALSE(p.at(g.position(sum)).elided);
@@ -106,7 +106,7 @@ TEST_CASE("the results of both norms may lie over what they read, element upon e
     l.g.other({l.value});  // its f32 is written too
     SECTION("and the value over the other") { l.g.share(l.value, l.x); }
     const plan p = shipped_plan(l.g);
-    CHECK(p.steps()[2].what.needs.stages.has(stage_kind::next_norm));
+    CHECK(stages_of(p.steps()[2].what).has(stage_kind::next_norm));
     CHECK(row_of(p, 2).f32 == l.g[l.value].data);
 }
 

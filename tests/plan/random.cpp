@@ -79,7 +79,7 @@ TEST_CASE("plans of random graphs in random memory read what the engine would re
         REQUIRE(inconsistency(view, p) == "");
         REQUIRE(difference(view, p) == "");
         steps += p.steps().size();
-        for (const step& s : p.steps()) hoisted += s.what.member_count > 1;
+        for (const step& s : p.steps()) hoisted += members_of(s.what) > 1;
         for (const left_over& l : p.left()) split += l.what.why == reason::group_split;
 
         const int cut = 1 + r.below(view.size() - 1);

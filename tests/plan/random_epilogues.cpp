@@ -3,6 +3,8 @@
 #include "arena.hpp"
 #include "epilogue_cases.hpp"
 
+#include "catena_test/problems.hpp"
+
 using namespace catena;
 using namespace catena_test;
 
@@ -101,10 +103,10 @@ TEST_CASE("plans of random graphs with epilogues read what the engine would read
         REQUIRE(inconsistency(view, p) == "");
         REQUIRE(difference(view, p) == "");
         for (const step& s : p.steps()) {
-            quantized += s.what.needs.epilogue.has(epilogue_part::quantize);
-            residuals += s.what.needs.epilogue.has(epilogue_part::residual);
-            functions += s.what.needs.epilogue.has(epilogue_part::act);
-            factors += s.what.needs.epilogue.has(epilogue_part::factor);
+            quantized += epilogue_of(s.what).has(epilogue_part::quantize);
+            residuals += epilogue_of(s.what).has(epilogue_part::residual);
+            functions += epilogue_of(s.what).has(epilogue_part::act);
+            factors += epilogue_of(s.what).has(epilogue_part::factor);
         }
         for (const left_over& l : p.left()) apart += l.what.why == reason::group_split;
     }

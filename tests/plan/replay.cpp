@@ -123,9 +123,9 @@ bool same_elements(const tensor& a, const tensor& b) {
 /// A norm of one row has a barrier behind all that it reads, and writes nothing before, if
 /// registers hold all of that.
 bool read_at_once(const plan& plan, const step& s) {
-    if (s.what.needs.kind != skeleton::row) return false;
+    if (s.what.kind() != skeleton::row) return false;
     const row_policy& p = plan.rows().rows[s.row].policy.row();
-    return has_norm(s.what.needs.stages) && s.what.rows == 1 && p.rows == 0 && p.threads > 32 &&
+    return has_norm(stages_of(s.what)) && s.what.row().rows == 1 && p.rows == 0 && p.threads > 32 &&
            p.values > 0 && p.values <= 8;
 }
 
@@ -138,7 +138,8 @@ std::string at_node(int i, const std::string& what) {
 std::uint32_t internal_sources(const graph_view& view, const step& s,
                                const array_view<std::int32_t>& covered, std::int32_t n) {
     const tensor& t = view.node(n);
-    std::uint32_t bits = is_matmul(t.kind) && s.what.needs.activation != format::f32 ? 2u : 0u;
+    std::uint32_t bits =
+        is_matmul(t.kind) && s.what.product().needs.activation != format::f32 ? 2u : 0u;
     for (int slot = 0; slot < max_src; ++slot) {
         std::int32_t source = t.src[slot];
         while (source != no_tensor && named_by(view.at(source)) != no_tensor)
@@ -158,7 +159,7 @@ std::vector<run> value_of(const replay& engine, const replay& now, const plan& p
     const tensor& value = view.at(c.activation);
     const bool by_step =
         !c.stages.empty() || c.made_by < 0 ||
-        plan.steps()[static_cast<std::size_t>(c.made_by)].what.needs.kind != skeleton::row;
+        plan.steps()[static_cast<std::size_t>(c.made_by)].what.kind() != skeleton::row;
     if (!by_step) return now.memory.read(value);
     for (int i = 0; i < view.size(); ++i)
         if (view.nodes[i] == c.activation)
@@ -275,7 +276,7 @@ std::string difference(const graph_view& view, const plan& plan) {
         for (; next < plan.steps().size() && plan.steps()[next].launch_at == i; ++next) {
             const step& s = plan.steps()[next];
             const array_view<std::int32_t> covered = plan.covered(s);
-            const bool is_row = s.what.needs.kind == skeleton::row;
+            const bool is_row = s.what.kind() == skeleton::row;
             for (const std::int32_t n : covered) {
                 const std::uint32_t skip = internal_sources(view, s, covered, n);
                 planned.read(n, skip);
@@ -350,13 +351,13 @@ std::string inconsistency(const graph_view& view, const plan& plan) {
             if (step_of[static_cast<std::size_t>(n)] >= 0) return at_node(n, "two steps cover it");
             step_of[static_cast<std::size_t>(n)] = static_cast<std::int32_t>(s);
         }
-        if (step.what.needs.kind != skeleton::row) {
+        if (step.what.kind() != skeleton::row) {
+            const product_problem& what = step.what.product();
             int outputs = 0;
             for (const std::int32_t n : plan.covered(step)) outputs += plan.at(n).elided ? 0 : 1;
-            for (int m = 0; m < step.what.member_count; ++m)
-                outputs += step.what.member[m].written ? 0 : 1;
-            const int norm = step.what.needs.emits.has(format::f32) ? 1 : 0;  // its own
-            if (outputs != step.what.member_count + norm)
+            for (int m = 0; m < what.member_count; ++m) outputs += what.member[m].written ? 0 : 1;
+            const int norm = what.needs.emits.has(format::f32) ? 1 : 0;  // its own
+            if (outputs != what.member_count + norm)
                 return "a group writes other results than its members'";
         }
         if (step.row < 0 || step.row >= plan.rows().row_count) return "a step has no row";

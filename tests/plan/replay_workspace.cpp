@@ -83,16 +83,17 @@ std::string workspace_memory::read(const workspace_part& wanted) const {
 workspace_use workspace_use_of(const plan& plan, int index, std::string& fault) {
     auto* const workspace = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 56);
     const step& s = plan.steps()[static_cast<std::size_t>(index)];
-    const problem& what = s.what;
     const step_args args = plan.args(index, workspace);
     workspace_use out;
-    if (what.needs.kind == skeleton::row) {
+    if (s.what.kind() == skeleton::row) {
+        const row_problem& what = s.what.row();
         const std::int64_t rows = what.quant_k > 0 ? what.rows * what.k / what.quant_k : what.rows;
         const std::int64_t k = what.quant_k > 0 ? what.quant_k : what.k;
         add_layouts(args.row, workspace, rows, k, s.chain, out.writes);
         return out;
     }
-    const bool tiled = what.needs.kind == skeleton::matmul;
+    const product_problem& what = s.what.product();
+    const bool tiled = s.what.kind() == skeleton::matmul;
     if (what.needs.activation != format::f32 && !makes_norm(what)) {
         const std::int64_t rows =
             !what.expert ? what.columns

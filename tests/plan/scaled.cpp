@@ -11,7 +11,7 @@ namespace {
 row_args row_of(const plan& p, id node, graph_builder& g) {
     const int at = p.at(g.position(node)).step;
     REQUIRE(at >= 0);
-    REQUIRE(p.steps()[static_cast<std::size_t>(at)].what.needs.kind == skeleton::row);
+    REQUIRE(p.steps()[static_cast<std::size_t>(at)].what.kind() == skeleton::row);
     return p.args(at, nullptr).row;
 }
 

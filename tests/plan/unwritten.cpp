@@ -43,5 +43,5 @@ TEST_CASE("both halves of a matrix are as aligned as a row asks", "[unwritten]")
     c.g.glu_of_halves(both);
     const plan p = planned(c.g);
     REQUIRE(steps_of(p) == "1: 0 1, 2: 2 3");
-    CHECK(p.steps()[1].what.alignment == 8);
+    CHECK(p.steps()[1].what.product().alignment == 8);
 }

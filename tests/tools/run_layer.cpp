@@ -9,6 +9,7 @@
 
 #include "catena_test/catch.hpp"
 #include "catena_test/graph_builder.hpp"
+#include "catena_test/problems.hpp"
 #include "tables.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 
 using namespace catena;
 using namespace catena::tool;
+using catena_test::epilogue_of;
 using catena_test::graph_builder;
 using catena_test::id;
 
@@ -121,8 +123,8 @@ outcome run_all(const json::graph& g, const char* arch = "sm_90", const damage& 
     outcome out;
     for (std::size_t i = 0; i < p.steps().size(); ++i) {
         const problem& what = p.steps()[i].what;
-        out.glu_row = out.glu_row || what.needs.stages.has(stage_kind::glu);
-        out.parts = out.parts | what.needs.epilogue;
+        out.glu_row = out.glu_row || stages_of(what).has(stage_kind::glu);
+        out.parts = out.parts | epilogue_of(what);
         out.results.push_back(check.run(static_cast<int>(i)));
         for (const comparison& c : out.results.back().comparisons) out.compared.insert(c.of);
     }

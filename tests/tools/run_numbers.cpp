@@ -65,7 +65,7 @@ TEST_CASE("what is rounded for weights of 16 bits agrees with the reference, and
         const plan p = planner{on->equip(table_for("sm_90"))}.plan(where.view());
         REQUIRE(p.state().ok());
         REQUIRE(p.steps().size() == 2);
-        CHECK(in_mma_blocks(p.steps()[1].what.needs.activation));
+        CHECK(in_mma_blocks(p.steps()[1].what.product().needs.activation));
         checker check{p, where, *on, {}};
         for (int step = 0; step < 2; ++step) {
             const step_result r = check.run(step);

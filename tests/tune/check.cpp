@@ -69,7 +69,7 @@ TEST_CASE("Quantized results of another order may differ by a rounding, and by n
 
 TEST_CASE("A matvec's operands are whole, apart and described", "[tune]") {
     memory m;
-    const problem p = matvec_problem(
+    const product_problem p = matvec_problem(
         512,
         {{.type = format::q4_K, .rows = 64, .epilogue = epilogue_set::of(epilogue_part::glu)},
          {.type = format::q6_K, .rows = 32}},
@@ -92,7 +92,7 @@ TEST_CASE("A matvec's operands are whole, apart and described", "[tune]") {
 
 TEST_CASE("Operands for which there is no room beside those before are known", "[tune]") {
     memory m;
-    const problem p = matvec_problem(1024, {{.type = format::q8_0, .rows = 512}});
+    const product_problem p = matvec_problem(1024, {{.type = format::q8_0, .rows = 512}});
     for (int i = 0; i < 3; ++i) {
         bench::operands_of(p, 32, m.deal);
         CHECK_FALSE(m.deal.started_again());
@@ -103,10 +103,10 @@ TEST_CASE("Operands for which there is no room beside those before are known", "
 
 TEST_CASE("Experts are picked by ids that every member has", "[tune]") {
     memory m;
-    problem p = matvec_problem(256,
-                               {{.type = format::q4_K, .rows = 32, .experts = 8},
-                                {.type = format::q4_K, .rows = 32, .experts = 6}},
-                               4);
+    product_problem p = matvec_problem(256,
+                                       {{.type = format::q4_K, .rows = 32, .experts = 8},
+                                        {.type = format::q4_K, .rows = 32, .experts = 6}},
+                                       4);
     p.expert = true;
     p.tokens = 2;
     const bench::operands o = bench::operands_of(p, 32, m.deal);
@@ -122,10 +122,10 @@ TEST_CASE("Experts are picked by ids that every member has", "[tune]") {
 
 TEST_CASE("A matmul's operands are those of its tiles, of experts too", "[tune]") {
     memory m;
-    problem p = matvec_problem(256,
-                               {{.type = format::q8_0, .rows = 96, .experts = 8},
-                                {.type = format::q8_0, .rows = 32, .experts = 4}},
-                               32);
+    product_problem p = matvec_problem(256,
+                                       {{.type = format::q8_0, .rows = 96, .experts = 8},
+                                        {.type = format::q8_0, .rows = 32, .experts = 4}},
+                                       32);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = format::q8_1_mmq_d4;
     p.expert = true;
@@ -147,7 +147,7 @@ TEST_CASE("A matmul's operands are those of its tiles, of experts too", "[tune]"
 
 TEST_CASE("An activation of fp8 is its rows, and numbers for scales behind them", "[tune]") {
     memory m;
-    problem p = matvec_problem(512, {{.type = format::fp8_e4m3, .rows = 64}}, 16);
+    product_problem p = matvec_problem(512, {{.type = format::fp8_e4m3, .rows = 64}}, 16);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = format::fp8_group;
     const bench::operands o = bench::operands_of(p, 64, m.deal);
@@ -162,7 +162,7 @@ TEST_CASE("An activation of fp8 is its rows, and numbers for scales behind them"
 
 TEST_CASE("Of what experts made a row has the results of every slot, and their weights", "[tune]") {
     memory m;
-    problem p = norm_problem(256, 3);
+    row_problem p = norm_problem(256, 3);
     p.needs.stages = p.needs.stages | stage_kind::combine;
     p.slots = 8;
     const bench::operands o = bench::operands_of(p, 0, m.deal);
@@ -175,7 +175,7 @@ TEST_CASE("Of what experts made a row has the results of every slot, and their w
 
 TEST_CASE("A row's operands are those that the problem names", "[tune]") {
     memory m;
-    problem p = norm_problem(256, 3);
+    row_problem p = norm_problem(256, 3);
     p.needs.stages = p.needs.stages | stage_kind::add_residual;
     p.sum = true;
     p.needs.emits = p.needs.emits | format::f16;

@@ -36,15 +36,15 @@ computation computation_of(const problem& p) {
 }
 
 /// f16 weights: what warpgroups multiply.
-problem number_prompt(std::int64_t columns, format layout = format::f32) {
-    problem p = matvec_problem(4096, {{format::f16, 4096}}, columns);
+product_problem number_prompt(std::int64_t columns, format layout = format::f32) {
+    product_problem p = matvec_problem(4096, {{format::f16, 4096}}, columns);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = layout;
     return p;
 }
 
-problem prompt(std::int64_t columns, epilogue_set parts = {}) {
-    problem p =
+product_problem prompt(std::int64_t columns, epilogue_set parts = {}) {
+    product_problem p =
         matvec_problem(4096, {{.type = format::q4_K, .rows = 4096, .epilogue = parts}}, columns);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = format::q8_1_mmq_ds4;
@@ -54,9 +54,9 @@ problem prompt(std::int64_t columns, epilogue_set parts = {}) {
 /// Four problems: a norm, a narrow matrix, a wide one of four columns, a prompt.
 std::vector<shape> four_shapes() {
     std::vector<shape> out;
-    for (const problem& p : {norm_problem(4096), matvec_problem(2048, {{format::q4_K, 1024}}),
-                             matvec_problem(4096, {{format::q4_K, 8192}}, 4), prompt(64)})
-        out.push_back({computation_of(p), p, 10});
+    const problem all[] = {norm_problem(4096), matvec_problem(2048, {{format::q4_K, 1024}}),
+                           matvec_problem(4096, {{format::q4_K, 8192}}, 4), prompt(64)};
+    for (const problem& p : all) out.push_back({computation_of(p), p, 10});
     return out;
 }
 
@@ -326,7 +326,7 @@ TEST_CASE("Every candidate may run its problem, and those listed by hand are amo
 }
 
 TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[tune]") {
-    const problem p = prompt(16);
+    const product_problem p = prompt(16);
     const std::vector<row> space = space_of(sm_90, computation_of(p));
     for (const auto field :
          {&matmul_policy::threads, &matmul_policy::min_blocks, &matmul_policy::rows,
@@ -340,7 +340,7 @@ TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[
     for (const candidate& c : candidates_of(space, {}, p, sm_90, 16))
         slices.insert(c.what.policy.matmul().slices);
     CHECK(slices.count(4) == 1);
-    const problem quantized = prompt(512, epilogue_set::of(epilogue_part::quantize));
+    const product_problem quantized = prompt(512, epilogue_set::of(epilogue_part::quantize));
     for (const candidate& c : candidates_of(space, {}, quantized, sm_90, 16))
         CHECK(tile_rows(c.what.policy.matmul()) % 32 == 0);
 }
@@ -348,7 +348,7 @@ TEST_CASE("Tiles to choose from differ in everything that a tile is made of", "[
 TEST_CASE(
     "Tiles of warpgroups are raced where a GPU has them, those that its registers and memory hold",
     "[tune]") {
-    const problem p = number_prompt(512, format::f16_mma);
+    const product_problem p = number_prompt(512, format::f16_mma);
     const computation c = computation_of(p);
     const auto by_warpgroups = [&c](const arch& on) {
         std::vector<matmul_policy> out;
@@ -385,7 +385,7 @@ TEST_CASE("Policies of a space have names of their own: kernels are known by the
 }
 
 TEST_CASE("What the cost model likes best is raced without its cluster, too", "[tune]") {
-    const problem p = number_prompt(128, format::f16_mma);
+    const product_problem p = number_prompt(128, format::f16_mma);
     const std::vector<row> space = space_of(sm_90, computation_of(p));
     for (const std::size_t most : {1, 4}) {
         const std::vector<candidate> few = candidates_of(space, {}, p, sm_90, most);
@@ -405,7 +405,7 @@ TEST_CASE("What the cost model likes best is raced without its cluster, too", "[
 }
 
 TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a step", "[tune]") {
-    problem p = matvec_problem(4096, {{format::fp8_e4m3, 4096}}, 512);
+    product_problem p = matvec_problem(4096, {{format::fp8_e4m3, 4096}}, 512);
     p.needs.kind = skeleton::matmul;
     p.needs.activation = format::fp8_group;
     std::set<std::pair<int, int>> shapes;  // rows of a tile, stages
@@ -422,7 +422,7 @@ TEST_CASE("Tiles of fp8 by warpgroups are raced, too, a scale's 128 values at a 
 }
 
 TEST_CASE("The best tile of warpgroups is found among all tiles", "[tune]") {
-    const problem p = number_prompt(512, format::f16_mma);
+    const product_problem p = number_prompt(512, format::f16_mma);
     const auto is_best = [](const matmul_policy& n) {
         return by_warpgroups(n) && tile_rows(n) == 128 && n.threads == 128;
     };

@@ -101,9 +101,10 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
         4096, 3, {candidate(lean, verdict::chosen, 5), candidate(rich, verdict::failed, 0)})});
     t.problems.push_back(t.problems.front());
     tuned_problem& open = t.problems.back();
-    open.what.expert = true;
-    open.what.member[0].epilogue = epilogue_set::of(epilogue_part::glu) | epilogue_part::quantize;
-    open.what.member[0].written = false;
+    open.what.product().expert = true;
+    open.what.product().member[0].epilogue =
+        epilogue_set::of(epilogue_part::glu) | epilogue_part::quantize;
+    open.what.product().member[0].written = false;
     open.decided = false;
     open.candidates = {candidate(rich, verdict::open, 0)};
     open.candidates[0].us = {1.25, 1.0 / 3};
@@ -245,8 +246,8 @@ TEST_CASE(
     sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
     for (const matmul_policy& p : {large, sliced}) {
         tuned_problem one = beaten(decided(4096, 1, {candidate(p, verdict::chosen, 5)}), listed);
-        one.computes = one.what.needs = tiles;
-        one.what.columns = 512;
+        one.computes = one.what.product().needs = tiles;
+        one.what.product().columns = 512;
         const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one})));
         REQUIRE(row_with(rows, p) == &rows.front());
         for (const row& r : listed) {

@@ -29,14 +29,16 @@ TEST_CASE("Shapes are those of the graph, with the places that they stand for", 
     int norms = 0, matvecs = 0;
     for (const shape& s : all) {
         CHECK(s.places > 0);
-        CHECK(s.computes.kind == s.what.needs.kind);
-        if (s.what.needs.kind == skeleton::matvec && s.what.columns == 1) matvecs += s.places;
-        if (s.what.needs.stages.has(stage_kind::rms_norm) && s.what.rows == 1) norms += s.places;
+        CHECK(s.computes.kind == s.what.kind());
+        if (s.what.kind() == skeleton::matvec && s.what.product().columns == 1) matvecs += s.places;
+        if (s.what.kind() == skeleton::row && s.what.row().rows == 1 &&
+            stages_of(s.what).has(stage_kind::rms_norm))
+            norms += s.places;
     }
     CHECK(norms == 73);  // 36 layers of two norms that feed matmuls, and the last one
     CHECK(matvecs > 100);
     CHECK(std::any_of(all.begin(), all.end(), [](const shape& s) {
-        return s.what.needs.kind == skeleton::matvec && s.what.columns == 4;
+        return s.what.kind() == skeleton::matvec && s.what.product().columns == 4;
     }));
 }
 
@@ -46,9 +48,10 @@ TEST_CASE("A norm is tuned both apart from its readers and in their launch", "[t
     for (const shape& s : all) {
         if (!makes_norm(s.what)) continue;
         inside += s.places;
-        problem apart = s.what;
+        product_problem apart = s.what.product();
         apart.needs.stages = {};
-        CHECK(std::any_of(all.begin(), all.end(), [&](const shape& o) { return o.what == apart; }));
+        CHECK(std::any_of(all.begin(), all.end(),
+                          [&](const shape& o) { return o.what == problem(apart); }));
         const auto space = space_of(*arch_named("sm_90"), s.computes);
         CHECK(std::any_of(space.begin(), space.end(), [](const row& r) {
             return placement_of(r.policy) == norm_placement::deferred;
@@ -63,11 +66,12 @@ TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all
     const std::vector<shape> all = shapes_of(files, listed(), {});
     std::map<std::int64_t, int> dense, experts;
     for (const shape& s : all) {
-        if (s.what.needs.kind != skeleton::matmul) continue;
+        if (s.what.kind() != skeleton::matmul) continue;
         CHECK(s.computes.kind == skeleton::matmul);
-        const std::int64_t tokens = s.what.expert ? s.what.tokens : s.what.columns;
-        if (s.what.expert) CHECK(s.what.columns == 8 * tokens);
-        (s.what.expert ? experts : dense)[tokens] += s.places;
+        const product_problem& what = s.what.product();
+        const std::int64_t tokens = tokens_of(what);
+        if (what.expert) CHECK(what.columns == 8 * tokens);
+        (what.expert ? experts : dense)[tokens] += s.places;
     }
     for (const auto& places : {dense, experts}) {
         REQUIRE(places.size() == 5);
@@ -77,11 +81,10 @@ TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all
         }
     }
     CHECK(dense[512] > 48);
-    const auto prompts = std::find_if(all.begin(), all.end(), [](const shape& s) {
-        return s.what.needs.kind == skeleton::matmul;
-    });
+    const auto prompts = std::find_if(
+        all.begin(), all.end(), [](const shape& s) { return s.what.kind() == skeleton::matmul; });
     for (auto s = all.begin(); s != all.end(); ++s) {
-        CHECK((s->what.needs.kind == skeleton::matmul) == (s >= prompts));
+        CHECK((s->what.kind() == skeleton::matmul) == (s >= prompts));
         if (s != all.begin() && s != prompts) CHECK(s->work <= (s - 1)->work);
     }
 }
@@ -95,10 +98,10 @@ TEST_CASE("A class has one shape, and each shape its own class", "[tune]") {
 
 TEST_CASE("Chains and formats select shapes", "[tune]") {
     for (const shape& s : shapes_of(qwen, listed(), {.chains = {"gated_input"}}))
-        CHECK(!s.what.needs.stages.has(stage_kind::rms_norm));
+        CHECK(!stages_of(s.what).has(stage_kind::rms_norm));
     const std::vector<shape> q6 = shapes_of(qwen, listed(), {.formats = {"q6_K"}});
     CHECK_FALSE(q6.empty());
-    for (const shape& s : q6) CHECK(s.what.needs.weights == format_set::of(format::q6_K));
+    for (const shape& s : q6) CHECK(s.what.product().needs.weights == format_set::of(format::q6_K));
 }
 
 TEST_CASE("A name that is not known is refused with those that are", "[tune]") {

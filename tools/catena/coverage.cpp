@@ -38,7 +38,7 @@ struct format_line {
     std::vector<cell> cells;
 };
 
-std::string problem_text(const problem& p) {
+std::string problem_text(const product_problem& p) {
     return fmt::format("k {}, rows {}, {} columns{}, alignment {}, epilogue {}", p.k,
                        p.member[0].rows, p.columns, p.expert ? " of experts" : "", p.alignment,
                        p.needs.epilogue.bits);
@@ -48,7 +48,7 @@ cell cell_of(const table& t, format weights, std::int64_t columns) {
     cell out;
     out.columns = columns;
     if (const char* why = absence_of(weights, columns, *t.target)) out.absent = why;
-    each_group_problem(format_set::of(weights), columns, [&](const problem& p) {
+    each_group_problem(format_set::of(weights), columns, [&](const product_problem& p) {
         const picked best = pick(p, t);
         ++out.problems;
         if (best.row >= 0) {

@@ -152,7 +152,7 @@ class drawing {
             const std::string from = maker >= 0 ? fmt::format("step_{}", maker) : source(l, made);
             const bool inside = s >= 0 && step_of_[at(made)] == s;  // it never leaves the launch
             line("  {} -> n{} [label=\"{}\"{}];", from, n,
-                 quantized ? name(r_.plan.steps[at(s)].what.needs.activation)
+                 quantized ? name(r_.plan.steps[at(s)].what.product().needs.activation)
                            : name(g_.at(t.src[i]).type),
                  quantized ? ", penwidth=2"
                  : inside  ? ", style=dotted"

@@ -84,7 +84,7 @@ value node_json(const graph_view& g, const tensor& t, tensor_names& names) {
     return {op_text(t), t.name, name(t.type), t.ne, std::move(sources), marks, node_bytes(g, t)};
 }
 
-int matrices(const problem& p) {
+int matrices(const product_problem& p) {
     int n = 0;
     for (int i = 0; i < p.member_count; ++i) n += weight_rows(p.member[i]);
     return n;
@@ -107,23 +107,31 @@ std::string parts(epilogue_set set) {
     return out;
 }
 
-value problem_json(const problem& p) {
+/// Appends what a problem says, besides its work and its alignment.
+template <class Add>
+void describe(const row_problem& p, const Add& add) {
+    add("computes", chain_part(p.needs) + (p.sum ? ", and writes the sum" : ""));
+    add("writes", formats_part(p.needs.emits));
+    if (p.quant_k > 0) add("quantized rows", fmt::format("of {}", p.quant_k));
+}
+template <class Add>
+void describe(const product_problem& p, const Add& add) {
+    add("activation", name(p.needs.activation));
+    add("matrices", fmt::format("{}, {}", matrices(p), formats_part(p.needs.weights)));
+    if (!p.needs.epilogue.empty()) add("epilogue", parts(p.needs.epilogue));
+    if (p.expert) add("tokens", fmt::format("{}", p.tokens));
+}
+
+value problem_json(const problem& asked) {
     value v = value::array();
     const auto add = [&v](const char* what, std::string text) {
         v.push_back({what, std::move(text)});
     };
-    add("work", work(p));
-    if (p.needs.kind == skeleton::row) {
-        add("computes", chain_part(p.needs) + (p.sum ? ", and writes the sum" : ""));
-        add("writes", formats_part(p.needs.emits));
-        if (p.quant_k > 0) add("quantized rows", fmt::format("of {}", p.quant_k));
-    } else {
-        add("activation", name(p.needs.activation));
-        add("matrices", fmt::format("{}, {}", matrices(p), formats_part(p.needs.weights)));
-        if (!p.needs.epilogue.empty()) add("epilogue", parts(p.needs.epilogue));
-        if (p.expert) add("tokens", fmt::format("{}", p.tokens));
-    }
-    add("alignment", fmt::format("{} bytes", p.alignment));
+    asked.visit([&](const auto& p) {
+        add("work", work(p));
+        describe(p, add);
+        add("alignment", fmt::format("{} bytes", p.alignment));
+    });
     return v;
 }
 

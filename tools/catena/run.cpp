@@ -34,8 +34,8 @@ int steps_of_layers(const plan& p, int layers) {
     const int all = static_cast<int>(steps.size());
     if (layers == 0) return all;
     const auto begins = [](const step& s, bool norms_only) {
-        const bool quantizes = s.what.needs.kind == skeleton::row || quantizes_inside(s.what.needs);
-        return has_norm(s.what.needs.stages) || (quantizes && !norms_only);
+        const bool quantizes = s.what.kind() == skeleton::row || quantizes_inside(s.what);
+        return has_norm(stages_of(s.what)) || (quantizes && !norms_only);
     };
     int norms = 0;
     for (const step& s : steps) norms += begins(s, true);

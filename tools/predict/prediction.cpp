@@ -10,8 +10,8 @@ prediction predict(const graph_view& g, const explanation& plan, const arch& tar
     prediction out;
     for (const explained_step& s : plan.steps) {
         out.steps_us += s.predicted_us;
-        if (s.what.needs.kind == skeleton::row) continue;
-        out.tokens = std::max(out.tokens, s.what.expert ? s.what.tokens : s.what.columns);
+        if (s.what.kind() == skeleton::row) continue;
+        out.tokens = std::max(out.tokens, tokens_of(s.what.product()));
     }
     traffic engine = planned(g, plan);
     engine.launches -= static_cast<int>(plan.steps.size());

@@ -163,8 +163,7 @@ class gpu : public timing_device {
     std::string deal(entrant& e, const tuned_problem& p, const tuned_candidate& c, int registers) {
         const row r = row_of(p, c, registers);
         const int resident = std::max(1, blocks_per_sm(r, p.what, target_));
-        const std::int32_t band =
-            p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, target_, resident);
+        const std::int32_t band = band_rows(r, p.what, target_, resident);
         e.config = config_of(r, p.what, target_, band);
         e.sets = bench::operand_sets(p.what, band, arena_, device_.l2CacheSize);
         if (!e.sets.empty()) return "";

@@ -25,9 +25,7 @@ double predicted(const tuned_problem& p, const tuned_candidate& c, const arch& a
     const int resident =
         constraint(r, p.what, a).why == limit::none ? blocks_per_sm(r, p.what, a) : 0;
     if (resident < 1) return 0;
-    const std::int32_t band =
-        p.computes.kind == skeleton::row ? 0 : band_rows(r, p.what, a, resident);
-    return predicted_us(r, p.what, a, band, resident);
+    return predicted_us(r, p.what, a, band_rows(r, p.what, a, resident), resident);
 }
 
 struct sum {

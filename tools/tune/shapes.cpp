@@ -37,8 +37,8 @@ bool chain_wanted(const lowered_chain& c, const selection& wanted) {
 /// Is every weight format of the problem asked for?
 bool formats_wanted(const problem& p, const selection& wanted) {
     if (wanted.formats.empty()) return true;
-    if (p.needs.weights.empty()) return false;
-    for (const format f : p.needs.weights)
+    if (p.kind() == skeleton::row) return false;
+    for (const format f : p.product().needs.weights)
         if (!listed(wanted.formats, name(f))) return false;
     return true;
 }
@@ -47,25 +47,43 @@ bool formats_wanted(const problem& p, const selection& wanted) {
 /// one for each class (pick/measured.hpp), but for that between the last two.
 constexpr std::int64_t prompt_columns[] = {16, 32, 64, 128, 512};
 
-std::int64_t tokens_of(const problem& p) { return p.expert ? p.tokens : p.columns; }
-
 /// How many tokens a plan computes at once: most matrices meet them all.
 std::int64_t tokens_of(const plan& planned) {
     std::int64_t tokens = 1;
     for (const step& s : planned.steps())
-        if (s.what.needs.kind != skeleton::row) tokens = std::max(tokens, tokens_of(s.what));
+        if (s.what.kind() != skeleton::row) tokens = std::max(tokens, tokens_of(s.what.product()));
     return tokens;
 }
 
 std::vector<problem> as_tuned(const problem& p) {
-    if (p.needs.kind != skeleton::matmul) return {p};
+    if (p.kind() != skeleton::matmul) return {p};
     std::vector<problem> all;
     for (const std::int64_t columns : prompt_columns) {
-        all.push_back(p);
-        all.back().columns = p.expert ? p.columns / p.tokens * columns : columns;
-        if (p.expert) all.back().tokens = columns;
+        product_problem one = p.product();
+        one.columns = slots_of(one) * columns;
+        if (one.expert) one.tokens = columns;
+        all.push_back(one);
     }
     return all;
+}
+
+int bit_width(std::int64_t rows) {
+    return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows)));
+}
+
+/// Are two problems of one computation measured once for both? Their rows may differ by a factor of
+/// two.
+bool same_class(const row_problem& a, const row_problem& b) {
+    return a.k == b.k && bit_width(a.rows) == bit_width(b.rows);
+}
+bool same_class(const product_problem& a, const product_problem& b) {
+    return a.k == b.k && a.expert == b.expert && a.columns == b.columns &&
+           a.needs.epilogue == b.needs.epilogue && bit_width(rows_of(a)) == bit_width(rows_of(b));
+}
+bool same_class(const shape& a, const shape& b) {
+    if (a.computes != b.computes) return false;
+    return a.what.kind() == skeleton::row ? same_class(a.what.row(), b.what.row())
+                                          : same_class(a.what.product(), b.what.product());
 }
 
 /// Throws with all of `known` at a name that is neither of them nor `also` one.
@@ -134,7 +152,7 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
     const auto take = [&](const plan& planned, bool made_inside) {
         const std::int64_t tokens = tokens_of(planned);
         for (const step& s : planned.steps()) {
-            if ((makes_norm(s.what) || quantizes_inside(s.what.needs)) != made_inside) continue;
+            if ((makes_norm(s.what) || quantizes_inside(s.what)) != made_inside) continue;
             const planned_chain& chain = planned.chains()[static_cast<std::size_t>(s.chain)];
             const bool chosen = wanted.chains.empty() ||
                                 (chain.chain >= 0 && chain_wanted(t.chains[chain.chain], wanted));
@@ -145,9 +163,9 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
                 if (at == distinct.end())
                     at = distinct.insert(distinct.end(), {planned.rows().rows[s.row].computes, p});
                 ++at->places;
-                const bool row = p.needs.kind == skeleton::row;
+                const bool row = p.kind() == skeleton::row;
                 at->work += static_cast<double>(bytes_of(p)) /
-                            static_cast<double>(row ? tokens : tokens_of(p));
+                            static_cast<double>(row ? tokens : tokens_of(p.product()));
             }
         }
     };
@@ -177,21 +195,16 @@ std::vector<shape> shapes_of(const std::vector<std::string>& graphs, const descr
 
     std::vector<shape> classes;
     for (const shape& s : distinct) {
-        const auto rows = std::bit_width(static_cast<std::uint64_t>(rows_of(s.what)));
-        auto at = std::find_if(classes.begin(), classes.end(), [&](const shape& c) {
-            return c.computes == s.computes && c.what.k == s.what.k &&
-                   c.what.expert == s.what.expert && c.what.columns == s.what.columns &&
-                   c.what.needs.epilogue == s.what.needs.epilogue &&
-                   std::bit_width(static_cast<std::uint64_t>(rows_of(c.what))) == rows;
-        });
+        auto at = std::find_if(classes.begin(), classes.end(),
+                               [&](const shape& c) { return same_class(c, s); });
         if (at == classes.end())
             classes.push_back(s);
         else
             at->places += s.places, at->work += s.work;
     }
     std::stable_sort(classes.begin(), classes.end(), [](const shape& a, const shape& b) {
-        const bool prompt = a.what.needs.kind == skeleton::matmul;
-        if (prompt != (b.what.needs.kind == skeleton::matmul)) return !prompt;
+        const bool prompt = a.what.kind() == skeleton::matmul;
+        if (prompt != (b.what.kind() == skeleton::matmul)) return !prompt;
         return a.work > b.work;
     });
     return classes;

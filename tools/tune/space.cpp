@@ -174,7 +174,7 @@ bool same_kind(const matmul_policy& a, const matmul_policy& b) {
 /// Would a tile of half as many columns hold those of the problem, too?
 bool too_wide(const row& r, const problem& p) {
     return r.computes.kind == skeleton::matmul &&
-           r.policy.matmul().columns / 2 >= std::max(detail::columns_of_matrix(p), 16.0);
+           r.policy.matmul().columns / 2 >= std::max(detail::columns_of_matrix(p.product()), 16.0);
 }
 
 /// The policy of a matvec or a matmul without its cluster, with so many blocks promised.
@@ -235,9 +235,7 @@ std::vector<candidate> candidates_of(const std::vector<row>& space,
         if (constraint(r, p, a).why != limit::none) continue;
         const int resident = blocks_per_sm(r, p, a);
         if (resident < 1) continue;
-        const std::int32_t band =
-            r.computes.kind == skeleton::row ? 0 : band_rows(r, p, a, resident);
-        able.push_back({r, predicted_us(r, p, a, band, resident)});
+        able.push_back({r, predicted_us(r, p, a, band_rows(r, p, a, resident), resident)});
     }
     std::stable_sort(able.begin(), able.end(), [](const candidate& x, const candidate& y) {
         return x.predicted_us < y.predicted_us;
@@ -250,7 +248,7 @@ std::vector<candidate> candidates_of(const std::vector<row>& space,
                            [](const auto& x, const auto& y) { return same_kind(x, y); });
         });
         const bool wanted = free > 0 && !too_wide(c.what, p) &&
-                            static_cast<std::size_t>(alike) < most_of_a_kind(p.needs.kind);
+                            static_cast<std::size_t>(alike) < most_of_a_kind(p.kind());
         if (!wanted && !holds(incumbents, c.what.policy)) continue;
         free -= wanted ? 1 : 0;
         kept.push_back(c);

@@ -114,15 +114,21 @@ bool tune(tuning& t, timing_device& on, const budget& within, const watcher& wat
     return true;
 }
 
-std::string text(const problem& p) {
-    if (p.needs.kind == skeleton::row)
-        return chain_part(p.needs) + " " + std::to_string(p.k) + " x " + std::to_string(p.rows);
-    std::int64_t rows = 0;
-    for (int i = 0; i < p.member_count; ++i)
-        rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
+namespace {
+
+std::string text(const row_problem& p) {
+    return chain_part(p.needs) + " " + std::to_string(p.k) + " x " + std::to_string(p.rows);
+}
+std::string text(const product_problem& p) {
     return formats_part(p.needs.weights) + " " + std::to_string(p.k) + " x " +
-           std::to_string(rows) + (p.expert ? " of experts" : "") + ", " +
+           std::to_string(rows_of(p)) + (p.expert ? " of experts" : "") + ", " +
            std::to_string(p.columns) + (p.columns == 1 ? " column" : " columns");
+}
+
+}  // namespace
+
+std::string text(const problem& p) {
+    return p.visit([](const auto& own) { return text(own); });
 }
 
 }  // namespace catena::tune

@@ -2,6 +2,7 @@
 // graph pattern from it, the generator its instances. C++17, so that an engine can read it.
 #pragma once
 
+#include "catena/chain/skeleton.hpp"
 #include "catena/chain/stage.hpp"
 #include "catena/format/format.hpp"
 
@@ -134,11 +135,6 @@ struct lowered_chain {
     int count = 0;
     stage stages[max_stages] = {};
 };
-
-enum class skeleton : std::uint8_t { row, matvec, matmul };
-constexpr const char* name(skeleton s) {
-    return s == skeleton::row ? "row" : s == skeleton::matvec ? "matvec" : "matmul";
-}
 
 /// What one launch computes: the functional half of a table row, and of a problem. A row serves a
 /// problem when it computes at least what the problem needs (`serves`).

@@ -236,6 +236,9 @@ constexpr std::int64_t matmul_shared_bytes(const matmul_policy& p, format_set we
 
 /// Dynamic shared memory of a launch, in bytes. `used`: what of its epilogue the launch is asked
 /// for.
+constexpr std::int64_t row_shared_bytes(const row_policy& p) {
+    return std::int64_t{p.threads / warp_size} * 4 * row_meetings;
+}
 constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set weights,
                                            std::int64_t k, std::int64_t columns,
                                            epilogue_set used) {
@@ -250,7 +253,7 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
                                     std::int64_t columns, epilogue_set used = {}) {
     switch (p.kind()) {
         case skeleton::row:
-            return std::int64_t{p.threads() / warp_size} * 4 * row_meetings;
+            return row_shared_bytes(p.row());
         case skeleton::matvec:
             return matvec_shared_bytes(p.matvec(), c.weights, k, columns, used);
         case skeleton::matmul:

@@ -24,7 +24,6 @@ struct row_tensor {
 class row_launch_check {
   public:
     row_launch_check(stage_set stages, const row_args& a) : a_(a) {
-        p_.needs.kind = skeleton::row;
         p_.needs.stages = stages;
         p_.sum = a.sum != nullptr;
         p_.k = a.k;
@@ -40,7 +39,7 @@ class row_launch_check {
     }
 
     const status& state() const { return state_; }
-    const problem& asked() const { return p_; }
+    const row_problem& asked() const { return p_; }
     const row_args& args() const { return a_; }  ///< with quant_k and quant_blocks filled in
 
   private:
@@ -191,7 +190,7 @@ class row_launch_check {
     }
 
     row_args a_;
-    problem p_;
+    row_problem p_;
     status state_;
 };
 

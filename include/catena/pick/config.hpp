@@ -52,13 +52,20 @@ constexpr int registers_of(const row& r, const arch& a) {
 }
 
 /// Columns whose activation a block holds: an expert block works on one, or on those of all slots.
-constexpr std::int64_t block_columns(const problem& p) {
+constexpr std::int64_t block_columns(const product_problem& p) {
     if (combined(p)) return slots_of(p);
     return p.expert ? 1 : p.columns;
 }
 
-constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
+constexpr std::int64_t shared_bytes(const row& r, const row_problem&) {
+    return row_shared_bytes(r.policy.row());
+}
+constexpr std::int64_t shared_bytes(const row& r, const product_problem& p) {
     return shared_bytes(r.computes, r.policy, p.k, block_columns(p), p.needs.epilogue);
+}
+
+constexpr std::int64_t shared_bytes(const row& r, const problem& p) {
+    return p.visit([&](const auto& own) { return shared_bytes(r, own); });
 }
 
 /// Blocks of a row that an SM holds at once, each with `shared` bytes; 0: not even one.
@@ -75,7 +82,8 @@ constexpr int blocks_per_sm(const row& r, const arch& a, std::int64_t shared) {
         at_most(r.policy.min_blocks());  // each makes the whole norm: no more than are asked for
     return blocks;
 }
-constexpr int blocks_per_sm(const row& r, const problem& p, const arch& a) {
+template <class Problem>
+constexpr int blocks_per_sm(const row& r, const Problem& p, const arch& a) {
     return blocks_per_sm(r, a, shared_bytes(r, p));
 }
 
@@ -86,7 +94,7 @@ struct band_limits {
 
 /// Every warp of a block has rows; results that are quantized come in whole blocks, and fit where
 /// they meet.
-constexpr band_limits band_limits_of(const matvec_policy& n, const problem& p) {
+constexpr band_limits band_limits_of(const matvec_policy& n, const product_problem& p) {
     band_limits out;
     const std::int64_t turn = std::int64_t{n.threads / warp_size} * n.rows;
     if (turn > 0) out.unit = turn;
@@ -103,14 +111,15 @@ constexpr band_limits band_limits_of(const matvec_policy& n, const problem& p) {
 
 /// How many times the bands of a member occur in a launch: once for a dense member. If ids pick its
 /// matrix, once for each column, or once for each token whose slots are added up.
-constexpr std::int64_t times_of(const problem& p, const problem_member& m) {
+constexpr std::int64_t times_of(const product_problem& p, const problem_member& m) {
     return by_ids(p, m) ? columns_of(p, m) : 1;
 }
 
 /// Weight rows of a band, the work of one block or of a cluster. All bands of all members together
 /// fill the GPU once: an SM holds `resident` blocks, but only one block that holds the columns of
 /// all slots. The band of a matmul is the rows of a tile.
-constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
+constexpr std::int32_t band_rows(const row& r, const product_problem& p, const arch& a,
+                                 int resident) {
     if (r.computes.kind == skeleton::matmul) return tile_rows(r.policy.matmul());
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
@@ -122,6 +131,11 @@ constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, 
     const std::int64_t band = units < 1 ? limits.unit : units * limits.unit;
     return static_cast<std::int32_t>(band < limits.most ? band : limits.most);
 }
+/// A row step has no bands.
+constexpr std::int32_t band_rows(const row&, const row_problem&, const arch&, int) { return 0; }
+constexpr std::int32_t band_rows(const row& r, const problem& p, const arch& a, int resident) {
+    return p.visit([&](const auto& own) { return band_rows(r, own, a, resident); });
+}
 
 /// Bands of one member.
 constexpr std::int32_t bands_of(const problem_member& m, std::int32_t band) {
@@ -130,7 +144,7 @@ constexpr std::int32_t bands_of(const problem_member& m, std::int32_t band) {
 }
 
 /// Bands of all members. Those of experts count for each column, with the matrix that its id picks.
-constexpr std::int32_t bands_of(const problem& p, std::int32_t band) {
+constexpr std::int32_t bands_of(const product_problem& p, std::int32_t band) {
     std::int32_t bands = 0;
     for (int i = 0; i < p.member_count; ++i)
         if (!p.expert || by_ids(p, p.member[i])) bands += bands_of(p.member[i], band);
@@ -138,18 +152,18 @@ constexpr std::int32_t bands_of(const problem& p, std::int32_t band) {
 }
 
 /// The most matrices that a member has.
-constexpr std::int32_t experts_of(const problem& p) {
+constexpr std::int32_t experts_of(const product_problem& p) {
     std::int32_t most = 0;
     for (int i = 0; i < p.member_count; ++i)
         if (p.member[i].experts > most) most = p.member[i].experts;
     return most;
 }
 
-constexpr std::int64_t blocks_of(const row& r, const problem& p, std::int32_t band) {
-    if (p.needs.kind == skeleton::row) {
-        const int rows = rows_of_block(r.policy.row());
-        return quotient(p.rows + rows - 1, rows);
-    }
+constexpr std::int64_t blocks_of(const row& r, const row_problem& p) {
+    const int rows = rows_of_block(r.policy.row());
+    return quotient(p.rows + rows - 1, rows);
+}
+constexpr std::int64_t blocks_of(const row& r, const product_problem& p, std::int32_t band) {
     if (p.needs.kind == skeleton::matvec) {
         std::int64_t blocks = 0;
         for (int i = 0; i < p.member_count; ++i)
@@ -174,7 +188,7 @@ constexpr int values_of_handing(const row& r) {
 }
 
 /// How many values of K of a tile each block of a cluster has.
-constexpr std::int64_t share_of_k(const row& r, const problem& p, int cluster) {
+constexpr std::int64_t share_of_k(const row& r, const product_problem& p, int cluster) {
     const std::int64_t piece = r.policy.matmul().piece, pieces = (p.k + piece - 1) / piece;
     const std::int64_t share = (pieces + cluster - 1) / cluster * piece;
     return share < p.k ? share : p.k;
@@ -189,7 +203,8 @@ constexpr int sms_of_clusters(const arch& a, int blocks) {
 
 /// How many blocks share a tile: the smallest number with which an SM multiplies the fewest values
 /// of K one after the other. Handing over sums counts as values, too.
-constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std::int32_t band) {
+constexpr int blocks_of_tile(const row& r, const product_problem& p, const arch& a,
+                             std::int32_t band) {
     const int wanted = r.policy.matmul().cluster;
     const int most = wanted < a.cluster_blocks ? wanted : a.cluster_blocks;
     if (p.expert || most < 2) return 1;
@@ -211,11 +226,13 @@ constexpr int blocks_of_tile(const row& r, const problem& p, const arch& a, std:
 /// without a band keep no bytes in flight. If GPU and policy have clusters, the blocks of a cluster
 /// share a band, as many as there are SMs for. Then a block gets the warps of all blocks that its
 /// SM could hold. One warp sums a whole row, so the bits do not change.
-constexpr band_share share_of(const row& r, const problem& p, const arch& a, std::int32_t band,
-                              int resident) {
+constexpr band_share share_of(const row& r, const product_problem& p, const arch& a,
+                              std::int32_t band, int resident) {
     band_share out;
-    if (p.needs.kind == skeleton::matmul) out.cluster = blocks_of_tile(r, p, a, band);
-    if (p.needs.kind != skeleton::matvec) return out;
+    if (p.needs.kind == skeleton::matmul) {
+        out.cluster = blocks_of_tile(r, p, a, band);
+        return out;
+    }
     const matvec_policy& n = r.policy.matvec();
     if (n.placement != norm_placement::producer) return out;
     const std::int64_t bands = blocks_of(r, p, band);
@@ -239,7 +256,16 @@ constexpr band_share share_of(const row& r, const problem& p, const arch& a, std
     return out;
 }
 
-inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
+inline launch_config config_of(const row& r, const row_problem& p, const arch& a, std::int32_t) {
+    launch_config out;
+    out.blocks = static_cast<std::uint32_t>(blocks_of(r, p));
+    out.threads = static_cast<std::uint32_t>(r.policy.threads());
+    out.shared_bytes = static_cast<std::uint32_t>(shared_bytes(r, p));
+    out.dependent = a.dependent_launch;
+    return out;
+}
+inline launch_config config_of(const row& r, const product_problem& p, const arch& a,
+                               std::int32_t band) {
     const band_share share = share_of(r, p, a, band, blocks_per_sm(r, p, a));
     policy wide = r.policy;
     if (share.width > 1) wide.matvec().threads *= share.width;
@@ -253,6 +279,10 @@ inline launch_config config_of(const row& r, const problem& p, const arch& a, st
         shared_bytes(r.computes, wide, p.k, block_columns(p), p.needs.epilogue));
     out.dependent = a.dependent_launch;
     return out;
+}
+
+inline launch_config config_of(const row& r, const problem& p, const arch& a, std::int32_t band) {
+    return p.visit([&](const auto& own) { return config_of(r, own, a, band); });
 }
 
 }  // namespace catena

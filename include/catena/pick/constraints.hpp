@@ -64,7 +64,7 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
 
 /// The number of elements that a row's length must be a multiple of: those that are loaded together
 /// or share a scale.
-constexpr std::int64_t row_unit(const row_policy& n, const problem& p) {
+constexpr std::int64_t row_unit(const row_policy& n, const row_problem& p) {
     std::int64_t unit = n.vector ? 4 : 1;
     for (const format id : p.needs.emits) {
         if (info(id).role != format_role::activation) continue;
@@ -75,7 +75,7 @@ constexpr std::int64_t row_unit(const row_policy& n, const problem& p) {
     return unit;
 }
 
-constexpr rejection row_fits(const row_policy& n, const problem& p) {
+constexpr rejection row_fits(const row_policy& n, const row_problem& p) {
     const std::int64_t unit = row_unit(n, p);
     if (p.k % unit != 0) return no(limit::divisibility, p.k, unit);
     const int block = info(format::q8_1).block_elements;
@@ -90,7 +90,7 @@ constexpr rejection row_fits(const row_policy& n, const problem& p) {
     return {};
 }
 
-constexpr rejection matvec_fits(const matvec_policy& n, const problem& p) {
+constexpr rejection matvec_fits(const matvec_policy& n, const product_problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
@@ -101,7 +101,7 @@ constexpr rejection matvec_fits(const matvec_policy& n, const problem& p) {
     }
     if (combined(p) && slots_of(p) > slots_added(n))
         return no(limit::slots, slots_of(p), slots_added(n));
-    const std::int64_t columns = p.expert ? p.tokens : p.columns;
+    const std::int64_t columns = tokens_of(p);
     const std::int64_t most = p.expert ? max_expert_tokens : n.columns;
     if (columns > most) return no(limit::columns, columns, most);
     if (p.needs.epilogue.has(epilogue_part::glu) && n.rows % 2 != 0)
@@ -111,7 +111,7 @@ constexpr rejection matvec_fits(const matvec_policy& n, const problem& p) {
     return {};
 }
 
-constexpr rejection matmul_fits(const matmul_policy& n, const problem& p) {
+constexpr rejection matmul_fits(const matmul_policy& n, const product_problem& p) {
     for (int i = 0; i < p.member_count; ++i) {
         const problem_member& m = p.member[i];
         const int result = info(format::q8_1).block_elements;
@@ -122,7 +122,7 @@ constexpr rejection matmul_fits(const matmul_policy& n, const problem& p) {
         if (m.rows % result != 0) return no(limit::requantized, m.rows, result);
         if (tile % result != 0) return no(limit::requantized, tile, result);
     }
-    const std::int64_t columns = p.expert ? p.tokens : p.columns;
+    const std::int64_t columns = tokens_of(p);
     if (columns < min_matmul_columns) return no(limit::few_columns, columns, min_matmul_columns);
     const int aligned = n.copy == copy_method::plain ? 2 : 16;
     if (p.alignment < aligned) return no(limit::alignment, p.alignment, aligned);
@@ -130,11 +130,12 @@ constexpr rejection matmul_fits(const matmul_policy& n, const problem& p) {
 }
 
 /// What the row asks of the problem, whatever the arch.
-constexpr rejection fits_shape(const row& r, const problem& p) {
-    const skeleton kind = p.needs.kind;
-    return kind == skeleton::row      ? row_fits(r.policy.row(), p)
-           : kind == skeleton::matvec ? matvec_fits(r.policy.matvec(), p)
-                                      : matmul_fits(r.policy.matmul(), p);
+constexpr rejection fits_shape(const row& r, const row_problem& p) {
+    return row_fits(r.policy.row(), p);
+}
+constexpr rejection fits_shape(const row& r, const product_problem& p) {
+    return p.needs.kind == skeleton::matvec ? matvec_fits(r.policy.matvec(), p)
+                                            : matmul_fits(r.policy.matmul(), p);
 }
 
 constexpr rejection fits_memory(std::int64_t shared, const arch& a) {
@@ -145,11 +146,13 @@ constexpr rejection fits_memory(std::int64_t shared, const arch& a) {
 }  // namespace detail
 
 /// The first hard limit that forbids the row, or limit::none.
-constexpr rejection constraint(const row& r, const problem& p, const arch& a) {
-    if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
-    if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
-    if (const rejection no = detail::fits_shape(r, p); no.why != limit::none) return no;
-    return detail::fits_memory(shared_bytes(r, p), a);
+constexpr rejection constraint(const row& r, const problem& asked, const arch& a) {
+    return asked.visit([&](const auto& p) {
+        if (!serves(r.computes, p.needs)) return detail::no(limit::computes);
+        if (const rejection no = detail::fits_arch(r, a); no.why != limit::none) return no;
+        if (const rejection no = detail::fits_shape(r, p); no.why != limit::none) return no;
+        return detail::fits_memory(shared_bytes(r, p), a);
+    });
 }
 
 }  // namespace catena

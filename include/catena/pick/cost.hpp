@@ -40,7 +40,7 @@ constexpr int row_passes(const computation& c) {
            (c.stages.has(stage_kind::next_norm) ? 1 : 0) + (scales ? 1 : 0);
 }
 
-constexpr double row_us(const row& r, const problem& p, const arch& a, int per_sm) {
+constexpr double row_us(const row& r, const row_problem& p, const arch& a, int per_sm) {
     const row_policy& n = r.policy.row();
     const int rows = rows_of_block(n), team = n.threads / rows;
     const std::int64_t resident = std::int64_t{a.sms} * per_sm * rows;
@@ -90,7 +90,7 @@ constexpr int norm_passes(norm_placement placement) {
            : placement == norm_placement::deferred ? 1
                                                    : 2;
 }
-constexpr double norm_us(const matvec_policy& n, const problem& p) {
+constexpr double norm_us(const matvec_policy& n, const product_problem& p) {
     if (n.placement == norm_placement::producer) return 0;
     const std::int64_t at_once = std::int64_t{n.threads} * 4 * norm_quads_ahead;
     const double turns = static_cast<double>((p.k + at_once - 1) / at_once);
@@ -101,7 +101,7 @@ constexpr double norm_us(const matvec_policy& n, const problem& p) {
 
 /// Weight rows of a member that a launch goes over: a band takes its full time, even if its matrix
 /// does not fill it.
-constexpr double filled_rows(const problem& p, int member, std::int32_t band) {
+constexpr double filled_rows(const product_problem& p, int member, std::int32_t band) {
     const problem_member& m = p.member[member];
     const std::int64_t times = times_of(p, m) * (combined(p) ? slots_of(p) : 1);
     return static_cast<double>(bands_of(m, band)) * band * static_cast<double>(times);
@@ -127,7 +127,7 @@ constexpr const warp_code& code_for(const row& r, format weights) {
 /// How long an SM issues: at the rate of its schedulers, or, if its warps are too few, at that of
 /// each alone. The row's machine code is counted; without that, bytes are. About half of the
 /// instructions of a last stage that is not full are saved.
-constexpr double issue_us(const row& r, const problem& p, const arch& a, std::int32_t band,
+constexpr double issue_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                           const sm_share& has) {
     const matvec_policy& n = r.policy.matvec();
     const double of_columns = issues_of(n.product, has.columns, r.computes.weights);
@@ -152,7 +152,7 @@ constexpr double issue_us(const row& r, const problem& p, const arch& a, std::in
     return (at_best > alone ? at_best : alone) / a.cycles_per_us;
 }
 
-constexpr double matvec_us(const row& r, const problem& p, const arch& a, std::int32_t band,
+constexpr double matvec_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
     const matvec_policy& n = r.policy.matvec();
     const band_share share = share_of(r, p, a, band, per_sm);
@@ -235,14 +235,14 @@ inline constexpr double decoding_issues = 150;
 inline constexpr double issues_per_cycle = 2.02;  ///< of an SM's warps: four at best
 
 /// Columns that a matrix of the tensor meets. For experts, this assumes that the ids spread evenly.
-constexpr double columns_of_matrix(const problem& p) {
+constexpr double columns_of_matrix(const product_problem& p) {
     const double columns = static_cast<double>(p.columns);
     if (!p.expert) return columns;
     const double used = columns < experts_of(p) ? columns : static_cast<double>(experts_of(p));
     return columns / used;
 }
 
-constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::int32_t band,
+constexpr double matmul_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                            int per_sm) {
     const matmul_policy& n = r.policy.matmul();
     const auto whole = [](double count, double unit) {
@@ -303,12 +303,20 @@ constexpr double matmul_us(const row& r, const problem& p, const arch& a, std::i
 
 /// Predicted time of one launch in a graph. The row must satisfy `constraint`; an SM holds `per_sm`
 /// of its blocks.
+constexpr double predicted_us(const row& r, const row_problem& p, const arch& a, std::int32_t,
+                              int per_sm) {
+    return a.node_us + detail::row_us(r, p, a, per_sm);
+}
+constexpr double predicted_us(const row& r, const product_problem& p, const arch& a,
+                              std::int32_t band, int per_sm) {
+    return a.node_us + (p.needs.kind == skeleton::matvec
+                            ? detail::matvec_us(r, p, a, band, per_sm)
+                            : detail::matmul_us(r, p, a, band, per_sm));
+}
+
 constexpr double predicted_us(const row& r, const problem& p, const arch& a, std::int32_t band,
                               int per_sm) {
-    const skeleton kind = p.needs.kind;
-    return a.node_us + (kind == skeleton::row      ? detail::row_us(r, p, a, per_sm)
-                        : kind == skeleton::matvec ? detail::matvec_us(r, p, a, band, per_sm)
-                                                   : detail::matmul_us(r, p, a, band, per_sm));
+    return p.visit([&](const auto& own) { return predicted_us(r, own, a, band, per_sm); });
 }
 
 /// The attainable time, which no launch can beat: an empty node and the bytes at full bandwidth.

@@ -54,8 +54,9 @@ inline constexpr epilogue_set added_parts = epilogue_set::of(epilogue_part::scal
                                             epilogue_part::residual;
 
 /// Every format of the set once, through the same parts, and one of them plain.
-inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, epilogue_set parts) {
-    problem p;
+inline product_problem group_of(format_set weights, skeleton kind, std::int32_t rows,
+                                epilogue_set parts) {
+    product_problem p;
     p.needs.kind = kind;
     p.needs.weights = weights;
     p.needs.epilogue = parts;
@@ -67,7 +68,7 @@ inline problem group_of(format_set weights, skeleton kind, std::int32_t rows, ep
     return p;
 }
 
-constexpr bool whole_blocks(const problem& p, std::int64_t k) {
+constexpr bool whole_blocks(const product_problem& p, std::int64_t k) {
     for (int i = 0; i < p.member_count; ++i)
         if (k % length_unit(p.needs.kind, p.member[i].type) != 0) return false;
     return true;
@@ -88,7 +89,7 @@ void each_group_problem(format_set weights, std::int64_t columns, const Visit& v
         for (const std::int32_t rows : {32, 1024, 28672})
             for (const std::int64_t k : {96, 256, 2048, 5120, 18944, 28672})
                 for (const int alignment : {16, 2}) {
-                    problem p = group_of(weights, kind, rows, parts);
+                    product_problem p = group_of(weights, kind, rows, parts);
                     if (!whole_blocks(p, k)) continue;
                     p.k = k;
                     p.alignment = alignment;

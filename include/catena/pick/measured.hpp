@@ -13,45 +13,75 @@ namespace catena {
 /// The columns (for experts: tokens) at which a problem is measured. A matvec is measured at its
 /// own number. A prompt may have any number, so a matmul is measured at the next power of two from
 /// 16 to 512, or at 512 if it has more.
-constexpr std::int64_t measured_columns(const problem& p) {
-    const std::int64_t columns = p.expert ? p.tokens : p.columns;
+constexpr std::int64_t measured_columns(const product_problem& p) {
+    const std::int64_t columns = tokens_of(p);
     if (p.needs.kind != skeleton::matmul) return columns;
     std::int64_t power = 16;
     while (power < columns && power < 512) power *= 2;
     return power;
 }
 
+namespace detail {
+
+/// Fields, mixed one after the other.
+class key_mixer {
+  public:
+    template <class... Fields>
+    constexpr void operator()(Fields... fields) {
+        (one(static_cast<std::uint64_t>(fields)), ...);
+    }
+    constexpr std::uint64_t key() const { return h_; }
+
+  private:
+    std::uint64_t h_ = 0;
+
+    constexpr void one(std::uint64_t field) {
+        h_ = (h_ ^ field) + 0x9e3779b97f4a7c15u;
+        h_ = (h_ ^ (h_ >> 30)) * 0xbf58476d1ce4e5b9u;
+        h_ = (h_ ^ (h_ >> 27)) * 0x94d049bb133111ebu;
+        h_ ^= h_ >> 31;
+    }
+};
+
+constexpr void mix(key_mixer& mixed, const computation& c) {
+    const auto& [kind, stages, emits, activation, weights, epilogue, own] = c;
+    mixed(kind, stages.bits, emits.bits, activation, weights.bits, epilogue.bits);
+    if (own) mixed(own);
+}
+
+}  // namespace detail
+
 /// A key of 64 bits that depends on every field of a problem; for a matmul, on its class of columns
 /// instead of their number. Structs are taken apart whole, so a new field does not compile until it
-/// is added here.
-constexpr std::uint64_t problem_key(const problem& p) {
-    std::uint64_t h = 0;
-    const auto mix = [&h](auto field) {
-        h = (h ^ static_cast<std::uint64_t>(field)) + 0x9e3779b97f4a7c15u;
-        h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-        h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-        h ^= h >> 31;
-    };
-    const auto& [needs, sum, expert, k, rows, quant_k, slots, columns, tokens, alignment, count,
-                 member] = p;
-    const auto& [kind, stages, emits, activation, weights, epilogue, own] = needs;
-    mix(kind), mix(stages.bits), mix(emits.bits), mix(activation), mix(weights.bits);
-    mix(epilogue.bits);
-    if (own) mix(own);
-    mix(sum), mix(expert), mix(k), mix(rows), mix(quant_k), mix(slots);
+/// is added here. Records hold keys: what the other skeletons alone have keeps its place, as 0.
+constexpr std::uint64_t problem_key(const row_problem& p) {
+    const auto& [needs, sum, k, rows, quant_k, slots, alignment] = p;
+    detail::key_mixer mixed;
+    detail::mix(mixed, needs);
+    mixed(sum, 0, k, rows, quant_k, slots, 0, 0, alignment, 0);
+    return mixed.key();
+}
+constexpr std::uint64_t problem_key(const product_problem& p) {
+    const auto& [needs, expert, k, columns, tokens, alignment, count, member] = p;
+    detail::key_mixer mixed;
+    detail::mix(mixed, needs);
     const std::int64_t at = measured_columns(p);  // of a matmul in place of its own
-    mix(at * slots_of(p)), mix(expert ? at : tokens), mix(alignment), mix(count);
+    mixed(0, expert, k, 0, 0, 0, at * slots_of(p), expert ? at : tokens, alignment, count);
     for (int i = 0; i < count; ++i) {
         const auto& [type, its_rows, matrices, parts, written] = member[i];
-        mix(type), mix(its_rows), mix(matrices), mix(parts.bits), mix(written);
+        mixed(type, its_rows, matrices, parts.bits, written);
     }
-    return h;
+    return mixed.key();
+}
+constexpr std::uint64_t problem_key(const problem& p) {
+    return p.visit([](const auto& own) { return problem_key(own); });
 }
 
 /// The measurements of one problem.
 class measured_rows {
   public:
-    constexpr measured_rows(const table& t, const problem& p) {
+    template <class Problem>
+    constexpr measured_rows(const table& t, const Problem& p) {
         if (t.measured_count == 0) return;
         const std::uint64_t key = problem_key(p);
         const measurement* const end = t.measured + t.measured_count;

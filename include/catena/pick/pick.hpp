@@ -27,14 +27,12 @@ struct preference {
 
 namespace detail {
 
-constexpr bool too_wide(const problem& p, const preference& want) {
-    const std::int64_t columns = p.expert ? p.tokens : p.columns;
-    return p.needs.kind != skeleton::row && want.max_columns > 0 && columns > want.max_columns;
-}
-
-/// The rejection of every row, of a problem that is too wide.
-constexpr rejection width_rejection(int row, const problem& p, const preference& want) {
-    return {row, limit::max_columns, p.expert ? p.tokens : p.columns, want.max_columns};
+/// The rejection of every row, of a problem that is too wide; limit::none, if it is not.
+constexpr rejection width_rejection(const row_problem&, const preference&) { return {}; }
+constexpr rejection width_rejection(const product_problem& p, const preference& want) {
+    const bool too_wide = want.max_columns > 0 && tokens_of(p) > want.max_columns;
+    if (!too_wide) return {};
+    return {0, limit::max_columns, tokens_of(p), want.max_columns};
 }
 
 /// Did a row come closer to serving? It fell to a later limit, or to the same by less.
@@ -62,15 +60,18 @@ constexpr rejection worse(int row, const expectation& e) {
             static_cast<std::int64_t>(e.us * 1000), 0};
 }
 
+constexpr problem_shape shape_of(const row_problem& p) { return {p.k, p.rows, 0}; }
+constexpr problem_shape shape_of(const product_problem& p) { return {p.k, rows_of(p), p.columns}; }
+
 /// Does the set prefer its row `i` for problems of this shape?
-constexpr bool preferred(const table& t, const problem& p, std::int32_t i) {
+constexpr bool preferred(const table& t, const problem_shape& shape, std::int32_t i) {
     const auto fits = [](std::int64_t asked, std::int64_t has) {
         return asked == 0 || asked == has;
     };
     for (int n = 0; n < t.preferred_count; ++n) {
         const preferred_row& one = t.preferred[n];
-        if (one.row == i && fits(one.of.k, p.k) && fits(one.of.rows, rows_of(p)) &&
-            fits(one.of.columns, p.columns))
+        if (one.row == i && fits(one.of.k, shape.k) && fits(one.of.rows, shape.rows) &&
+            fits(one.of.columns, shape.columns))
             return true;
     }
     return false;
@@ -85,8 +86,8 @@ struct contender {
 
 /// Holds each row that computes what is needed against the limits and tells `f`, in the table's
 /// order, until that says false.
-template <class F>
-void each_contender(const problem& p, const row_index& index, const arch& a, bool measured_only,
+template <class Problem, class F>
+void each_contender(const Problem& p, const row_index& index, const arch& a, bool measured_only,
                     std::int64_t order, F&& f) {
     const table& t = index.rows();
     const measured_rows medians(t, p);
@@ -118,11 +119,12 @@ void each_contender(const problem& p, const row_index& index, const arch& a, boo
 
 /// Walks the rows that compute what is needed, on a GPU with the limits `a`. Each of them that is
 /// not picked goes to `reject`; of equals the first wins.
-template <class Reject>
-picked walk_on(const arch& a, const problem& p, const row_index& index, bool measured_only,
+template <class Problem, class Reject>
+picked walk_on(const arch& a, const Problem& p, const row_index& index, bool measured_only,
                std::int64_t order, Reject&& reject) {
     picked best;
     const table& t = index.rows();
+    const problem_shape shape = shape_of(p);
     if (t.row_count > 0) best.nearest = {0, limit::computes};
     each_contender(p, index, a, measured_only, order, [&](std::int32_t i, const contender& c) {
         const row& r = t.rows[i];
@@ -131,9 +133,8 @@ picked walk_on(const arch& a, const problem& p, const row_index& index, bool mea
             reject(c.barred);
             return true;
         }
-        const std::int32_t band =
-            p.needs.kind == skeleton::row ? 0 : band_rows(r, p, a, c.resident);
-        const bool asked_for = preferred(t, p, i);
+        const std::int32_t band = band_rows(r, p, a, c.resident);
+        const bool asked_for = preferred(t, shape, i);
         const expectation is =
             c.median_us >= 0
                 ? expectation{asked_for, true, c.median_us}
@@ -171,8 +172,8 @@ inline bool has_room(const table& t, const picked& p) {
 
 /// Walks on the table's GPU; if that has no room for the clusters of what is picked, walks again
 /// as on a GPU without clusters.
-template <class Reject>
-picked walk(const problem& p, const row_index& index, bool measured_only, std::int64_t order,
+template <class Problem, class Reject>
+picked walk(const Problem& p, const row_index& index, bool measured_only, std::int64_t order,
             Reject&& reject) {
     const table& t = index.rows();
     const picked best = walk_on(t.limits(), p, index, measured_only, order, reject);
@@ -189,36 +190,88 @@ inline constexpr auto ignore = [](const rejection&) {};
 /// Columns of a matmul that leave no SM without a tile.
 inline constexpr std::int64_t many_columns = 4096;
 
-/// The accumulation order in which the problem would run if its size did not matter: aligned, with
-/// one column or, for a matmul, many. For matmuls it is the order of the tiles that take any
-/// alignment, if there are some.
-inline std::int64_t common_order(const problem& p, const row_index& index, const preference& want) {
+/// The size whose accumulation order counts where results must not depend on the size: one row, one
+/// column or, for a matmul, many.
+constexpr row_problem of_common_size(row_problem p) {
+    p.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;
+    return p;
+}
+constexpr product_problem of_common_size(product_problem p) {
+    p.columns = p.tokens = p.needs.kind == skeleton::matmul ? many_columns : 1;
+    return p;
+}
+
+/// The accumulation order in which the problem would run if its size did not matter: aligned, but
+/// for matmuls that of the tiles that take any alignment, if there are some.
+template <class Problem>
+std::int64_t common_order(const Problem& p, const row_index& index, const preference& want) {
     if (!want.same_bits) return -1;
-    problem one = p;
-    one.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;
-    one.columns = one.tokens = p.needs.kind == skeleton::matmul ? many_columns : 1;
-    one.alignment = p.needs.kind == skeleton::matmul ? 2 : 16;
-    picked twin = walk(one, index, want.measured_only, -1, ignore);
-    if (twin.row < 0) {
-        one.alignment = 16;
-        twin = walk(one, index, want.measured_only, -1, ignore);
+    Problem one = of_common_size(p);
+    for (const int alignment : {p.needs.kind == skeleton::matmul ? 2 : 16, 16}) {
+        one.alignment = alignment;
+        const picked twin = walk(one, index, want.measured_only, -1, ignore);
+        if (twin.row >= 0) return index.rows().rows[twin.row].order;
     }
-    return twin.row < 0 ? -1 : std::int64_t{index.rows().rows[twin.row].order};
+    return -1;
+}
+
+/// What `pick`, `served` and `choose` return, for the problem of a row step or of a product.
+template <class Problem>
+picked pick_for(const Problem& p, const row_index& index, const preference& want) {
+    picked out;
+    out.nearest = width_rejection(p, want);
+    if (out.nearest.why != limit::none) return out;
+    out = walk(p, index, want.measured_only, common_order(p, index, want), ignore);
+    out.config.dependent = out.config.dependent && want.dependent_launch;
+    return out;
+}
+
+template <class Problem>
+rejection served_for(const Problem& p, const row_index& index, const preference& want) {
+    if (const rejection wide = width_rejection(p, want); wide.why != limit::none) return wide;
+    rejection nearest{0, limit::computes};
+    each_contender(p, index, index.rows().limits(), want.measured_only,
+                   common_order(p, index, want), [&nearest](std::int32_t, const contender& c) {
+                       const bool serves = c.barred.why == limit::none;
+                       if (serves || closer(c.barred, nearest)) nearest = c.barred;
+                       return !serves;
+                   });
+    return nearest;
+}
+
+template <class Problem>
+choice choose_for(const Problem& p, const row_index& index, const preference& want) {
+    choice out;
+    std::vector<rejection> by_row;
+    for (std::int32_t i = 0; i < index.rows().row_count; ++i)
+        by_row.push_back({i, limit::computes});
+    if (const rejection wide = width_rejection(p, want); wide.why != limit::none) {
+        for (rejection& r : by_row) r = {r.row, wide.why, wide.have, wide.need};
+        out.rejected = std::move(by_row);
+        out.best.nearest = wide;
+        return out;
+    }
+    out.best = walk(p, index, want.measured_only, common_order(p, index, want),
+                    [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
+    out.best.config.dependent = out.best.config.dependent && want.dependent_launch;
+    if (out.best.row >= 0) by_row[static_cast<std::size_t>(out.best.row)].why = limit::none;
+    for (rejection& r : by_row) {
+        if (r.why == limit::slower && out.best.measured) r.why = limit::unmeasured;
+        if (r.why >= limit::slower && out.best.preferred &&
+            !preferred(index.rows(), shape_of(p), r.row))
+            r.why = limit::not_preferred;
+        if (r.why >= limit::unmeasured)
+            r.need = static_cast<std::int64_t>(out.best.predicted_us * 1000);
+        if (r.why != limit::none) out.rejected.push_back(r);
+    }
+    return out;
 }
 
 }  // namespace detail
 
 /// The row for a problem; row -1 with the nearest rejection when none serves it.
 inline picked pick(const problem& p, const row_index& index, const preference& want = {}) {
-    picked out;
-    if (detail::too_wide(p, want)) {
-        out.nearest = detail::width_rejection(0, p, want);
-        return out;
-    }
-    out = detail::walk(p, index, want.measured_only, detail::common_order(p, index, want),
-                       detail::ignore);
-    out.config.dependent = out.config.dependent && want.dependent_launch;
-    return out;
+    return p.visit([&](const auto& own) { return detail::pick_for(own, index, want); });
 }
 inline picked pick(const problem& p, const table& t, const preference& want = {}) {
     return pick(p, row_index(t), want);
@@ -226,45 +279,12 @@ inline picked pick(const problem& p, const table& t, const preference& want = {}
 
 /// Does any row serve the problem? limit::none, or the nearest rejection.
 inline rejection served(const problem& p, const row_index& index, const preference& want = {}) {
-    if (detail::too_wide(p, want)) return detail::width_rejection(0, p, want);
-    rejection nearest{0, limit::computes};
-    detail::each_contender(p, index, index.rows().limits(), want.measured_only,
-                           detail::common_order(p, index, want),
-                           [&nearest](std::int32_t, const detail::contender& c) {
-                               const bool serves = c.barred.why == limit::none;
-                               if (serves || detail::closer(c.barred, nearest)) nearest = c.barred;
-                               return !serves;
-                           });
-    return nearest;
+    return p.visit([&](const auto& own) { return detail::served_for(own, index, want); });
 }
 
 /// The row for a problem, as pick gives it, with every rejection.
 inline choice choose(const problem& p, const row_index& index, const preference& want = {}) {
-    choice out;
-    std::vector<rejection> by_row;
-    for (std::int32_t i = 0; i < index.rows().row_count; ++i)
-        by_row.push_back({i, limit::computes});
-    if (detail::too_wide(p, want)) {
-        for (rejection& r : by_row) r = detail::width_rejection(r.row, p, want);
-        out.rejected = std::move(by_row);
-        out.best.nearest = detail::width_rejection(0, p, want);
-        return out;
-    }
-    out.best = detail::walk(
-        p, index, want.measured_only, detail::common_order(p, index, want),
-        [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
-    out.best.config.dependent = out.best.config.dependent && want.dependent_launch;
-    if (out.best.row >= 0) by_row[static_cast<std::size_t>(out.best.row)].why = limit::none;
-    for (rejection& r : by_row) {
-        if (r.why == limit::slower && out.best.measured) r.why = limit::unmeasured;
-        if (r.why >= limit::slower && out.best.preferred &&
-            !detail::preferred(index.rows(), p, r.row))
-            r.why = limit::not_preferred;
-        if (r.why >= limit::unmeasured)
-            r.need = static_cast<std::int64_t>(out.best.predicted_us * 1000);
-        if (r.why != limit::none) out.rejected.push_back(r);
-    }
-    return out;
+    return p.visit([&](const auto& own) { return detail::choose_for(own, index, want); });
 }
 inline choice choose(const problem& p, const table& t, const preference& want = {}) {
     return choose(p, row_index(t), want);

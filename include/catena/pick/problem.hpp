@@ -1,5 +1,6 @@
 // A problem: what one launch is asked to compute. It is the functional key: equal problems get
-// equal choices. Nothing here says how, or where in the graph.
+// equal choices. Nothing here says how, or where in the graph. Sizes are in elements, alignments in
+// bytes.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -29,66 +30,109 @@ constexpr int weight_rows(const problem_member& m) {
     return m.epilogue.has(epilogue_part::glu) ? 2 : 1;
 }
 
-/// Sizes are in elements, `alignment` in bytes.
-struct problem {
-    computation needs;    ///< exactly what is to be computed: emits that are on, formats that occur
-    bool sum = false;     ///< row: the sum with the residual is written
-    bool expert = false;  ///< matvec: matrices are picked by ids, of some members at least
-    std::int64_t k = 0;   ///< elements of a norm row, of a weight row
-    std::int64_t rows = 0;     ///< row: norm rows
-    std::int64_t quant_k = 0;  ///< row: elements of an activation row; 0: nothing is quantized
-    /// Row: the results that are added up to x: one of each slot, and that of a shared expert.
+/// What a row step is asked for.
+struct row_problem {
+    computation needs;         ///< exactly what is to be computed: stages, and emits that are on
+    bool sum = false;          ///< the sum with the residual is written
+    std::int64_t k = 0;        ///< elements of a norm row
+    std::int64_t rows = 0;     ///< norm rows
+    std::int64_t quant_k = 0;  ///< elements of an activation row; 0: nothing is quantized
+    /// The results that are added up to x: one of each slot, and that of a shared expert.
     std::int64_t slots = 0;
-    std::int64_t columns = 0;  ///< matvec: columns; expert: slots * tokens
-    std::int64_t tokens = 0;   ///< expert: tokens
-    int alignment = 16;        ///< largest power of two, 16 at most, that divides every address and
-                               ///< stride: row: of all operands; matvec: of the weights
-                               ///< (matching sees to it that f32 beside them is aligned to 4)
-    int member_count = 0;      ///< matvec
+    int alignment = 16;  ///< largest power of two, 16 at most, that divides every operand's address
+                         ///< and strides
+};
+
+constexpr bool operator==(const row_problem& a, const row_problem& b) {
+    return a.needs == b.needs && a.sum == b.sum && a.k == b.k && a.rows == b.rows &&
+           a.quant_k == b.quant_k && a.slots == b.slots && a.alignment == b.alignment;
+}
+constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !(a == b); }
+
+/// What a matvec or a matmul is asked for.
+struct product_problem {
+    computation needs;         ///< exactly what is to be computed: formats and parts that occur
+    bool expert = false;       ///< matrices are picked by ids, of some members at least
+    std::int64_t k = 0;        ///< elements of a weight row
+    std::int64_t columns = 0;  ///< expert: slots * tokens
+    std::int64_t tokens = 0;   ///< expert
+    int alignment = 16;        ///< largest power of two, 16 at most, that divides the weights'
+                               ///< addresses and strides (matching sees to it that f32 beside them
+                               ///< is aligned to 4)
+    int member_count = 0;
     problem_member member[max_members];
 };
 
-constexpr bool operator==(const problem& a, const problem& b) {
-    if (a.needs != b.needs || a.sum != b.sum || a.expert != b.expert || a.k != b.k ||
-        a.rows != b.rows || a.slots != b.slots || a.quant_k != b.quant_k ||
-        a.columns != b.columns || a.tokens != b.tokens || a.alignment != b.alignment ||
-        a.member_count != b.member_count)
+constexpr bool operator==(const product_problem& a, const product_problem& b) {
+    if (a.needs != b.needs || a.expert != b.expert || a.k != b.k || a.columns != b.columns ||
+        a.tokens != b.tokens || a.alignment != b.alignment || a.member_count != b.member_count)
         return false;
     for (int i = 0; i < a.member_count; ++i)
         if (!(a.member[i] == b.member[i])) return false;
     return true;
 }
-constexpr bool operator!=(const problem& a, const problem& b) { return !(a == b); }
+constexpr bool operator!=(const product_problem& a, const product_problem& b) { return !(a == b); }
 
-/// Weight rows of all members; of a row step its norm rows.
-constexpr std::int64_t rows_of(const problem& p) {
-    std::int64_t rows = p.rows;
+constexpr skeleton skeleton_of(const row_problem&) { return skeleton::row; }
+constexpr skeleton skeleton_of(const product_problem& p) { return p.needs.kind; }
+
+using problem = by_skeleton<row_problem, product_problem>;
+
+/// The norm rows of a row step.
+constexpr std::int64_t rows_of(const row_problem& p) { return p.rows; }
+/// The weight rows of all members.
+constexpr std::int64_t rows_of(const product_problem& p) {
+    std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += std::int64_t{p.member[i].rows} * weight_rows(p.member[i]);
     return rows;
 }
 
+/// Columns, or where ids pick matrices tokens: what a launch's size is told by.
+constexpr std::int64_t tokens_of(const product_problem& p) {
+    return p.expert ? p.tokens : p.columns;
+}
+
+/// What a row step does to its values; what a matvec does to its activation, or nothing.
+constexpr stage_set stages_of(const problem& p) {
+    return p.visit([](const auto& own) { return own.needs.stages; });
+}
+
+/// Matrices of a group; a row step has none.
+constexpr int members_of(const problem& p) {
+    return p.kind() == skeleton::row ? 0 : p.product().member_count;
+}
+
 /// Do ids pick the member's matrix? With one token, dense members may stand beside such members.
-constexpr bool by_ids(const problem& p, const problem_member& m) {
+constexpr bool by_ids(const product_problem& p, const problem_member& m) {
     return p.expert && m.experts > 0;
 }
 /// Are the results of a token's slots added up? If so, those of every member are.
-constexpr bool combined(const problem& p) { return p.needs.epilogue.has(epilogue_part::combine); }
+constexpr bool combined(const product_problem& p) {
+    return p.needs.epilogue.has(epilogue_part::combine);
+}
+
+constexpr bool combined(const problem& p) {
+    return p.kind() != skeleton::row && combined(p.product());
+}
 
 /// Matrices of an expert tensor that a token reads.
-constexpr std::int64_t slots_of(const problem& p) {
+constexpr std::int64_t slots_of(const product_problem& p) {
     return p.expert && p.tokens > 0 ? quotient(p.columns, p.tokens) : 1;
 }
 
 /// Columns of a member's result: one, where it is dense beside experts.
-constexpr std::int64_t columns_of(const problem& p, const problem_member& m) {
+constexpr std::int64_t columns_of(const product_problem& p, const problem_member& m) {
     if (combined(p)) return p.tokens;
     return p.expert && !by_ids(p, m) ? 1 : p.columns;
 }
 
 /// Does a group make the norm of its activation itself?
-constexpr bool makes_norm(const problem& p) {
+constexpr bool makes_norm(const product_problem& p) {
     return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages);
+}
+constexpr bool makes_norm(const problem& p) {
+    return p.kind() == skeleton::matvec && makes_norm(p.product());
 }
 
 /// Does a group quantize an f32 activation itself that is no norm?
@@ -96,26 +140,31 @@ constexpr bool quantizes_inside(const computation& c) {
     return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
 }
 
-/// Bytes that a launch must move at least: every operand once. Experts count one matrix for each
-/// column, for nobody knows the ids.
-constexpr std::int64_t bytes_of(const problem& p) {
-    if (p.needs.kind == skeleton::row) {
-        const std::int64_t values = p.rows * p.k;
-        const bool gated = gates(p.needs.stages);
-        const std::int64_t reads =
-            (p.slots > 0 ? p.slots : 1) + (adds_residual(p.needs.stages) ? 1 : 0) + (gated ? 1 : 0);
-        std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
-        bytes += 4 * p.rows * p.slots;  // their weights
-        bytes += 4 * p.k * p.needs.stages.both(vector_stages).size();
-        for (const format id : p.needs.emits) {
-            const bool padded = info(id).role == format_role::activation && !scales_apart(id);
-            bytes += padded ? quotient(values, p.quant_k) * activation_row_bytes(id, p.quant_k)
-                            : row_bytes(id, values) + scale_bytes(id, p.k) * p.rows;
-        }
-        return bytes;
+constexpr bool quantizes_inside(const problem& p) {
+    return p.kind() == skeleton::matvec && quantizes_inside(p.product().needs);
+}
+
+/// Bytes that a launch must move at least: every operand once.
+constexpr std::int64_t bytes_of(const row_problem& p) {
+    const std::int64_t values = p.rows * p.k;
+    const stage_set stages = p.needs.stages;
+    const std::int64_t reads =
+        (p.slots > 0 ? p.slots : 1) + (adds_residual(stages) ? 1 : 0) + (gates(stages) ? 1 : 0);
+    std::int64_t bytes = 4 * values * (reads + (p.sum ? 1 : 0));
+    bytes += 4 * p.rows * p.slots;  // their weights
+    bytes += 4 * p.k * stages.both(vector_stages).size();
+    for (const format id : p.needs.emits) {
+        const bool padded = info(id).role == format_role::activation && !scales_apart(id);
+        bytes += padded ? quotient(values, p.quant_k) * activation_row_bytes(id, p.quant_k)
+                        : row_bytes(id, values) + scale_bytes(id, p.k) * p.rows;
     }
+    return bytes;
+}
+
+/// Experts count one matrix for each column, for nobody knows the ids.
+constexpr std::int64_t bytes_of(const product_problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
-    std::int64_t bytes = (p.expert ? p.tokens : p.columns) * activation_row_bytes(x, p.k);
+    std::int64_t bytes = tokens_of(p) * activation_row_bytes(x, p.k);
     if (makes_norm(p)) bytes += 4 * p.k;  // its weight
     for (const format id : p.needs.emits) bytes += p.columns * activation_row_bytes(id, p.k);
     if (combined(p)) bytes += 4 * p.columns;
@@ -131,6 +180,10 @@ constexpr std::int64_t bytes_of(const problem& p) {
         if (m.epilogue.has(epilogue_part::quantize)) bytes += columns * q8_1_row_bytes(m.rows);
     }
     return bytes;
+}
+
+constexpr std::int64_t bytes_of(const problem& p) {
+    return p.visit([](const auto& own) { return bytes_of(own); });
 }
 
 }  // namespace catena

@@ -53,8 +53,9 @@ class row_index {
     }
 
     /// Runs that might serve a problem.
-    const std::vector<row_run>& candidates(const problem& p) const {
-        return p.needs.kind == skeleton::row ? row_steps_ : groups_of(p.member[0].type);
+    const std::vector<row_run>& candidates(const row_problem&) const { return row_steps_; }
+    const std::vector<row_run>& candidates(const product_problem& p) const {
+        return groups_of(p.member[0].type);
     }
 
   private:

@@ -65,14 +65,20 @@ class folded_lines {
     }
 };
 
+namespace detail {
+
+inline std::string counted(std::int64_t n, const char* one, const char* several) {
+    return std::to_string(n) + (n == 1 ? one : several);
+}
+
+}  // namespace detail
+
 /// What a launch has to do: "2048 q4_K + 512 q6_K rows of 2048, 1 column".
-inline std::string work(const problem& p) {
-    const auto counted = [](std::int64_t n, const char* one, const char* several) {
-        return std::to_string(n) + (n == 1 ? one : several);
-    };
-    if (p.needs.kind == skeleton::row)
-        return counted(p.rows, " row of ", " rows of ") + std::to_string(p.k) +
-               (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
+inline std::string work(const row_problem& p) {
+    return detail::counted(p.rows, " row of ", " rows of ") + std::to_string(p.k) +
+           (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
+}
+inline std::string work(const product_problem& p) {
     std::map<std::string, int> members;
     for (int i = 0; i < p.member_count; ++i) {
         const bool gated = p.member[i].epilogue.has(epilogue_part::glu);
@@ -84,8 +90,11 @@ inline std::string work(const problem& p) {
         out += (out.empty() ? "" : " + ") + (n == 1 ? "" : std::to_string(n) + " x ") + text;
     return out + " rows of " + std::to_string(p.k) + ", " +
            (p.expert ? std::to_string(p.columns) + " expert columns"
-                     : counted(p.columns, " column", " columns")) +
+                     : detail::counted(p.columns, " column", " columns")) +
            (quantizes_inside(p.needs) ? ", quantized inside" : "");
+}
+inline std::string work(const problem& p) {
+    return p.visit([](const auto& own) { return work(own); });
 }
 
 /// The steps of a plan, a line for each instance with the same work.

@@ -140,7 +140,7 @@ class plan {
 
     /// The chain whose value step i quantizes in the epilogue of output `member`, or -1.
     std::int32_t makes(int i, int member) const {
-        if (steps_[static_cast<std::size_t>(i)].what.needs.kind == skeleton::row) return -1;
+        if (steps_[static_cast<std::size_t>(i)].what.kind() == skeleton::row) return -1;
         const std::int32_t head = args_[static_cast<std::size_t>(i)].index;
         const std::int32_t first = heads_[static_cast<std::size_t>(head)].first_member;
         return members_[static_cast<std::size_t>(first + member)].makes;

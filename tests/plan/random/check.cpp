@@ -132,7 +132,7 @@ class planned_run {
         met_.given += plan.counters().left[static_cast<int>(catena::reason::engine_faster)];
         for (std::size_t i = 0; i < plan.steps().size(); ++i) {
             const catena::step& s = plan.steps()[i];
-            if (s.what.needs.kind == catena::skeleton::row) {
+            if (s.what.kind() == catena::skeleton::row) {
                 const catena::row_args a = plan.args(static_cast<int>(i), nullptr).row;
                 met_.scaled += a.x_scale != 1;
                 met_.scaled_norms += a.norm_scale != 1;
@@ -140,12 +140,12 @@ class planned_run {
             }
             ++met_.steps;
             met_.norms += makes_norm(s.what);
-            met_.combined += s.what.needs.stages.has(catena::stage_kind::combine);
+            met_.combined += stages_of(s.what).has(catena::stage_kind::combine);
             met_.sums += combined(s.what);
-            met_.joins += s.what.needs.stages.has(catena::stage_kind::join_residual);
-            met_.again += s.what.needs.stages.has(catena::stage_kind::next_norm);
-            met_.quantizes += quantizes_inside(s.what.needs);
-            if (plan.covered(s).size() > 1 && s.what.needs.kind != catena::skeleton::row)
+            met_.joins += stages_of(s.what).has(catena::stage_kind::join_residual);
+            met_.again += stages_of(s.what).has(catena::stage_kind::next_norm);
+            met_.quantizes += quantizes_inside(s.what);
+            if (plan.covered(s).size() > 1 && s.what.kind() != catena::skeleton::row)
                 met_.members += static_cast<int>(plan.covered(s).size());
             for (const std::int32_t n : plan.covered(s)) {
                 const catena::tensor& t = view.node(n);

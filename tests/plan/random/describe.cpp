@@ -70,12 +70,12 @@ std::string describe(const catena::plan& plan) {
     };
     for (int i = 0; i < static_cast<int>(plan.steps().size()); ++i) {
         const catena::step& s = plan.steps()[n(i)];
-        out << catena::name(s.what.needs.kind) << " step at " << s.launch_at << " for";
+        out << catena::name(s.what.kind()) << " step at " << s.launch_at << " for";
         for (const std::int32_t covered : plan.covered(s))
             out << ' ' << covered << (plan.at(covered).elided ? " (elided)" : "");
-        const bool row = s.what.needs.kind == catena::skeleton::row;
+        const bool row = s.what.kind() == catena::skeleton::row;
         offsets(s.chain, row ? ", writes " : ", may read ");
-        for (int m = 0; m < s.what.member_count; ++m)
+        for (int m = 0; m < members_of(s.what); ++m)
             if (const std::int32_t c = plan.makes(i, m); c >= 0) offsets(c, ", writes ");
         out << '\n';
     }

@@ -27,7 +27,7 @@ void count(const catena::plan& plan, small_tally& met) {
     for (const catena::planned_chain& c : plan.chains()) bytes += c.workspace_bytes;
     met.slots += bytes > plan.workspace_bytes();
     for (const catena::step& s : plan.steps()) {
-        if (!s.what.needs.stages.has(catena::stage_kind::combine)) continue;
+        if (!stages_of(s.what).has(catena::stage_kind::combine)) continue;
         ++met.combined;
         met.early += plan.chains()[static_cast<std::size_t>(s.chain)].sum > s.launch_at;
     }

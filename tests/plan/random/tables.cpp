@@ -82,13 +82,15 @@ table norm_inside_table() {
 void tuned_table::learn(const plan& p) {
     std::vector<std::uint64_t> of_chain(p.chains().size(), 0);
     for (const step& s : p.steps()) {
+        const auto serving = [&](const row& r) {
+            return s.what.visit([&r](const auto& what) { return serves(r.computes, what.needs); });
+        };
         const std::uint64_t key = problem_key(s.what);
         of_chain[static_cast<std::size_t>(s.chain)] += key;
         const auto known = [key](const measurement& m) { return m.problem == key; };
         if (std::any_of(medians_.begin(), medians_.end(), known)) continue;
         for (int i = 0; i < table_.row_count; ++i)
-            if (serves(table_.rows[i].computes, s.what.needs) && !one_in(3))
-                medians_.push_back({key, i, median(), 0});
+            if (serving(table_.rows[i]) && !one_in(3)) medians_.push_back({key, i, median(), 0});
     }
     for (const std::uint64_t key : of_chain)
         if (one_in(4)) engine_.push_back({key, median(), median()});

@@ -141,7 +141,7 @@ std::vector<candidate> candidates_of(const bench_request& asked) {
     std::string picked;
     const plan whole = planner{t}.plan(g.view());
     for (const step& s : whole.steps())
-        if (s.what.needs.kind != skeleton::row) picked = row_name(t, s.row);
+        if (s.what.kind() != skeleton::row) picked = row_name(t, s.row);
 
     std::vector<candidate> out;
     progress_line progress;

@@ -67,8 +67,8 @@ step_result checker::before_launch(int step) const {
 int checker::maker_of(int step) const {
     const catena::step& s = plan_.steps()[static_cast<std::size_t>(step)];
     const planned_chain& place = plan_.chains()[static_cast<std::size_t>(s.chain)];
-    const bool as_f32 = s.what.needs.activation == format::f32;
-    if (s.what.needs.kind == skeleton::row || (as_f32 && place.stages.empty())) return -1;
+    if (s.what.kind() == skeleton::row) return -1;
+    if (s.what.product().needs.activation == format::f32 && place.stages.empty()) return -1;
     return place.made_by < step ? place.made_by : -1;
 }
 

@@ -63,7 +63,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::vector<std::int32_t> ids =
         a.ids != nullptr ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0))
                          : std::vector<std::int32_t>{};
-    const bool numbers = s.what.needs.activation == format::f32;
+    const bool numbers = s.what.product().needs.activation == format::f32;
     if (numbers && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;
     std::vector<std::uint32_t> blocks;

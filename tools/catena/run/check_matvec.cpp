@@ -109,9 +109,10 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         write_values(on_, const_cast<float*>(a.slot_weights), own);
         weights.assign(own.begin(), own.end());
     }
-    const bool norm = makes_norm(s.what), as_f32 = s.what.needs.activation == format::f32;
-    const bool numbers = has_numbers(s.what.needs.weights);
-    const bool quantizes = (norm && !numbers) || quantizes_inside(s.what.needs);
+    const computation& needs = s.what.product().needs;
+    const bool norm = makes_norm(s.what), as_f32 = needs.activation == format::f32;
+    const bool numbers = has_numbers(needs.weights);
+    const bool quantizes = (norm && !numbers) || quantizes_inside(needs);
     const std::int64_t rows = a.ids == nullptr ? a.columns : tokens * a.x_slots;
     if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
     if (norm)

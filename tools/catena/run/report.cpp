@@ -35,7 +35,7 @@ totals totals_of(const run_report& r) {
         const step& s = r.planned.steps()[i];
         t.launches += result.launched;
         if (result.launched) t.bytes += s.bytes;
-        if (s.what.needs.kind != skeleton::row) {
+        if (s.what.kind() != skeleton::row) {
             t.computed += result.computed;
             t.rows += result.rows;
         }

@@ -232,15 +232,16 @@ class plan_builder {
     left_over add_row(const family& f, match&& m, const obstacle& apart) {
         step& row = draft_.begin(true);
         row.chain = static_cast<std::int32_t>(draft_.activations.size());
-        row.what = row_problem(view_, m, m.layouts());
-        const picked& found = choices_.pick(row.what);
+        const row_problem what = problem_of(view_, m, m.layouts());
+        row.what = what;
+        const picked& found = choices_.pick(what);
         if (found.row < 0) {
             draft_.abandon();
             return {{m.node, reason::no_row}, found.nearest};
         }
         run_by(row, found);
         draft_.trial.at_once =
-            row.what.rows == 1 && has_norm(m.stages) &&
+            what.rows == 1 && has_norm(m.stages) &&
             reads_before_it_writes(known_.rows.rows().rows[found.row].policy.row());
         cover_row(g_, m, draft_.trial);
         if (!m.layouts().empty()) draft_.writes(m);

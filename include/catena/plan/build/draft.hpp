@@ -106,7 +106,7 @@ struct draft {
     /// Accepts the step that is tried; its outputs are the last ones.
     std::int32_t accept() {
         step& s = steps.back();
-        first_output.push_back(static_cast<std::int32_t>(outputs.size()) - s.what.member_count);
+        first_output.push_back(static_cast<std::int32_t>(outputs.size()) - members_of(s.what));
         s.launch_at = trial.launch_at;
         s.node_count = static_cast<std::int32_t>(trial.nodes.size());
         return accepted.accept(trial);

@@ -42,7 +42,7 @@ class group_trial {
                               [](const reader& o, std::int32_t node) { return o.node < node; });
         step& s = draft_.begin(false);
         s.chain = activation;
-        start_group(view_, s.what, r.served_by, r.layout, r.node);
+        s.what = empty_group(view_, r.served_by, r.layout, r.node);
         if (r.quantized())
             draft_.reads(draft_.activations[static_cast<std::size_t>(activation)].found);
         return s;
@@ -60,7 +60,7 @@ class group_trial {
             if (lead.up >= 0) waiting[--next] = plain_output(view_, lead.up);
         }
         for (; next < waiting.size(); ++next) {
-            const bool room = opened && s.what.member_count < max_members;
+            const bool room = opened && s.what.product().member_count < max_members;
             if (room && join_with(f, s, waiting[next])) continue;
             if (kept != next) waiting[kept] = waiting[next];
             ++kept;
@@ -98,7 +98,7 @@ class group_trial {
             const epilogue_matcher follow(sums_, f.common.epilogue);
             if (output sum = o; follow.combine(sum) && open(s, sum, value, &o)) return true;
         }
-        value = quantized(f, s.what.needs.kind, o);
+        value = quantized(f, s.what.kind(), o);
         if (!open(s, o, value)) return false;
         keep(value);
         return true;
@@ -107,7 +107,7 @@ class group_trial {
     /// Joins an output to the step that is tried if it can be there, without what follows its
     /// matmul if that is what forbids it.
     bool join_with(const family& f, step& s, const output& o) {
-        std::optional<match> value = quantized(f, s.what.needs.kind, o);
+        std::optional<match> value = quantized(f, s.what.kind(), o);
         std::int32_t blocked = join(s, o, value ? &*value : nullptr);
         if (blocked != joined && value) {
             value.reset();
@@ -134,7 +134,7 @@ class group_trial {
         if (cover(s, o) >= 0) return false;
         const auto opened = [&] {
             if (apart != nullptr && (draft_.accepted.meets_itself(draft_.trial) ||
-                                     !weigh_.combining_pays(s.what, *apart, o)))
+                                     !weigh_.combining_pays(s.what.product(), *apart, o)))
                 return false;
             const auto [first, last] = std::minmax_element(o.nodes.begin(), o.nodes.end());
             for (const std::int32_t position : {*first, o.latest >= 0 ? o.latest : *last}) {
@@ -155,8 +155,9 @@ class group_trial {
     /// too. Returns `joined`, the node that forbids it, or `unserved` if no row serves them
     /// together.
     std::int32_t join(step& s, const output& o, const match* value) {
-        const bool alone = o.parts.has(epilogue_part::combine) || combined(s.what);
-        if (alone && s.what.member_count > 0) return unserved;
+        const product_problem& group = s.what.product();
+        const bool alone = o.parts.has(epilogue_part::combine) || combined(group);
+        if (alone && group.member_count > 0) return unserved;
         const std::size_t before = draft_.trial.nodes.size();
         std::int32_t result = cover(s, o);
         if (result >= 0) return result;
@@ -179,9 +180,9 @@ class group_trial {
             covered_node& c = draft_.trial.nodes[i];
             if (view_.nodes[c.node] == o.result) c.elided = !written;
         }
-        const std::size_t unproved = s.what.member_count == 0 ? 0 : first;
+        product_problem& what = s.what.product();
+        const std::size_t unproved = what.member_count == 0 ? 0 : first;
         if (const std::int32_t v = draft_.blocker(unproved); v >= 0) return v;
-        problem& what = s.what;
         const computation needs = what.needs;
         const int alignment = what.alignment;
         add_member(view_, what, o, value != nullptr, written);
@@ -206,7 +207,8 @@ class group_trial {
             const tensor& t = view_.node(n);
             covered_node c{n, view_.nodes[n] != o.result, 0, 0};
             if (is_matmul(t.kind)) {
-                const bool lies = s.what.needs.activation == format::f32 && !makes_norm(s.what) &&
+                const product_problem& what = s.what.product();
+                const bool lies = what.needs.activation == format::f32 && !makes_norm(what) &&
                                   !reads_what_is_copied(s);
                 c.internal =
                     lies ? 0u : 2u;  // source 1 comes from the workspace, or is made inside

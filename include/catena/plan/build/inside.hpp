@@ -26,7 +26,7 @@ struct inside_scope {
                    ? r.servable() && r.float_weight() && !r.expert && weights.has(r.weight)
                    : r.quantized();
     }
-    void make(problem& p) const {
+    void make(product_problem& p) const {
         if (norm)
             p.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight, p.needs.emits = written;
         else
@@ -55,12 +55,12 @@ class inside_fuser {
         const inside_scope scope = scope_of(m, f32_by_others);
         if (const obstacle no = fits(m, scope); no.found()) return no;
         if (scope.float_weights) f32_by_others = scope.written.has(format::f32);
-        problem bare;
+        product_problem bare;
         for (const reader& r : m.readers) {
             if (!scope.holds(r)) continue;
             if (bare.member_count == max_members) return {m.node, reason::norm_shared};
             if (bare.member_count == 0)
-                start_group(view_, bare, skeleton::matvec, r.layout, r.node), scope.make(bare);
+                bare = empty_group(view_, skeleton::matvec, r.layout, r.node), scope.make(bare);
             add_member(view_, bare, plain_output(view_, r.node), false, true);
         }
         obstacle why = weigh_.inside(m, bare);  // most that do not pay are seen by that
@@ -71,8 +71,9 @@ class inside_fuser {
         const std::int32_t index = draft_.add_activation(choices_.chain_of(f, m), std::move(m), -1);
         match& found = draft_.activations.back().found;
         std::vector<output> waiting;
-        why = tried(f, index, scope, waiting) ? weigh_.inside(found, draft_.steps.back().what)
-                                              : obstacle{found.node, reason::norm_split};
+        why = tried(f, index, scope, waiting)
+                  ? weigh_.inside(found, draft_.steps.back().what.product())
+                  : obstacle{found.node, reason::norm_split};
         if (why.found()) {
             for (reader& r : found.readers) r.dealt = false;
             m = std::move(found);
@@ -163,7 +164,7 @@ class inside_fuser {
         const auto held = [&scope](const reader& r) { return scope.holds(r); };
         waiting = outputs_.outputs(f.common, std::find_if(readers.data(), end, held), end);
         step& s = trial_.begin(activation, waiting.front().matmul);
-        scope.make(s.what);
+        scope.make(s.what.product());
         if (scope.float_weights && !found.layouts().empty()) draft_.writes(found);
         if (!found.stages.empty()) cover_row(g_, found, draft_.trial);
         if (!trial_.fill(f, s, waiting)) return false;
@@ -182,10 +183,11 @@ class inside_fuser {
     bool writes_f32(match& m, step& s) {
         if (m.f32_needed) return true;
         m.f32_needed = true;
-        s.what.needs.emits = s.what.needs.emits | format::f32;
+        product_problem& what = s.what.product();
+        what.needs.emits = what.needs.emits | format::f32;
         for (covered_node& c : draft_.trial.nodes)
             if (view_.nodes[c.node] == m.activation) c.elided = false;
-        const picked& found = choices_.pick(s.what);
+        const picked& found = choices_.pick(what);
         if (found.row >= 0) run_by(s, found);
         return found.row >= 0 && draft_.blocker() < 0;
     }

@@ -20,16 +20,20 @@ class choices {
   public:
     choices(const graph_view& view, const premises& known) : view_(view), known_(known) {}
 
-    const picked& pick(const problem& p) {
-        return picks_.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
+    const picked& pick(const row_problem& p) { return picked_for(p, row_picks_); }
+    const picked& pick(const product_problem& p) { return picked_for(p, product_picks_); }
+    const picked& pick(const problem& asked) {
+        return asked.visit([this](const auto& p) -> const picked& { return pick(p); });
     }
 
-    double us(const problem& p) { return pick(p).predicted_us; }
+    template <class Problem>
+    double us(const Problem& p) {
+        return pick(p).predicted_us;
+    }
 
     /// The problem of the matmul at a node with nothing else in its launch.
-    problem lone_problem(std::int32_t node, skeleton kind, format layout) const {
-        problem p;
-        start_group(view_, p, kind, layout, node);
+    product_problem lone_problem(std::int32_t node, skeleton kind, format layout) const {
+        product_problem p = empty_group(view_, kind, layout, node);
         add_member(view_, p, plain_output(view_, node), false, true);
         return p;
     }
@@ -78,9 +82,15 @@ class choices {
   private:
     const graph_view& view_;
     const premises& known_;
-    memo<problem, picked> picks_;
+    memo<row_problem, picked> row_picks_;
+    memo<product_problem, picked> product_picks_;
     memo<lone_matmul, lone_launch> lone_;
     memo<read_set, std::int32_t> chains_;
+
+    template <class Problem>
+    const picked& picked_for(const Problem& p, memo<Problem, picked>& known) {
+        return known.of(p, [&] { return catena::pick(p, known_.rows, known_.asked.pick); });
+    }
 };
 
 }  // namespace catena

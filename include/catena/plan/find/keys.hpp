@@ -18,17 +18,26 @@ inline std::uint64_t as_word(std::int64_t high, std::int64_t low) {
 
 }  // namespace detail
 
-inline std::uint64_t hash(const problem& p) {
+inline std::uint64_t hash(const row_problem& p) {
+    hasher h;
+    h << p.needs.emits.bits << p.needs.stages.bits << detail::as_word(p.k, p.quant_k);
+    h << detail::as_word(p.rows, p.slots << 8 | p.alignment << 1 | (p.sum ? 1 : 0));
+    return h.value();
+}
+inline std::uint64_t hash(const product_problem& p) {
     hasher h;
     h << (p.needs.emits.bits ^ p.needs.weights.bits);
-    h << detail::as_word(p.k, p.quant_k) << detail::as_word(p.columns, p.rows);
-    h << detail::as_word(
-        static_cast<std::int64_t>(p.needs.stages.bits) << 1 | (p.sum ? 1 : 0) | p.slots << 20,
-        p.alignment << 8 | static_cast<int>(p.needs.activation));
+    h << detail::as_word(p.k, p.columns)
+      << detail::as_word(p.needs.stages.bits,
+                         p.alignment << 8 | static_cast<int>(p.needs.activation));
     for (int i = 0; i < p.member_count; ++i)
         h << detail::as_word(p.member[i].rows,
                              p.member[i].epilogue.bits << 8 | static_cast<int>(p.member[i].type));
     return h.value();
+}
+
+inline std::uint64_t hash(const problem& p) {
+    return p.visit([](const auto& own) { return hash(own); });
 }
 
 /// All that the choice of a row for a matmul on its own depends on.

@@ -162,11 +162,11 @@ class reader_judge {
                      choices_.us(choices_.lone_problem(r.node, r.served_by, r.layout));
         }
         if (all == others) return;
-        const picked row = choices_.pick(row_problem(view_, m, all));
+        const picked row = choices_.pick(problem_of(view_, m, all));
         const auto extra_us = [&] {
             if (!m.stages.empty()) return 0.0;  // a step makes the value anyway
             return row.predicted_us -
-                   (others.empty() ? 0 : choices_.us(row_problem(view_, m, others)));
+                   (others.empty() ? 0 : choices_.us(problem_of(view_, m, others)));
         };
         if (row.row >= 0 && !others.has(format::fp8_group) && saved > extra_us()) return;
         for (reader& r : m.readers) {
@@ -216,19 +216,18 @@ class reader_judge {
     /// writes those.
     double time_of(const pattern& chain, const match& m) {
         double us = 0;
-        const auto add = [&](const problem& p) {
+        const auto add = [&](const auto& p) {
             const picked& found = choices_.pick(p);
             us += found.row < 0 ? std::numeric_limits<double>::infinity() : found.predicted_us;
         };
-        problem writing = row_problem(view_, m, m.layouts());
+        row_problem writing = problem_of(view_, m, m.layouts());
         if (m.stages.empty()) writing.needs.emits = m.layouts();  // f32 is there
         add(writing);
         launched_.assign(matmuls_.size(), false);
         for (std::size_t i = 0; i < matmuls_.size(); ++i) {
             if (launched_[i]) continue;
             const reader& first = *matmuls_[i];
-            problem p;
-            start_group(view_, p, first.served_by, first.layout, first.node);
+            product_problem p = empty_group(view_, first.served_by, first.layout, first.node);
             together_.launch_at = first.node;
             together_.nodes.clear();
             const std::size_t until = std::min(matmuls_.size(), i + readers_together);

@@ -46,9 +46,8 @@ inline int row_alignment(const graph_view& view, const row_operand& o, const ten
 }
 
 /// What the row step of a match must compute; `layouts`: those in which it quantizes.
-inline problem row_problem(const graph_view& view, const match& m, format_set layouts) {
-    problem p;
-    p.needs.kind = skeleton::row;
+inline row_problem problem_of(const graph_view& view, const match& m, format_set layouts) {
+    row_problem p;
     p.needs.stages = m.stages;
     p.needs.own = is_own(m.params.function) || is_own(m.params.own.function);
     p.needs.emits = layouts;
@@ -87,17 +86,14 @@ inline format weight_type(const graph_view& view, std::int32_t matmul) {
     return weight == no_tensor ? format::unknown : view.at(weight).type;
 }
 
-/// Makes `p` a group's problem without members yet, of the matmul at node `reader`.
-inline void start_group(const graph_view& view, problem& p, skeleton kind, format layout,
-                        std::int32_t reader) {
+/// A group's problem without members yet, of the matmul at node `reader`.
+inline product_problem empty_group(const graph_view& view, skeleton kind, format layout,
+                                   std::int32_t reader) {
     const tensor& t = view.node(reader);
     const tensor& x = view.at(t.src[1]);
-    p.needs = {};
+    product_problem p;
     p.needs.kind = kind;
     p.needs.activation = layout;
-    p.alignment = 16;
-    p.member_count = 0;
-    p.tokens = 0;
     p.expert = t.kind == op::mul_mat_id;
     p.k = x.ne[0];
     p.columns = quotient(elements(x), x.ne[0]);
@@ -106,10 +102,11 @@ inline void start_group(const graph_view& view, problem& p, skeleton kind, forma
         p.tokens = ids.ne[1];
         p.columns = ids.ne[0] * ids.ne[1];
     }
+    return p;
 }
 
 /// Adds one output to a group's problem.
-inline void add_member(const graph_view& view, problem& p, const output& o, bool quantized,
+inline void add_member(const graph_view& view, product_problem& p, const output& o, bool quantized,
                        bool written) {
     const tensor& w = view.at(view.node(o.matmul).src[0]);
     problem_member& m = p.member[p.member_count++];

@@ -12,7 +12,7 @@ class weigher {
 
     /// Why a group that computes its activation is not better than the group behind a row step, or
     /// reason::none.
-    obstacle inside(const match& m, const problem& group) {
+    obstacle inside(const match& m, const product_problem& group) {
         obstacle why = inside_.of({group, m.stages}, [&] { return weighed_inside(m, group); });
         why.node = m.node;
         return why;
@@ -22,8 +22,8 @@ class weigher {
     /// launch without the sum, and a norm that adds it up? In both cases the norm adds what else
     /// joins the sum: a shared expert's result and a residual. `group` has no members yet. If no
     /// norm reads the sum, the engine adds it up.
-    bool combining_pays(const problem& group, const output& apart, const output& together) {
-        problem with = group, without = group;
+    bool combining_pays(const product_problem& group, const output& apart, const output& together) {
+        product_problem with = group, without = group;
         add_member(view_, with, together, false, true);
         add_member(view_, without, apart, false, true);
         std::int32_t value = together.result;
@@ -37,13 +37,12 @@ class weigher {
         if (!g_.read_by(value, op::rms_norm)) return rows_.pick(with).row >= 0;
         return combining_.of({with, joins}, [&] {
             constexpr stage_set sum_of_experts = stage_kind::combine | stage_kind::add_residual;
-            problem reads;
-            reads.needs.kind = skeleton::row;
+            row_problem reads;
             reads.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
             reads.needs.emits = format_set::of(format::q8_1);
             reads.k = reads.quant_k = view_.at(together.result).ne[0];
             reads.rows = with.tokens;
-            problem adds = reads;
+            row_problem adds = reads;
             const int shared = joins > 1 ? 1 : 0;
             if (joins > 0) {
                 reads.needs.stages = reads.needs.stages | sum_of_experts;
@@ -68,14 +67,14 @@ class weigher {
   private:
     /// A group that makes its activation, and what that is: the row step in its stead follows.
     struct inside_key {
-        problem group;
+        product_problem group;
         stage_set makes;
         bool operator==(const inside_key& o) const { return makes == o.makes && group == o.group; }
         friend std::uint64_t hash(const inside_key& k) { return hash(k.group); }
     };
     /// Experts that would be added up, and how many ADDs follow before a norm.
     struct combining_key {
-        problem group;
+        product_problem group;
         int joins;
         bool operator==(const combining_key& o) const {
             return joins == o.joins && group == o.group;
@@ -89,16 +88,16 @@ class weigher {
     memo<inside_key, obstacle> inside_;
     memo<combining_key, bool> combining_;  // does it pay?
 
-    obstacle weighed_inside(const match& m, const problem& inside) {
+    obstacle weighed_inside(const match& m, const product_problem& inside) {
         const picked in = rows_.pick(inside);
         if (in.row < 0) return {m.node, reason::no_norm_inside};
         const bool numbers = has_numbers(inside.needs.weights);
-        problem group = inside;
+        product_problem group = inside;
         group.needs.stages = {};
         group.needs.emits = {};
         group.needs.activation = numbers ? format::f32 : format::q8_1;
         const picked behind = rows_.pick(group);
-        problem made = row_problem(view_, m, m.layouts());
+        row_problem made = problem_of(view_, m, m.layouts());
         if (numbers) made.needs.emits = made.needs.emits | format::f32;
         const picked row = rows_.pick(made);
         if (behind.row < 0 || row.row < 0) return {};

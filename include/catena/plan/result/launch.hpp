@@ -42,7 +42,7 @@ inline step_args plan::args(int i, void* workspace) const {
             a.*f.to = activation(chain, f.layout);
     };
     step_args out;
-    out.kind = s.what.needs.kind;
+    out.kind = s.what.kind();
     if (out.kind == skeleton::row) {
         out.row = row_args_[index];
         quantize_to(out.row, s.chain);
@@ -52,9 +52,10 @@ inline step_args plan::args(int i, void* workspace) const {
         }
         return out;
     }
+    const product_problem& what = s.what.product();
     const group_head& head = heads_[index];
     const auto fill = [&](auto& a) {
-        a.x = head.x != nullptr ? head.x : activation(s.chain, s.what.needs.activation);
+        a.x = head.x != nullptr ? head.x : activation(s.chain, what.needs.activation);
         a.x_bytes = head.x_bytes;
         a.ids = head.ids;
         a.ids_nb1 = head.ids_nb1;
@@ -79,7 +80,7 @@ inline step_args plan::args(int i, void* workspace) const {
     fill(out.matvec);
     out.matvec.norm_weight = head.norm_weight;
     out.matvec.norm_f32 = head.norm_f32;
-    if (makes_norm(s.what)) out.matvec.norm_q8_1 = activation(s.chain, format::q8_1);
+    if (makes_norm(what)) out.matvec.norm_q8_1 = activation(s.chain, format::q8_1);
     out.matvec.eps = head.eps;
     out.matvec.combined = head.combined;
     out.matvec.slot_weights = head.slot_weights;

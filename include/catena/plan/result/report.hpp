@@ -28,7 +28,7 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     if (c.norm_apart.found()) e.norm_apart = sentence(c.norm_apart);
     if (c.made_by < 0) return e;
     const step& maker = p.steps()[static_cast<std::size_t>(c.made_by)];
-    const bool by_group = maker.what.needs.kind != skeleton::row;
+    const bool by_group = maker.what.kind() != skeleton::row;
     e.from_epilogue = by_group && !has_norm(c.stages);
     if (has_norm(c.stages)) e.placement = placement_of(p.rows().rows[maker.row].policy);
     return e;
@@ -47,7 +47,7 @@ inline explained_step explained(const plan& p, std::int32_t i) {
     const table& t = p.rows();
     explained_step e;
     e.chain = s.chain;
-    for (int m = 0; m < s.what.member_count; ++m)
+    for (int m = 0; m < members_of(s.what); ++m)
         if (const std::int32_t c = p.makes(i, m); c >= 0) e.makes.push_back(c);
     e.instance = row_name(t, s.row);
     e.launch_at = s.launch_at;
@@ -81,7 +81,7 @@ inline explanation plan::explain() const {
         out.attainable_us += e.attainable_us;
         explained_chain& chain = out.chains[static_cast<std::size_t>(e.chain)];
         chain.steps.push_back(i);
-        if (e.what.needs.kind != skeleton::row)
+        if (e.what.kind() != skeleton::row)
             chain.served.insert(chain.served.end(), e.nodes.begin(), e.nodes.end());
         out.steps.push_back(std::move(e));
     }

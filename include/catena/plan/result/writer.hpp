@@ -67,15 +67,19 @@ class plan_writer {
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
+    /// Is it a product of what lies in the graph?
+    static bool reads_no_slot(const problem& p) {
+        if (p.kind() == skeleton::row) return false;
+        return makes_norm(p) || p.product().needs.activation == format::f32;
+    }
+
     /// Whoever writes or reads an activation launches between the positions for which its slot was
     /// dealt.
     status check_slots() const {
         for (std::size_t s = 0; s < draft_.steps.size(); ++s) {
             const step& one = draft_.steps[s];
-            const skeleton kind = one.what.needs.kind;
-            const bool inside = makes_norm(one.what) || one.what.needs.activation == format::f32;
             const shared_activation& p = draft_.activations[at(one.chain)];
-            if (p.layouts.empty() || (kind != skeleton::row && inside)) continue;
+            if (p.layouts.empty() || reads_no_slot(one.what)) continue;
             const slot_map::candidate& slot = draft_.slot_of(p.found);
             if (slot.from <= one.launch_at && one.launch_at <= slot.until) continue;
             return misplaced(one.launch_at, slot);
@@ -92,7 +96,7 @@ class plan_writer {
     status check_readers() const {
         for (const shared_activation& p : draft_.activations) {
             const bool engines = p.found.stages.empty() && p.made_by >= 0 &&
-                                 draft_.steps[at(p.made_by)].what.needs.kind == skeleton::row;
+                                 draft_.steps[at(p.made_by)].what.kind() == skeleton::row;
             if (p.made_by < 0 || engines || p.found.f32_needed) continue;
             for (const reader& r : p.found.readers)
                 if (!draft_.covered(r.node))
@@ -162,7 +166,7 @@ class plan_writer {
         ahead_dealer deal(l2_bytes(out_.rows().limits()) * out_.options_.l2_percent_ahead / 100);
         for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
             const auto index = at(out_.args_[i].index);
-            if (out_.steps_[i].what.needs.kind == skeleton::row) {
+            if (out_.steps_[i].what.kind() == skeleton::row) {
                 deal.begin(out_.row_args_[index]);
                 continue;
             }
@@ -172,7 +176,7 @@ class plan_writer {
         }
         for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
             step& s = out_.steps_[i];
-            if (s.what.needs.kind != skeleton::row) continue;
+            if (s.what.kind() != skeleton::row) continue;
             const row_args& a = out_.row_args_[at(out_.args_[i].index)];
             s.config.blocks += blocks_ahead(a);
             s.bytes_ahead = bytes_ahead(a);
@@ -241,7 +245,7 @@ class plan_writer {
 
         addresses address(view_);
         plan::stored_args args;
-        if (s.what.needs.kind == skeleton::row) {
+        if (s.what.kind() == skeleton::row) {
             args.index = static_cast<std::int32_t>(out_.row_args_.size());
             out_.row_args_.push_back(
                 row_arguments(view_, draft_.activations[at(s.chain)].found, address));
@@ -260,7 +264,7 @@ class plan_writer {
     plan::group_head store_group(const step& s, const drafted_output* outputs,
                                  addresses& address) const {
         const tensor& first = view_.node(outputs->what.matmul);
-        const problem& asked = s.what;
+        const product_problem& asked = s.what.product();
         plan::group_head h;
         h.k = static_cast<std::int32_t>(asked.k);
         h.columns = static_cast<std::int32_t>(asked.columns);
