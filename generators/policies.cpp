@@ -111,6 +111,22 @@ constexpr matvec_policy fragments = {.threads = 64,
                                      .piece = 512,
                                      .product = inner_product::mma};
 
+/// Where weights arrive by bulk copies, eight warps share 16 rows, so that an SM has 8 or 16 warps
+/// for the 32 rows that it gets of 4096. Two stages are 39 to 78 KB. A piece is half as long where
+/// eight of the longest columns would not fit beside them, and four warps share rows where eight
+/// usual ones would not.
+constexpr matvec_policy shared_fragments = {.threads = 256,
+                                            .min_blocks = 2,
+                                            .rows = 16,
+                                            .columns = 8,
+                                            .piece = 512,
+                                            .stages = 2,
+                                            .slices = 8,
+                                            .copy = copy_method::bulk,
+                                            .activation = activation_source::shared,
+                                            .product = inner_product::mma};
+constexpr std::int64_t longest_column = 14336, usual_column = 4096;  // values
+
 /// Any alignment, any row length (the activation stays in global memory), every column count.
 constexpr matvec_policy plain_matvec = {.threads = 64,
                                         .min_blocks = 6,
@@ -172,6 +188,19 @@ matvec_policy streamed(const arch_choice& choice, matvec_policy shape) {
     return shape;
 }
 
+/// For more columns than one.
+matvec_policy fragments_of(const arch& target, const arch_choice& choice,
+                           const computation& computes) {
+    matvec_policy p = shared_fragments;
+    if (choice.copy != p.copy) return streamed(choice, fragments);
+    const auto holds = [&](std::int64_t k) {
+        return shared_bytes(computes, p, k, p.columns) <= target.shared_per_block;
+    };
+    if (!holds(longest_column)) p.piece /= 2;
+    if (!holds(usual_column)) p.slices /= 2, p.threads /= 2, p.min_blocks *= 2;
+    return p;
+}
+
 std::vector<policy> row_policies(const computation& computes) {
     if (!has_norm(computes.stages))
         return {std::begin(elementwise_policies), std::end(elementwise_policies)};
@@ -222,7 +251,7 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         if (target.cluster_blocks > 1) pairs.cluster = target.cluster_blocks;
     }
     all.push_back(pairs);
-    all.push_back(streamed(choice, fragments));
+    all.push_back(fragments_of(target, choice, computes));
     all.push_back(plain_matvec);
     return all;
 }

@@ -219,7 +219,7 @@ issued issue(const sass_function& f, const std::vector<std::size_t>& way,
 
 int whole(double value) { return static_cast<int>(std::lround(value)); }
 
-/// Each of several formats has a loop, which has the bytes of the format's pieces as a constant.
+/// Each of several formats has a loop, which has as a constant how far a row's bytes move on.
 const ring* ring_of(const std::vector<ring>& rings, const sass_function& f, const row& r,
                     format weights) {
     if (r.computes.weights.size() == 1) {
@@ -231,7 +231,8 @@ const ring* ring_of(const std::vector<ring>& rings, const sass_function& f, cons
             });
         return most == rings.end() ? nullptr : &*most;
     }
-    const auto bytes = static_cast<std::uint32_t>(row_bytes(weights, r.policy.matvec().piece));
+    const matvec_policy& p = r.policy.matvec();
+    const auto bytes = static_cast<std::uint32_t>(warp_slices(p) * row_bytes(weights, p.piece));
     const ring* most = nullptr;
     std::ptrdiff_t constants = 0;
     for (const ring& one : rings) {

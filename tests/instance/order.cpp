@@ -77,6 +77,17 @@ TEST_CASE("Threads decide the order of a row, the inner product that of a matvec
           order_of_product({.threads = 256, .rows = 2, .columns = 8}));
     CHECK(order_of_product({.product = inner_product::dp4a}) !=
           order_of_product({.product = inner_product::mma}));
+    const matvec_policy eight = {
+        .threads = 256, .piece = 512, .slices = 8, .product = inner_product::mma};
+    matvec_policy other = eight;
+    other.threads = 512, other.stages = 3, other.copy = copy_method::async;
+    CHECK(order_of(eight) == order_of(other));
+    other = eight, other.slices = 4;
+    CHECK(order_of(eight) != order_of(other));
+    other = eight, other.piece = 256;
+    CHECK(order_of(eight) != order_of(other));
+    other = eight, other.slices = 0;
+    CHECK(order_of(eight) != order_of(other));
 }
 
 TEST_CASE("Policies at the edges of what a row takes stand every case") {

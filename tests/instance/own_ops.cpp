@@ -30,9 +30,16 @@ struct bounded {
     static bool match(const tensor&, op_numbers&) { return false; }
 };
 
-using ops = own_op_list<shifted, bounded>;
+struct inverse {  // makes an infinity of a zero, and a NaN of the infinity times zero
+    static constexpr const char* name = "inverse";
+    static double reference(double v, const op_numbers&) { return 1 / v; }
+    CATENA_FN static real compute(real v, const op_numbers&) { return real{1} / v; }
+    static bool match(const tensor&, op_numbers&) { return false; }
+};
 
-template <computation C, policy_of<C.kind> P>
+using usual_ops = own_op_list<shifted, bounded>;
+
+template <computation C, policy_of<C.kind> P, class ops = usual_ops>
 void stands_every_case() {
     using executor = exec::with_ops<exec::host, ops>;
     instance on =
@@ -57,6 +64,11 @@ constexpr format_set for_ggml =
 constexpr format_set for_engines =
     format_set::of(format::f32) | format::int8_token | format::fp8_token | format::mxfp8_rows;
 
+/// A function of a gate may be an own op where the finished value has none.
+constexpr computation gated(format_set emits) {
+    return {.stages = stage_set::of(stage_kind::glu), .emits = emits, .own = true};
+}
+
 constexpr computation row_of(stage_set stages, format_set emits) {
     return with_ops({.stages = stages, .emits = emits});
 }
@@ -80,6 +92,11 @@ TEST_CASE("A row applies ops of an engine's own to its value, and to a gate") {
     stands_every_case<row_of(norm | stage_kind::gate, for_engines), passes>();
     stands_every_case<row_of(again, for_engines), kept>();
     stands_every_case<row_of(stage_set::of(stage_kind::glu), for_ggml), kept>();
+}
+
+TEST_CASE("An own op makes nothing of what lies behind a row, which scales of the row would see") {
+    stands_every_case<gated(for_engines), kept, own_op_list<inverse>>();
+    stands_every_case<gated(for_engines), passes, own_op_list<inverse>>();
 }
 
 TEST_CASE("A matvec and a matmul apply ops of an engine's own to their results") {

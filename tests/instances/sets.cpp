@@ -291,6 +291,20 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8; }) == "");
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8, p.columns = 2; }) ==
           "blocks share a band of one column that another launch quantized");
+    const auto split = [](matvec_policy& p) {
+        p.threads = 256, p.rows = 16, p.columns = 8, p.slices = 8, p.product = inner_product::mma;
+    };
+    CHECK(said("sm_90", split) == "");
+    const auto with = [&](void (*change)(matvec_policy&)) {
+        return said("sm_90", [&](matvec_policy& p) { split(p), change(p); });
+    };
+    CHECK(with([](matvec_policy& p) { p.slices = 2; }) ==
+          "4 or 8 warps share their rows, and not 2");
+    CHECK(with([](matvec_policy& p) { p.threads = 128; }) == "4 warps do not make 8 slices");
+    const char* const who =
+        "warps share rows of an mma with a shared activation that another launch made";
+    CHECK(with([](matvec_policy& p) { p.activation = activation_source::global; }) == who);
+    CHECK(said("sm_90", [](matvec_policy& p) { p.slices = 4; }) == who);
 }
 
 TEST_CASE("A matmul policy that no kernel can have is objected to") {

@@ -66,6 +66,20 @@ TEST_CASE("Half of a stage's instructions are those of its values", "[cost]") {
     CHECK(issue_us(counted(code), 4096 + 512, rows, 8) == Approx(four * 4.75 / 4));
 }
 
+TEST_CASE("Warps that share a row take the time of the one with the most pieces", "[cost]") {
+    row r = counted({100, 1000, 50, 500});
+    matvec_policy& p = r.policy.matvec();
+    p.rows = 16, p.columns = 8, p.product = inner_product::mma;
+    const int rows = 132 * 4 * 16;  // a group for each warp
+    const double alone = issue_us(r, 8192, rows, 8);
+    CHECK(alone == Approx((8 * 1000 + 500) / 1980.0 * 1.21).epsilon(0.01));  // of one column
+    p.slices = 4;  // a group for each block, four of which are on an SM at once
+    CHECK(issue_us(r, 8192, rows, 8) == Approx((2 * 1000 + 500) / 1980.0 * 1.21).epsilon(0.01));
+    CHECK(issue_us(r, 8192 + 1024, rows, 8) ==
+          Approx((3 * 1000 + 500) / 1980.0 * 1.21).epsilon(0.01));
+    CHECK(issue_us(r, 8192, rows, 1) == Approx(4 * (2 * 1000 + 500) / 1980.0 * 1.21).epsilon(0.01));
+}
+
 TEST_CASE("A row that is not on record costs what is usual for its product", "[cost]") {
     const int rows = 132 * 4 * 8 * 16;
     const double bytes = rows / 132.0 * 4096 / 256 * 144;

@@ -28,7 +28,7 @@ constexpr legend_part policy[] = {
     {"asyncN", "matvec, matmul", "stages of the weight stream, by cp.async"},
     {"bulkN", "matvec, matmul", "stages of the weight stream, by cp.async.bulk"},
     {"smem", "matvec", "the activation is read from shared memory, else from global memory"},
-    {"kN", "matmul", "slices of K that the warps of the same rows share out"},
+    {"kN", "matvec, matmul", "slices of K that the warps of the same rows share out"},
     {"xN", "matvec, matmul", "blocks of a cluster that share a band or a tile"},
     {"dp4a", "matvec, matmul", "inner product by dp4a, the default of a matvec"},
     {"mma", "matvec, matmul", "inner product by mma.sync"},

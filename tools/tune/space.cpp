@@ -34,7 +34,7 @@ std::vector<policy> row_policies() {
 /// What a warp works on at once.
 struct tile {
     inner_product product;
-    int rows, columns;
+    int rows, columns, slices = 0;
 };
 
 std::vector<tile> tiles() {
@@ -43,7 +43,8 @@ std::vector<tile> tiles() {
         for (const int columns : {1, 2, 4, 8}) all.push_back({inner_product::dp4a, rows, columns});
     for (const int rows : {1, 2, 4})
         for (const int columns : {1, 2, 4, 8}) all.push_back({inner_product::fma, rows, columns});
-    all.push_back({inner_product::mma, mma_rows, mma_columns});
+    for (const int slices : {0, 4, 8})
+        all.push_back({inner_product::mma, mma_rows, mma_columns, slices});
     return all;
 }
 
@@ -62,6 +63,7 @@ std::vector<matvec_policy> matvec_policies() {
                                                .columns = t.columns,
                                                .piece = piece,
                                                .stages = stages,
+                                               .slices = t.slices,
                                                .copy = copy,
                                                .activation = source,
                                                .product = t.product});
@@ -164,7 +166,8 @@ bool same_kind(const row_policy& a, const row_policy& b) {
 }
 bool same_kind(const matvec_policy& a, const matvec_policy& b) {
     return a.copy == b.copy && a.activation == b.activation && a.rows == b.rows &&
-           a.columns == b.columns && a.product == b.product && a.placement == b.placement;
+           a.columns == b.columns && a.slices == b.slices && a.product == b.product &&
+           a.placement == b.placement;
 }
 bool same_kind(const matmul_policy& a, const matmul_policy& b) {
     return a.copy == b.copy && a.rows == b.rows && a.columns == b.columns && a.slices == b.slices &&

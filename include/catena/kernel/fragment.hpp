@@ -91,6 +91,34 @@ struct product<P, F, inner_product::mma> {
         }
     }
 
+    /// The sums of a team's warps are added up in their order, each result by one of the team's
+    /// lanes; rows of a column lie next to each other. `handed` has room for the sums of all warps
+    /// of the block.
+    template <class X, class Finish>
+    CATENA_FN void results_of_team(X& x, bool pairs, float* handed, Finish finish) {
+        const int g = x.lane() / quad, column = x.lane() % quad * 2;
+        float* const own = handed + x.warp() * handed_floats;
+        x.sync();  // the sums of the group before are read
+        CATENA_UNROLL
+        for (int i = 0; i < 4; ++i)
+            x.store(own + (column + i % 2) * handed_stride + g + 8 * (i / 2), sum[i / 2][i % 2]);
+        x.sync();
+        const int rows = pairs ? mma_rows / 2 : mma_rows,
+                  lane = x.thread() % (P.slices * warp_size);
+        const int row = lane % rows, of_column = lane / rows, to_up = pairs ? rows : 0;
+        if (of_column >= mma_columns) return;
+        const float* from = handed + x.warp() / P.slices * P.slices * handed_floats +
+                            of_column * handed_stride + row;
+        real v = x.load(from), up = x.load(from + to_up);
+        CATENA_NO_UNROLL
+        for (int s = 1; s < P.slices; ++s) {
+            from += handed_floats;
+            v = v + x.load(from);
+            up = up + x.load(from + to_up);
+        }
+        finish(row, of_column, v, up);
+    }
+
   private:
     /// Where scales are integers: sums of a step that are still to be weighed with the block's.
     struct step_sums {

@@ -63,6 +63,17 @@ constexpr std::int64_t stage_bytes(const matvec_policy& p, format_set weights) {
     return p.rows * widest;
 }
 
+/// Warps of a matvec that share weight rows, each with pieces of K of its own, and how many such
+/// teams `warps` are.
+CATENA_FN constexpr int warp_slices(const matvec_policy& p) { return p.slices > 0 ? p.slices : 1; }
+CATENA_FN constexpr int warp_teams(const matvec_policy& p, int warps) {
+    return warps / warp_slices(p);
+}
+
+/// Floats of the sums that a warp hands to its team: 16 rows of 8 columns. 4 floats between columns
+/// keep the lanes of an mma in different banks.
+inline constexpr int handed_stride = 16 + 4, handed_floats = 8 * handed_stride;
+
 /// Rows of a row skeleton's block: one, or one for each warp.
 CATENA_FN constexpr int rows_of_block(const row_policy& p) { return p.rows > 0 ? p.rows : 1; }
 
@@ -244,6 +255,7 @@ constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set we
                                            epilogue_set used) {
     const std::int64_t warps = p.threads / warp_size, barrier = 8;
     std::int64_t bytes = warps * p.stages * (stage_bytes(p, weights) + barrier);
+    if (p.slices > 1) bytes += warps * handed_floats * 4;
     if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
     if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;
@@ -267,9 +279,13 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
 constexpr std::uint32_t order_of(const row_policy& p) {
     return static_cast<std::uint32_t>(p.threads / rows_of_block(p));
 }
-/// A matvec's dot depends on the inner product alone, and on the norm if it makes that.
+/// A matvec's dot depends on the inner product alone, on how warps share K, and on the norm if it
+/// makes that.
 constexpr std::uint32_t order_of(const matvec_policy& p) {
     const std::uint32_t product = 1 + static_cast<std::uint32_t>(p.product);
+    if (p.slices > 1)
+        return product + (static_cast<std::uint32_t>(p.slices) << 8) +
+               (static_cast<std::uint32_t>(p.piece) << 16);
     if (p.placement == norm_placement::producer) return product;
     return product + 16 * static_cast<std::uint32_t>(p.placement) +
            (static_cast<std::uint32_t>(p.threads) << 8);

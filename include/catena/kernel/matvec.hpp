@@ -113,6 +113,9 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
     const matvec_member& m = *b.member;
     const bool pairs = takes_pairs<P> && m.up != nullptr;
     const int warp_rows = pairs ? P.rows / 2 : P.rows, mine = x.lane() % P.rows;
+    // Where warps meet all of them follow the first team's rows, and those of their own lie behind.
+    constexpr bool splits = P.slices > 1;
+    const int team_row = x.warp() / warp_slices(P) * warp_rows, behind = splits ? team_row : 0;
     const auto* matrix = static_cast<const std::byte*>(mine < warp_rows ? m.weight : m.up);
     const tensor_bytes tensor{matrix, matrix + m.weight_bytes};
     const auto expert_of_slot = [&](int slot) {
@@ -125,11 +128,12 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
     const auto matrix_of = [&](int slot) { return matrix + distance(there(slot), m.expert_bytes); };
     walk fill{.row_stride = m.row_bytes,
               .k = a.k,
-              .turn = (b.first_row + x.warp() * warp_rows) * static_cast<int>(walk::turns),
+              .turn = (b.first_row + (splits ? 0 : team_row)) * static_cast<int>(walk::turns),
               .end_row = b.end_row,
-              .rows_on = x.warps() * warp_rows,
+              .rows_on = warp_teams(P, x.warps()) * warp_rows,
               .slots = b.slots,
-              .mine = mine < warp_rows ? mine : mine - warp_rows,
+              .mine = behind + (mine < warp_rows ? mine : mine - warp_rows),
+              .slice = splits ? x.warp() % warp_slices(P) : 0,
               .value = 0,
               .at = nullptr};
     fill.start_group(matrix_of);
@@ -174,14 +178,14 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                                     {.rows = stages + stage * (P.rows * Room),
                                      .offset = slice_offset<F>(read.at),
                                      .values = read.values(),
-                                     .value = read.value,
+                                     .value = read.first(),
                                      .row = read.row(),
                                      .end_row = read.end_row,
                                      .expert = F == format::fp8_e4m3 ? there(read.slot()) : 0,
                                      .pairs = pairs,
                                      .member = &m,
                                      .norm_weight = passes ? a.norm_weight + read.value : nullptr},
-                                    {columns.x + own + read.value / group_values * group_bytes<P>,
+                                    {columns.x + own + read.first() / group_values * group_bytes<P>,
                                      columns.x_bytes, columns.count});
         stream.release(stage);
         if (read.last_piece()) {
@@ -189,8 +193,8 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
             const real weight = combines<P> ? x.shuffle(b.weight, read.slot()) : real{1};
             real factor{1};
             if constexpr (passes) factor = over_rms(a, products.sum_of_squares(x));
-            products.results(x, pairs, [&](int row, int column, real v, real up) {
-                row += read.row();
+            const auto finish_one = [&](int row, int column, real v, real up) {
+                row += read.row() + behind;
                 if (row >= b.end_row || column >= b.columns) return;
                 if constexpr (P.placement == norm_placement::deferred)
                     factor = x.load(shared_norm<P>(shared_x, b.columns, a.k).factor + column);
@@ -200,7 +204,11 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                     asked = ask<takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot());
                 finish<Several, takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot(),
                                                              weight, asked, v, up);
-            });
+            };
+            if constexpr (splits)
+                products.results_of_team(x, pairs, b.handed, finish_one);
+            else
+                products.results(x, pairs, finish_one);
         }
         read.next(matrix_of);
     }
@@ -259,6 +267,8 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     auto own_columns = x.template stream<columns_by<P>, 1>();
     std::byte* const all_stages = x.template shared<std::byte>(x.warps() * warp_room);
     std::byte* const stages = all_stages + x.warp() * warp_room;
+    float* handed = nullptr;
+    if constexpr (P.slices > 1) handed = x.template shared<float>(x.warps() * handed_floats);
 
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
     int band = shares ? x.cluster() : x.block();
@@ -267,7 +277,8 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     // A block that makes its activation is dense.
     const bool expert = P.placement == norm_placement::producer && a.ids != nullptr;
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
-                  .finished = reinterpret_cast<float*>(stages)};
+                  .finished = reinterpret_cast<float*>(stages),
+                  .handed = handed};
     if (expert) band = take_slot<P>(x, a, b, band);
     int m = 0;
     CATENA_NO_UNROLL

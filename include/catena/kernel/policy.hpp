@@ -51,7 +51,9 @@ struct matvec_policy {
     int columns = 0;     ///< that it can serve
     int piece = 0;       ///< values of each of those rows in a stage, a multiple of 256
     int stages = 0;      ///< of the weight stream of a warp
-    int cluster = 0;     ///< the most blocks that share a band (2, 4 or 8); 0: none do
+    int slices = 0;   ///< of an mma: warps that share the same rows, each with pieces of K of its
+                      ///< own, 4 or 8; an accumulation order each. 0: a warp has all of K
+    int cluster = 0;  ///< the most blocks that share a band (2, 4 or 8); 0: none do
     copy_method copy = copy_method::plain;
     activation_source activation = activation_source::global;
     inner_product product = inner_product::dp4a;
@@ -61,8 +63,8 @@ struct matvec_policy {
 constexpr bool operator==(const matvec_policy& a, const matvec_policy& b) {
     return a.threads == b.threads && a.min_blocks == b.min_blocks && a.rows == b.rows &&
            a.columns == b.columns && a.piece == b.piece && a.stages == b.stages &&
-           a.cluster == b.cluster && a.copy == b.copy && a.activation == b.activation &&
-           a.product == b.product && a.placement == b.placement;
+           a.slices == b.slices && a.cluster == b.cluster && a.copy == b.copy &&
+           a.activation == b.activation && a.product == b.product && a.placement == b.placement;
 }
 
 /// How a matmul multiplies; an accumulation order each.

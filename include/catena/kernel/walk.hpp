@@ -27,6 +27,7 @@ template <matvec_policy P, format F>
 struct matvec_walk {
     static constexpr unsigned turns = slots_added(P);  ///< of a row, at most
     static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
+    static constexpr int turn_values = warp_slices(P) * P.piece;  ///< of all warps of a team
 
     std::int64_t row_stride;
     int k;
@@ -35,7 +36,8 @@ struct matvec_walk {
     int rows_on;          ///< to the warp's next group
     int slots;            ///< that are added up
     int mine;             ///< the lane's row in the group
-    int value;            ///< first value of the piece
+    int slice;            ///< the warp's piece among those of its team; alone: 0
+    int value;            ///< first value of the team's pieces
     const std::byte* at;  ///< the piece
 
     /// `matrix_of`: of a slot, that of the lane's row. All lanes.
@@ -44,17 +46,20 @@ struct matvec_walk {
         int wanted = row() + mine;
         if (P.rows > 1 && wanted >= end_row) wanted = end_row - 1;
         value = 0;
-        at = matrix_of(slot()) + distance(wanted, row_stride);
+        at = matrix_of(slot()) + distance(wanted, row_stride) + slice * piece_bytes;
     }
     CATENA_FN int row() const { return static_cast<int>(static_cast<unsigned>(turn) / turns); }
     CATENA_FN int slot() const { return static_cast<int>(static_cast<unsigned>(turn) % turns); }
     CATENA_FN bool done() const { return row() >= end_row; }
-    CATENA_FN int values() const { return k - value < P.piece ? k - value : P.piece; }
+    /// First value of the warp's piece.
+    CATENA_FN int first() const { return value + slice * P.piece; }
+    /// None, or less, where a row's last pieces are fewer than the warps of a team.
+    CATENA_FN int values() const { return k - first() < P.piece ? k - first() : P.piece; }
     CATENA_FN int bytes() const {
         return static_cast<int>(static_cast<unsigned>(values()) / block_elements<F>) *
                block_bytes<F>;
     }
-    CATENA_FN bool last_piece() const { return k - value <= P.piece; }
+    CATENA_FN bool last_piece() const { return k - value <= turn_values; }
     template <class Of>
     CATENA_FN void next(Of matrix_of) {
         if (last_piece()) {
@@ -65,8 +70,8 @@ struct matvec_walk {
             start_group(matrix_of);
             return;
         }
-        value += P.piece;
-        at += piece_bytes;
+        value += turn_values;
+        at += warp_slices(P) * piece_bytes;
     }
 };
 
@@ -74,7 +79,8 @@ struct matvec_walk {
 template <matvec_policy P, format F, int Room, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
                           const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
-    const slice s = slice_at<F, P.copy>(walk.at, walk.bytes(), tensor);
+    slice s{walk.at, 0, 0, 0};
+    if (P.slices == 0 || walk.values() > 0) s = slice_at<F, P.copy>(walk.at, walk.bytes(), tensor);
     std::byte* to = stages + (stage * P.rows + x.lane() % P.rows) * Room;
     stream.fill(stage, to + s.head, s.source, s.whole, P.rows);
     if (x.lane() >= P.rows) return;

@@ -96,7 +96,7 @@ struct band_limits {
 /// they meet.
 constexpr band_limits band_limits_of(const matvec_policy& n, const product_problem& p) {
     band_limits out;
-    const std::int64_t turn = std::int64_t{n.threads / warp_size} * n.rows;
+    const std::int64_t turn = std::int64_t{warp_teams(n, n.threads / warp_size)} * n.rows;
     if (turn > 0) out.unit = turn;
     const int block = info(format::q8_1).block_elements;
     for (int i = 0; i < p.member_count; ++i) {
@@ -237,7 +237,7 @@ constexpr band_share share_of(const row& r, const product_problem& p, const arch
     if (n.placement != norm_placement::producer) return out;
     const std::int64_t bands = blocks_of(r, p, band);
     if (bands > a.sms) return out;
-    int turns = band / (n.threads / warp_size * n.rows);
+    int turns = band / (warp_teams(n, n.threads / warp_size) * n.rows);
     const int most = n.cluster < a.cluster_blocks ? n.cluster : a.cluster_blocks;
     int cluster = 1;
     while (2 * cluster <= most && turns % (2 * cluster) == 0 && 2 * cluster * bands <= a.sms)

@@ -126,15 +126,20 @@ constexpr const warp_code& code_for(const row& r, format weights) {
 
 /// How long an SM issues: at the rate of its schedulers, or, if its warps are too few, at that of
 /// each alone. The row's machine code is counted; without that, bytes are. About half of the
-/// instructions of a last stage that is not full are saved.
+/// instructions of a last stage that is not full are saved. Warps that share a row wait for the one
+/// with the most pieces, and each of them goes through the code of a result.
 constexpr double issue_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                           const sm_share& has) {
     const matvec_policy& n = r.policy.matvec();
     const double of_columns = issues_of(n.product, has.columns, r.computes.weights);
     const double full = static_cast<double>(p.k) / n.piece;
-    const auto begun = static_cast<double>(quotient(p.k + n.piece - 1, n.piece));
+    const std::int64_t pieces = quotient(p.k + n.piece - 1, n.piece);
+    const auto begun = static_cast<double>(pieces);
     const double stages =
         (full + begun) / 2 * of_columns / issues_of(n.product, n.columns, r.computes.weights);
+    const int slices = warp_slices(n);
+    const auto turns = static_cast<double>(quotient(pieces + slices - 1, slices));
+    const double waited = slices > 1 ? slices * turns : stages;
     double issues = 0, waits = 0;  // of threads; of a warp alone
     for (int i = 0; i < p.member_count; ++i) {
         const warp_code& code = code_for(r, p.member[i].type);
@@ -144,9 +149,9 @@ constexpr double issue_us(const row& r, const product_problem& p, const arch& a,
             continue;
         }
         const double groups = rows / n.rows;
-        issues +=
-            groups * warp_size * (stages * code.stage_instructions + code.result_instructions);
-        waits += groups * (stages * code.stage_cycles + code.result_cycles);
+        issues += groups * warp_size *
+                  (stages * code.stage_instructions + slices * code.result_instructions);
+        waits += groups * (waited * code.stage_cycles + slices * code.result_cycles);
     }
     const double at_best = issues / thread_issues_per_cycle, alone = waits / has.warps;
     return (at_best > alone ? at_best : alone) / a.cycles_per_us;

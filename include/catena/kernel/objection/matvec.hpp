@@ -14,6 +14,13 @@ constexpr objection objection_to(const computation& c, const matvec_policy& p) {
         return {"rows, columns and stages must be positive"};
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return {"an mma has {} rows and {} columns", {mma_rows, mma_columns}};
+    const int warps = p.threads / warp_size;
+    if (p.slices != 0 && p.slices != 4 && p.slices != 8)
+        return {"4 or 8 warps share their rows, and not {}", {p.slices}};
+    if (p.slices != 0 &&
+        (p.product != inner_product::mma || p.activation != activation_source::shared || inside))
+        return {"warps share rows of an mma with a shared activation that another launch made"};
+    if (warps % warp_slices(p) != 0) return {"{} warps do not make {} slices", {warps, p.slices}};
     if (numbers != (p.product == inner_product::fma))
         return {"fma is for weights that are numbers, and no other product is"};
     if (numbers && p.activation == activation_source::shared)

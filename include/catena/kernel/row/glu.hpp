@@ -4,13 +4,19 @@
 #include "catena/kernel/gate.hpp"
 #include "catena/kernel/row/stage.hpp"
 
+#include <type_traits>
+
 namespace catena::kernel {
 
+/// Quad j from element `at` on. An engine's own op need not make a zero of one: past the row it is
+/// not asked, because a NaN there would spoil a scale of the row.
 template <class Row>
-CATENA_FN void gate_quad(const Row& r, const real (&g)[quad], real (&v)[quad]) {
+CATENA_FN void gate_quad(const Row& r, int at, int j, const real (&g)[quad], real (&v)[quad]) {
+    constexpr bool own = has_ops<std::remove_reference_t<decltype(r.x)>>;
     CATENA_UNROLL
     for (int i = 0; i < quad; ++i)
-        v[i] = gated_on<true>(r.x, r.a.function, g[i], v[i], r.a.alpha, r.a.limit);
+        if (!own || r.inside(at, j, i))
+            v[i] = gated_on<true>(r.x, r.a.function, g[i], v[i], r.a.alpha, r.a.limit);
 }
 
 template <class Row>
@@ -28,7 +34,7 @@ struct row_stage<stage_kind::glu, Row> : idle_stage<Row> {
                 for (int i = 0; i < quad; ++i) v[j][i] = r.inside(at, j, i) ? real{1} : real{0};
         }
         CATENA_UNROLL
-        for (int j = 0; j < Row::held; ++j) gate_quad(r, g[j], v[j]);
+        for (int j = 0; j < Row::held; ++j) gate_quad(r, at, j, g[j], v[j]);
     }
 };
 
@@ -40,8 +46,8 @@ struct row_stage<stage_kind::gate, Row> : idle_stage<Row> {
     CATENA_FN void load(const Row& r, int at, int j) {
         r.load_quad_of(row_at(r.a.gate, r.a.gate_at, r.place), at, j, gate[j]);
     }
-    CATENA_FN void apply(const Row& r, int, int j, real (&v)[quad]) const {
-        gate_quad(r, gate[j], v);
+    CATENA_FN void apply(const Row& r, int at, int j, real (&v)[quad]) const {
+        gate_quad(r, at, j, gate[j], v);
     }
 };
 
