@@ -127,7 +127,7 @@ TEST_CASE("steps that arrive late are waited for: plain copies always, others wi
         const int resident = blocks_per_sm(r, p, a);
         return predicted_us(r, p, a, band_rows(r, p, a, resident), resident);
     };
-    CHECK(us(copy_method::plain, 2) > us(copy_method::bulk, 2) + 1);
-    CHECK(us(copy_method::bulk, 2) >= us(copy_method::bulk, 3));
+    CHECK(us(copy_method::plain, 2) > us(copy_method::async, 2) + 1);
+    CHECK(us(copy_method::async, 2) >= us(copy_method::bulk, 3));
     CHECK(us(copy_method::plain, 3) == us(copy_method::plain, 2));
 }
