@@ -42,6 +42,11 @@ constexpr matmul_policy warpgroup_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128, .cluster = 4},
 };
 
+/// A warpgroup's tile of fp8 for small grids. sm_90 has no tile of fp8 by warps but the plain one,
+/// because ptxas makes two mma of f16 and five conversions of one of fp8 there.
+constexpr matmul_policy fp8_warpgroup_shape = {
+    .threads = 128, .min_blocks = 3, .rows = 16, .columns = 64, .cluster = 4};
+
 /// The tiles of fp8 have pieces of 128 values, those of a scale. A warp holds its rows of one in
 /// registers, 16 or 32 of a lane, which 128 a thread leave no room for.
 constexpr matmul_policy fp8_shapes[] = {
@@ -86,20 +91,20 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
     };
     const bool fp8 = computes.activation == format::fp8_group;
     if (target.wgmma && (in_mma_blocks(computes.activation) || fp8)) {
-        const bool numbers = has_numbers(computes.weights);  // copied chunk by chunk
-        for (matmul_policy p : warpgroup_shapes) {
+        const auto add = [&](matmul_policy p) {
             p.piece = piece_of(computes.weights);
-            p.copy = numbers ? copy_method::async : copy;
+            p.copy = copy_method::async;
             p.product = tile_product::wgmma;
             if (shrink(p) && p.stages > 2) all.push_back(p);
-        }
+        };
+        for (const matmul_policy& p : warpgroup_shapes) add(p);
+        if (fp8) add(fp8_warpgroup_shape);
     }
     if (in_mma_blocks(computes.activation)) return all;
     for (matmul_policy p : shapes_of(computes.weights)) {
-        if (target.wgmma && fp8 && p.columns > 64)
-            continue;  // warpgroups have it; of warps it spills
+        if (target.wgmma && fp8) break;
         p.piece = piece_of(computes.weights);
-        p.copy = copy;
+        p.copy = copy == copy_method::plain ? copy : copy_method::async;
         bool served = shrink(p);
         if (!served && reads_f32(computes.weights)) p.piece /= 2, served = shrink(p);
         if (served) all.push_back(p);

@@ -298,8 +298,11 @@ std::string objection(const arch& target, const row& r) {
     if (const catena::objection no = objection_to(r.computes, p)) return sentence(no);
     if (p.kind() == skeleton::row) return "";
     const int columns = columns_of(p);
-    if (p.kind() == skeleton::matmul && by_warpgroups(p.matmul()) && columns != 128)
-        return "a warpgroup multiplies 128 columns";  // the instruction that exec/wgmma.cuh spells
+    if (p.kind() == skeleton::matmul && by_warpgroups(p.matmul())) {  // what exec/wgmma.cuh spells
+        const bool fp8 = fp8_by_warpgroups(p.matmul(), r.computes.weights);
+        if (columns != 128 && !(fp8 && columns == 64))
+            return "a warpgroup multiplies 128 columns, or 64 of fp8";
+    }
     if (cluster_of(p) > target.cluster_blocks)
         return "a cluster has " + std::to_string(target.cluster_blocks) + " blocks at most here";
     const std::int64_t shared = shared_bytes(r.computes, p, 256, columns, r.computes.epilogue);

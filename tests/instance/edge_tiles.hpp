@@ -19,7 +19,7 @@ constexpr catena::matmul_policy lone_tile(int columns, int piece) {
             .columns = columns,
             .piece = piece,
             .stages = 2,
-            .copy = catena::copy_method::bulk};
+            .copy = catena::copy_method::async};
 }
 
 /// Warps that share rows: all of a block, and two pairs with more slices than a short K has pieces.
@@ -30,7 +30,7 @@ constexpr catena::matmul_policy sliced_tile(int piece) {
             .piece = piece,
             .stages = 2,
             .slices = 4,
-            .copy = catena::copy_method::bulk};
+            .copy = catena::copy_method::async};
 }
 constexpr catena::matmul_policy sliced_plain_tile(int piece) {
     return {.threads = 256, .rows = 32, .columns = 32, .piece = piece, .stages = 3, .slices = 4};

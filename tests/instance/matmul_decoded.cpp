@@ -14,27 +14,27 @@ constexpr computation decoded = {.kind = skeleton::matmul,
                                  .weights = (format_set{} | ... | F),
                                  .epilogue = every_part};
 
-/// One with two fragments, and two with the fewest stages; pieces of four and of eight steps.
+/// One with two fragments, and two; pieces of four and of eight steps.
 constexpr matmul_policy one_group = {.threads = 128,
                                      .rows = 32,
                                      .columns = 32,
                                      .piece = 256,
                                      .stages = 3,
-                                     .copy = copy_method::bulk,
+                                     .copy = copy_method::async,
                                      .product = tile_product::wgmma};
 constexpr matmul_policy two_groups = {.threads = 256,
                                       .rows = 16,
                                       .columns = 128,
                                       .piece = 512,
-                                      .stages = 2,
+                                      .stages = 3,
                                       .copy = copy_method::plain,
                                       .product = tile_product::wgmma};
 
-/// Pieces as long as a step.
+/// Pieces that are as short as so many stages allow.
 constexpr matmul_policy short_pieces = {.threads = 128,
                                         .rows = 16,
                                         .columns = 64,
-                                        .piece = 64,
+                                        .piece = 128,
                                         .stages = 4,
                                         .copy = copy_method::async,
                                         .product = tile_product::wgmma};

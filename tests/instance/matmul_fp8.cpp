@@ -30,7 +30,7 @@ constexpr matmul_policy one_group = {.threads = 128,
                                      .rows = 32,
                                      .columns = 32,
                                      .piece = 128,
-                                     .stages = 2,
+                                     .stages = 3,
                                      .copy = copy_method::async,
                                      .product = tile_product::wgmma};
 constexpr matmul_policy two_groups = {.threads = 256,

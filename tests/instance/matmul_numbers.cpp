@@ -37,14 +37,14 @@ constexpr matmul_policy one_group = {.threads = 128,
                                      .rows = 32,
                                      .columns = 32,
                                      .piece = 64,
-                                     .stages = 3,
+                                     .stages = 4,
                                      .copy = copy_method::async,
                                      .product = tile_product::wgmma};
 constexpr matmul_policy two_groups = {.threads = 256,
                                       .rows = 16,
                                       .columns = 128,
                                       .piece = 64,
-                                      .stages = 2,
+                                      .stages = 3,
                                       .copy = copy_method::async,
                                       .product = tile_product::wgmma};
 

@@ -326,6 +326,8 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
           "a piece of 384 values does not end within the padding of 512");
     CHECK(said("sm_90", [](matmul_policy& p) { p.piece = 128; }) ==
           "a piece of 128 values is no multiple of 256");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.copy = copy_method::bulk; }) ==
+          "a tile has many short rows, and a warp starts bulk copies one after the other");
     CHECK(said("sm_90", [](matmul_policy& p) { p.slices = 3; }) == "4 warps do not make 3 slices");
     CHECK(said("sm_90", [](matmul_policy& p) { p.cluster = 2; }) ==
           "a tile is shared by 2 or more blocks, of warpgroups");
@@ -354,7 +356,9 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
     CHECK(said("sm_90", [](matmul_policy& p) { p.threads = 64; }) ==
           "all threads are of whole warpgroups, and a warpgroup has all of K");
     CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 64; }) ==
-          "a warpgroup multiplies 128 columns");
+          "a warpgroup multiplies 128 columns, or 64 of fp8");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.stages = 2; }) ==
+          "a warpgroup waits for its next stage before it fills another, so it has 3 or more");
     CHECK(said("sm_90", [](matmul_policy& p) { p.copy = copy_method::bulk; }) ==
           "a warpgroup takes pieces of 64 numbers that come by cp.async");
     said.computes.weights = format_set::of(format::bf16);
@@ -365,12 +369,17 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
     said.computes.activation = format::fp8_group;
     said.good.piece = 128;
     CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 64; }) == "");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 32; }) ==
+          "a warpgroup multiplies 128 columns, or 64 of fp8");
     CHECK(said("sm_90", [](matmul_policy& p) { p.piece = 256; }) ==
           "a warpgroup takes pieces of 128 numbers that come by cp.async");
     said.computes.weights = format_set::of(format::q4_K);
     said.computes.activation = format::bf16_mma;
-    said.good.piece = 256, said.good.copy = copy_method::bulk;
+    said.good.piece = 256;
     CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    CHECK(said("sm_90", [](matmul_policy& p) { p.stages = 7; }) ==
+          "a piece of 256 values is too short to be decoded before 7 stages fill its place");
     CHECK(said("sm_90", [](matmul_policy& p) { p.product = tile_product::mma; }) ==
           "warpgroups alone read bf16_mma and f16_mma");
 }

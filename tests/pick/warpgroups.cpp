@@ -38,7 +38,7 @@ constexpr matmul_policy fp8_warps = {.threads = 256,
                                      .columns = 128,
                                      .piece = 128,
                                      .stages = 4,
-                                     .copy = copy_method::bulk};
+                                     .copy = copy_method::async};
 
 constexpr row fp8_tiles(const matmul_policy& n) {
     const computation c = {.kind = skeleton::matmul,

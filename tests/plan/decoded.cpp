@@ -34,12 +34,12 @@ table table_of_both() {
                                                  .columns = 128,
                                                  .piece = 256,
                                                  .stages = 3,
-                                                 .copy = copy_method::bulk,
+                                                 .copy = copy_method::async,
                                                  .product = tile_product::wgmma};
         matmul_policy numbers = by_int8, halves = by_warpgroups, scaled = by_int8;
         numbers.threads = 256, numbers.rows = 16, numbers.stages = 4;
         numbers.piece = 32, halves.piece = 64, scaled.piece = 128;
-        numbers.copy = copy_method::bulk, halves.copy = copy_method::async;
+        numbers.copy = copy_method::async, halves.copy = copy_method::async;
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         computation norm = norm_row;
         norm.emits = layouts | format::f32;

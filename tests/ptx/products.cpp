@@ -142,9 +142,13 @@ struct number_type {
     std::string name, instruction, immediates;
     int bytes;
     bool adds;
+    int columns = 128;
+
+    int sums() const { return columns / 2; }
 };
 const number_type halves = {"f16", "m64n128k16.f32.f16.f16", "1, 1, 1, 0, 0", 2, true};
 const number_type eights = {"e4m3", "m64n128k32.f32.e4m3.e4m3", "0, 1, 1", 1, false};
+const number_type few_eights = {"e4m3", "m64n64k32.f32.e4m3.e4m3", "1, 1, 1", 1, true, 64};
 
 /// Rows of 128 bytes, swizzled: 16-byte column c of a row stands in place c ^ row % 8.
 std::vector<u32> swizzled(const number_type& type, int rows, int (*value)(int, int)) {
@@ -161,18 +165,20 @@ std::vector<u32> swizzled(const number_type& type, int rows, int (*value)(int, i
 int of_a(int row, int k) { return small(row, k); }
 int of_b(int column, int k) { return small(k + 1, column + 2); }
 
-/// A of 64 rows at tile, B of 128 at tile + 8192, from `in`; K from byte 64 on, which is four
-/// 16-byte columns further; sums are 1 before.
+/// A of 64 rows at tile, B of the columns at tile + 8192, from `in`; K from byte 64 on, which is
+/// four 16-byte columns further; sums are 1 before.
 snippet product(const std::string& before, const std::string& after,
                 const number_type& type = halves) {
-    const std::string sums = words("%f", 10, 64);
+    const std::string sums = words("%f", 10, type.sums());
     std::string body =
         "mov.u32 %r1, tile; shl.b32 %r2, %r0, 2; mov.u32 %r3, 0;\n"
         "more: mul.wide.u32 %d5, %r3, 4; add.s64 %d5, %d2, %d5; ld.global.u32 %r4, [%d5];\n"
         "shl.b32 %r5, %r3, 2; add.s32 %r5, %r5, %r1; add.s32 %r5, %r5, %r2;\n"
         "st.shared.u32 [%r5], %r4; add.s32 %r3, %r3, 128;\n"
-        "setp.lt.u32 %p0, %r3, 6144; @%p0 bra more;\n";
-    for (int i = 0; i < 64; ++i) body += "mov.f32 %f" + std::to_string(10 + i) + ", 0f3F800000;\n";
+        "setp.lt.u32 %p0, %r3, " +
+        std::to_string((64 + type.columns) * 32) + "; @%p0 bra more;\n";
+    for (int i = 0; i < type.sums(); ++i)
+        body += "mov.f32 %f" + std::to_string(10 + i) + ", 0f3F800000;\n";
     // Bits: start / 16; 1024 / 16 from eight rows to the next; mode 1.
     body += before +
             "add.s32 %r6, %r1, 64; shr.u32 %r6, %r6, 4; add.s32 %r7, %r6, 512;\n"
@@ -181,12 +187,12 @@ snippet product(const std::string& before, const std::string& after,
             type.instruction + " " + sums + ", %d6, %d7, " + type.immediates +
             ";\nwgmma.commit_group.sync.aligned;\n" + after;
     body += "mul.wide.u32 %d5, %r0, 256; add.s64 %d5, %d1, %d5;\n";
-    for (int i = 0; i < 64; ++i)
+    for (int i = 0; i < type.sums(); ++i)
         body += "st.global.f32 [%d5+" + std::to_string(4 * i) + "], %f" + std::to_string(10 + i) +
                 ";\n";
     snippet s{.body = body, .threads = 128, .shared_bytes = 24576};
     s.in = swizzled(type, 64, of_a);
-    const auto b = swizzled(type, 128, of_b);
+    const auto b = swizzled(type, type.columns, of_b);
     s.in.insert(s.in.end(), b.begin(), b.end());
     s.out.resize(128 * 64);
     return s;
@@ -199,13 +205,13 @@ const std::string fence = "wgmma.fence.sync.aligned;\n",
 }  // namespace
 
 TEST_CASE("PTX: wgmma is three loops over swizzled tiles") {
-    for (const number_type& type : {halves, eights}) {
-        INFO(type.name);
+    for (const number_type& type : {halves, eights, few_eights}) {
+        INFO(type.instruction);
         snippet s = product(seen + fence, wait, type);
         REQUIRE(s.run() == "");
         int wrong = 0;
         for (int thread = 0; thread < 128; ++thread)
-            for (int i = 0; i < 64; ++i) {
+            for (int i = 0; i < type.sums(); ++i) {
                 const int row = thread / 32 * 16 + thread % 32 / 4 + (i % 4 < 2 ? 0 : 8);
                 const int column = i / 4 * 8 + thread % 4 * 2 + i % 2;
                 int sum = type.adds ? 1 : 0;

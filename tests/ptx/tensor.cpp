@@ -122,9 +122,9 @@ void load_matrices(warp& w, const instruction& i, lanes) {
                 words[static_cast<std::size_t>(m)][static_cast<std::size_t>(lane)]);
 }
 
-// wgmma: 64 x 128 += 64 x K times K x 128, K 32 bytes of numbers, each warp 16 of the rows.
-constexpr int product_columns = 128, k_bytes = 32;
-constexpr int product_sums = product_columns / 2;
+// wgmma: 64 x N += 64 x K times K x N, K 32 bytes of numbers, each warp 16 of the rows. A thread
+// has half as many sums as there are columns.
+constexpr int k_bytes = 32;
 /// The immediates: whether it adds (scale-d), the scales of a and b, and of 16 bits that neither is
 /// transposed.
 template <class T>
@@ -164,16 +164,13 @@ template <class Touch>
 std::vector<std::byte> own_rows(warp& w, std::uint64_t a, Touch touch) {
     return operand(w, a, w.index % 4 * 16, 16, touch);
 }
-template <class Touch>
-std::vector<std::byte> all_columns(warp& w, std::uint64_t b, Touch touch) {
-    return operand(w, b, 0, product_columns, touch);
-}
 
 /// The operands are read at any time until it is waited for; the sums are in flight until then.
+template <int Columns>
 void ask_for_product(warp& w, const instruction& i) {
     if (w.in.warps.size() % 4 != 0) w.fail(0, "the block is no number of warpgroups");
     const auto descriptor = [&](int which) {
-        const std::byte* unit = w.unit(i.at[product_sums + which]);
+        const std::byte* unit = w.unit(i.at[Columns / 2 + which]);
         for (int l = 1; l < warp_lanes; ++l)
             if (get<std::uint64_t>(unit, l) != get<std::uint64_t>(unit, 0))
                 w.fail(l, "a descriptor that differs between lanes");
@@ -181,7 +178,7 @@ void ask_for_product(warp& w, const instruction& i) {
     };
     const std::uint64_t a = descriptor(0), b = descriptor(1);
     w.in.wgmma_asked[static_cast<std::size_t>(w.index)].emplace_back(a, b);
-    for (int n = 0; n < product_sums; ++n) {
+    for (int n = 0; n < Columns / 2; ++n) {
         const auto [sum, fresh] = w.flying.try_emplace(i.at[n]);
         if (fresh && !w.wgmma_fenced)
             w.fail(0, "no wgmma.fence since the sums were registers like others");
@@ -201,7 +198,7 @@ void ask_for_product(warp& w, const instruction& i) {
         read_by_tensor_cores(w, w.in.shared.of(at, 16));
     };
     w.products.push_back(
-        {&i, w.in.of.of.now, a, b, own_rows(w, a, touch), all_columns(w, b, touch)});
+        {&i, w.in.of.of.now, a, b, own_rows(w, a, touch), operand(w, b, 0, Columns, touch)});
     ++w.in.of.of.now;
 }
 
@@ -213,7 +210,7 @@ void commit_products(warp& w, const instruction&, lanes) {
     ++w.committed;
 }
 
-template <class T>
+template <class T, int Columns>
 void finish(warp& w, const late_product& p) {
     constexpr int bytes = T::bits / 8, count = k_bytes / bytes;
     const auto number = [](const std::vector<std::byte>& rows, int row, int k) {
@@ -221,13 +218,13 @@ void finish(warp& w, const late_product& p) {
         std::memcpy(&raw, &rows[static_cast<std::size_t>(row * k_bytes + k * bytes)], bytes);
         return T::value(raw);
     };
-    double a[16][count], b[product_columns][count];
+    double a[16][count], b[Columns][count];
     for (int k = 0; k < count; ++k) {
         for (int r = 0; r < 16; ++r) a[r][k] = number(p.rows, r, k);
-        for (int c = 0; c < product_columns; ++c) b[c][k] = number(p.columns, c, k);
+        for (int c = 0; c < Columns; ++c) b[c][k] = number(p.columns, c, k);
     }
     const bool from_zero = (p.asked->offset & adds<T>) == 0;
-    for (int n = 0; n < product_sums; ++n) {
+    for (int n = 0; n < Columns / 2; ++n) {
         auto& values = w.flying.at(p.asked->at[n]).values;
         for (int lane = 0; lane < warp_lanes; ++lane) {
             const int row = lane / 4 + 8 * (n / 2 % 2), column = n / 4 * 8 + 2 * (lane % 4) + n % 2;
@@ -240,11 +237,11 @@ void finish(warp& w, const late_product& p) {
     }
 }
 
-template <class T>
+template <class T, int Columns>
 void ask(warp& w, const instruction& i, lanes) {
     if ((i.offset & ~adds<T>) != as_it_is<T>) w.fail(0, "scales or transposed operands");
-    ask_for_product(w, i);
-    w.products.back().finish = finish<T>;
+    ask_for_product<Columns>(w, i);
+    w.products.back().finish = finish<T, Columns>;
 }
 
 /// All but the last groups complete.
@@ -258,7 +255,7 @@ void wait_for_products(warp& w, const instruction& i, lanes) {
             read_since(w, p.when, m, w.in.shared.of(at, 16));
         };
         own_rows(w, p.a, touch);
-        all_columns(w, p.b, touch);
+        operand(w, p.b, 0, static_cast<int>(p.columns.size()) / k_bytes, touch);
         p.finish(w, p);
         w.products.erase(w.products.begin());
     }
@@ -278,8 +275,9 @@ void wait_for_products(warp& w, const instruction& i, lanes) {
 
 std::map<std::string, opcode> make_table() {
     const std::string mma_of = "mma.sync.aligned.", integers = ".row.col.s32.s8.s8.s32";
-    const std::string product = "wgmma.mma_async.sync.aligned.m64n128";
-    const std::string form = std::string(product_sums, 'w') + "ddnnn";
+    const std::string product = "wgmma.mma_async.sync.aligned.m64n";
+    const std::string form = std::string(64, 'w') + "ddnnn",
+                      half_form = std::string(32, 'w') + "ddnnn";
     return {
         {mma_of + "m8n8k16" + integers, mma<8, 16, s8_type>()},
         {mma_of + "m16n8k16" + integers, mma<16, 16, s8_type>()},
@@ -290,9 +288,10 @@ std::map<std::string, opcode> make_table() {
         {mma_of + "m16n8k8.row.col.f32.tf32.tf32.f32", mma<16, 8, tf32_type>()},
         {mma_of + "m16n8k32.row.col.f32.e4m3.e4m3.f32", mma<16, 32, e4m3_type>()},
         {"ldmatrix.sync.aligned.m8n8.x4.shared.b16", {load_matrices, "wwwwa", flow::aligned}},
-        {product + "k16.f32.f16.f16", {ask<f16_type>, form + "nn", flow::aligned}},
-        {product + "k16.f32.bf16.bf16", {ask<bf16_type>, form + "nn", flow::aligned}},
-        {product + "k32.f32.e4m3.e4m3", {ask<e4m3_type>, form, flow::aligned}},
+        {product + "128k16.f32.f16.f16", {ask<f16_type, 128>, form + "nn", flow::aligned}},
+        {product + "128k16.f32.bf16.bf16", {ask<bf16_type, 128>, form + "nn", flow::aligned}},
+        {product + "128k32.f32.e4m3.e4m3", {ask<e4m3_type, 128>, form, flow::aligned}},
+        {product + "64k32.f32.e4m3.e4m3", {ask<e4m3_type, 64>, half_form, flow::aligned}},
         {"wgmma.fence.sync.aligned", {fence_products, "", flow::aligned}},
         {"wgmma.commit_group.sync.aligned", {commit_products, "", flow::aligned}},
         {"wgmma.wait_group.sync.aligned", {wait_for_products, "n", flow::aligned}},

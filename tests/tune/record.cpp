@@ -241,7 +241,7 @@ TEST_CASE(
                                      .columns = 64,
                                      .piece = 256,
                                      .stages = 3,
-                                     .copy = copy_method::bulk};
+                                     .copy = copy_method::async};
     matmul_policy sliced = large;  // 16 results of a column: too few to be quantized
     sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
     for (const matmul_policy& p : {large, sliced}) {

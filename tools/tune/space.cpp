@@ -87,15 +87,12 @@ std::vector<matvec_policy> norm_policies() {
     return all;
 }
 
-/// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops. Pieces
-/// of numbers come chunk by chunk, of what is decoded row by row.
+/// Tiles of warpgroups, from 64 rows on; what their body does not hold, `objection` drops.
 std::vector<matmul_policy> warpgroup_policies(format_set weights) {
     const int of_numbers = weights.has(format::fp8_e4m3) ? fp8_values : warpgroup_values;
     std::vector<matmul_policy> all;
-    for (const auto& [copy, piece] : {std::pair(copy_method::async, of_numbers),
-                                      std::pair(copy_method::bulk, 2 * warpgroup_values),
-                                      std::pair(copy_method::bulk, 4 * warpgroup_values)})
-        for (const int stages : {2, 3, 4})
+    for (const int piece : {of_numbers, 2 * warpgroup_values, 4 * warpgroup_values})
+        for (const int stages : {3, 4})
             for (const int rows : {mma_rows, 2 * mma_rows})
                 for (const int columns : {64, 128, 256})
                     for (const int threads : {128, 256, 512})
@@ -106,7 +103,7 @@ std::vector<matmul_policy> warpgroup_policies(format_set weights) {
                                            .piece = piece,
                                            .stages = stages,
                                            .cluster = cluster,
-                                           .copy = copy,
+                                           .copy = copy_method::async,
                                            .product = tile_product::wgmma});
     return all;
 }
@@ -114,7 +111,7 @@ std::vector<matmul_policy> warpgroup_policies(format_set weights) {
 /// With one block promised; see `promising`.
 std::vector<matmul_policy> matmul_policies(format_set weights) {
     std::vector<matmul_policy> all;
-    for (const copy_method copy : {copy_method::plain, copy_method::async, copy_method::bulk})
+    for (const copy_method copy : {copy_method::plain, copy_method::async})
         for (const int stages : {2, 3, 4})
             for (const int piece : {32, 64, 128, 256})
                 for (const int slices : {0, 2, 4})

@@ -202,7 +202,9 @@ class cuda {
     }
     template <format F, bool Adds = true, int N>
     __device__ void wgmma(real (&sum)[N][4], wgmma_operand a, wgmma_operand b) const {
-        static_assert(N == 16, "the instruction of 128 columns alone is given here: add another's");
+        static_assert(
+            N == 16 || (N == 8 && F == format::fp8_e4m3),
+            "of 128 columns, and of 64 of fp8, instructions are given here: add another's");
         static_assert(Adds || F == format::fp8_e4m3, "sums of fp8 alone start here: add another's");
         if constexpr (F == format::f16) detail::wgmma_f16(sum, a, b);
         if constexpr (F == format::bf16) detail::wgmma_bf16(sum, a, b);

@@ -103,12 +103,17 @@ class cuda_stream<copy_method::async, Stages> {
     }
     template <int Rows, int Most, class Row>
     __device__ void copy_rows(Row row) {
-        constexpr int chunks = (Most + 15) / 16;
+        const int lane = static_cast<int>(threadIdx.x % 32), own = lane % 2 * 16;
         CATENA_NO_UNROLL
-        for (int i = static_cast<int>(threadIdx.x % 32); i < Rows * chunks; i += 32) {
-            const copied_row c = row(i / chunks);
-            const int at = i % chunks * 16;
-            if (at < c.bytes) copy_chunk(static_cast<char*>(c.to) + at, c.from, at);
+        for (int r = lane / 2; r < Rows; r += 16) {
+            const copied_row c = row(r);
+            auto to = static_cast<unsigned>(__cvta_generic_to_shared(c.to)) + own;
+            auto from = __cvta_generic_to_global(c.from) + own;
+            const int left = c.bytes - own;
+            asm("" : "+r"(to), "+l"(from));  // one address with offsets, not one for each chunk
+            CATENA_UNROLL
+            for (int at = 0; at < Most; at += 2 * 16)
+                if (at < left) copy_chunk(to + at, from + at);
         }
     }
     __device__ void copy_own(void* shared, const void* global, int bytes) {
@@ -145,9 +150,11 @@ class cuda_stream<copy_method::async, Stages> {
 
   private:
     __device__ static void copy_chunk(void* shared, const void* global, int at) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                         static_cast<unsigned>(__cvta_generic_to_shared(shared))),
-                     "l"(__cvta_generic_to_global(static_cast<const char*>(global) + at))
+        copy_chunk(static_cast<unsigned>(__cvta_generic_to_shared(shared)),
+                   __cvta_generic_to_global(global) + at);
+    }
+    __device__ static void copy_chunk(unsigned shared, std::size_t global) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global)
                      : "memory");
     }
 
@@ -181,14 +188,6 @@ class cuda_stream<copy_method::bulk, Stages> {
     }
     __device__ void copy(void* shared, const void* global, std::int64_t bytes) {
         if (elected()) copy_own(shared, global, static_cast<int>(bytes));
-    }
-    template <int Rows, int Most, class Row>
-    __device__ void copy_rows(Row row) {
-        CATENA_NO_UNROLL
-        for (int r = static_cast<int>(threadIdx.x % 32); r < Rows; r += 32) {
-            const copied_row c = row(r);
-            copy_own(c.to, c.from, c.bytes);
-        }
     }
     __device__ void copy_own(void* shared, const void* global, int bytes) {
         if (bytes > 0)

@@ -1,4 +1,5 @@
-// wgmma.mma_async of 128 columns: 64 sums of a thread, one line of PTX each for f16, bf16 and e4m3.
+// wgmma.mma_async of 128 columns, 64 sums of a thread, one line of PTX each for f16, bf16 and e4m3;
+// of 64 columns, 32 sums, for e4m3.
 #pragma once
 
 #include "catena/exec/operand.hpp"
@@ -38,6 +39,26 @@ __device__ __forceinline__ void wgmma_e4m3_alone(real (&s)[16][4], wgmma_operand
     CATENA_WGMMA("m64n128k32.f32.e4m3.e4m3", "=f", "0", "");
 }
 #undef CATENA_WGMMA
+
+#define CATENA_WGMMA_64(is, adds)                                                                  \
+    asm volatile(                                                                                  \
+        "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3"                                     \
+        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"                  \
+        " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "       \
+        "%32, %33, " adds ", 1, 1;"                                                                \
+        : CATENA_SUMS(is, 0), CATENA_SUMS(is, 1), CATENA_SUMS(is, 2), CATENA_SUMS(is, 3),          \
+          CATENA_SUMS(is, 4), CATENA_SUMS(is, 5), CATENA_SUMS(is, 6), CATENA_SUMS(is, 7)           \
+        : "l"(a.bits), "l"(b.bits)                                                                 \
+        : "memory")
+
+__device__ __forceinline__ void wgmma_e4m3(real (&s)[8][4], wgmma_operand a, wgmma_operand b) {
+    CATENA_WGMMA_64("+f", "1");
+}
+__device__ __forceinline__ void wgmma_e4m3_alone(real (&s)[8][4], wgmma_operand a,
+                                                 wgmma_operand b) {
+    CATENA_WGMMA_64("=f", "0");
+}
+#undef CATENA_WGMMA_64
 #undef CATENA_SUMS
 
 }  // namespace catena::exec::detail

@@ -41,18 +41,14 @@ namespace catena::kernel {
 
 template <matmul_policy P>
 inline constexpr bool warpgroups_of = by_warpgroups(P);
-template <matmul_policy P, format_set W>
-inline constexpr bool decoded_of = decodes(P, W);
 
 /// What a block has besides its tile. Rings go on where the tile before left them.
-template <class Stream, class Pieces>
+template <class Stream>
 struct matmul_block {
     Stream& stream;
-    Pieces& pieces;  ///< of weights that are decoded
     std::byte* ring;
     unpacked_rows unpacked;  ///< the warp's
     int fill = 0, read = 0;  ///< stages that come next
-    int fill_piece = 0, read_piece = 0;
 };
 
 /// The products of one tile, where finish_tile reads them. All threads of the block.
@@ -149,21 +145,21 @@ CATENA_FN void multiply_tile_by_warpgroups(X& x, const matmul_args& a, const mat
     tile_sums<P> sum;
     clear<P>(sum);
 
-    // The first steps only fill, and the last of them prepares.
+    // The first steps only fill, and the last of them prepares. The fence of what is multiplied
+    // next stands before the copies of a later step, which it might wait for.
     CATENA_NO_UNROLL
     for (int step = -ahead; step < steps; ++step) {
         if (step >= 0) {
             x.sync();
             product.multiply(x, b, step, sum);
         }
+        if (step >= -1 && step + 1 < steps) {
+            product.prepare(x, b, step + 1, step < 0 ? b.read : next(b.read));
+            x.async_fence();
+        }
         if (step + ahead < steps) {
             product.fill(x, b, step + ahead);
             b.fill = next(b.fill);
-        }
-        if (step >= -1 && step + 1 < steps) {
-            b.stream.wait(step < 0 ? b.read : next(b.read));
-            product.prepare(x, b, step + 1);
-            x.async_fence();
         }
         product.finish(x, b, step, sum);
         if (step < 0) continue;
@@ -195,16 +191,11 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
     column_lists lists{.column = x.template shared<int>(P.columns),
                        .x_row = x.template shared<int>(P.columns),
                        .warp_total = x.template shared<int>(x.warps())};
-    // What is swizzled comes chunk by chunk.
-    constexpr copy_method staged = warpgroups_of<P> ? copy_method::async : P.copy;
-    constexpr copy_method in_pieces = decoded_of<P, W> ? P.copy : copy_method::plain;
-    auto stream = x.template stream<staged, P.stages>();
-    auto pieces = x.template stream<in_pieces, decoding_ring>();
+    auto stream = x.template stream<P.copy, P.stages>();
     x.grid_wait();
 
-    matmul_block<decltype(stream), decltype(pieces)> b{
+    matmul_block<decltype(stream)> b{
         .stream = stream,
-        .pieces = pieces,
         .ring = ring,
         .unpacked = {unpacked, unpacked + P.rows * unpacked_row_bytes}};
     const bool dense = a.ids == nullptr;

@@ -214,11 +214,21 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
 }
 
 /// Instructions of a warp for one group of 32 values: to unpack and load 16 rows, to load 8
-/// columns, and for each mma with its columns' scales (kernel/matmul.hpp, counted in PTX).
+/// columns, and for each mma with its columns' scales.
 struct group_issues {
     double rows, columns, mma;
 };
-inline constexpr group_issues integer_issues = {34, 4, 17};
+/// Fitted to the machine code of the tiles of q8_0, q4_K, q6_K and mxfp4 for sm_90, which take 79
+/// to 126 % of it. mma.sync of int8 does not limit them: an SM's tensor cores take 1 cycle for one
+/// at their peak, and 1.6 at the share of it that others published for an H100 (62 %); 14
+/// instructions take 7.
+inline constexpr group_issues integer_issues = {55, 14, 14};
+/// And for a step: what is the same in every step, what 16 rows that are copied take, and as many
+/// blocks of columns. Tiles of q4_K and q6_K take 73 to 158 % of it.
+struct step_issues {
+    double fixed, rows, blocks;
+};
+inline constexpr step_issues integer_step = {50, 45, 55};
 
 /// The counts for float weights, with two mma of f16, four of tf32 or one of fp8 in a group. An
 /// SM's tensor cores take the time of eight issues for each mma. For fp8, f32 takes over the sums
@@ -271,8 +281,18 @@ constexpr double matmul_us(const row& r, const product_problem& p, const arch& a
     const double per_column = of.columns + fragments * of.mma;
     const double multiplying = tiles * per_tile + eights * per_column;
     const double decoding = decodes(n, p.needs.weights) ? tiles * fragments * decoding_issues : 0;
-    const double block = groups * warps * (multiplying > decoding ? multiplying : decoding) /
-                         (p.expert ? 1 : tiles) / tile_slices(n);
+    const double steps_of_tile = whole(values, step_values(n, p.needs.weights));
+    const double copying =
+        warpgroups || numbers
+            ? 0
+            : tiles * steps_of_tile *
+                  (integer_step.fixed + fragments * integer_step.rows +
+                   whole(n.columns * step_values(n, p.needs.weights) / mmq_values / warps, 16) *
+                       integer_step.blocks);
+    const double block =
+        warps *
+        (groups * (multiplying > decoding ? multiplying : decoding) / tile_slices(n) + copying) /
+        (p.expert ? 1 : tiles);
     double blocks = static_cast<double>(blocks_of(r, p, band)) * parts;
     if (p.expert && p.columns < experts_of(p))
         blocks *= static_cast<double>(p.columns) / experts_of(p);
@@ -284,7 +304,7 @@ constexpr double matmul_us(const row& r, const product_problem& p, const arch& a
         (on_busiest + handed) * block / (issues_per_cycle * a.cycles_per_us * busy);
 
     // Steps arrive one latency apart, divided by those that are ahead; plain copies are waited for.
-    const double steps = whole(values, step_values(n, p.needs.weights)) * (p.expert ? tiles : 1);
+    const double steps = steps_of_tile * (p.expert ? tiles : 1);
     const double waits = whole(on_busiest, per_sm) * steps * memory_latency_us;
     // What warpgroups read next has come before.
     const int ahead = n.stages - (warpgroups ? 2 : 1);

@@ -3,7 +3,8 @@
 //
 // Behind the stages, which hold the activation alone, lie two steps of decoded weights and two
 // pieces as they come from the tensor, several steps long. A warp copies and decodes rows of its
-// own, the next step's while tensor cores multiply this one; pieces are a stream of its own.
+// own, the next step's while tensor cores multiply this one. A piece comes with the stage of the
+// step before its first, so that this one is decoded before its own stage is waited for.
 #pragma once
 
 #include "catena/kernel/matmul/wgmma.hpp"
@@ -43,38 +44,35 @@ requires(!is_number(F)) struct warpgroup_step<P, F, W> {
         : decoded(b.ring + P.stages * stage_bytes_of<P, W>),
           pieces(decoded + decoding_ring * operand_bytes_of<P> + x.warp() * P.rows * room),
           weights(weight_rows_of_warp<P, F>::of(x, a, t).of_part(part)),
-          columns(x, a, t, part) {
-        b.pieces.reuse();
-        CATENA_NO_UNROLL
-        for (int i = 0; i < decoding_ring; ++i) bring(x, b, i * P.piece);
-    }
+          columns(x, a, t, part) {}
 
     template <class X, class Block>
-    CATENA_FN void fill(X& x, Block& b, int) {
-        b.stream.begin(b.fill, columns.bytes);
+    CATENA_FN void fill(X& x, Block& b, int step) {
+        const int first = step == 0 ? 0 : step + 1;
+        const bool brings = first % piece_steps == 0 && first * warpgroup_values < weights.k;
+        const int value = first * warpgroup_values;
+        b.stream.begin(b.fill,
+                       columns.bytes + (brings ? weight_bytes_of_warp(x, weights, value) : 0));
         columns.copy(x, b.stream, b.ring + b.fill * stage_bytes_of<P, W>);
+        if (brings) copy_weights_of_warp<room>(x, b.stream, weights, piece_of(first), value);
         b.stream.commit(b.fill);
     }
 
-    /// Decodes the warp's rows: a lane has a group of one or of several. A piece whose last step
-    /// that is makes room for the next.
+    /// Decodes the warp's rows: a lane has a group of one or of several.
     template <class X, class Block>
-    CATENA_FN void prepare(X& x, Block& b, int step) const {
+    CATENA_FN void prepare(X& x, Block& b, int step, int stage) const {
+        if (step == 0) b.stream.wait(stage);  // the first piece is in it
         const int of_piece = step % piece_steps, value = (step - of_piece) * warpgroup_values;
-        if (of_piece == 0) b.pieces.wait(b.read_piece);
         const int group = x.lane() / mma_rows;
         const bool there = step * warpgroup_values + group * group_values < weights.k;
-        const std::byte* piece = pieces + b.read_piece * piece_bytes_of<P, W>;
+        const std::byte* piece = piece_of(step);
         std::byte* to = operand_of(step) + operand_rows_of_warp<P>(x);
         CATENA_UNROLL
         for (int r = x.lane() % mma_rows; r < P.rows; r += mma_rows)
             decode_group(x, piece + r * room + slice_offset<F>(weights.at(r, value)),
                          of_piece * 2 + group, there, to, operand_row(r),
                          group * swizzled_chunks / 2);
-        if (of_piece + 1 < piece_steps && (step + 1) * warpgroup_values < weights.k) return;
-        b.pieces.release(b.read_piece);
-        b.read_piece = next(b.read_piece);
-        bring(x, b, value + decoding_ring * P.piece);
+        if (step != 0) b.stream.wait(stage);
     }
 
     template <class X, class Block>
@@ -89,20 +87,12 @@ requires(!is_number(F)) struct warpgroup_step<P, F, W> {
     }
 
   private:
-    CATENA_FN static int next(int piece) { return piece + 1 < decoding_ring ? piece + 1 : 0; }
     CATENA_FN std::byte* operand_of(int step) const {
         return decoded + step % decoding_ring * operand_bytes_of<P>;
     }
-
-    /// Starts the copies of the piece at `value`, if K is so long.
-    template <class X, class Block>
-    CATENA_FN void bring(X& x, Block& b, int value) const {
-        if (value >= weights.k) return;
-        std::byte* to = pieces + b.fill_piece * piece_bytes_of<P, W>;
-        b.pieces.begin(b.fill_piece, weight_bytes_of_warp(x, weights, value));
-        copy_weights_of_warp<room>(x, b.pieces, weights, to, value);
-        b.pieces.commit(b.fill_piece);
-        b.fill_piece = next(b.fill_piece);
+    /// The place of the piece that has a step.
+    CATENA_FN std::byte* piece_of(int step) const {
+        return pieces + step / piece_steps % decoding_ring * piece_bytes_of<P, W>;
     }
 
     /// A group, from its place in a piece to four chunks of an operand's row; behind K, zeros.

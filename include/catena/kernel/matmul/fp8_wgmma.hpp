@@ -103,7 +103,9 @@ struct warpgroup_step<P, format::fp8_e4m3, W> {
     }
 
     template <class X, class Block>
-    CATENA_FN void prepare(X&, Block&, int) const {}
+    CATENA_FN void prepare(X&, Block& b, int, int stage) const {
+        b.stream.wait(stage);
+    }
 
     template <class X, class Block>
     CATENA_FN void multiply(X& x, Block& b, int, tile_sums<P>&) {

@@ -3,8 +3,8 @@
 // rounded, to f16_mma or bf16_mma. Weights that are numbers lie in the stage as they come, like it.
 // Quantized weights are in decoded.hpp, fp8 in fp8_wgmma.hpp.
 //
-// Tensor cores multiply a step while the warps start the copies of the one that follows all others,
-// and prepare the next one: one block barrier a step says that it is complete, and the last one
+// Tensor cores multiply a step while the warps prepare the next one, and start the copies of the
+// one that follows all others: one block barrier a step says that it is complete, and the last one
 // free.
 #pragma once
 
@@ -65,8 +65,8 @@ CATENA_FN void multiply_step(X& x, const std::byte* rows, const std::byte* colum
 ///     warpgroup_step(X& x, const matmul_args& a, const matmul_tile& t, part_of_k part, Block& b);
 ///     template <class X, class Block>  // starts the copies of a step's stage, b.fill,
 ///     void fill(X& x, Block& b, int step);
-///     template <class X, class Block>  // does what is left to do once they have come,
-///     void prepare(X& x, Block& b, int step);
+///     template <class X, class Block>  // waits for them and does what is left to do,
+///     void prepare(X& x, Block& b, int step, int stage);
 ///     template <class X, class Block>  // starts their products, of stage b.read,
 ///     void multiply(X& x, Block& b, int step, tile_sums<P>& sum);
 ///     template <class X, class Block>  // and waits until they are in the sums; of a negative step
@@ -176,7 +176,9 @@ requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
     }
 
     template <class X, class Block>
-    CATENA_FN void prepare(X&, Block&, int) const {}
+    CATENA_FN void prepare(X&, Block& b, int, int stage) const {
+        b.stream.wait(stage);
+    }
 
     template <class X, class Block>
     CATENA_FN void multiply(X& x, Block& b, int step, tile_sums<P>& sum) const {

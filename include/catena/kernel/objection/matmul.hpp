@@ -21,9 +21,15 @@ constexpr objection warpgroup_objection(const computation& c, const matmul_polic
         return {"all threads are of whole warpgroups, and a warpgroup has all of K"};
     if (p.columns % warp_size != 0)
         return {"{} columns of a warpgroup's tile are no multiple of {}", {p.columns, warp_size}};
+    if (p.stages < 3)
+        return {
+            "a warpgroup waits for its next stage before it fills another, so it has 3 or more"};
     const int step = step_values(p, c.weights);
     if (has_numbers(c.weights) && (p.piece != step || p.copy != copy_method::async))
         return {"a warpgroup takes pieces of {} numbers that come by cp.async", {step}};
+    if (decodes(p, c.weights) && (p.piece < 2 * step || p.piece / step + 2 < p.stages))
+        return {"a piece of {} values is too short to be decoded before {} stages fill its place",
+                {p.piece, p.stages}};
     return {};
 }
 
@@ -45,6 +51,8 @@ constexpr objection tile_objection(const computation& c, const matmul_policy& p)
             return {"a piece of {} values is no multiple of {}", {p.piece, block}};
     if (numbers && p.columns / warps * p.piece / 4 % warp_size != 0)
         return {"a warp's share of a stage's columns is not dealt out to all its lanes"};
+    if (p.copy == copy_method::bulk)
+        return {"a tile has many short rows, and a warp starts bulk copies one after the other"};
     if (warps % tile_slices(p) != 0) return {"{} warps do not make {} slices", {warps, p.slices}};
     return {};
 }
