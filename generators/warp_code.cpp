@@ -175,8 +175,8 @@ std::vector<std::size_t> way_of(const sass_function& f, const ring& of, const pu
     return {};
 }
 
-/// Cycles from the issue of an instruction until what it brings late is there: of shared memory and
-/// of L1 on an H100, by published microbenchmarks; the same is assumed of all archs.
+}  // namespace
+
 int latency_of(sass_kind kind) {
     switch (kind) {
         case sass_kind::load16:
@@ -189,6 +189,8 @@ int latency_of(sass_kind kind) {
             return 20;
     }
 }
+
+namespace {
 
 struct issued {
     double instructions = 0, cycles = 0;

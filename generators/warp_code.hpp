@@ -12,4 +12,8 @@ namespace catena::generator {
 /// `f`: the code of a row. Nothing where `r` is no matvec, or no loop fills and multiplies.
 warp_codes warp_code_of(const row& r, const sass_function& f);
 
+/// Cycles from the issue of an instruction until what it brings late is there: of shared memory and
+/// of L1 on an H100, by published microbenchmarks; the same is assumed of all archs.
+int latency_of(sass_kind kind);
+
 }  // namespace catena::generator

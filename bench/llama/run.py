@@ -70,7 +70,7 @@ class Program:
         """The lines that it prints, as it prints them, each within `patience` seconds. Then Problem says how it failed,
         if it did."""
         with subprocess.Popen([self.path, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
-                              text=True, env={**os.environ, "GGML_CUDA_PDL": "1", **(environment or {})}) as process:
+                              text=True, env={"GGML_CUDA_PDL": "1", **os.environ, **(environment or {})}) as process:
             guard = self.guarded(process, patience)
             try:
                 with contextlib.suppress(BrokenPipeError):  # the exit code says more
@@ -134,8 +134,7 @@ def driver():
 
 def provenance(program, simulated):
     facts = program.facts()
-    with open(program.path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    digest = hashlib.sha256(program.path.read_bytes()).hexdigest()[:16]
     return {**facts, "driver, highest clocks": "" if simulated else driver(), "program": digest,
             "environment": {name: value for name, value in sorted(os.environ.items())
                             if name.startswith(("CATENA_", "GGML_")) and name != "CATENA_MINUTES"}}

@@ -2,7 +2,7 @@
 set -euo pipefail
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{scripts,cmake,include,instances,build/gpu/instances/sm_90,generators,tools,tests,bench,bin,build/gpu/bin,"a caller"}
+mkdir -p "$root"/{scripts,cmake,include,instances,build/gpu/instances/sm_90,generators,tools,tests,bench/probe,bin,build/gpu/bin,"a caller"}
 cp "$1/scripts/gpu-check" "$root/scripts"
 touch "$root/CMakeLists.txt" "$root"/build/gpu/instances/sm_90/{one,two}.cu
 cd "$root"
@@ -22,6 +22,7 @@ stand_in build/gpu/bin/bench_kernels 'echo "{}" >"$2"
 [ -z "$BENCH_STAYS" ] || { echo $$ >running.new; mv running.new running; exec sleep 600; }'
 stand_in bench/engine.py
 stand_in bench/page.py
+stand_in bench/probe/run.py 'case $* in *measure*) exit ${MEASURES:-0} ;; esac'
 export PATH=$root/bin:$PATH FAILS= SANITIZER_FINDS=none TUNE_LEAVES= BENCH_STAYS=
 
 # expect CODE "TEXT..." STAGE...: the exit code of a call, and what its summary says.
@@ -50,6 +51,18 @@ FAILS=catena=2 expect 1 $'test: FAILED\ntune: FAILED' test tune
 FAILS=ctest=124 expect 2 "test: unfinished, the same call goes on" test
 FAILS=bench_kernels=2 expect 2 "branches: unfinished" branches
 FAILS=page.py=2 expect 1 "plots: FAILED" plots
+
+expect 0 "probe: passed" probe
+called "cmake --build build/gpu-probe" 2
+called "run.py measure $PWD/a caller/out/probe --build build/gpu-probe --seconds 23[0-9]" 1
+called "run.py check" 1
+rm "a caller/out/probe.passed"
+FAILS=run.py=2 expect 2 "probe: unfinished" probe
+MEASURES=1 FAILS=run.py=2 expect 1 "probe: FAILED" probe
+MEASURES=2 expect 2 "probe: unfinished, the same call goes on" probe
+called "run.py check" 1
+FAILS=cmake=1 expect 1 "probe: FAILED" probe
+called run.py 0
 
 # An interrupt ends what runs, too.
 code=0

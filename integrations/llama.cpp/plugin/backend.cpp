@@ -111,6 +111,7 @@ ggml_backend_t new_backend(ggml_backend_dev_t outer, const char* params) {
     std::unique_ptr<kernels> beside = kernels_beside(wrapped, d.rows);
     if (beside == nullptr) {
         GGML_LOG_WARN("catena: off: no room for a stream on %s\n", ggml_backend_dev_name(outer));
+        wrapped->device = outer;  // llama.cpp looks for the device that it asked
         return wrapped;
     }
     GGML_LOG_INFO("catena: %s uses the kernels of %s\n", ggml_backend_dev_name(outer),

@@ -87,7 +87,8 @@ library load() {
 }
 
 const library& loaded() {
-    static const library one = load();
+    // It is never destroyed: at exit ggml may still ask for the devices.
+    static const library& one = *new library(load());
     return one;
 }
 

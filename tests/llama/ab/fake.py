@@ -29,7 +29,8 @@ def answer(stage):
         return {**out, "perplexity": {"off": 500.0, "on": 501.0}, "ways": {"prompt": way(1e-5), "single": way(nmse)}}
     if stage.startswith("steps"):
         rows = [{"row": f"matvec.{i}.sm_90", "us": 10.0 + i, "launches": 2.0} for i in range(12)]
-        return {**out, "rows": rows, "graphs_off": os.environ.get("GGML_CUDA_DISABLE_GRAPHS") == "1"}
+        return {**out, "rows": rows, "graphs_off": os.environ.get("GGML_CUDA_DISABLE_GRAPHS") == "1",
+                "dependent_launch": os.environ.get("GGML_CUDA_PDL")}
     return {**out, "off": [100.0, 104.0], "on": [150.0, 156.0], "copy_bytes_per_us": [1.0, 1.0]}
 
 

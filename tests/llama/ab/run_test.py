@@ -76,6 +76,15 @@ class Stages(Bench):
         self.assertEqual((code, said.count("measured before")), (0, 2))
         self.assertEqual(self.record(), before)
 
+    def test_dependent_launch_is_on_unless_the_user_says_otherwise(self):
+        with mock.patch.dict(os.environ):
+            os.environ.pop("GGML_CUDA_PDL", None)
+            self.call("qwen3-8b")
+        self.assertEqual(self.stages()["steps2"]["dependent_launch"], "1")
+        with mock.patch.dict(os.environ, {"GGML_CUDA_PDL": "0"}):
+            self.call("qwen3-8b")
+        self.assertEqual(self.stages()["steps2"]["dependent_launch"], "0")
+
     def test_a_second_call_measures_what_is_left(self):
         self.call("qwen3-8b")
         before = self.stages()

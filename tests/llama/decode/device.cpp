@@ -193,7 +193,10 @@ ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
     s.times.log_last_walk();
     const std::int64_t before = s.planned.planner().plans_made();
     const catena::plan* plan = s.planned.plan_for(graph);
-    if (plan == nullptr || !plan->state().ok()) return GGML_STATUS_FAILED;
+    if (plan == nullptr)
+        return fail(catena::failure(catena::status_code::device_error,
+                                    "there is no plan, or no memory for its workspace"));
+    if (!plan->state().ok()) return fail(plan->state());
     ++done.walks;
     done.plans += s.planned.planner().plans_made() - before;
     const std::int64_t launches = s.planned.launches();

@@ -204,7 +204,7 @@ TEST_CASE_METHOD(machine, "copies are between the wrapped backends", "[plugin]")
 TEST_CASE_METHOD(machine, "without room for a stream ggml-cuda serves alone", "[plugin]") {
     runtime.has_stream = false;
     const auto b = start();
-    CHECK(b->device == &engine_device());
+    CHECK(b->device == &outer);
 }
 
 TEST_CASE("the plug-in is for one commit of ggml", "[plugin]") {

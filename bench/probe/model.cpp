@@ -1,0 +1,50 @@
+// What the cost model assumes, with the GPU at hand's figures where CUDA reports them: a line of
+// JSON for each constant that the programs of this folder measure. Bounds are those that the model
+// states (docs/tuning.md); where it states none they are 10 % to both sides.
+#include "warp_code.hpp"
+
+#include "catena/launch/device.cuh"
+#include "catena/pick/cost.hpp"
+
+#include <cstdio>
+
+namespace {
+
+constexpr double tolerance = 0.1;
+
+struct bounds {
+    double low, high;
+};
+constexpr bounds about(double value) { return {value * (1 - tolerance), value * (1 + tolerance)}; }
+
+void print(const char* name, const char* unit, double value, bounds b) {
+    std::printf(
+        "{\"constant\": \"%s\", \"unit\": \"%s\", \"value\": %g, \"low\": %g, \"high\": %g}\n",
+        name, unit, value, b.low, b.high);
+}
+
+}  // namespace
+
+int main() {
+    using namespace catena::detail;
+    const catena::arch a = catena::of_device(*catena::arch_named("sm_90"), 0);
+    std::printf("{\"gpu\": \"%s\", \"sms\": %d, \"cycles_per_us\": %g}\n", a.gpu, a.sms,
+                a.cycles_per_us);
+    print("bytes_per_us", "bytes/us", a.bytes_per_us, about(a.bytes_per_us));
+    print("cold_share", "of the bandwidth", 1, {1 - tolerance, 1});  // the model has no ramp
+    print("node_us", "us", a.node_us, about(a.node_us));
+    print("memory_latency_us", "us", memory_latency_us, {0.3, 0.7});
+    print("loaded_latency_us", "us", loaded_latency_us, {0.8, 1.5});
+    print("l2_latency_us", "us", l2_latency_us, about(l2_latency_us));
+    print("l2_speedup", "times", l2_speedup, about(l2_speedup));
+    print("thread_issues_per_cycle", "threads/cycle", thread_issues_per_cycle,
+          {thread_issues_per_cycle, 128});
+    const auto stall = [](const char* name, catena::generator::sass_kind kind) {
+        const double cycles = catena::generator::latency_of(kind);
+        print(name, "cycles", cycles, {0.8 * cycles, 1.2 * cycles});
+    };
+    stall("shared_cycles", catena::generator::sass_kind::memory);
+    stall("shared_16_cycles", catena::generator::sass_kind::load16);
+    stall("mma_cycles", catena::generator::sass_kind::mma);
+    print("cluster_us", "us", cluster_us, about(cluster_us));
+}

@@ -1,0 +1,75 @@
+// What the programs of this folder share. Each of them measures one thing on device 0 and prints a
+// line of JSON for each of its settings. They are for compute capability 9.0.
+#pragma once
+
+#include "measure.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+namespace catena::probe {
+
+using bench::buffer;
+using bench::check;
+
+inline int device_says(cudaDeviceAttr what) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, what, 0), "asking for an attribute of device 0");
+    return value;
+}
+inline int sms() { return device_says(cudaDevAttrMultiProcessorCount); }
+
+/// The median time of one of `launches` launches in a graph that is replayed.
+inline double median_us(const bench::timed& what, int launches) {
+    cudaStream_t stream = nullptr;
+    cudaEvent_t from = nullptr, to = nullptr;
+    check(cudaStreamCreate(&stream), "creating a stream");
+    check(cudaEventCreate(&from), "creating an event");
+    check(cudaEventCreate(&to), "creating an event");
+    cudaGraphExec_t graph = bench::capture(what, launches, stream);
+    std::vector<double> us(9);
+    for (double& one : us) one = bench::replay_us(graph, stream, from, to) / launches;
+    check(cudaGraphExecDestroy(graph), "destroying a graph");
+    check(cudaEventDestroy(from), "destroying an event");
+    check(cudaEventDestroy(to), "destroying an event");
+    check(cudaStreamDestroy(stream), "destroying a stream");
+    std::nth_element(us.begin(), us.begin() + 4, us.end());
+    return us[4];
+}
+
+/// A value in memory that the host and the device see.
+template <class T>
+class shared_value {
+  public:
+    shared_value() { check(cudaMallocManaged(&at_, sizeof(T)), "cudaMallocManaged"), *at_ = {}; }
+    ~shared_value() { cudaFree(at_); }
+    shared_value(const shared_value&) = delete;
+    shared_value& operator=(const shared_value&) = delete;
+
+    T* device() const { return at_; }
+    T get() const {
+        check(cudaGetLastError(), "launching");
+        check(cudaDeviceSynchronize(), "waiting for the device");
+        return *at_;
+    }
+
+  private:
+    T* at_ = nullptr;
+};
+
+/// What `main` of each program is: an error is one sentence, and exit code 1.
+template <class Measure>
+int run(const char* name, Measure measure) {
+    try {
+        measure();
+        check(cudaDeviceSynchronize(), "waiting for the device");
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", name, error.what());
+        return 1;
+    }
+}
+
+}  // namespace catena::probe
