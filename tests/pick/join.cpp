@@ -89,6 +89,32 @@ TEST_CASE("Tables that are bad, of two archs or of two executors do not join") {
     CHECK(joined{}.rows().row_count == 0);
 }
 
+TEST_CASE("Tables join if their ops of one's own are the same, wherever the lists lie") {
+    const auto match = [](const tensor&, op_numbers&) { return false; };
+    const auto twice = [](double v, const op_numbers&) { return 2 * v; };
+    const auto thrice = [](double v, const op_numbers&) { return 3 * v; };
+    const own_op listed[] = {{"twice", match, twice}, {"thrice", match, thrice}};
+    const own_op again[] = {{"twice", match, twice}, {"thrice", match, thrice}};
+    const own_op renamed[] = {{"twice", match, twice}, {"triple", match, thrice}};
+    const own_op redefined[] = {{"twice", match, twice}, {"thrice", match, twice}};
+    const own_ops all{listed, 2}, same{again, 2}, fewer{listed, 1}, other{renamed, 2},
+        wrong{redefined, 2};
+    const auto said = [&](const own_ops* ops) {
+        table first = toy_table(), second = toy_table();
+        first.ops = &all;
+        second.ops = ops;
+        return std::string(joined{first, second}.rows().state.message);
+    };
+    CHECK(said(&all).empty());
+    CHECK(said(&same).empty());
+    CHECK(said(nullptr).empty());
+    using Catch::Matchers::Contains;
+    CHECK_THAT(said(&fewer), Contains("at place 1 one has thrice, the other nothing;"));
+    CHECK_THAT(said(&other), Contains("at place 1 one has thrice, the other triple;"));
+    CHECK_THAT(said(&wrong), Contains("at place 1 one has thrice, the other thrice;") &&
+                                 Contains("link it once"));
+}
+
 TEST_CASE("A table of other headers is named, joins no other and plans nothing") {
     table later = toy_table();
     std::strcpy(later.headers.made_by, "0.9.0");
