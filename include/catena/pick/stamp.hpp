@@ -22,7 +22,7 @@ template <class... Types>
 struct type_list {
     template <class T>
     static constexpr bool has = (std::is_same_v<T, Types> || ...);
-    static constexpr std::size_t sizes[] = {sizeof(Types)...};
+    static constexpr std::size_t sizes[sizeof...(Types)] = {sizeof(Types)...};
 };
 /// What tables point to, what their functions take, and what lies in unions of these.
 using table_types =
