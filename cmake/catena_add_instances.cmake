@@ -1,5 +1,5 @@
 # catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [OPS <header>] [POLICIES <header>] [TUNING <folder>]
-#                      [GRAPHS <file>... [BUDGET <cost>]])
+#                      [GRAPHS <file>...] [SHAPES <shape>...] [BUDGET <cost>])
 #
 # The instance sets of a catalogue of one's own. <header> defines `<name>::catalogue`, a tuple of chain::entry and
 # chain::shared_launch (catena/catena.hpp). The header of OPS defines `<name>::ops`, a catena::own_op_list
@@ -8,7 +8,8 @@
 #   void policies(const catena::arch&, const catena::computation&, catena::generator::policy_list&);
 # The folder of TUNING has records of `catena tune`, one for each arch that was tuned, such as sm_90.json: policies that
 # were measured take the place of the others.
-# With GRAPHS, graph files of the engine's models (docs/graph-format.md), a set has the rows that plans of these need.
+# With GRAPHS, graph files of the engine's models (docs/graph-format.md), a set has the rows that plans of these need, and
+# with SHAPES, such as q4_K,4096,14336,1 (weight format, rows, columns and batch), those that one matmul of each needs.
 # BUDGET is what a set may cost at most: machine code, such as 400KB or 2MB, or processor time of nvcc, such as 30s or 2min.
 # Rows that the graphs would miss least for what they cost are left out, and the build says what each of them would have
 # gained. It needs the CUDA language.
@@ -23,14 +24,14 @@
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;OPS;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;OPS;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS;SHAPES")
   set(call "catena_add_instances(${name})")
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "${call}: the name is a C++ namespace: lower-case letters, digits and _")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>..., "
-                        "OPS <header>, POLICIES <header>, TUNING <folder>, GRAPHS <file>... and BUDGET <cost>")
+                        "OPS <header>, POLICIES <header>, TUNING <folder>, GRAPHS <file>..., SHAPES <shape>... and BUDGET <cost>")
   endif()
   if(NOT arg_CATALOGUE OR NOT arg_ARCHS)
     message(FATAL_ERROR "${call}: give CATALOGUE <header> and ARCHS <arch>..., of ${CATENA_ARCHS}")
@@ -55,7 +56,15 @@ function(catena_add_instances name)
     endif()
     list(APPEND graphs ${file})
   endforeach()
+  foreach(shape IN LISTS arg_SHAPES)
+    if(NOT shape MATCHES "^[A-Za-z0-9_]+,[0-9]+,[0-9]+,[0-9]+$")
+      message(FATAL_ERROR "${call}: ${shape} is no shape: give the weight's format, rows and columns, and the batch, such "
+                          "as q4_K,4096,14336,1")
+    endif()
+  endforeach()
   list(TRANSFORM graphs PREPEND --graph= OUTPUT_VARIABLE options)
+  list(TRANSFORM arg_SHAPES PREPEND --shape= OUTPUT_VARIABLE shapes)
+  list(APPEND options ${shapes})
   set(records)
   if(DEFINED arg_TUNING)
     file(GLOB records CONFIGURE_DEPENDS ${arg_TUNING}/*.json)
@@ -70,9 +79,9 @@ function(catena_add_instances name)
     else()
       message(FATAL_ERROR "${call}: the budget ${arg_BUDGET} is none: give a number and B, KB, MB, KiB or MiB, or s or min")
     endif()
-    if(NOT graphs OR NOT CUDA IN_LIST languages)
-      message(FATAL_ERROR "${call}: a budget needs GRAPHS, which say what a row is worth, and the CUDA language, whose "
-                          "compiler says what it costs: enable_language(CUDA)")
+    if((NOT graphs AND NOT shapes) OR NOT CUDA IN_LIST languages)
+      message(FATAL_ERROR "${call}: a budget needs GRAPHS or SHAPES, which say what a row is worth, and the CUDA language, "
+                          "whose compiler says what it costs: enable_language(CUDA)")
     endif()
     list(APPEND options ${budget} --nvcc=${CMAKE_CUDA_COMPILER}
          -I$<JOIN:$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>)
