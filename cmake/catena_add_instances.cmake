@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>)
   if(CUDA IN_LIST languages)
     find_package(CUDAToolkit REQUIRED)
-    target_compile_definitions(${name} PRIVATE CATENA_WITH_CUDA=1)
+    target_compile_definitions(${name} PRIVATE CATENA_WITH_CUDA=1 INTERFACE CATENA_HAS_KERNELS=1)
     target_link_libraries(${name} PUBLIC CUDA::cudart_static)
     foreach(arch IN LISTS arg_ARCHS)  # the code of one arch alone: each in objects of its own
       string(REGEX REPLACE "^sm_(.*)$" "\\1-real" code ${arch})
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
     target_compile_features(${name}_host PRIVATE cxx_std_20)
   endif()
   if(TARGET ${name}_host AND TARGET catena::tool)
-    catena_add_own_command(${name} ${out}/command.cpp)
+    catena_add_own_command(${name} ${out}/command.cpp "${arg_OPS}")
   endif()
 endfunction()
 
@@ -202,7 +202,7 @@ function(catena_set_tables name element)
   set(tables "${tables}" PARENT_SCOPE)
 endfunction()
 
-function(catena_add_own_command name source)
+function(catena_add_own_command name source ops)
   catena_set_tables(${name} ::${name}::@arch@\(\))
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
 "#include \"command_line.hpp\"
@@ -210,7 +210,8 @@ function(catena_add_own_command name source)
 int main(int argc, char** argv) {
     using namespace ::@name@;
     return catena::tool::run_command(
-        argc, argv, {{@tables@}, {host_families, host_families + host_family_count}, CATENA_HEADERS \"/..\"});
+        argc, argv, {{@tables@}, {host_families, host_families + host_family_count}, CATENA_HEADERS \"/..\",
+                     \"@name@\", \"@ops@\"});
 }
 ")
   add_executable(${name}_catena ${source})
