@@ -1,5 +1,5 @@
 # catena_add_instances(<name> CATALOGUE <header> ARCHS <arch>... [OPS <header>] [POLICIES <header>] [TUNING <folder>]
-#                      [GRAPHS <file>... [BUDGET <cost>]])
+#                      [GRAPHS <file>...] [SHAPES <shape>...] [BUDGET <cost>])
 #
 # The instance sets of a catalogue of one's own. <header> defines `<name>::catalogue`, a tuple of chain::entry and
 # chain::shared_launch (catena/catena.hpp). The header of OPS defines `<name>::ops`, a catena::own_op_list
@@ -8,7 +8,8 @@
 #   void policies(const catena::arch&, const catena::computation&, catena::generator::policy_list&);
 # The folder of TUNING has records of `catena tune`, one for each arch that was tuned, such as sm_90.json: policies that
 # were measured take the place of the others.
-# With GRAPHS, graph files of the engine's models (docs/graph-format.md), a set has the rows that plans of these need.
+# With GRAPHS, graph files of the engine's models (docs/graph-format.md), a set has the rows that plans of these need, and
+# with SHAPES, such as q4_K,4096,14336,1 (weight format, rows, columns and batch), those that one matmul of each needs.
 # BUDGET is what a set may cost at most: machine code, such as 400KB or 2MB, or processor time of nvcc, such as 30s or 2min.
 # Rows that the graphs would miss least for what they cost are left out, and the build says what each of them would have
 # gained. It needs the CUDA language.
@@ -23,14 +24,14 @@
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;OPS;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;OPS;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS;SHAPES")
   set(call "catena_add_instances(${name})")
   if(NOT name MATCHES "^[a-z][a-z0-9_]*$")
     message(FATAL_ERROR "${call}: the name is a C++ namespace: lower-case letters, digits and _")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: what is ${arg_UNPARSED_ARGUMENTS}? Give CATALOGUE <header>, ARCHS <arch>..., "
-                        "OPS <header>, POLICIES <header>, TUNING <folder>, GRAPHS <file>... and BUDGET <cost>")
+                        "OPS <header>, POLICIES <header>, TUNING <folder>, GRAPHS <file>..., SHAPES <shape>... and BUDGET <cost>")
   endif()
   if(NOT arg_CATALOGUE OR NOT arg_ARCHS)
     message(FATAL_ERROR "${call}: give CATALOGUE <header> and ARCHS <arch>..., of ${CATENA_ARCHS}")
@@ -55,7 +56,15 @@ function(catena_add_instances name)
     endif()
     list(APPEND graphs ${file})
   endforeach()
+  foreach(shape IN LISTS arg_SHAPES)
+    if(NOT shape MATCHES "^[A-Za-z0-9_]+,[0-9]+,[0-9]+,[0-9]+$")
+      message(FATAL_ERROR "${call}: ${shape} is no shape: give the weight's format, rows and columns, and the batch, such "
+                          "as q4_K,4096,14336,1")
+    endif()
+  endforeach()
   list(TRANSFORM graphs PREPEND --graph= OUTPUT_VARIABLE options)
+  list(TRANSFORM arg_SHAPES PREPEND --shape= OUTPUT_VARIABLE shapes)
+  list(APPEND options ${shapes})
   set(records)
   if(DEFINED arg_TUNING)
     file(GLOB records CONFIGURE_DEPENDS ${arg_TUNING}/*.json)
@@ -70,9 +79,9 @@ function(catena_add_instances name)
     else()
       message(FATAL_ERROR "${call}: the budget ${arg_BUDGET} is none: give a number and B, KB, MB, KiB or MiB, or s or min")
     endif()
-    if(NOT graphs OR NOT CUDA IN_LIST languages)
-      message(FATAL_ERROR "${call}: a budget needs GRAPHS, which say what a row is worth, and the CUDA language, whose "
-                          "compiler says what it costs: enable_language(CUDA)")
+    if((NOT graphs AND NOT shapes) OR NOT CUDA IN_LIST languages)
+      message(FATAL_ERROR "${call}: a budget needs GRAPHS or SHAPES, which say what a row is worth, and the CUDA language, "
+                          "whose compiler says what it costs: enable_language(CUDA)")
     endif()
     list(APPEND options ${budget} --nvcc=${CMAKE_CUDA_COMPILER}
          -I$<JOIN:$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>)
@@ -140,7 +149,7 @@ int main(int argc, char** argv) {
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>)
   if(CUDA IN_LIST languages)
     find_package(CUDAToolkit REQUIRED)
-    target_compile_definitions(${name} PRIVATE CATENA_WITH_CUDA=1)
+    target_compile_definitions(${name} PRIVATE CATENA_WITH_CUDA=1 INTERFACE CATENA_HAS_KERNELS=1)
     target_link_libraries(${name} PUBLIC CUDA::cudart_static)
     foreach(arch IN LISTS arg_ARCHS)  # the code of one arch alone: each in objects of its own
       string(REGEX REPLACE "^sm_(.*)$" "\\1-real" code ${arch})
@@ -162,7 +171,7 @@ int main(int argc, char** argv) {
     target_compile_features(${name}_host PRIVATE cxx_std_20)
   endif()
   if(TARGET ${name}_host AND TARGET catena::tool)
-    catena_add_own_command(${name} ${out}/command.cpp)
+    catena_add_own_command(${name} ${out}/command.cpp "${arg_OPS}")
   endif()
 endfunction()
 
@@ -193,7 +202,7 @@ function(catena_set_tables name element)
   set(tables "${tables}" PARENT_SCOPE)
 endfunction()
 
-function(catena_add_own_command name source)
+function(catena_add_own_command name source ops)
   catena_set_tables(${name} ::${name}::@arch@\(\))
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
 "#include \"command_line.hpp\"
@@ -201,7 +210,8 @@ function(catena_add_own_command name source)
 int main(int argc, char** argv) {
     using namespace ::@name@;
     return catena::tool::run_command(
-        argc, argv, {{@tables@}, {host_families, host_families + host_family_count}, CATENA_HEADERS \"/..\"});
+        argc, argv, {{@tables@}, {host_families, host_families + host_family_count}, CATENA_HEADERS \"/..\",
+                     \"@name@\", \"@ops@\"});
 }
 ")
   add_executable(${name}_catena ${source})

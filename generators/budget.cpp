@@ -3,7 +3,6 @@
 #include "prediction.hpp"
 #include "render_set.hpp"
 
-#include "catena/engine/json.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/planner.hpp"
 
@@ -11,6 +10,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 
 namespace catena::generator {
@@ -25,56 +25,92 @@ struct graph_time {
     row_flags picked;  ///< the rows that its plan launches
 };
 
-/// Weighs rows of a set by the graphs.
+/// Weighs rows of a set by the graphs. A plan stays as it is when a row is dropped that it does not
+/// launch, so only plans that launched the row are made anew.
 class scale {
   public:
-    scale(const instance_set& set, const catalogue& all, const std::vector<std::string>& files)
-        : set_(set), all_(all) {
-        for (const std::string& file : files) graphs_.push_back(json::read(file));
+    scale(const instance_set& set, const catalogue& all, const std::vector<json::graph>& graphs)
+        : set_(set), all_(all), kept_(set.rows.size(), true) {
+        for (const json::graph& g : graphs) graphs_.push_back({&g, {}, timings(set.rows.size())});
     }
 
+    const row_flags& kept() const { return kept_; }
+    int plans() const { return plans_; }
+
     /// The share of its step that each graph loses without a row, summed.
-    std::vector<double> worth(const row_flags& kept) const {
-        std::vector<double> out(kept.size());
-        for (const json::graph& g : graphs_) {
-            const graph_time now = time(kept, g);
-            for (std::size_t i = 0; i < kept.size(); ++i) {
-                row_flags without = kept;
-                without[i] = false;
-                if (now.picked[i]) out[i] += time(without, g).us / now.us - 1;
-            }
+    double worth(std::size_t row) {
+        double out = 0;
+        for (weighing_graph& g : graphs_) {
+            const graph_time& now = known(g.now, g, kept_);
+            if (now.picked[row]) out += known(g.without[row], g, but(row)).us / now.us - 1;
         }
         return out;
     }
 
+    void drop(std::size_t row) {
+        kept_[row] = false;
+        const auto forget = [row](timing& t) {
+            if (t && t->picked[row]) t.reset();
+        };
+        for (weighing_graph& g : graphs_) {
+            forget(g.now);
+            for (timing& t : g.without) forget(t);
+        }
+    }
+    void take_back(std::size_t row) {
+        kept_[row] = true;
+        for (weighing_graph& g : graphs_) g.now.reset(), g.without = timings(kept_.size());
+    }
+
     /// What the graphs gain by one row more.
-    std::vector<left_out_row::gain> gains(const row_flags& kept, std::size_t more) const {
-        row_flags with = kept;
-        with[more] = true;
+    std::vector<left_out_row::gain> gains(std::size_t more) {
         std::vector<left_out_row::gain> out;
-        for (const json::graph& g : graphs_) {
-            const double now = time(kept, g).us, gained = now - time(with, g).us;
-            if (gained > 0) out.push_back({g.file, gained, gained / now});
+        for (weighing_graph& g : graphs_) {
+            const double now = known(g.now, g, kept_).us, gained = now - time(g, but(more)).us;
+            if (gained > 0) out.push_back({g.graph->file, gained, gained / now});
         }
         return out;
     }
 
   private:
-    graph_time time(const row_flags& kept, const json::graph& g) const {
-        const instance_set some = part_of(set_, kept);
-        const graph_view view = g.view();
+    using timing = std::optional<graph_time>;
+    using timings = std::vector<timing>;
+    struct weighing_graph {
+        const json::graph* graph;
+        timing now;
+        timings without;  ///< one row each
+    };
+
+    /// The rows that are kept, with the other answer for one of them.
+    row_flags but(std::size_t row) const {
+        row_flags out = kept_;
+        out[row] = !out[row];
+        return out;
+    }
+
+    const graph_time& known(timing& t, const weighing_graph& g, const row_flags& rows) {
+        if (!t) t = time(g, rows);
+        return *t;
+    }
+
+    graph_time time(const weighing_graph& g, const row_flags& rows) {
+        const instance_set some = part_of(set_, rows);
+        const graph_view view = g.graph->view();
         const plan p = planner{described(some, all_)}.plan(view);
+        ++plans_;
         row_flags launched(some.rows.size());
         for (const step& one : p.steps()) launched[static_cast<std::size_t>(one.row)] = true;
-        graph_time out{tool::predict(view, p.explain(), *set_.target).total_us(), kept};
-        for (std::size_t i = 0, at = 0; i < kept.size(); ++i)
-            if (kept[i]) out.picked[i] = launched[at++];
+        graph_time out{tool::predict(view, p.explain(), *set_.target).total_us(), rows};
+        for (std::size_t i = 0, at = 0; i < rows.size(); ++i)
+            if (rows[i]) out.picked[i] = launched[at++];
         return out;
     }
 
     const instance_set& set_;
     const catalogue& all_;
-    std::vector<json::graph> graphs_;
+    row_flags kept_;
+    std::vector<weighing_graph> graphs_;
+    int plans_ = 0;
 };
 
 double total(const budget& b, const row_flags& kept) {
@@ -85,11 +121,16 @@ double total(const budget& b, const row_flags& kept) {
 }
 
 /// The kept row that is worth least for what it costs.
-std::size_t least(const budget& b, const row_flags& kept, const std::vector<double>& worth) {
+std::size_t least(const budget& b, scale& by) {
+    const row_flags& kept = by.kept();
     std::size_t out = kept.size();
-    for (std::size_t i = 0; i < kept.size(); ++i)
-        if (kept[i] && (out == kept.size() || worth[i] * b.costs[out] < worth[out] * b.costs[i]))
-            out = i;
+    double of_out = 0;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        if (!kept[i]) continue;
+        const double worth = by.worth(i);
+        if (out == kept.size() || worth * b.costs[out] < of_out * b.costs[i])
+            out = i, of_out = worth;
+    }
     return out;
 }
 
@@ -125,23 +166,23 @@ budget budget_of_seconds(double most, const code_costs& of) {
 }
 
 weighed_set keep_within(instance_set& set, const budget& within, const catalogue& all,
-                        const std::vector<std::string>& files) {
+                        const std::vector<json::graph>& graphs) {
     refuse_impossible(set, within);
-    const scale by(set, all, files);
-    row_flags kept(set.rows.size(), true);
+    scale by(set, all, graphs);
     std::vector<std::size_t> dropped;  // the last that went first
-    while (total(within, kept) > within.most) {
-        dropped.insert(dropped.begin(), least(within, kept, by.worth(kept)));
-        kept[dropped.front()] = false;
+    while (total(within, by.kept()) > within.most) {
+        dropped.insert(dropped.begin(), least(within, by));
+        by.drop(dropped.front());
     }
     // The last to go may have been large: there may be room for smaller ones again.
     for (const std::size_t i : dropped)
-        kept[i] = total(within, kept) + within.costs[i] <= within.most;
+        if (total(within, by.kept()) + within.costs[i] <= within.most) by.take_back(i);
 
-    weighed_set out{{}, total(within, kept)};
+    weighed_set out{{}, total(within, by.kept()), 0};
     for (const std::size_t i : dropped)
-        if (!kept[i]) out.left_out.push_back({set.rows[i], within.costs[i], by.gains(kept, i)});
-    set = part_of(set, kept);
+        if (!by.kept()[i]) out.left_out.push_back({set.rows[i], within.costs[i], by.gains(i)});
+    out.plans = by.plans();
+    set = part_of(set, by.kept());
     return out;
 }
 

@@ -30,7 +30,7 @@ struct left_out_row {
     row what;
     double cost = 0;
     struct gain {
-        std::string file;      ///< the graph's
+        std::string file;      ///< the graph's, or its shape
         double predicted_us;   ///< of one step of the graph
         double share_of_step;  ///< of the time that the step takes without the row
     };
@@ -40,15 +40,16 @@ struct left_out_row {
 struct weighed_set {
     std::vector<left_out_row> left_out;  ///< the last that went first
     double cost = 0;                     ///< of what was kept
+    int plans = 0;                       ///< that were made to weigh the rows
 };
 
 /// Drops rows of `set` until it is within the budget. A row is worth the share of its step that
-/// each graph would lose without it, summed over `files`, for what it costs: the row worth least
-/// goes first, then the others are weighed anew. Times are those of the cost model; a node that is
-/// left to the engine costs a launch and its bytes. Throws std::runtime_error, naming the smallest
-/// row, if no row fits the budget.
+/// each graph would lose without it, summed over `graphs`, for what it costs: the row worth least
+/// goes first, then those are weighed anew whose plans launched it. Times are those of the cost
+/// model; a node that is left to the engine costs a launch and its bytes. Throws
+/// std::runtime_error, naming the smallest row, if no row fits the budget.
 weighed_set keep_within(instance_set& set, const budget& within, const catalogue& all,
-                        const std::vector<std::string>& files);
+                        const std::vector<json::graph>& graphs);
 
 /// A line for each row that was left out, and one about the set.
 std::string to_text(const weighed_set& set, const budget& within, const arch& target);

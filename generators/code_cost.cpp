@@ -60,8 +60,8 @@ compiled_file compile_alone(const arch& target, const row& r, const device_compi
     return compiled(set_of(target, {r}), r.computes.kind, by, scratch);
 }
 
-std::string symbol_alone(const arch& target, const row& r) {
-    return symbol(r, target) + device_compiler{}.names.symbols;
+std::string symbol_alone(const arch& target, const row& r, const naming& names) {
+    return symbol(r, target) + names.symbols;
 }
 
 code_costs code_costs_of(const arch& target, const std::vector<row>& rows,

@@ -38,8 +38,8 @@ struct device_compiler {
 compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
                             const std::filesystem::path& scratch);
 
-/// The symbol of the kernel that this makes, with the names that a compiler has by default.
-std::string symbol_alone(const arch& target, const row& r);
+/// The symbol of the kernel that this makes.
+std::string symbol_alone(const arch& target, const row& r, const naming& names);
 
 /// Is told how many of all rows are compiled, and the name of the one that comes next.
 using compile_progress = std::function<void(int done, int all, const std::string& name)>;

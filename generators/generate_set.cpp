@@ -34,7 +34,7 @@ std::vector<const arch*> archs_named(const std::vector<std::string>& names) {
 
 struct arguments {
     std::filesystem::path out, tuning;
-    std::vector<std::string> archs, graphs;
+    std::vector<std::string> archs, files, shapes;
     std::uint64_t bytes = 0;  ///< of an arch's set at most; 0: any number
     double seconds = 0;
     device_compiler compiler;
@@ -46,7 +46,8 @@ void add_options(CLI::App& app, arguments& to) {
     const auto add_list = [&app](const char* name, auto& list, const char* help) {
         return app.add_option(name, list, help)->allow_extra_args(false);  // each after its name
     };
-    CLI::Option* graph = add_list("--graph", to.graphs, "A graph file of the engine's models");
+    add_list("--graph", to.files, "A graph file of the engine's models");
+    add_list("--shape", to.shapes, "A matmul: FORMAT,ROWS,COLUMNS,BATCH");
     CLI::Option* nvcc = app.add_option("--nvcc", to.compiler.nvcc, "What says what rows cost");
     app.add_option("--tuning", to.tuning, "A folder of records of `catena tune`: sm_90.json")
         ->check(CLI::ExistingDirectory);
@@ -59,17 +60,17 @@ void add_options(CLI::App& app, arguments& to) {
         app.add_option("--seconds", to.seconds, "Time of nvcc that a set may take, such as 30s")
             ->transform(CLI::AsNumberWithUnit(units))
             ->excludes(bytes);
-    for (CLI::Option* budget : {bytes, seconds})
-        budget->check(CLI::PositiveNumber)->needs(graph)->needs(nvcc);
+    for (CLI::Option* budget : {bytes, seconds}) budget->check(CLI::PositiveNumber)->needs(nvcc);
 }
 
 /// Leaves out what the budget has no room for, and says so.
-void keep_within_budget(instance_set& set, const catalogue& all, const arguments& asked) {
+void keep_within_budget(instance_set& set, const catalogue& all, const arguments& asked,
+                        const std::vector<json::graph>& graphs) {
     const code_costs costs =
         code_costs_of(*set.target, set.rows, asked.compiler, asked.out / "weighed");
     const budget b = asked.bytes > 0 ? budget_of_bytes(static_cast<double>(asked.bytes), costs)
                                      : budget_of_seconds(asked.seconds, costs);
-    std::fputs(to_text(keep_within(set, b, all, asked.graphs), b, *set.target).c_str(), stdout);
+    std::fputs(to_text(keep_within(set, b, all, graphs), b, *set.target).c_str(), stdout);
 }
 
 }  // namespace
@@ -86,9 +87,15 @@ int generate_set(const char* name, const catalogue& all, policy_change change, i
     std::vector<instance_set> sets;
     for (const arch* target : archs_named(asked.archs))
         sets.push_back(expand_for(*target, computations, change, measured));
-    if (!asked.graphs.empty()) keep_needed(sets, all, asked.graphs);
-    if (asked.bytes > 0 || asked.seconds > 0)
-        for (instance_set& set : sets) keep_within_budget(set, all, asked);
+    const std::vector<json::graph> graphs = graphs_of(asked.files, asked.shapes);
+    const bool budgeted = asked.bytes > 0 || asked.seconds > 0;
+    if (budgeted && graphs.empty())
+        throw std::runtime_error(
+            "a budget needs graphs, which say what a row is worth: name some with --graph or "
+            "--shape");
+    if (!graphs.empty()) keep_needed(sets, all, graphs);
+    if (budgeted)
+        for (instance_set& set : sets) keep_within_budget(set, all, asked, graphs);
     for (const rendered_file& file : render_set(name, all, sets))
         if (!std::filesystem::exists(asked.out / file.path) ||
             read_text(asked.out / file.path) != file.content)

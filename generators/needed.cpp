@@ -1,6 +1,7 @@
 #include "needed.hpp"
 
-#include "catena/engine/json.hpp"
+#include "shape.hpp"
+
 #include "catena/plan/planner.hpp"
 
 #include <stdexcept>
@@ -8,9 +9,7 @@
 namespace catena::generator {
 
 void keep_needed(std::vector<instance_set>& sets, const catalogue& all,
-                 const std::vector<std::string>& files) {
-    std::vector<json::graph> graphs;
-    for (const std::string& file : files) graphs.push_back(json::read(file));
+                 const std::vector<json::graph>& graphs) {
     for (instance_set& set : sets) {
         const table rows = described(set, all);
         std::vector<bool> picked(set.rows.size());
@@ -25,6 +24,15 @@ void keep_needed(std::vector<instance_set>& sets, const catalogue& all,
         }
         set = part_of(set, picked);
     }
+}
+
+std::vector<json::graph> graphs_of(const std::vector<std::string>& files,
+                                   const std::vector<std::string>& shapes) {
+    std::vector<json::graph> out;
+    for (const std::string& file : files) out.push_back(json::read(file));
+    for (const std::string& shape : shapes)
+        out.push_back(tool::graph_of(tool::parse_shape(shape, "", "SHAPES")));
+    return out;
 }
 
 }  // namespace catena::generator

@@ -60,6 +60,7 @@ void fill_row(const row_problem& p, table_of_stretches s) {
     if (p.needs.stages.has(stage_kind::mul_weight)) a.weight = s.values(p.k);
     if (p.needs.stages.has(stage_kind::add_bias)) a.bias = s.values(p.k);
     if (p.needs.stages.has(stage_kind::mul_next_weight)) a.next_weight = s.values(p.k);
+    if (p.needs.stages.has(stage_kind::own)) a.own = {own_function(0), {0.25f, 1.5f}};
     if (p.sum) a.sum = s.results(values);
     if (p.needs.emits.has(format::f32)) a.f32 = s.results(values);
     if (p.needs.emits.has(format::f16)) a.f16 = s.output(2 * values, format::f16);
@@ -118,6 +119,7 @@ void fill_member(matvec_member& m, const product_problem& p, const problem_membe
         m.function = gate_function::silu;
     }
     if (is.epilogue.has(epilogue_part::act)) m.function = gate_function::gelu;
+    if (is.epilogue.has(epilogue_part::own)) m.own = {own_function(0), {0.25f, 1.5f}};
     if (is.epilogue.has(epilogue_part::factor)) {  // one for all columns
         m.factor = s.values(1);
         if (m.up != nullptr) m.up_factor = s.values(1);

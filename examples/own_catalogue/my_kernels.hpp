@@ -1,4 +1,4 @@
-// A catalogue with a chain that Catena's own lacks: a layer norm of a multiple of x.
+// A catalogue with a chain that Catena's own lacks: a layer norm of a multiple of x, bounded.
 #include "catena/catena.hpp"
 
 namespace my_kernels {
@@ -7,6 +7,6 @@ using enum catena::format;
 
 inline constexpr auto catalogue = hana::make_tuple(
     entry<"scaled_layer_norm_input">(mul(scale) | emit<f32> | layer_norm | mul(weight) | add(bias) |
-                                     emit<f32> | quantize<q8_1> | group<mul_mat<q4_K, q6_K>>),
+                                     own | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K, q6_K>>),
     shared_launch<q4_K, q6_K>);
 }  // namespace my_kernels

@@ -1,7 +1,5 @@
 // Policies of one's own, beside Catena's: rows of 512 values also get a block of 64 threads, which
 // is picked for them whatever is predicted.
-#pragma once
-
 #include "policy_change.hpp"
 
 namespace my_kernels {

@@ -1,5 +1,4 @@
-// Plans matrix * layer_norm(2 * x), the graph file that it is given, twice: with Catena's instances
-// alone, and with those of the catalogue my_kernels before them.
+// Plans layer.json with Catena's instances alone, then with those of my_kernels before them.
 #include "catena/engine/json.hpp"
 #include "catena/instances/sm_90.hpp"
 #include "catena/runtime.hpp"

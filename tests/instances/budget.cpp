@@ -13,19 +13,21 @@ using namespace catena::generator;
 
 namespace {
 
-const std::vector<std::string> decode_of_qwen3 = {CATENA_TEST_DATA
-                                                  "/graphs/qwen3-8b-q4km.tg1.json.gz"};
+const std::string qwen3 = CATENA_TEST_DATA "/graphs/qwen3-8b-q4km.";
+const std::vector<std::string> decode = {qwen3 + "tg1.json.gz"},
+                               decode_and_prompt = {qwen3 + "tg1.json.gz", qwen3 + "pp512.json.gz"};
 
 struct test_set {
     catalogue all = catena_catalogue();
+    std::vector<json::graph> graphs;
     instance_set set;
     budget within;
 
-    /// The rows of sm_90 that the graph needs, all of one size.
-    test_set() {
+    /// The rows of sm_90 that the graphs need, all of one size.
+    explicit test_set(const std::vector<std::string>& files = decode) : graphs(graphs_of(files)) {
         std::vector<instance_set> sets = {
             expand_for(*arch_named("sm_90"), computations_of(all), nullptr)};
-        keep_needed(sets, all, decode_of_qwen3);
+        keep_needed(sets, all, graphs);
         set = sets.front();
         within.costs.assign(set.rows.size(), 1000);
     }
@@ -33,7 +35,7 @@ struct test_set {
     std::vector<left_out_row> keep(double most) { return weigh(most).left_out; }
     weighed_set weigh(double most) {
         within.most = most;
-        return keep_within(set, within, all, decode_of_qwen3);
+        return keep_within(set, within, all, graphs);
     }
 };
 
@@ -101,6 +103,23 @@ TEST_CASE("A small row comes back into the room that a large one leaves") {
     REQUIRE(!out.empty());
     CHECK(out.front().cost == 5000);
     CHECK(w.set.rows.size() == 4);
+}
+
+TEST_CASE("Rows are weighed anew only if a plan launched what went, and the same rows stay") {
+    test_set at_once(decode_and_prompt), one_by_one(decode_and_prompt);
+    const std::size_t rows = at_once.set.rows.size(), left = 3;
+    const weighed_set out = at_once.weigh(1000 * static_cast<double>(left));
+    int plans = 0;
+    for (std::size_t n = rows - 1; n >= left; --n) {  // each weighs all rows from the beginning
+        one_by_one.within.costs.assign(n + 1, 1000);
+        plans += one_by_one.weigh(1000 * static_cast<double>(n)).plans;
+    }
+    REQUIRE(at_once.set.rows.size() == left);
+    for (std::size_t i = 0; i < left; ++i) {
+        CHECK(at_once.set.rows[i].computes == one_by_one.set.rows[i].computes);
+        CHECK(at_once.set.rows[i].policy == one_by_one.set.rows[i].policy);
+    }
+    CHECK(out.plans < plans * 2 / 3);
 }
 
 TEST_CASE("A budget that no row fits is refused, and the smallest row named") {

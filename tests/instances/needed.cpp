@@ -12,6 +12,7 @@
 
 using namespace catena;
 using namespace catena::generator;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -43,7 +44,7 @@ TEST_CASE("A set for given graphs plans them as the whole set does, and has no r
     const catalogue all = catena_catalogue();
     const instance_set whole = sets_of(all).front();
     std::vector<instance_set> sets = sets_of(all);
-    keep_needed(sets, all, of_qwen3);
+    keep_needed(sets, all, graphs_of(of_qwen3));
     std::set<std::string> used;
     for (const std::string& file : of_qwen3) {
         const auto steps = steps_of(sets.front(), all, file);
@@ -58,7 +59,26 @@ TEST_CASE("A graph that uses no row of a set is named") {
     const catalogue all = catena_catalogue();
     std::vector<instance_set> sets = sets_of(all);
     std::erase_if(sets.front().rows, [](const row&) { return true; });
-    using Catch::Matchers::Contains;
-    CHECK_THROWS_WITH(keep_needed(sets, all, of_qwen3), Contains("qwen3-8b-q4km.tg1.json.gz: "));
-    CHECK_THROWS_AS(keep_needed(sets, all, {graphs + "none.json"}), json::error);
+    CHECK_THROWS_WITH(keep_needed(sets, all, graphs_of(of_qwen3)),
+                      Contains("qwen3-8b-q4km.tg1.json.gz: "));
+    CHECK_THROWS_AS(graphs_of({graphs + "none.json"}), json::error);
+}
+
+TEST_CASE("A set for shapes has the rows that one matmul of each needs") {
+    const catalogue all = catena_catalogue();
+    std::vector<instance_set> sets = sets_of(all);
+    keep_needed(sets, all, graphs_of({}, {"q4_K,4096,14336,1", "q6_K,4096,4096,64"}));
+    std::set<std::string> of;
+    for (const row& r : sets.front().rows)
+        of.insert(std::string(name(r.computes.kind)) +
+                  (r.computes.weights.has(format::q4_K)   ? " q4_K"
+                   : r.computes.weights.has(format::q6_K) ? " q6_K"
+                                                          : ""));
+    CHECK(of == std::set<std::string>{"row", "matvec q4_K", "matmul q6_K"});
+}
+
+TEST_CASE("A shape that is none is refused by a sentence that names SHAPES") {
+    CHECK_THROWS_WITH(graphs_of({}, {"q4_K,4096,14336"}),
+                      Contains("SHAPES takes FORMAT,ROWS,COLUMNS,BATCH"));
+    CHECK_THROWS_WITH(graphs_of({}, {"q4_K,4096,300,1"}), Contains("SHAPES: 300 columns are not"));
 }

@@ -3,6 +3,7 @@
 #define CATENA_HAS_KERNELS 1
 #define CATENA_HAS_SM_90 1
 #include "catena/instances/for_device.hpp"
+#include "catena/pick/join.hpp"
 #include "catena/pick/pick.hpp"
 
 #include "runtime.hpp"
@@ -12,22 +13,44 @@
 #include "catena_test/problems.hpp"
 
 #include <string>
+#include <vector>
 
 using namespace catena;
 using namespace catena_test;
 
-catena::table catena::instances::sm_90() {
+namespace {
+
+table set_of(const char* arch) {
     static const char code[toy_row_count] = {};
     static const void* kernels[toy_row_count];
     for (int i = 0; i < toy_row_count; ++i) kernels[i] = code + i;
     table t = toy_table();
-    t.target = arch_named("sm_90");
+    t.target = arch_named(arch);
     t.kernels = kernels;
     t.launch = launch_cuda;
     return t;
 }
 
+}  // namespace
+
+catena::table catena::instances::sm_90() { return set_of("sm_90"); }
+
 namespace {
+
+/// A machine with two GPUs of different archs: device 0 is an H100, device 1 an RTX 3090.
+struct two_gpus : fresh_runtime {
+    two_gpus() {
+        runtime.of_device[0] = {"NVIDIA H100 PCIe",
+                                {{cudaDevAttrComputeCapabilityMajor, 9},
+                                 {cudaDevAttrComputeCapabilityMinor, 0},
+                                 {cudaDevAttrMultiProcessorCount, 114}}};
+        runtime.of_device[1] = {"NVIDIA GeForce RTX 3090",
+                                {{cudaDevAttrComputeCapabilityMajor, 8},
+                                 {cudaDevAttrComputeCapabilityMinor, 6},
+                                 {cudaDevAttrMultiProcessorCount, 82},
+                                 {cudaDevAttrMaxThreadsPerMultiProcessor, 1536}}};
+    }
+};
 
 /// A GPU that no list has: an sm_90 with 100 SMs.
 struct stranger : fresh_runtime {
@@ -106,4 +129,62 @@ TEST_CASE_METHOD(stranger, "an older set has the limits of the newer GPU, and th
     CHECK(t.limits().max_threads_per_sm == 1536);
     CHECK(t.limits().sms == 100);
     CHECK(t.limits().bytes_per_us == Approx(1024e3));
+}
+
+TEST_CASE_METHOD(two_gpus, "each GPU of a machine has its own set and its own figures",
+                 "[device]") {
+    const auto of = [](int device) {
+        return instances::for_device(device, {set_of("sm_80"), set_of("sm_90"), set_of("sm_120")});
+    };
+    const table first = of(0), second = of(1);
+    CHECK(std::string(first.target->name) == "sm_90");
+    CHECK(std::string(first.limits().gpu) == "NVIDIA H100 PCIe");
+    CHECK(first.limits().sms == 114);
+    CHECK(first.device_number == 0);
+    CHECK(std::string(second.target->name) == "sm_80");
+    CHECK(std::string(second.state.message) ==
+          "device 1 is sm_86, which has no set here: sm_80 serves");
+    CHECK(std::string(second.limits().gpu) == "NVIDIA GeForce RTX 3090");
+    CHECK(second.limits().sms == 82);
+    CHECK(second.limits().max_threads_per_sm == 1536);
+    CHECK(second.device_number == 1);
+    CHECK(runtime.device == 0);
+
+    // An engine joins its own set of a device with Catena's set of that device.
+    const joined both = {first, instances::for_device(0)};
+    CHECK(both.rows().row_count == 2 * toy_row_count);
+    CHECK(both.rows().device_number == 0);
+}
+
+TEST_CASE_METHOD(two_gpus, "a GPU that no set serves is told, and which sets there are",
+                 "[device]") {
+    CHECK(std::string(instances::for_device(1).state.message) ==
+          "no instances run on CUDA device 1 (sm_86): there are sm_90; link a set of sm_86, or of "
+          "an older arch, that is compiled with CUDA");
+    CHECK(std::string(instances::for_device(1, {}).state.message).find("there are none;") !=
+          std::string::npos);
+}
+
+TEST_CASE_METHOD(two_gpus, "medians of another GPU of the arch are left out, and this is said",
+                 "[device]") {
+    std::vector<row> rows(toy_rows, toy_rows + toy_row_count);
+    rows[1].evidence = {.kind = provenance_kind::measured, .gpu = "NVIDIA H100 PCIe"};
+    const measurement medians[] = {{7, 1, 2.f, 0}};
+    table own = set_of("sm_90");
+    own.rows = rows.data();
+    own.measured = medians, own.measured_count = 1;
+    CHECK(instances::for_device(0, {own}).measured_count == 1);
+    CHECK(std::string(instances::for_device(0, {own}).state.message).empty());
+
+    runtime.of_device[0].name = "NVIDIA H100 80GB HBM3";
+    const table other = instances::for_device(0, {own});
+    CHECK(other.state.ok());
+    CHECK(other.measured_count == 0);
+    CHECK(std::string(other.state.message) ==
+          "the medians of sm_90 are of another GPU (NVIDIA H100 PCIe), so the cost model decides: "
+          "tune on NVIDIA H100 80GB HBM3");
+
+    runtime.of_device[0].attributes[cudaDevAttrComputeCapabilityMajor] = 12;
+    CHECK(std::string(instances::for_device(0, {own}).state.message)
+              .find("sm_90 serves; the medians of sm_90 are of another GPU") != std::string::npos);
 }

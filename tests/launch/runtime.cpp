@@ -44,14 +44,17 @@ cudaError_t cudaSetDevice(int device) {
     runtime.device = device;
     return called();
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-    const auto known = runtime.attributes.find(attribute);
-    if (known == runtime.attributes.end()) return said(cudaErrorInvalidValue);
-    *value = known->second;
-    return called();
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    for (const auto* all : {&runtime.of_device[device].attributes, &runtime.attributes})
+        if (const auto known = all->find(attribute); known != all->end()) {
+            *value = known->second;
+            return called();
+        }
+    return said(cudaErrorInvalidValue);
 }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-    runtime.name.copy(properties->name, sizeof(properties->name) - 1);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+    const std::string& own = runtime.of_device[device].name;
+    (own.empty() ? runtime.name : own).copy(properties->name, sizeof(properties->name) - 1);
     return called();
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {

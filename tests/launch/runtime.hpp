@@ -39,6 +39,13 @@ struct cuda_runtime {
     std::string name = "NVIDIA Invented 1";
     std::map<cudaDeviceAttr, int> attributes = {
         {cudaDevAttrMaxSharedMemoryPerBlockOptin, most_shared}};
+
+    /// What one device has instead.
+    struct figures {
+        std::string name;
+        std::map<cudaDeviceAttr, int> attributes;
+    };
+    std::map<int, figures> of_device;
 };
 extern cuda_runtime runtime;
 

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 using namespace catena;
 using namespace catena_test;
@@ -88,6 +89,32 @@ TEST_CASE("Tables that are bad, of two archs or of two executors do not join") {
     CHECK(joined{}.rows().row_count == 0);
 }
 
+TEST_CASE("Tables join if their ops of one's own are the same, wherever the lists lie") {
+    const auto match = [](const tensor&, op_numbers&) { return false; };
+    const auto twice = [](double v, const op_numbers&) { return 2 * v; };
+    const auto thrice = [](double v, const op_numbers&) { return 3 * v; };
+    const own_op listed[] = {{"twice", match, twice}, {"thrice", match, thrice}};
+    const own_op again[] = {{"twice", match, twice}, {"thrice", match, thrice}};
+    const own_op renamed[] = {{"twice", match, twice}, {"triple", match, thrice}};
+    const own_op redefined[] = {{"twice", match, twice}, {"thrice", match, twice}};
+    const own_ops all{listed, 2}, same{again, 2}, fewer{listed, 1}, other{renamed, 2},
+        wrong{redefined, 2};
+    const auto said = [&](const own_ops* ops) {
+        table first = toy_table(), second = toy_table();
+        first.ops = &all;
+        second.ops = ops;
+        return std::string(joined{first, second}.rows().state.message);
+    };
+    CHECK(said(&all).empty());
+    CHECK(said(&same).empty());
+    CHECK(said(nullptr).empty());
+    using Catch::Matchers::Contains;
+    CHECK_THAT(said(&fewer), Contains("at place 1 one has thrice, the other nothing;"));
+    CHECK_THAT(said(&other), Contains("at place 1 one has thrice, the other triple;"));
+    CHECK_THAT(said(&wrong), Contains("at place 1 one has thrice, the other thrice;") &&
+                                 Contains("link it once"));
+}
+
 TEST_CASE("A table of other headers is named, joins no other and plans nothing") {
     table later = toy_table();
     std::strcpy(later.headers.made_by, "0.9.0");
@@ -105,4 +132,38 @@ TEST_CASE("A table of other headers is named, joins no other and plans nothing")
     CHECK(index.rows().row_count == 0);
     CHECK(pick(problem{}, wider).row < 0);
     CHECK(planner{wider}.plan(graph_view{}).state().code == status_code::invalid_argument);
+}
+
+namespace {
+
+/// Does the stamp depend on what a member of a table points to? Numbers, functions and names hold
+/// no layout of their own.
+template <class Member>
+constexpr bool stamped() {
+    using pointee = std::remove_cv_t<std::remove_pointer_t<Member>>;
+    if constexpr (std::is_pointer_v<Member>)
+        return std::is_function_v<pointee> || std::is_void_v<std::remove_pointer_t<pointee>> ||
+               std::is_same_v<pointee, char> || detail::table_types::has<pointee>;
+    else
+        return std::is_integral_v<Member> || detail::table_types::has<Member>;
+}
+
+}  // namespace
+
+TEST_CASE("The stamp of a table depends on everything that the table holds") {
+    // Structs are taken apart whole, so a new member does not compile until it is added here.
+    const auto& [headers, target, rows, row_count, chains, chain_count, kernels, launch, prepare,
+                 device_number, measured, measured_count, engine, engine_count, preferred,
+                 preferred_count, ops, device, state] = toy_table();
+    const auto all = [](const auto&... member) {
+        return (stamped<std::decay_t<decltype(member)>>() && ...);
+    };
+    CHECK(all(target, rows, row_count, chains, chain_count, kernels, launch, prepare, device_number,
+              measured, measured_count, engine, engine_count, preferred, preferred_count, ops,
+              *device, state));
+    const auto& [first, count] = own_ops{};
+    CHECK(all(first, count));
+    const auto& [name, match, reference] = own_op{};
+    CHECK(all(name, match, reference));
+    static_cast<void>(headers);
 }

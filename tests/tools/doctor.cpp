@@ -10,7 +10,7 @@ namespace {
 diagnosis healthy() {
     diagnosis d;
     d.cuda = {true, 13000, 13010, "", {{"NVIDIA H100", 90, "sm_90", ""}}};
-    d.sets = {{"sm_80", 300, 0}, {"sm_90", 355, 355}};
+    d.sets = {{"", "sm_80", 300, 0}, {"", "sm_90", 355, 355}};
     return d;
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("each thing that falls back is one finding", "[doctor]") {
     }
     SECTION("an older set") {
         d.cuda.gpus[0] = {"H200", 90, "sm_80", "device 0 is sm_90, which has no set here"};
-        d.sets = {{"sm_80", 300, 300}};
+        d.sets = {{"", "sm_80", 300, 300}};
         CHECK(only_finding(d) == "GPU 0: device 0 is sm_90, which has no set here");
     }
     SECTION("a second GPU that no set serves") {
@@ -48,6 +48,15 @@ TEST_CASE("each thing that falls back is one finding", "[doctor]") {
     SECTION("kernels of some formats") {
         d.sets[1].kernels = 100;
         CHECK_THAT(only_finding(d), Catch::Contains("100 of 355"));
+    }
+    SECTION("an engine's own set without kernels") {
+        d.sets.insert(d.sets.begin(), {"my_kernels", "sm_90", 20, 0});
+        CHECK(only_finding(d) ==
+              "GPU 0: my_kernels::sm_90 has kernels for 0 of 20 rows: enable the language CUDA");
+    }
+    SECTION("an engine's own sets for other archs") {
+        d.sets.insert(d.sets.begin(), {"my_kernels", "sm_80", 20, 20});
+        CHECK(only_finding(d) == "GPU 0: my_kernels has no set of sm_90: name it in ARCHS");
     }
     SECTION("an environment that cannot be followed") {
         d.environment = "CATENA_VERIFY is 'yes': set it to 0 or 1, or unset it";

@@ -21,14 +21,31 @@ TEST_CASE("nvcc makes one kernel of a candidate, with the symbol of its row") {
     candidate.policy = row_policy{.threads = 96, .values = 12, .vector = true};  // no set has these
     const std::filesystem::path scratch =
         std::filesystem::temp_directory_path() / ("catena_candidate_" + std::to_string(getpid()));
-    const compiled_file made =
-        compile_alone(sm_90, candidate, {CATENA_NVCC, {CATENA_SOURCE_DIR "/include"}}, scratch);
+    const device_compiler by{CATENA_NVCC, {CATENA_SOURCE_DIR "/include"}};
+    const compiled_file made = compile_alone(sm_90, candidate, by, scratch);
     CHECK_FALSE(std::filesystem::exists(scratch));
     const std::vector<compiled_kernel> kernels = parse_ptxas(made.said);
     REQUIRE(kernels.size() == 1);
-    CHECK(kernels[0].symbol == symbol_alone(sm_90, candidate));
+    CHECK(kernels[0].symbol == symbol_alone(sm_90, candidate, by.names));
     CHECK(kernels[0].registers > 0);
     CHECK(made.cubin.size() > 1000);
     CHECK(made.sass_bytes > 100);
     CHECK(made.seconds > 0);
+}
+
+TEST_CASE("nvcc makes a kernel of a candidate with ops of one's own, by the names of their set") {
+    const arch& sm_90 = *arch_named("sm_90");
+    row candidate;
+    candidate.computes.stages = stage_set::of(stage_kind::own);
+    candidate.computes.emits = format_set::of(format::f32);
+    candidate.computes.own = true;
+    candidate.policy = row_policy{.threads = 96, .values = 12, .vector = true};
+    const std::filesystem::path scratch =
+        std::filesystem::temp_directory_path() / ("catena_own_" + std::to_string(getpid()));
+    const device_compiler by{CATENA_NVCC,
+                             {CATENA_SOURCE_DIR "/include"},
+                             naming_of("my_ops", CATENA_SOURCE_DIR "/examples/own_ops/my_ops.hpp")};
+    const auto kernels = parse_ptxas(compile_alone(sm_90, candidate, by, scratch).said);
+    REQUIRE(kernels.size() == 1);
+    CHECK(kernels[0].symbol == symbol_alone(sm_90, candidate, by.names));
 }

@@ -15,6 +15,8 @@ struct own_sets {
     std::vector<table> tables;  ///< one for each arch
     std::vector<const instances::host_family*> host_kernels;
     std::string root;  ///< where include/ has Catena's headers
+    std::string name;  ///< of their namespace, which has the `ops`
+    std::string ops;   ///< the header of the engine's own ops; empty: there are none
 };
 
 /// Runs the command line. Returns main's exit code.

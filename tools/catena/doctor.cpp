@@ -36,9 +36,9 @@ std::string as_text(const diagnosis& d) {
                          g.set.empty() ? "served by no set" : "served by " + g.set));
     }
     for (const built_set& s : d.sets)
-        line(s.arch, fmt::format("{} rows, {}", s.rows,
-                                 s.kernels == 0 ? std::string("to plan with")
-                                                : fmt::format("{} with kernels", s.kernels)));
+        line(name_of(s), fmt::format("{} rows, {}", s.rows,
+                                     s.kernels == 0 ? std::string("to plan with")
+                                                    : fmt::format("{} with kernels", s.kernels)));
     for (const std::string& variable : d.set_by_environment) line("environment", variable);
     const std::vector<std::string> findings = d.findings();
     for (const std::string& f : findings) line("\nfinding", f);
@@ -54,7 +54,10 @@ std::string as_json(const diagnosis& d) {
                         {"set", g.set},
                         {"why", g.why}});
     for (const built_set& s : d.sets)
-        sets.push_back({{"arch", s.arch}, {"rows", s.rows}, {"kernels", s.kernels}});
+        sets.push_back({{"of", s.of.empty() ? "catena" : s.of},
+                        {"arch", s.arch},
+                        {"rows", s.rows},
+                        {"kernels", s.kernels}});
     return json_text({{"cuda", d.cuda.built_in ? cuda_version(d.cuda.runtime) : ""},
                       {"driver", d.cuda.driver == 0 ? "" : cuda_version(d.cuda.driver)},
                       {"nvcc", d.nvcc},

@@ -6,8 +6,6 @@
 #include "run/progress.hpp"
 #include "tables.hpp"
 
-#include "code_cost.hpp"
-
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/name.hpp"
 
@@ -84,7 +82,7 @@ costs costs_of(const arch& target, const std::vector<row>& rows, const instances
         std::filesystem::temp_directory_path() / fmt::format("catena_instances_{}", getpid());
     progress_line line;
     return generator::code_costs_of(
-        target, rows, {o.nvcc, {o.root + "/include"}}, scratch,
+        target, rows, compiler_of_rows(o.nvcc, o.root), scratch,
         [&line](int done, int all, const std::string& name) { line.show(done, all, name); });
 }
 

@@ -8,6 +8,7 @@
 #include "catena/arch/gpu.hpp"
 #include "catena/instances/all.hpp"
 #include "catena/pick/join.hpp"
+#include "catena/pick/measured_on.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,6 +42,8 @@ table described(table t) {
 
 void join_own(own_sets sets) { own = std::move(sets); }
 
+const own_sets& joined_sets() { return own; }
+
 const table* own_table(const arch& target) {
     const auto at = std::find_if(own.tables.begin(), own.tables.end(),
                                  [&](const table& t) { return t.target == &target; });
@@ -48,6 +51,12 @@ const table* own_table(const arch& target) {
 }
 
 std::string root_of_headers() { return own.root.empty() ? CATENA_SOURCE_DIR : own.root; }
+
+generator::device_compiler compiler_of_rows(const std::string& nvcc, const std::string& root) {
+    generator::device_compiler out{nvcc, {root + "/include"}};
+    if (!own.ops.empty()) out.names = generator::naming_of(own.name, own.ops);
+    return out;
+}
 
 table with_own(const table& t) {
     const table* const before = own_table(*t.target);
@@ -75,7 +84,11 @@ table table_for(const std::string& arch) {
             instances::built_in);
     table t = instances::table_named(named.c_str());
     if (t.state.ok()) t = with_own(t);
-    if (t.state.ok() && arch == "native") t.device = tune::native_device(*t.target);
+    if (t.state.ok() && arch == "native") {
+        t.device = tune::native_device(*t.target);
+        keep_own_medians(t);
+        if (*t.state.message != '\0') fmt::print(stderr, "catena: {}\n", t.state.message);
+    }
     if (t.state.ok()) return t;
     std::istringstream names(instances::built_in);
     const std::vector<std::string> known{std::istream_iterator<std::string>(names), {}};

@@ -3,6 +3,8 @@
 
 #include "command_line.hpp"
 
+#include "code_cost.hpp"
+
 #include "catena/pick/row.hpp"
 
 #include <string>
@@ -12,11 +14,17 @@ namespace catena::tool {
 /// Sets that join Catena's in every table that is asked for from now on.
 void join_own(own_sets sets);
 
+/// The sets that joined.
+const own_sets& joined_sets();
+
 /// The own table of an arch; null: there is none.
 const table* own_table(const arch& target);
 
 /// Catena's headers lie in include/ below: where the own sets say, or in the sources of this build.
 std::string root_of_headers();
+
+/// The compiler of single rows, Catena's and the own ones.
+generator::device_compiler compiler_of_rows(const std::string& nvcc, const std::string& root);
 
 /// A table of Catena's with the rows of the own one of its arch before it.
 table with_own(const table& t);

@@ -194,7 +194,7 @@ std::unique_ptr<tune::timing_device> device_of(const tune_options& o, const arch
         return std::make_unique<tune::simulated_device>(target,
                                                         tune::simulation{.seed = *o.simulate});
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    return tune::cuda_device(target, {.root = o.root, .nvcc = o.nvcc, .jobs = cores});
+    return tune::cuda_device(target, {.compiler = compiler_of_rows(o.nvcc, o.root), .jobs = cores});
 }
 
 int tune_now(const tune_options& o) {
@@ -214,10 +214,6 @@ int tune_now(const tune_options& o) {
         write_result(o.output, o.output.json ? as_json(errors, file) : tune::text(errors, file));
         return exit_ok;
     }
-    if (own != nullptr && own->ops != nullptr && !o.simulate)
-        throw failure(
-            "the tuner cannot compile candidates of a set with OPS: it does not know their header. "
-            "Tune a catalogue without them; POLICIES takes what is found");
     const std::string out = o.out.empty() && !o.simulate ? recorded : o.out;
     if (o.resume && out.empty())
         throw failure("--resume wants the --out that an earlier run wrote");

@@ -212,9 +212,10 @@ std::unique_ptr<timing_device> cuda_device(const arch& target, const cuda_option
             (native.empty() ? "there is no GPU here" : "the GPU here is " + native) +
             ", and candidates of " + target.name +
             " are timed on theirs: without it try --simulate SEED");
-    if (std::system(("'" + how.nvcc + "' --version >/dev/null 2>&1").c_str()) != 0)
+    if (std::system(("'" + how.compiler.nvcc + "' --version >/dev/null 2>&1").c_str()) != 0)
         throw std::runtime_error(
-            how.nvcc + " cannot be run, and candidates have to be compiled: name it with --nvcc");
+            how.compiler.nvcc +
+            " cannot be run, and candidates have to be compiled: name it with --nvcc");
     return std::make_unique<gpu>(target, how);
 }
 

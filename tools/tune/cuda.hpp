@@ -1,6 +1,7 @@
 // A GPU as a timing device.
 #pragma once
 
+#include "code_cost.hpp"
 #include "device.hpp"
 
 #include <memory>
@@ -9,8 +10,7 @@
 namespace catena::tune {
 
 struct cuda_options {
-    std::string root;  ///< of the project: where include/ is
-    std::string nvcc;
+    generator::device_compiler compiler;
     int jobs = 1;  ///< compilations at once
 };
 

@@ -66,7 +66,7 @@ bool cuda_kernels::need(const std::vector<row>& rows, const std::function<double
 kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
     kernel out;
     const generator::compiled_file file =
-        generator::compile_alone(target_, r, {how_.nvcc, {how_.root + "/include"}}, scratch);
+        generator::compile_alone(target_, r, how_.compiler, scratch);
     for (const generator::compiled_kernel& k : generator::parse_ptxas(file.said)) {
         out.registers = k.registers;
         if (k.spilled_bytes > 0)
@@ -81,8 +81,8 @@ kernel cuda_kernels::compiled(const row& r, const std::string& scratch) try {
                 std::string("its cubin is not loaded: ") + cudaGetErrorString(e)};
     const std::lock_guard<std::mutex> lock(guard_);
     libraries_.push_back(library);
-    if (const cudaError_t e =
-            cudaLibraryGetKernel(&out.handle, library, generator::symbol_alone(target_, r).c_str());
+    if (const cudaError_t e = cudaLibraryGetKernel(
+            &out.handle, library, generator::symbol_alone(target_, r, how_.compiler.names).c_str());
         e != cudaSuccess)
         out.fault = std::string("its kernel is not found: ") + cudaGetErrorString(e);
     return out;

@@ -6,6 +6,8 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/match/graph.hpp"
 
+#include <string_view>
+
 namespace catena {
 
 /// One op: f(value) for each element of the first source of its node.
@@ -14,6 +16,10 @@ struct own_op {
     bool (*match)(const tensor& node, op_numbers& numbers) = nullptr;
     double (*reference)(double value, const op_numbers& numbers) = nullptr;
 };
+inline bool operator==(const own_op& a, const own_op& b) {
+    return a.match == b.match && a.reference == b.reference &&
+           std::string_view(a.name) == std::string_view(b.name);
+}
 
 struct own_ops {
     const own_op* first = nullptr;
@@ -27,6 +33,16 @@ struct own_ops {
         }
         return {};
     }
+
+    /// The name of an op; "nothing" behind the last.
+    const char* name_of(int i) const { return i < count ? first[i].name : "nothing"; }
 };
+
+/// The first place where two lists differ; negative: nowhere.
+inline int difference(const own_ops& a, const own_ops& b) {
+    for (int i = 0; i < a.count || i < b.count; ++i)
+        if (i >= a.count || i >= b.count || !(a.first[i] == b.first[i])) return i;
+    return -1;
+}
 
 }  // namespace catena

@@ -79,11 +79,13 @@ class joined {
             return;
         }
         if (all_.ops == nullptr) all_.ops = t.ops;
-        if (t.ops != nullptr && t.ops != all_.ops) {
+        const int differ = t.ops == nullptr ? -1 : difference(*all_.ops, *t.ops);
+        if (differ >= 0) {
             all_.state = failure(status_code::invalid_argument,
-                                 "tables whose ops of one's own differ ('%.40s' and '%.40s' come "
-                                 "first) cannot be joined: give both sets one list of ops",
-                                 all_.ops->first->name, t.ops->first->name);
+                                 "tables whose ops of one's own differ cannot be joined: at place "
+                                 "%d one has %.40s, the other %.40s; give both sets one list of "
+                                 "ops, and link it once",
+                                 differ, all_.ops->name_of(differ), t.ops->name_of(differ));
             return;
         }
         const auto before = static_cast<std::int32_t>(rows_.size());

@@ -2,83 +2,12 @@
 // for the policy. A table is what an instance set hands to the planner.
 #pragma once
 
-#include "catena/arch/arch.hpp"
-#include "catena/chain/lowered.hpp"
 #include "catena/exec/launch.hpp"
-#include "catena/kernel/policy.hpp"
-#include "catena/match/own_ops.hpp"
 #include "catena/pick/stamp.hpp"
 
-#include <cstdint>
 #include <optional>
 
 namespace catena {
-/// How the policy of a row was found.
-enum class provenance_kind : std::uint8_t { predicted, inherited, measured };
-/// Where a row's policy comes from: the cost model, another arch's set, or a measurement on a GPU.
-struct provenance {
-    provenance_kind kind = provenance_kind::predicted;
-    const char* arch = "";  ///< inherited: from where
-    const char* gpu = "";   ///< measured: on what
-    const char* cuda = "";
-    const char* date = "";
-    double median_us = 0;
-    double spread = 0;  ///< relative
-};
-/// What a warp of a matvec issues, counted in its machine code: for a stage of its ring, from the
-/// fill to the product, with all columns of the policy, and for the results of a group of rows.
-/// Cycles are those of a warp that has its scheduler alone. 0: not on record.
-struct warp_code {
-    int stage_instructions = 0, stage_cycles = 0, result_instructions = 0, result_cycles = 0;
-};
-constexpr bool operator==(const warp_code& a, const warp_code& b) {
-    return a.stage_instructions == b.stage_instructions && a.stage_cycles == b.stage_cycles &&
-           a.result_instructions == b.result_instructions && a.result_cycles == b.result_cycles;
-}
-/// One for each weight format of a kernel, in the order of its set. Those of a third and further
-/// formats are not on record.
-struct warp_codes {
-    warp_code of[2] = {};
-};
-constexpr bool operator==(const warp_codes& a, const warp_codes& b) {
-    return a.of[0] == b.of[0] && a.of[1] == b.of[1];
-}
-/// A compiled kernel, or one that could be: what it computes, and with which policy.
-struct row {
-    computation computes;
-    catena::policy policy;
-    /// Accumulation order. Rows of one order give the same bits for the same problem.
-    std::uint32_t order = 0;
-    int registers = 0;  ///< of a thread, as ptxas reports; 0: not compiled yet
-    warp_codes code = {};
-    provenance evidence;
-};
-
-/// A median of a row on a problem; see pick/measured.hpp.
-struct measurement {
-    std::uint64_t problem = 0;  ///< its problem_key
-    std::int32_t row = -1;      ///< index into the table's rows
-    float median_us = 0;        ///< of one launch in a graph
-    float spread = 0;           ///< half the distance of the quartiles, relative
-};
-
-/// What the engine's own kernels took for the work of some steps, and what those steps took, in
-/// turns of one run.
-struct engine_median {
-    std::uint64_t steps = 0;  ///< their problem_keys, added up
-    float engine_us = 0, catena_us = 0;
-};
-/// Sizes of a problem: the elements of a row of the activation, the weight rows of all members or
-/// the norm rows, and columns. 0: any.
-struct problem_shape {
-    std::int64_t k = 0, rows = 0, columns = 0;
-};
-
-/// A row that a set picks before all others for a shape, wherever it can run.
-struct preferred_row {
-    problem_shape of;
-    std::int32_t row = -1;  ///< index into the table's rows
-};
 
 /// An instance set: all rows of an arch, the chains that they serve, and how they are launched.
 struct table {

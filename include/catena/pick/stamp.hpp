@@ -2,13 +2,14 @@
 // arguments of its kernels, differently.
 #pragma once
 
-#include "catena/chain/lowered.hpp"
 #include "catena/error/message.hpp"
+#include "catena/exec/launch.hpp"
 #include "catena/kernel/args.hpp"
-#include "catena/kernel/policy.hpp"
+#include "catena/pick/table_rows.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace catena {
 
@@ -17,14 +18,30 @@ inline constexpr char headers_version[] = "0.1.0";
 
 namespace detail {
 
+template <class... Types>
+struct type_list {
+    template <class T>
+    static constexpr bool has = (std::is_same_v<T, Types> || ...);
+    static constexpr std::size_t sizes[sizeof...(Types)] = {sizeof(Types)...};
+};
+/// What tables point to, what their functions take, and what lies in unions of these.
+using table_types =
+    type_list<arch, row, lowered_chain, measurement, engine_median, preferred_row, own_ops, own_op,
+              op_numbers, tensor, computation, policy, row_policy, matvec_policy, matmul_policy,
+              row_args, matvec_args, matmul_args, launch_config, status>;
+
+/// How many of each can be named in a table.
+inline constexpr std::size_t table_names[] = {format_count, stage_kind_count, epilogue_part_count,
+                                              gate_function_count};
+
 /// Changes with the size of what tables hold and kernels take, and with what can be named there.
 constexpr std::uint32_t layout() {
-    const std::size_t sizes[] = {sizeof(lowered_chain), sizeof(computation), sizeof(policy),
-                                 sizeof(row_args),      sizeof(matvec_args), sizeof(matmul_args),
-                                 format_count,          stage_kind_count};
     std::uint32_t hash = 2166136261u;  // FNV-1a
-    for (const std::size_t size : sizes)
-        hash = (hash ^ static_cast<std::uint32_t>(size)) * 16777619u;
+    const auto mix = [&hash](std::size_t number) {
+        hash = (hash ^ static_cast<std::uint32_t>(number)) * 16777619u;
+    };
+    for (const std::size_t size : table_types::sizes) mix(size);
+    for (const std::size_t count : table_names) mix(count);
     return hash;
 }
 

@@ -1,5 +1,7 @@
 #include "findings.hpp"
 
+#include "../tables.hpp"
+
 #include "catena/arch/arch.hpp"
 #include "catena/instances/all.hpp"
 #include "catena/runtime.hpp"
@@ -16,18 +18,20 @@
 namespace catena::tool {
 namespace {
 
+built_set built(const std::string& of, const table& t) {
+    built_set set{of, t.target->name, t.row_count, 0};
+    for (int i = 0; i < t.row_count; ++i)
+        set.kernels += t.kernels != nullptr && t.kernels[i] != nullptr ? 1 : 0;
+    return set;
+}
+
 std::vector<built_set> sets_of_this_build() {
     std::vector<built_set> out;
+    for (const table& t : joined_sets().tables) out.push_back(built(joined_sets().name, t));
     for (const arch& a : arch_registry) {
         if (a.compute_capability == 0) continue;
         const table t = instances::table_named(a.name);
-        if (!t.state.ok()) continue;
-        const auto compiled = [&t](int row) {
-            return t.kernels != nullptr && t.kernels[row] != nullptr;
-        };
-        built_set set{a.name, t.row_count, 0};
-        for (int i = 0; i < t.row_count; ++i) set.kernels += compiled(i) ? 1 : 0;
-        out.push_back(set);
+        if (t.state.ok()) out.push_back(built("", t));
     }
     return out;
 }
@@ -55,6 +59,8 @@ std::vector<std::string> catena_variables() {
 
 }  // namespace
 
+std::string name_of(const built_set& s) { return s.of.empty() ? s.arch : s.of + "::" + s.arch; }
+
 std::vector<std::string> diagnosis::findings() const {
     std::vector<std::string> out;
     if (!cuda.problem.empty()) out.push_back(cuda.problem);
@@ -66,8 +72,15 @@ std::vector<std::string> diagnosis::findings() const {
         for (const built_set& s : sets)
             if (s.arch == g.set && s.kernels < s.rows)
                 out.push_back(fmt::format(
-                    "GPU {}: {} has kernels for {} of {} rows: build with CATENA_WEIGHTS=all", i,
-                    s.arch, s.kernels, s.rows));
+                    "GPU {}: {} has kernels for {} of {} rows: {}", i, name_of(s), s.kernels,
+                    s.rows,
+                    s.of.empty() ? "build with CATENA_WEIGHTS=all" : "enable the language CUDA"));
+        const bool own_serves = std::any_of(sets.begin(), sets.end(), [&g](const built_set& s) {
+            return !s.of.empty() && s.arch == g.set;
+        });
+        if (!sets.empty() && !sets[0].of.empty() && !g.set.empty() && !own_serves)
+            out.push_back(
+                fmt::format("GPU {}: {} has no set of {}: name it in ARCHS", i, sets[0].of, g.set));
     }
     if (!environment.empty()) out.push_back(environment);
     return out;

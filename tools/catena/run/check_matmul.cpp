@@ -71,7 +71,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
                                               asked_.random_rows > 0)) {
         blocks.push_back(p.block * s.config.cluster);  // the first; it brings the others along
         const int member = p.member;
-        pieces.emplace_back(a.member[member], a.k, std::move(p));
+        pieces.emplace_back(a.member[member], a.k, plan_.rows().ops, std::move(p));
         pieces.back().seed(on_, asked_.seed, where_);
     }
     for (piece_data& p : pieces) p.keep_residual(on_);

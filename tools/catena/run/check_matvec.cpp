@@ -127,7 +127,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
             const auto at = static_cast<std::size_t>(b.column * slots + slot);
             const std::int64_t expert = b.column < 0 ? -1 : ids[at];
             if (a.combined) to.weights.push_back(weights[at]);
-            to.slots.emplace_back(a.member[b.member], a.k,
+            to.slots.emplace_back(a.member[b.member], a.k, plan_.rows().ops,
                                   piece_of_product{b.member, b.first, b.end, expert, b.block,
                                                    columns_of(a, b, slot), a.combined});
             to.slots.back().seed(on_, asked_.seed, where_);

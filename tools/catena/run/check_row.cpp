@@ -124,8 +124,9 @@ step_result checker::run_row(int step, const row_args& a) {
         in.residual = seed_rows(on_, a, a.residual, a.residual_at, random_bits(key, 1));
     if (a.gate != nullptr) {
         if (!alone) in.gate = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 2));
-        in.gated_by = {a.function, static_cast<double>(a.alpha), static_cast<double>(a.limit)};
+        in.gated_by = meaning_of(plan_.rows().ops, {a.function, {a.alpha, a.limit}});
     }
+    in.own = meaning_of(plan_.rows().ops, a.own);
     const auto seed_vector = [&](const float* vector, float mean, std::vector<double>& to) {
         if (vector == nullptr) return;
         const auto values = seeded(random_bits(asked_.seed, where_.key(vector)), a.k, mean, 0.1f);

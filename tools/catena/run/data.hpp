@@ -3,9 +3,11 @@
 
 #include "machine.hpp"
 
+#include "catena/chain/gate.hpp"
 #include "catena/format/codec.hpp"
 #include "catena/format/random.hpp"
 #include "catena/kernel/args.hpp"
+#include "catena/match/own_ops.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -49,6 +51,17 @@ inline std::vector<std::byte> read_bytes(machine& on, const void* from, std::int
     std::vector<std::byte> bytes(static_cast<std::size_t>(count));
     on.read(from, bytes);
     return bytes;
+}
+
+/// What a function of a launch means: one of Catena's, or an engine's own op among `ops`.
+inline chain::gating meaning_of(const own_ops* ops, const own_call& call) {
+    chain::gating out{call.function, static_cast<double>(call.with.a),
+                      static_cast<double>(call.with.b)};
+    if (is_own(call.function)) {
+        out.own = ops->first[own_index(call.function)].reference;
+        out.with = call.with;
+    }
+    return out;
 }
 
 /// sum (found - expected)^2 / sum expected^2, gathered in parts. Nothing expected: 0, or infinite

@@ -64,8 +64,8 @@ inline lowered_chain with_format(lowered_chain chain, format type) {
 /// The operands of one piece.
 class piece_data {
   public:
-    piece_data(const matvec_member& m, std::int64_t k, piece_of_product where)
-        : member(m), at(std::move(where)), k_(k) {}
+    piece_data(const matvec_member& m, std::int64_t k, const own_ops* ops, piece_of_product where)
+        : member(m), at(std::move(where)), k_(k), ops_(ops) {}
 
     const matvec_member& member;
     piece_of_product at;
@@ -124,8 +124,8 @@ class piece_data {
         if (member.up_bias != nullptr)
             append(w.up_bias, read_values(on, bias(member.up_bias), rows()));
         if (!at.summand) w.residual = residual_;
-        w.gated_by = {member.function, static_cast<double>(member.alpha),
-                      static_cast<double>(member.limit)};
+        w.gated_by = meaning_of(ops_, {member.function, {member.alpha, member.limit}});
+        w.own = meaning_of(ops_, member.own);
         chain::inputs in;
         in.k = k_;
         in.rows = std::ssize(at.columns);
@@ -140,6 +140,7 @@ class piece_data {
 
   private:
     std::int64_t k_;
+    const own_ops* ops_;
     std::vector<double> residual_;
 
     std::int64_t expert() const { return at.expert < 0 ? 0 : at.expert; }

@@ -1,5 +1,5 @@
-// The shape that `catena bench` is asked for, and the smallest graph that has it: one matmul of an
-// f32 activation, with what follows it.
+// A shape that a user names, and the smallest graph that has it: one matmul of an f32 activation,
+// with what follows it.
 #pragma once
 
 #include "catena/chain/lowered.hpp"
@@ -18,9 +18,10 @@ struct matmul_shape {
     epilogue_set epilogue;
 };
 
-/// "q4_K,4096,14336,8" and "residual", "bias", "glu", several of them or nothing. Throws failure,
-/// with the remedy.
-matmul_shape parse_shape(const std::string& matmul, const std::string& epilogue);
+/// "q4_K,4096,14336,8" and "residual", "bias", "glu", several of them or nothing. Throws
+/// std::runtime_error, naming the option and the remedy.
+matmul_shape parse_shape(const std::string& matmul, const std::string& epilogue,
+                         const char* option = "--matmul");
 
 /// "q4_K, 4096 rows x 14336 columns, 8 batch columns, + residual"
 std::string text(const matmul_shape& s);

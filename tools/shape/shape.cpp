@@ -1,6 +1,5 @@
 #include "shape.hpp"
 
-#include "../failure.hpp"
 #include "nearest.hpp"
 
 #include "catena/format/number.hpp"
@@ -9,12 +8,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 #include <vector>
 
 namespace catena::tool {
 namespace {
 
-constexpr const char* example = "--matmul q4_K,4096,14336,8";
+constexpr const char* example = "q4_K,4096,14336,8";
 constexpr std::int64_t largest = 1 << 20;  // whose product with itself and a row's bytes fits
 
 struct named_part {
@@ -35,7 +35,7 @@ std::vector<std::string> split(const std::string& text) {
     return out;
 }
 
-format weight_format(const std::string& name) {
+format weight_format(const std::string& name, const char* option) {
     std::vector<std::string> known;
     for (int f = 1; f < format_count; ++f) {
         const auto weights = static_cast<format>(f);
@@ -43,16 +43,18 @@ format weight_format(const std::string& name) {
         if (name == info(weights).name) return weights;
         known.emplace_back(info(weights).name);
     }
-    throw failure(fmt::format("--matmul: no weight format is called '{}'{}: take one of {}", name,
-                              did_you_mean(name, known), fmt::join(known, ", ")));
+    throw std::runtime_error(fmt::format("{}: no weight format is called '{}'{}: take one of {}",
+                                         option, name, did_you_mean(name, known),
+                                         fmt::join(known, ", ")));
 }
 
-std::int64_t size_of(const std::string& text, const char* what) {
+std::int64_t size_of(const std::string& text, const char* what, const char* option) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > largest)
-        throw failure(fmt::format("--matmul: the number of {} is '{}': take 1 to {}, as in {}",
-                                  what, text, largest, example));
+        throw std::runtime_error(
+            fmt::format("{0}: the number of {1} is '{2}': take 1 to {3}, as in {0} {4}", option,
+                        what, text, largest, example));
     return value;
 }
 
@@ -109,23 +111,24 @@ class drawing {
 
 }  // namespace
 
-matmul_shape parse_shape(const std::string& matmul, const std::string& epilogue) {
+matmul_shape parse_shape(const std::string& matmul, const std::string& epilogue,
+                         const char* option) {
     const std::vector<std::string> words = split(matmul);
     if (words.size() != 4)
-        throw failure(
-            fmt::format("--matmul takes FORMAT,ROWS,COLUMNS,BATCH and '{}' has {} of them: {} is a "
-                        "weight of 4096 rows and 14336 columns times 8 columns of an activation",
-                        matmul, words.size(), example));
+        throw std::runtime_error(fmt::format(
+            "{0} takes FORMAT,ROWS,COLUMNS,BATCH and '{1}' has {2} of them: {0} {3} is a "
+            "weight of 4096 rows and 14336 columns times 8 columns of an activation",
+            option, matmul, words.size(), example));
     matmul_shape s;
-    s.weights = weight_format(words[0]);
-    s.rows = size_of(words[1], "rows");
-    s.k = size_of(words[2], "columns");
-    s.columns = size_of(words[3], "batch columns");
+    s.weights = weight_format(words[0], option);
+    s.rows = size_of(words[1], "rows", option);
+    s.k = size_of(words[2], "columns", option);
+    s.columns = size_of(words[3], "batch columns", option);
     const std::int64_t block = info(s.weights).block_elements;
     if (s.k % block != 0)
-        throw failure(fmt::format(
-            "--matmul: {} columns are not whole blocks of {}, which have {} values: take {}", s.k,
-            words[0], block, (s.k / block + 1) * block));
+        throw std::runtime_error(
+            fmt::format("{}: {} columns are not whole blocks of {}, which have {} values: take {}",
+                        option, s.k, words[0], block, (s.k / block + 1) * block));
     if (epilogue.empty()) return s;
     for (const std::string& word : split(epilogue)) {
         const auto* const part = std::find_if(std::begin(parts), std::end(parts),
@@ -133,8 +136,9 @@ matmul_shape parse_shape(const std::string& matmul, const std::string& epilogue)
         if (part == std::end(parts)) {
             std::vector<std::string> known;
             for (const named_part& p : parts) known.emplace_back(p.name);
-            throw failure(fmt::format("--epilogue: no part is called '{}'{}: take some of {}", word,
-                                      did_you_mean(word, known), fmt::join(known, ",")));
+            throw std::runtime_error(
+                fmt::format("--epilogue: no part is called '{}'{}: take some of {}", word,
+                            did_you_mean(word, known), fmt::join(known, ",")));
         }
         s.epilogue = s.epilogue | part->part;
     }
@@ -168,7 +172,7 @@ json::graph graph_of(const matmul_shape& s) {
         result = d.node(op::add, "ADD", s.rows, result, d.value(s.rows, s.columns));
     json::graph g = d.finished(result);
     g.model = text(s);
-    g.file = "--matmul";
+    g.file = g.model;
     return g;
 }
 
