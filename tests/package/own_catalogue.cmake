@@ -70,19 +70,19 @@ endif()
 execute_process(COMMAND ${command} doctor OUTPUT_VARIABLE said)
 expect_said("my_kernels::sm_120 +[0-9]+ rows" "\nsm_90 +[0-9]+ rows")
 
-# A full disk stops the generator with a sentence, and what it wrote is whole: here a file may have 512 bytes.
-execute_process(COMMAND sh -c "trap '' XFSZ; ulimit -f 1; exec \"$@\"" sh ${WORK}/build/my_kernels_generate
+# A full disk stops the generator with a sentence, and what it wrote is whole: here a file may have 1024 bytes.
+execute_process(COMMAND sh -c "trap '' XFSZ; ulimit -f 2; exec \"$@\"" sh ${WORK}/build/my_kernels_generate
                         ${WORK}/full sm_90 --graph=${layer} RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE said)
 expect_said("my_kernels_generate: cannot write [^\n]*: check the folder's permissions and the space left")
 file(GLOB_RECURSE written ${WORK}/full/*)
 foreach(file IN LISTS written)
   file(SIZE ${file} bytes)
-  if(bytes GREATER_EQUAL 512 OR file MATCHES "[.]new$")
+  if(bytes GREATER_EQUAL 1024 OR file MATCHES "[.]new$")
     message(FATAL_ERROR "${file} was cut")
   endif()
 endforeach()
-if(NOT code EQUAL 2)
-  message(FATAL_ERROR "on a full disk my_kernels_generate ends with ${code}")
+if(NOT code EQUAL 2 OR NOT written)
+  message(FATAL_ERROR "on a full disk my_kernels_generate ends with ${code} and wrote: ${written}")
 endif()
 
 # Ops of one's own come with a header.
@@ -127,7 +127,7 @@ if(NVCC)
   if(NOT of_shapes EQUAL 2)
     message(FATAL_ERROR "30 KB for two matmuls should have room for one and its activation: ${rows}")
   endif()
-  expect_said("left out matvec[.]q[46]_K[^\n]* bytes: q[46]_K, 4096 rows x 12288 columns, 1 batch column [0-9.]+ us")
+  expect_said("left out matvec[.]q[46]_K[a-z0-9_.]+, [0-9]+ bytes:" "the rows of sm_90 take [0-9]+ bytes of 30000 bytes")
   for_graphs(qwen3-8b-q4km.tg1.json.gz qwen3_sources 2 BUDGET 1s)
   expect_said("no row fits a budget of 1.00 s: [a-z0-9_A-Z.]+, the smallest that the graphs need, takes [0-9.]+ s: give")
 endif()

@@ -19,8 +19,9 @@ inline std::string_view measured_on(const table& t) {
 /// Leaves out the medians of a table whose device is another GPU than they are of. The cost model
 /// then decides with the device's figures, and the message of `state` says so.
 inline void keep_own_medians(table& t) {
+    if (t.measured_count == 0 || !t.device || !match_headers(t.headers).ok()) return;
     const std::string_view gpu = measured_on(t);
-    if (t.measured_count == 0 || !t.device || gpu == t.device->gpu) return;
+    if (gpu == t.device->gpu) return;
     t.measured_count = 0;
     const status before = t.state;
     t.state = failure(status_code::ok,
