@@ -25,8 +25,8 @@ inline void keep_own_medians(table& t) {
     t.measured_count = 0;
     const status before = t.state;
     t.state = failure(status_code::ok,
-                      "%.90s%sthe medians of %s are of another GPU (%.50s), so the cost model "
-                      "decides: tune on %.50s",
+                      "%.60s%sthe medians of %s are of another GPU (%.45s), so the cost model "
+                      "decides: tune on %.45s",
                       before.message, *before.message == '\0' ? "" : "; ", t.target->name,
                       gpu.data(), t.device->gpu);
 }
