@@ -12,8 +12,8 @@ constexpr const char* name(skeleton s) {
     return s == skeleton::row ? "row" : s == skeleton::matvec ? "matvec" : "matmul";
 }
 
-/// What a row step has, or what a product has: one of two types, each with a skeleton_of(). It is
-/// asked for by the name of the one that it is, which `kind` tells.
+/// What a row step has, or what a product has: one of two types. A product tells its
+/// skeleton by skeleton_of(). Each is asked for by its name; `kind` tells which is there.
 template <class Row, class Product>
 class by_skeleton {
   public:

@@ -32,7 +32,7 @@ constexpr int weight_rows(const problem_member& m) {
 
 /// What a row step is asked for.
 struct row_problem {
-    computation needs;         ///< exactly what is to be computed: stages, and emits that are on
+    row_computation needs;     ///< exactly what is to be computed: stages, and emits that are on
     bool sum = false;          ///< the sum with the residual is written
     std::int64_t k = 0;        ///< elements of a norm row
     std::int64_t rows = 0;     ///< norm rows
@@ -51,14 +51,14 @@ constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !
 
 /// What a matvec or a matmul is asked for.
 struct product_problem {
-    computation needs;         ///< exactly what is to be computed: formats and parts that occur
-    bool expert = false;       ///< matrices are picked by ids, of some members at least
-    std::int64_t k = 0;        ///< elements of a weight row
-    std::int64_t columns = 0;  ///< expert: slots * tokens
-    std::int64_t tokens = 0;   ///< expert
-    int alignment = 16;        ///< largest power of two, 16 at most, that divides the weights'
-                               ///< addresses and strides (matching sees to it that f32 beside them
-                               ///< is aligned to 4)
+    product_computation needs;  ///< exactly what is to be computed: formats and parts that occur
+    bool expert = false;        ///< matrices are picked by ids, of some members at least
+    std::int64_t k = 0;         ///< elements of a weight row
+    std::int64_t columns = 0;   ///< expert: slots * tokens
+    std::int64_t tokens = 0;    ///< expert
+    int alignment = 16;         ///< largest power of two, 16 at most, that divides the weights'
+                                ///< addresses and strides (matching sees to it that f32 beside them
+                                ///< is aligned to 4)
     int member_count = 0;
     problem_member member[max_members];
 };
@@ -73,7 +73,6 @@ constexpr bool operator==(const product_problem& a, const product_problem& b) {
 }
 constexpr bool operator!=(const product_problem& a, const product_problem& b) { return !(a == b); }
 
-constexpr skeleton skeleton_of(const row_problem&) { return skeleton::row; }
 constexpr skeleton skeleton_of(const product_problem& p) { return p.needs.kind; }
 
 using problem = by_skeleton<row_problem, product_problem>;
@@ -136,7 +135,7 @@ constexpr bool makes_norm(const problem& p) {
 }
 
 /// Does a group quantize an f32 activation itself that is no norm?
-constexpr bool quantizes_inside(const computation& c) {
+constexpr bool quantizes_inside(const product_computation& c) {
     return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
 }
 
