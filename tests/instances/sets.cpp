@@ -304,6 +304,10 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
          .weights = format_set::of(format::q4_K)},
         {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3}};
     CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    said.computes.stages = stage_set::of(stage_kind::rms_norm);
+    CHECK(said("sm_90", [](matmul_policy&) {}) ==
+          "a matmul leaves the norm of its activation to another launch");
+    said.computes.stages = {};
     CHECK(said("sm_90", [](matmul_policy& p) { p.rows = 24; }) ==
           "24 rows of a warp are no whole mma of 16");
     CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 12; }) ==

@@ -123,6 +123,14 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
     CHECK(again.on.memory_mhz == 2619);
 }
 
+TEST_CASE("A record that gives a row step a product's field, or the other way, is refused",
+          "[tune]") {
+    CHECK_THROWS(computation_of_json({{"weights", {"q4_K"}}}));
+    CHECK_THROWS(problem_of_json(skeleton::row, {{"k", 64}, {"columns", 1}}));
+    CHECK_THROWS(problem_of_json(skeleton::matvec, {{"k", 64}, {"quant_k", 64}}));
+    CHECK(problem_of_json(skeleton::matvec, {{"k", 64}, {"columns", 1}}).product().columns == 1);
+}
+
 TEST_CASE("Every policy and computation of the set can be written and read again", "[tune]") {
     for (const computation& c : computations_of(catena_catalogue()))
         for (const row& r : rows_for(sm_90, c)) {

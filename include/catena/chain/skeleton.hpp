@@ -12,8 +12,8 @@ constexpr const char* name(skeleton s) {
     return s == skeleton::row ? "row" : s == skeleton::matvec ? "matvec" : "matmul";
 }
 
-/// What a row step has, or what a product has: one of two types. A product tells its
-/// skeleton by skeleton_of(). Each is asked for by its name; `kind` tells which is there.
+/// What a row step has, or what a product has. Each is asked for by its name, and `kind` tells
+/// which one is there. A product tells by skeleton_of() whether it is a matvec's or a matmul's.
 template <class Row, class Product>
 class by_skeleton {
   public:

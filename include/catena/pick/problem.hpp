@@ -73,8 +73,10 @@ constexpr bool operator==(const product_problem& a, const product_problem& b) {
 }
 constexpr bool operator!=(const product_problem& a, const product_problem& b) { return !(a == b); }
 
+/// The skeleton of a product's launch, as by_skeleton asks.
 constexpr skeleton skeleton_of(const product_problem& p) { return p.needs.kind; }
 
+/// What one launch is asked for: a row_problem or a product_problem.
 using problem = by_skeleton<row_problem, product_problem>;
 
 /// The norm rows of a row step.
@@ -87,7 +89,7 @@ constexpr std::int64_t rows_of(const product_problem& p) {
     return rows;
 }
 
-/// Columns, or where ids pick matrices tokens: what a launch's size is told by.
+/// Columns; where ids pick matrices, tokens. Limits and records go by this number.
 constexpr std::int64_t tokens_of(const product_problem& p) {
     return p.expert ? p.tokens : p.columns;
 }
@@ -111,6 +113,7 @@ constexpr bool combined(const product_problem& p) {
     return p.needs.epilogue.has(epilogue_part::combine);
 }
 
+/// Does a launch add up the results of its matrices for a token's slots?
 constexpr bool combined(const problem& p) {
     return p.kind() != skeleton::row && combined(p.product());
 }
@@ -130,6 +133,7 @@ constexpr std::int64_t columns_of(const product_problem& p, const problem_member
 constexpr bool makes_norm(const product_problem& p) {
     return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages);
 }
+/// Does a launch make the norm that its matrices read?
 constexpr bool makes_norm(const problem& p) {
     return p.kind() == skeleton::matvec && makes_norm(p.product());
 }
@@ -139,6 +143,7 @@ constexpr bool quantizes_inside(const product_computation& c) {
     return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
 }
 
+/// Does a launch quantize what its matrices read, and is that no norm?
 constexpr bool quantizes_inside(const problem& p) {
     return p.kind() == skeleton::matvec && quantizes_inside(p.product().needs);
 }
@@ -160,7 +165,7 @@ constexpr std::int64_t bytes_of(const row_problem& p) {
     return bytes;
 }
 
-/// Experts count one matrix for each column, for nobody knows the ids.
+/// Bytes of a product: experts count one matrix for each column, for nobody knows the ids.
 constexpr std::int64_t bytes_of(const product_problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     std::int64_t bytes = tokens_of(p) * activation_row_bytes(x, p.k);
@@ -181,6 +186,7 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     return bytes;
 }
 
+/// Bytes that any launch must move at least.
 constexpr std::int64_t bytes_of(const problem& p) {
     return p.visit([](const auto& own) { return bytes_of(own); });
 }
