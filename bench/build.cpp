@@ -65,7 +65,7 @@ int main(int argc, char** argv) try {
         print_line(f.family.name.c_str(), static_cast<int>(f.family.rows.size()), f.result.seconds,
                    f.result.sass_bytes);
         all.add(f);
-        if (f.family.rows.front().computes.kind != skeleton::matmul) decode.add(f);
+        if (f.family.rows.front().computes.kind() != skeleton::matmul) decode.add(f);
     }
     print_line("decode (row, matvec)", decode.kernels, decode.seconds, decode.sass);
     print_line("all", all.kernels, all.seconds, all.sass);

@@ -66,7 +66,7 @@ format_set first_of(format_set there, std::initializer_list<format> wanted) {
 
 void add_row_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
                    double l2) {
-    const computation& computes = t.rows[index].computes;
+    const row_computation& computes = t.rows[index].computes.row();
     constexpr stage_set around =
         stage_kind::combine | stage_kind::add_residual | stage_kind::add_bias | stage_kind::gate;
     for (const auto [k, rows] : row_shapes) {
@@ -111,8 +111,8 @@ bool set_members(product_problem& p, const std::vector<format>& formats,
 void add_product_cases(std::vector<row_case>& to, const table& t, int index, const buffer& arena,
                        double l2) {
     const row& r = t.rows[index];
-    const bool is_matmul = r.computes.kind == skeleton::matmul;
-    const std::vector<format> formats = listed(r.computes.weights);
+    const bool is_matmul = r.computes.kind() == skeleton::matmul;
+    const std::vector<format> formats = listed(r.computes.product().weights);
     const bool numbers = is_matmul && formats.size() == 1 &&
                          (formats[0] == format::f16 || formats[0] == format::bf16);
     for (const matvec_shape& shape : matvec_shapes)
@@ -120,7 +120,7 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
                                  : is_matmul ? std::vector{64, 512}
                                              : std::vector{columns_of(r.policy)}) {
             product_problem p;
-            p.needs = r.computes;
+            p.needs = r.computes.product();
             p.needs.epilogue = {};
             p.k = shape.k;
             p.columns = columns;
@@ -139,7 +139,7 @@ void add_product_cases(std::vector<row_case>& to, const table& t, int index, con
 
 std::vector<row_case> row_cases(const table& rows, int row, const buffer& arena, double l2_bytes) {
     std::vector<row_case> all;
-    if (rows.rows[row].computes.kind == skeleton::row)
+    if (rows.rows[row].computes.kind() == skeleton::row)
         add_row_cases(all, rows, row, arena, l2_bytes);
     else
         add_product_cases(all, rows, row, arena, l2_bytes);

@@ -30,7 +30,7 @@ dot_stage dot_of(const row& r, const sass_function& f) {
     for (const sass_loop& l : loops)
         if (longest == nullptr || l.count(f, kind) > longest->count(f, kind)) longest = &l;
     if (longest == nullptr) return out;
-    const format w = *r.computes.weights.begin();
+    const format w = *r.computes.product().weights.begin();
     out.instructions = longest->size();
     out.weight_bytes = static_cast<double>(p.rows) * values_of_pass(p) * info(w).block_bytes /
                        info(w).block_elements;
@@ -44,12 +44,12 @@ dot_stage dot_of(const row& r, const sass_function& f) {
 double square_us(const row& r, const arch& target) {
     product_problem p;
     p.needs.kind = skeleton::matvec;
-    p.needs.activation = r.computes.activation;
-    p.needs.weights = format_set::of(*r.computes.weights.begin());
+    p.needs.activation = r.computes.product().activation;
+    p.needs.weights = format_set::of(*r.computes.product().weights.begin());
     p.k = evidence_k;
     p.columns = 1;
     p.member_count = 1;
-    p.member[0].type = *r.computes.weights.begin();
+    p.member[0].type = *r.computes.product().weights.begin();
     p.member[0].rows = evidence_k;
     const int resident = blocks_per_sm(r, p, target);
     return predicted_us(r, p, target, band_rows(r, p, target, resident), resident);
@@ -69,7 +69,7 @@ void find_faults(instance_evidence& e, const row& r, const arch& target, const c
     unless(
         e.shared_bytes <= target.shared_per_block,
         "a block asks for more shared memory than it may use: " + text(e.shared_bytes) + " bytes");
-    if (r.computes.kind == skeleton::row) {
+    if (r.computes.kind() == skeleton::row) {
         const bool vector = r.policy.row().vector;
         unless(!vector || e.loads16 > 0,
                "its policy says vector, and it loads no 16 bytes at once");
@@ -84,7 +84,7 @@ void find_faults(instance_evidence& e, const row& r, const arch& target, const c
            "its policy says async, and it has no cp.async");
     unless(copy != copy_method::plain || e.loads16 > 0,
            "its policy says plain, and it loads no 16 bytes at once");
-    if (r.computes.kind == skeleton::matmul) {
+    if (r.computes.kind() == skeleton::matmul) {
         unless(e.mma > 0, "its policy says " + std::string(name(r.policy.matmul().product)) +
                               ", and it has none");
         return;
@@ -120,8 +120,8 @@ instance_evidence evidence_of(const row& r, const arch& target,
     compiled.registers = kernel->registers;
     compiled.code = {};
     product_problem p;
-    p.needs.kind = r.computes.kind;
-    p.needs.weights = r.computes.weights;
+    p.needs.kind = r.computes.kind();
+    p.needs.weights = r.computes.product().weights;
     p.k = evidence_k;
     p.columns = std::max(1, columns_of(r.policy));
     e.registers = kernel->registers;
@@ -132,18 +132,18 @@ instance_evidence evidence_of(const row& r, const arch& target,
     e.loads16 = function->count(sass_kind::load16);
     e.async_copies = function->count(sass_kind::async_copy);
     e.bulk_copies = function->count(sass_kind::bulk_copy);
-    const bool matmul = r.computes.kind == skeleton::matmul;
+    const bool matmul = r.computes.kind() == skeleton::matmul;
     const bool warpgroups = matmul && by_warpgroups(r.policy.matmul());
     e.mma = function->count(warpgroups ? sass_kind::wgmma : sass_kind::mma);
     e.dp4a = function->count(sass_kind::dp4a);
-    e.has_dot = r.computes.kind == skeleton::matvec && r.computes.weights.size() == 1 &&
+    e.has_dot = r.computes.kind() == skeleton::matvec && r.computes.product().weights.size() == 1 &&
                 r.policy.matvec().product != inner_product::fma;
     if (e.has_dot) {
         e.dot = dot_of(r, *function);
         const double allowed = issued_per_byte(target);
         e.keeps_up = e.dot.per_byte <= allowed && e.dot.integer_per_byte <= allowed / 2;
     }
-    if (r.computes.kind == skeleton::matvec) {
+    if (r.computes.kind() == skeleton::matvec) {
         e.by_bytes_us = square_us(compiled, target);
         e.code = compiled.code = warp_code_of(r, *function);
         e.counted_us = square_us(compiled, target);

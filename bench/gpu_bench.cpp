@@ -381,7 +381,7 @@ std::vector<measured_case> gpu_bench::cases_of(int row) {
     std::map<std::string, std::string> refused;
 #if defined(CATENA_BENCH_CUBLASLT)
     std::vector<std::unique_ptr<cublaslt_products>> libraries;
-    const format weights = *s.rows.rows[row].computes.weights.begin();
+    const format weights = *s.rows.rows[row].computes.product().weights.begin();
     for (std::size_t i = 0; i < cases.size(); ++i) {
         if (cases[i].plain.all.empty()) continue;
         const cublaslt_format& f = cublaslt_formats[weights == format::f16 ? 0 : 1];

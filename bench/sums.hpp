@@ -8,9 +8,8 @@
 
 namespace catena::bench {
 
-inline constexpr computation sum_alone = {.kind = skeleton::row,
-                                          .stages = stage_set::of(stage_kind::add_residual),
-                                          .emits = format_set::of(format::f32)};
+inline constexpr row_computation sum_alone = {.stages = stage_set::of(stage_kind::add_residual),
+                                              .emits = format_set::of(format::f32)};
 
 constexpr row sum_row(const row_policy& how) {
     row r;

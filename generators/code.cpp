@@ -68,20 +68,31 @@ std::string stage_code(const stage& s) {
     return out.text();
 }
 
+std::string fields(const row_computation& c) {
+    braces out;
+    if (!c.stages.empty()) out.field("stages", code(c.stages));
+    if (!c.emits.empty()) out.field("emits", generator::code(c.emits));
+    return out.flag("own", c.own).text();
+}
+
+std::string fields(const product_computation& c) {
+    braces out;
+    out.field("kind", "skeleton::" + std::string(name(c.kind)));
+    if (!c.stages.empty()) out.field("stages", code(c.stages));
+    if (!c.emits.empty()) out.field("emits", generator::code(c.emits));
+    if (c.activation != format::unknown)
+        out.field("activation", "format::" + std::string(name(c.activation)));
+    if (!c.weights.empty()) out.field("weights", generator::code(c.weights));
+    if (!c.epilogue.empty()) out.field("epilogue", code(c.epilogue));
+    return out.flag("own", c.own).text();
+}
+
 }  // namespace
 
 std::string code(format_set formats) { return "formats(" + quoted(formats_part(formats)) + ")"; }
 
 std::string code(const computation& c) {
-    braces out;
-    out.field("kind", "skeleton::" + std::string(name(c.kind)));
-    if (!c.stages.empty()) out.field("stages", code(c.stages));
-    if (!c.emits.empty()) out.field("emits", code(c.emits));
-    if (c.activation != format::unknown)
-        out.field("activation", "format::" + std::string(name(c.activation)));
-    if (!c.weights.empty()) out.field("weights", code(c.weights));
-    if (!c.epilogue.empty()) out.field("epilogue", code(c.epilogue));
-    return out.flag("own", c.own).text();
+    return c.visit([](const auto& own) { return fields(own); });
 }
 
 std::string code(const provenance& p) {
@@ -98,10 +109,11 @@ std::string code(const provenance& p) {
 }
 
 std::string computation_name(const computation& c) {
-    const std::string out =
-        launch_part(c) + "_" + formats_part(c.kind == skeleton::row ? c.emits : c.weights);
-    if (c.kind == skeleton::matmul) return out + "_" + name(c.activation);
-    return c.kind == skeleton::matvec && !c.stages.empty() ? out + "_norm" : out;
+    const std::string out = launch_part(c) + "_" + formats_part(c);
+    if (c.kind() == skeleton::row) return out;
+    const product_computation& p = c.product();
+    if (p.kind == skeleton::matmul) return out + "_" + name(p.activation);
+    return p.stages.empty() ? out : out + "_norm";
 }
 
 std::string code(const warp_codes& all) {
@@ -118,10 +130,9 @@ std::string code(const warp_codes& all) {
 
 std::string code(const row& r) {
     const computation& c = r.computes;
-    return "CATENA_ROW(" + launch_part(c) + ", " +
-           formats_part(c.kind == skeleton::row ? c.emits : c.weights) + ", " +
-           policy_part(r.policy) + ", " + computation_name(c) + ", " + std::to_string(r.order) +
-           ", " + std::to_string(r.registers) + ", " + code(r.code) + ", " + code(r.evidence) + ")";
+    return "CATENA_ROW(" + launch_part(c) + ", " + formats_part(c) + ", " + policy_part(r.policy) +
+           ", " + computation_name(c) + ", " + std::to_string(r.order) + ", " +
+           std::to_string(r.registers) + ", " + code(r.code) + ", " + code(r.evidence) + ")";
 }
 
 std::string code(const lowered_chain& c) {

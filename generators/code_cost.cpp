@@ -57,7 +57,7 @@ instance_set set_of(const arch& target, const std::vector<row>& rows) {
 
 compiled_file compile_alone(const arch& target, const row& r, const device_compiler& by,
                             const std::filesystem::path& scratch) {
-    return compiled(set_of(target, {r}), r.computes.kind, by, scratch);
+    return compiled(set_of(target, {r}), r.computes.kind(), by, scratch);
 }
 
 std::string symbol_alone(const arch& target, const row& r, const naming& names) {

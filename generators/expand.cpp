@@ -16,23 +16,41 @@ namespace {
 
 /// A launch switches operands, emits and the parts of an epilogue off at run time, so a wide one is
 /// enough. A matvec compiled for more formats than occur is slower, so every listed set stays.
-bool makes_superfluous(const computation& wide, const computation& narrow) {
+bool makes_superfluous(const row_computation& wide, const row_computation& narrow) {
+    return wide != narrow && serves(wide, narrow);
+}
+bool makes_superfluous(const product_computation& wide, const product_computation& narrow) {
     return wide != narrow && wide.weights == narrow.weights && serves(wide, narrow);
 }
 
 /// Does a launch have a place for a function, Catena's or of one's own?
-bool applies_functions(const computation& c) {
+bool applies_functions(const row_computation& c) {
+    return gates(c.stages) || c.stages.has(stage_kind::own);
+}
+bool applies_functions(const product_computation& c) {
     const epilogue_set e = c.epilogue;
-    return gates(c.stages) || c.stages.has(stage_kind::own) || e.has(epilogue_part::glu) ||
-           e.has(epilogue_part::act) || e.has(epilogue_part::own);
+    return e.has(epilogue_part::glu) || e.has(epilogue_part::act) || e.has(epilogue_part::own);
+}
+
+/// Those that no other makes superfluous, each once.
+template <class Computation>
+std::vector<Computation> kept_of(const std::vector<Computation>& wanted) {
+    std::vector<Computation> kept;
+    for (const Computation& c : wanted) {
+        const bool served =
+            std::any_of(wanted.begin(), wanted.end(),
+                        [&](const Computation& other) { return makes_superfluous(other, c); });
+        if (!served && std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
+    }
+    return kept;
 }
 
 /// The matmuls of matrices of one format: one in each layout that it may read, if the chain
 /// quantizes so or it reads numbers.
-std::vector<computation> matmul_parts(const lowered_chain& chain, format weights) {
-    std::vector<computation> parts;
+std::vector<product_computation> matmul_parts(const lowered_chain& chain, format weights) {
+    std::vector<product_computation> parts;
     const format_set layouts = chain::row_part(chain).emits;
-    computation c = chain::matvec_part(chain, format_set::of(weights));
+    product_computation c = chain::matvec_part(chain, format_set::of(weights));
     c.kind = skeleton::matmul;
     // The columns of a tile are of any token and slot.
     c.epilogue = c.epilogue.without(epilogue_part::combine);
@@ -45,14 +63,15 @@ std::vector<computation> matmul_parts(const lowered_chain& chain, format weights
 
 /// The launches of a chain's matrices. At so many columns that a matmul takes them it costs nothing
 /// that a group of two formats is two launches.
-std::vector<computation> group_parts(const lowered_chain& chain, format_set weights) {
-    std::vector<computation> parts;
-    if (const computation c = chain::matvec_part(chain, weights); c.activation != format::unknown)
+std::vector<product_computation> group_parts(const lowered_chain& chain, format_set weights) {
+    std::vector<product_computation> parts;
+    if (const product_computation c = chain::matvec_part(chain, weights);
+        c.activation != format::unknown)
         parts.push_back(c);
-    const computation normed = chain::normed_matvec_part(chain, weights);
-    if (normed.kind == skeleton::matvec && norm_inside(weights)) parts.push_back(normed);
+    const auto normed = chain::normed_matvec_part(chain, weights);
+    if (normed && norm_inside(weights)) parts.push_back(*normed);
     if (weights.size() > 1) return parts;
-    const std::vector<computation> tiles = matmul_parts(chain, *weights.begin());
+    const std::vector<product_computation> tiles = matmul_parts(chain, *weights.begin());
     parts.insert(parts.end(), tiles.begin(), tiles.end());
     return parts;
 }
@@ -66,26 +85,26 @@ std::vector<computation> computations_of(const catalogue& all) {
                 chain::epilogue_of(c).has(epilogue_part::own))
                 throw std::runtime_error("the chain '" + std::string(c.name) +
                                          "' has an op of one's own: name its header, OPS <header>");
-    std::vector<computation> wanted;
+    const auto with_own = [&all](auto part) {
+        part.own = all.ops != nullptr && applies_functions(part);
+        return part;
+    };
+    std::vector<row_computation> rows;
+    std::vector<product_computation> products;
     for (const lowered_chain& c : all.chains)
-        if (chain::has_part(c, skeleton::row)) wanted.push_back(chain::row_part(c));
+        if (chain::has_part(c, skeleton::row)) rows.push_back(with_own(chain::row_part(c)));
     for (const format_set weights : all.launches)
         for (const lowered_chain& c : all.chains)
             if (chain::weights_of(c).contains(weights))
-                for (const computation& part : group_parts(c, weights)) wanted.push_back(part);
-    for (computation& c : wanted) c.own = all.ops != nullptr && applies_functions(c);
-    std::vector<computation> kept;
-    for (const computation& c : wanted) {
-        const bool served =
-            std::any_of(wanted.begin(), wanted.end(),
-                        [&](const computation& other) { return makes_superfluous(other, c); });
-        if (!served && std::find(kept.begin(), kept.end(), c) == kept.end()) kept.push_back(c);
-    }
-    const auto matvecs = std::stable_partition(
-        kept.begin(), kept.end(), [](const computation& c) { return c.kind == skeleton::row; });
-    std::stable_sort(kept.begin(), matvecs, [](const computation& a, const computation& b) {
-        return family(a) < family(b);  // a family is one file
-    });
+                for (const product_computation& part : group_parts(c, weights))
+                    products.push_back(with_own(part));
+    rows = kept_of(rows), products = kept_of(products);
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const row_computation& a, const row_computation& b) {
+                         return family(a) < family(b);  // a family is one file
+                     });
+    std::vector<computation> kept(rows.begin(), rows.end());
+    kept.insert(kept.end(), products.begin(), products.end());
     return kept;
 }
 
@@ -160,13 +179,13 @@ table described(const instance_set& set, const catalogue& all) {
 
 bool in_every_build(const arch& target, const computation& c) {
     const std::string name = target.name;
-    return name == "host" || name == "sm_90" || c.kind == skeleton::row ||
-           c.weights == format_set::of(format::q4_K);
+    return name == "host" || name == "sm_90" || c.kind() == skeleton::row ||
+           c.product().weights == format_set::of(format::q4_K);
 }
 
 std::string family(const computation& c) {
-    if (c.kind == skeleton::row) return "row_" + chain_part(c);
-    return std::string(name(c.kind)) + "_" + formats_part(c.weights);
+    if (c.kind() == skeleton::row) return "row_" + chain_part(c);
+    return std::string(name(c.kind())) + "_" + formats_part(c);
 }
 
 }  // namespace catena::generator

@@ -46,7 +46,13 @@ void each_field(matmul_policy& p, const Visit& visit) {
 }
 
 template <class Visit>
-void each_field(computation& c, const Visit& visit) {
+void each_field(row_computation& c, const Visit& visit) {
+    auto& [stages, emits, own] = c;
+    visit("stages", stages), visit("emits", emits), visit("own", own);
+}
+
+template <class Visit>
+void each_field(product_computation& c, const Visit& visit) {
     auto& [kind, stages, emits, activation, weights, epilogue, own] = c;
     visit("kind", kind), visit("stages", stages), visit("emits", emits);
     visit("activation", activation), visit("weights", weights), visit("epilogue", epilogue);
@@ -80,9 +86,9 @@ namespace fields {
 
 template <class T>
 concept structure = std::is_same_v<T, row_policy> || std::is_same_v<T, matvec_policy> ||
-    std::is_same_v<T, matmul_policy> || std::is_same_v<T, computation> ||
-    std::is_same_v<T, row_problem> || std::is_same_v<T, product_problem> ||
-    std::is_same_v<T, problem_member>;
+    std::is_same_v<T, matmul_policy> || std::is_same_v<T, row_computation> ||
+    std::is_same_v<T, product_computation> || std::is_same_v<T, row_problem> ||
+    std::is_same_v<T, product_problem> || std::is_same_v<T, problem_member>;
 
 template <class E>
 constexpr int count_of() {
@@ -118,6 +124,8 @@ json to_json_value(T value) {
     } else if constexpr (fields::structure<T>) {
         json out = json::object();
         T defaults;
+        if constexpr (std::is_same_v<T, product_computation>)
+            defaults.kind = skeleton::row;  // so that every product tells its own
         each_field(value, [&](const char* key, auto& field) {
             each_field(defaults, [&](const char* other, auto& usual) {
                 if constexpr (std::is_same_v<decltype(field), decltype(usual)>)
@@ -179,6 +187,16 @@ T from_json_value(const json& j) {
 
 inline json policy_json(const policy& p) {
     return p.visit([](const auto& own) { return to_json_value(own); });
+}
+
+inline json computation_json(const computation& c) {
+    return c.visit([](const auto& own) { return to_json_value(own); });
+}
+
+/// The reverse. Throws as from_json_value does, also on a field that the skeleton does not have.
+inline computation computation_of_json(const json& j) {
+    return j.contains("kind") ? computation(from_json_value<product_computation>(j))
+                              : computation(from_json_value<row_computation>(j));
 }
 
 inline json problem_json(const problem& p) {

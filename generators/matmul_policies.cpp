@@ -74,7 +74,7 @@ int piece_of(format_set weights) {
 }  // namespace
 
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,
-                                    const computation& computes) {
+                                    const product_computation& computes) {
     std::vector<policy> all;
     const auto fits = [&](const matmul_policy& p) {
         const std::int64_t bytes = matmul_shared_bytes(p, computes.weights);

@@ -190,7 +190,7 @@ matvec_policy streamed(const arch_choice& choice, matvec_policy shape) {
 
 /// For more columns than one.
 matvec_policy fragments_of(const arch& target, const arch_choice& choice,
-                           const computation& computes) {
+                           const product_computation& computes) {
     matvec_policy p = shared_fragments;
     if (choice.copy != p.copy) return streamed(choice, fragments);
     const auto holds = [&](std::int64_t k) {
@@ -201,7 +201,7 @@ matvec_policy fragments_of(const arch& target, const arch_choice& choice,
     return p;
 }
 
-std::vector<policy> row_policies(const computation& computes) {
+std::vector<policy> row_policies(const row_computation& computes) {
     if (!has_norm(computes.stages))
         return {std::begin(elementwise_policies), std::end(elementwise_policies)};
     if (computes.emits.has(format::int8_token))
@@ -216,7 +216,7 @@ std::vector<policy> row_policies(const computation& computes) {
 }
 
 std::vector<policy> matvec_policies(const arch& target, const arch_choice& choice,
-                                    const computation& computes) {
+                                    const product_computation& computes) {
     if (has_norm(computes.stages) && computes.activation == format::f32) {
         matvec_policy p = norm_in_passing;
         p.copy = choice.copy, p.stages = choice.stages;
@@ -258,15 +258,15 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
 
 std::vector<policy> policies_of(const arch& target, const arch_choice& choice,
                                 const computation& computes) {
-    switch (computes.kind) {
+    switch (computes.kind()) {
         case skeleton::row:
-            return row_policies(computes);
+            return row_policies(computes.row());
         case skeleton::matvec:
-            return matvec_policies(target, choice, computes);
+            return matvec_policies(target, choice, computes.product());
         case skeleton::matmul:
             break;
     }
-    return matmul_policies(target, choice.copy, computes);
+    return matmul_policies(target, choice.copy, computes.product());
 }
 
 }  // namespace
@@ -299,13 +299,14 @@ std::string objection(const arch& target, const row& r) {
     if (p.kind() == skeleton::row) return "";
     const int columns = columns_of(p);
     if (p.kind() == skeleton::matmul && by_warpgroups(p.matmul())) {  // what exec/wgmma.cuh spells
-        const bool fp8 = fp8_by_warpgroups(p.matmul(), r.computes.weights);
+        const bool fp8 = fp8_by_warpgroups(p.matmul(), r.computes.product().weights);
         if (columns != 128 && !(fp8 && columns == 64))
             return "a warpgroup multiplies 128 columns, or 64 of fp8";
     }
     if (cluster_of(p) > target.cluster_blocks)
         return "a cluster has " + std::to_string(target.cluster_blocks) + " blocks at most here";
-    const std::int64_t shared = shared_bytes(r.computes, p, 256, columns, r.computes.epilogue);
+    const std::int64_t shared =
+        shared_bytes(r.computes, p, 256, columns, r.computes.product().epilogue);
     if (shared > target.shared_per_block)
         return catena::sentence(
             {.why = limit::shared_memory, .have = shared, .need = target.shared_per_block});
@@ -333,10 +334,9 @@ std::vector<row> rows_for(const arch& target, const computation& computes, polic
         rows.push_back(r);
     }
     if (rows.empty() && !listed.empty())
-        throw std::runtime_error(
-            "policies: none is left for " + launch_part(computes) + "." +
-            formats_part(computes.kind == skeleton::row ? computes.emits : computes.weights) +
-            " on " + target.name + ": leave at least one");
+        throw std::runtime_error("policies: none is left for " + launch_part(computes) + "." +
+                                 formats_part(computes) + " on " + target.name +
+                                 ": leave at least one");
     return rows;
 }
 

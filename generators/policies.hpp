@@ -23,7 +23,7 @@ bool norm_inside(format_set weights);
 
 /// The policies of a matmul on an arch that copies so: shapes that its shared memory holds.
 std::vector<policy> matmul_policies(const arch& target, copy_method copy,
-                                    const computation& computes);
+                                    const product_computation& computes);
 
 /// Why no problem at all could run the row on `target`, or an empty string: what the bodies cannot
 /// be compiled with (kernel/objection.hpp), and the arch's limits.

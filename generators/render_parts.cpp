@@ -53,7 +53,8 @@ rendered_file computations_header(const std::vector<instance_set>& sets, const n
         "#pragma once\n\n#include \"catena/instances/rows.hpp\"\n\n" +
         opened(names, "::computations");
     for (const computation& c : all)
-        out += "inline constexpr computation " + computation_name(c) + " =\n    " + code(c) + ";\n";
+        out += std::string("inline constexpr ") + (c.kind() == skeleton::row ? "row" : "product") +
+               "_computation " + computation_name(c) + " =\n    " + code(c) + ";\n";
     return {"include/" + names.headers + "computations.hpp",
             out + "\n}  // namespace " + space + "\n"};
 }

@@ -14,8 +14,7 @@ namespace {
 /// A row's launch, formats and policy: its name, as the macros take it.
 std::string name_arguments(const row& r) {
     const computation& c = r.computes;
-    return launch_part(c) + ", " + formats_part(c.kind == skeleton::row ? c.emits : c.weights) +
-           ", " + policy_part(r.policy);
+    return launch_part(c) + ", " + formats_part(c) + ", " + policy_part(r.policy);
 }
 
 std::string includes(const naming& names, const std::string& instances) {
@@ -31,7 +30,8 @@ rendered_file kernels_cpp(const std::vector<instance_set>& sets, skeleton kind,
     for (const instance_set& set : sets)
         for (const row& r : set.rows) {
             const std::pair<computation, policy> body(r.computes, r.policy);
-            if (r.computes.kind != kind || std::find(seen.begin(), seen.end(), body) != seen.end())
+            if (r.computes.kind() != kind ||
+                std::find(seen.begin(), seen.end(), body) != seen.end())
                 continue;
             seen.push_back(body);
             kernels += "    CATENA_HOST_KERNEL(" + computation_name(r.computes) + ", " +
@@ -83,7 +83,7 @@ naming naming_of(const std::string& name, const std::string& ops_header) {
 rendered_file kernels_cu(const instance_set& set, skeleton kind, const naming& names) {
     std::string out = includes(names, "device_instance.cuh") + opened(names);
     for (const row& r : set.rows)
-        if (r.computes.kind == kind)
+        if (r.computes.kind() == kind)
             out += "CATENA_KERNEL(" + std::string(set.target->name) + names.symbols + ", " +
                    name_arguments(r) + ", " + computation_name(r.computes) + ")\n";
     return {folder(set) + name(kind) + ".cu", out + "\n}  // namespace " + names.space + "\n"};

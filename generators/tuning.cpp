@@ -78,12 +78,12 @@ tuned_candidate candidate_of(const json& j, skeleton kind) {
 
 tuned_problem problem_of(const json& j) {
     tuned_problem out;
-    out.computes = from_json_value<computation>(j.at("computes"));
-    out.what = problem_of_json(out.computes.kind, j.at("problem"));
+    out.computes = computation_of_json(j.at("computes"));
+    out.what = problem_of_json(out.computes.kind(), j.at("problem"));
     out.places = j.at("places");
     out.decided = j.at("decided");
     out.candidates = each(j.at("candidates"), "candidate",
-                          [&](const json& one) { return candidate_of(one, out.computes.kind); });
+                          [&](const json& one) { return candidate_of(one, out.computes.kind()); });
     return out;
 }
 
@@ -160,7 +160,7 @@ std::string tuning_text(const tuning& t) {
         "{\"arch\": " + json(t.arch).dump() + ",\n \"on\": " + on.dump() + ",\n \"problems\": [";
     const char* between = "\n";
     for (const tuned_problem& p : t.problems) {
-        out += between + std::string(" {\"computes\": ") + to_json_value(p.computes).dump() +
+        out += between + std::string(" {\"computes\": ") + computation_json(p.computes).dump() +
                ",\n  \"problem\": " + problem_json(p.what).dump() +
                ",\n  \"places\": " + std::to_string(p.places) +
                ", \"decided\": " + (p.decided ? "true" : "false") + ",\n  \"candidates\": [";

@@ -48,7 +48,7 @@ purpose purpose_of(const row& r) {
     const bool mma = p.product == inner_product::mma, fma = p.product == inner_product::fma;
     const bool small = p.activation == activation_source::global;
     double bytes = 0;
-    for (const format w : r.computes.weights)
+    for (const format w : r.computes.product().weights)
         bytes = std::max<double>(bytes, static_cast<double>(row_bytes(w, p.piece)));
     return {.multiplies = mma   ? sass_kind::mma
                           : fma ? sass_kind::multiply
@@ -224,7 +224,7 @@ int whole(double value) { return static_cast<int>(std::lround(value)); }
 /// Each of several formats has a loop, which has as a constant how far a row's bytes move on.
 const ring* ring_of(const std::vector<ring>& rings, const sass_function& f, const row& r,
                     format weights) {
-    if (r.computes.weights.size() == 1) {
+    if (r.computes.product().weights.size() == 1) {
         // Other loops multiply floats, too.
         const sass_kind multiplies = purpose_of(r).multiplies;
         const auto most =
@@ -262,11 +262,11 @@ warp_code code_of(const sass_function& f, const ring& one, const purpose& is) {
 
 warp_codes warp_code_of(const row& r, const sass_function& f) {
     warp_codes out;
-    if (r.computes.kind != skeleton::matvec) return out;
+    if (r.computes.kind() != skeleton::matvec) return out;
     const purpose is = purpose_of(r);
     const std::vector<ring> rings = rings_of(f, is);
     std::size_t i = 0;
-    for (const format w : r.computes.weights) {
+    for (const format w : r.computes.product().weights) {
         const ring* const one = ring_of(rings, f, r, w);
         if (i == std::size(out.of) || one == nullptr) break;
         out.of[i++] = code_of(f, *one, is);

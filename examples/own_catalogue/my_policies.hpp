@@ -5,7 +5,7 @@
 namespace my_kernels {
 inline void policies(const catena::arch& target, const catena::computation& computes,
                      catena::generator::policy_list& all) {
-    if (target.compute_capability >= 90 && computes.kind == catena::skeleton::row)
+    if (target.compute_capability >= 90 && computes.kind() == catena::skeleton::row)
         all.prefer({.k = 512}, catena::row_policy{.threads = 64, .values = 8, .vector = true});
 }
 }  // namespace my_kernels

@@ -27,7 +27,7 @@ namespace {
 
 row_problem small_row(const row& r) {
     row_problem p;
-    p.needs = r.computes;
+    p.needs = r.computes.row();
     p.k = p.quant_k = 512;
     p.rows = 2;
     return p;
@@ -35,11 +35,11 @@ row_problem small_row(const row& r) {
 
 product_problem small_product(const row& r) {
     product_problem p;
-    p.needs = r.computes;
+    p.needs = r.computes.product();
     p.needs.epilogue = {};
     p.k = 512;
-    p.columns = r.computes.kind == skeleton::matmul ? 9 : r.policy.matvec().columns;
-    for (const format f : r.computes.weights) p.member[p.member_count++] = {f, 64, 0};
+    p.columns = r.computes.kind() == skeleton::matmul ? 9 : r.policy.matvec().columns;
+    for (const format f : r.computes.product().weights) p.member[p.member_count++] = {f, 64, 0};
     return p;
 }
 
@@ -69,8 +69,8 @@ TEST_CASE("Operands that are dealt for a problem are all that its kernels read")
         const int i = n / 2;
         const bool experts = n % 2 != 0;
         const row& r = rows.rows[i];
-        const bool is_row = r.computes.kind == skeleton::row;
-        if (experts && (is_row || has_norm(r.computes.stages))) continue;
+        const bool is_row = r.computes.kind() == skeleton::row;
+        if (experts && (is_row || has_norm(r.computes.product().stages))) continue;
         const problem p = is_row    ? problem(small_row(r))
                           : experts ? of_experts(small_product(r))
                                     : small_product(r);

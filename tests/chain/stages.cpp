@@ -53,7 +53,7 @@ TEST_CASE("A row serves with fewer of the stages that a launch can leave out, an
 }
 
 TEST_CASE("An instance's name lists the ops of its stages in their order") {
-    computation c;
+    row_computation c;
     CHECK(chain_part(c) == "quantize");
     c.stages = stage_kind::mul_weight | stage_kind::rms_norm | stage_kind::add_residual;
     CHECK(chain_part(c) == "add_rms_norm_mul");

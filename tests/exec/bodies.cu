@@ -105,10 +105,10 @@ __global__ void wgmma_kernel(float* out) {
 constexpr format_set row_emits = format_set::of(format::f32) | format::f16 | format::bf16 |
                                  format::q8_1 | format::q8_1_mmq_d2s6 | format::int8_token |
                                  format::fp8_group | format::mxfp4_rows | format::nvfp4_rows;
-constexpr computation row_norm{.stages = stage_kind::add_residual | stage_kind::layer_norm |
-                                         stage_kind::mul_weight | stage_kind::add_bias,
-                               .emits = row_emits};
-constexpr computation row_glu{.stages = stage_set::of(stage_kind::glu), .emits = row_emits};
+constexpr row_computation row_norm{.stages = stage_kind::add_residual | stage_kind::layer_norm |
+                                             stage_kind::mul_weight | stage_kind::add_bias,
+                                   .emits = row_emits};
+constexpr row_computation row_glu{.stages = stage_set::of(stage_kind::glu), .emits = row_emits};
 constexpr row_policy of_norm{.threads = 256, .values = 16, .vector = true};
 __global__ __launch_bounds__(of_norm.threads, of_norm.min_blocks) void row_kernel(
     const __grid_constant__ row_args a) {

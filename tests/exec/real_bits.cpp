@@ -82,12 +82,13 @@ void run_real(exec::host& x, const void* args) {
 constexpr row_policy of_norm{.threads = 64, .values = 8, .vector = true};
 constexpr format_set emits = format_set::of(format::f32) | format::f16 | format::bf16 |
                              format::q8_1 | format::fp8_group | format::mxfp4_rows;
-constexpr computation norm{.stages = stage_kind::rms_norm | stage_kind::mul_weight, .emits = emits};
+constexpr row_computation norm{.stages = stage_kind::rms_norm | stage_kind::mul_weight,
+                               .emits = emits};
 void run_row(exec::host& x, const void* args) {
     kernel::row_body<exec::host, of_norm, norm>(x, *static_cast<const row_args*>(args));
 }
 
-constexpr computation glu{.stages = stage_set::of(stage_kind::glu), .emits = emits};
+constexpr row_computation glu{.stages = stage_set::of(stage_kind::glu), .emits = emits};
 constexpr row_policy of_glu{.threads = 64, .vector = true};
 void run_glu(exec::host& x, const void* args) {
     kernel::row_body<exec::host, of_glu, glu>(x, *static_cast<const row_args*>(args));

@@ -26,8 +26,8 @@ constexpr matvec_policy numbers = {.threads = 64,
                                    .stages = 2,
                                    .product = inner_product::fma};
 constexpr row_policy whole_rows = {.threads = 64, .values = 8, .vector = true};
-constexpr computation sums = {.stages = stage_kind::combine | stage_kind::add_residual,
-                              .emits = format_set::of(format::f32)};
+constexpr row_computation sums = {.stages = stage_kind::combine | stage_kind::add_residual,
+                                  .emits = format_set::of(format::f32)};
 
 /// What a row step makes of the results of all slots.
 std::vector<float> by_row(const matvec_case& c, const std::vector<float>& results,
@@ -63,7 +63,7 @@ std::vector<float> by_row(const matvec_case& c, const std::vector<float>& result
 
 void same_as_row(const instance& on) {
     INFO(row_name(on.computes, on.policy, ""));
-    const format f = *on.computes.weights.begin();
+    const format f = *on.computes.product().weights.begin();
     matvec_case c{
         .what = "",
         .k = 5 * 256,
@@ -93,9 +93,9 @@ TEST_CASE("Slots that a launch adds up give the bits of the row step behind it")
     same_as_row(made<products<format::q4_K>, one_row>());
     same_as_row(made<products<format::q6_K>, three_rows>());
     same_as_row(made<products<format::mxfp4>, three_rows>());
-    constexpr computation as_f32 = {.kind = skeleton::matvec,
-                                    .activation = format::f32,
-                                    .weights = format_set::of(format::f16),
-                                    .epilogue = products<format::f16>.epilogue};
+    constexpr product_computation as_f32 = {.kind = skeleton::matvec,
+                                            .activation = format::f32,
+                                            .weights = format_set::of(format::f16),
+                                            .epilogue = products<format::f16>.epilogue};
     same_as_row(made<as_f32, numbers>());
 }

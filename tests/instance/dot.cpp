@@ -37,7 +37,7 @@ constexpr matvec_policy deep = {.threads = 64,
 
 TEST_CASE("Policies at the edges of what a matvec takes stand every case with the same bits") {
     every_format([]<format... F> {
-        constexpr computation c = products<F...>;
+        constexpr product_computation c = products<F...>;
         const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>(),
                                             made<c, shared_bands>(), made<c, deep>()};
         same_bits(rows);

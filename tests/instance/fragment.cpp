@@ -57,7 +57,7 @@ constexpr matvec_policy eight_warps = {.threads = 256,
 
 TEST_CASE("A matvec by mma stands every case with the same bits, whatever its policy") {
     every_format([]<format... F> {
-        constexpr computation c = products<F...>;
+        constexpr product_computation c = products<F...>;
         const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>()};
         same_bits(rows);
         for (const instance& on : rows) {

@@ -12,10 +12,10 @@ using namespace catena_test;
 namespace {
 
 template <format L, format... F>
-constexpr computation tiles = {.kind = skeleton::matmul,
-                               .activation = L,
-                               .weights = (format_set{} | ... | F),
-                               .epilogue = every_part};
+constexpr product_computation tiles = {.kind = skeleton::matmul,
+                                       .activation = L,
+                                       .weights = (format_set{} | ... | F),
+                                       .epilogue = every_part};
 
 constexpr matmul_policy lone_warp = lone_tile(8, 256);
 constexpr matmul_policy plain = {
@@ -29,7 +29,7 @@ constexpr matmul_policy wide = {.threads = 128,
 
 constexpr matmul_policy sliced = sliced_tile(256), sliced_plain = sliced_plain_tile(256);
 
-template <computation C>
+template <product_computation C>
 std::vector<instance> edges() {
     return {made<C, lone_warp>(), made<C, plain>(), made<C, wide>()};
 }
@@ -52,7 +52,7 @@ TEST_CASE("A matmul stands every case, and all its policies give the same bits")
 
 TEST_CASE("Warps that share the rows of a matmul stand every case, and give the same bits") {
     const auto stands = []<format F> {
-        constexpr computation c = tiles<matmul_layout(F), F>;
+        constexpr product_computation c = tiles<matmul_layout(F), F>;
         stands_every_case({made<c, sliced>(), made<c, sliced_plain>()});
     };
     stands.operator()<format::q8_0>();

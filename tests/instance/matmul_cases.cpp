@@ -22,7 +22,7 @@ struct shapes {
     int ragged = 0;  ///< a K that ends inside a step
     int tile = 0, columns = 0;
 
-    shapes(const computation& computes, const matmul_policy& how)
+    shapes(const product_computation& computes, const matmul_policy& how)
         : weights(computes.weights),
           formats(formats_in(weights)),
           tile(tile_rows(how)),
@@ -255,7 +255,8 @@ std::vector<matvec_case> cluster_cases(const shapes& s, const matmul_policy& how
 
 }  // namespace
 
-std::vector<matvec_case> matmul_cases(const computation& computes, const matmul_policy& how) {
+std::vector<matvec_case> matmul_cases(const product_computation& computes,
+                                      const matmul_policy& how) {
     const shapes s(computes, how);
     auto cases = product_cases(s, how);
     auto more = epilogue_cases(s, how);

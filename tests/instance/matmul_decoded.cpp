@@ -9,10 +9,10 @@ using namespace catena_test;
 namespace {
 
 template <format... F>
-constexpr computation decoded = {.kind = skeleton::matmul,
-                                 .activation = format::bf16_mma,
-                                 .weights = (format_set{} | ... | F),
-                                 .epilogue = every_part};
+constexpr product_computation decoded = {.kind = skeleton::matmul,
+                                         .activation = format::bf16_mma,
+                                         .weights = (format_set{} | ... | F),
+                                         .epilogue = every_part};
 
 /// One with two fragments, and two; pieces of four and of eight steps.
 constexpr matmul_policy one_group = {.threads = 128,

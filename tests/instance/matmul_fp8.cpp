@@ -8,10 +8,10 @@ using namespace catena_test;
 
 namespace {
 
-constexpr computation tiles = {.kind = skeleton::matmul,
-                               .activation = format::fp8_group,
-                               .weights = format_set::of(format::fp8_e4m3),
-                               .epilogue = every_part};
+constexpr product_computation tiles = {.kind = skeleton::matmul,
+                                       .activation = format::fp8_group,
+                                       .weights = format_set::of(format::fp8_e4m3),
+                                       .epilogue = every_part};
 
 constexpr matmul_policy lone_warp = lone_tile(8, 256);
 constexpr matmul_policy plain = {

@@ -14,10 +14,10 @@ using namespace catena_test;
 namespace {
 
 template <format... F>
-constexpr computation tiles = {.kind = skeleton::matmul,
-                               .activation = format::f32,
-                               .weights = (format_set{} | ... | F),
-                               .epilogue = every_part};
+constexpr product_computation tiles = {.kind = skeleton::matmul,
+                                       .activation = format::f32,
+                                       .weights = (format_set{} | ... | F),
+                                       .epilogue = every_part};
 
 constexpr matmul_policy lone_warp = lone_tile(16, 64);
 constexpr matmul_policy plain = {
@@ -50,10 +50,10 @@ constexpr matmul_policy two_groups = {.threads = 256,
 
 /// A product with an activation that its maker rounded.
 template <format F>
-constexpr computation of_halves = {.kind = skeleton::matmul,
-                                   .activation = warpgroup_layout(F),
-                                   .weights = format_set::of(F),
-                                   .epilogue = every_part};
+constexpr product_computation of_halves = {.kind = skeleton::matmul,
+                                           .activation = warpgroup_layout(F),
+                                           .weights = format_set::of(F),
+                                           .epilogue = every_part};
 template <format F>
 void stands_every_warpgroup() {
     stands_every_case({made<of_halves<F>, one_group>(), made<of_halves<F>, two_groups>()});
@@ -62,7 +62,7 @@ void stands_every_warpgroup() {
 
 template <format F>
 void stands_every_policy() {
-    constexpr computation c = tiles<F>;
+    constexpr product_computation c = tiles<F>;
     stands_every_case({made<c, lone_warp>(), made<c, plain>(), made<c, wide>()});
     stands_every_case({made<c, sliced>(), made<c, sliced_plain>()});
 }
@@ -90,7 +90,7 @@ TEST_CASE("A matmul by warpgroups stands every case, and all its policies give t
 }
 
 TEST_CASE("A matmul of several types of numbers rounds its activation for each") {
-    constexpr computation c = tiles<format::f16, format::bf16>;
+    constexpr product_computation c = tiles<format::f16, format::bf16>;
     sweep(made<c, plain>());
 }
 
@@ -105,6 +105,8 @@ TEST_CASE(
 TEST_CASE("Only a matmul of numbers has the bits of a device's tensor cores") {
     CHECK(bits_of_device(tiles<format::f16>));
     CHECK(bits_of_device(of_halves<format::f16>));
-    CHECK(!bits_of_device({.kind = skeleton::matvec, .activation = format::f32}));
-    CHECK(!bits_of_device({.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4}));
+    CHECK(
+        !bits_of_device(product_computation{.kind = skeleton::matvec, .activation = format::f32}));
+    CHECK(!bits_of_device(
+        product_computation{.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4}));
 }

@@ -28,7 +28,7 @@ constexpr quantized_as by_matmul[] = {{format::q8_1_mmq_d4, &matvec_member::q8_1
                                       {format::bf16_mma, &matvec_member::bf16_mma},
                                       {format::f16_mma, &matvec_member::f16_mma}};
 std::span<const quantized_as> layouts_of(const instance& on) {
-    if (on.computes.kind == skeleton::matvec) return by_matvec;
+    if (on.computes.kind() == skeleton::matvec) return by_matvec;
     return by_matmul;
 }
 
@@ -131,7 +131,7 @@ Args common_args(machine& on, const matvec_case& c, const prepared& p, const byt
 std::string launch_matvec(machine& machine, const instance& on, const matvec_case& c, prepared& p,
                           const bytes& activation) {
     auto a = common_args<matvec_args>(machine, c, p, activation);
-    a.x_bytes = stored_bytes(on.computes.activation, c.k);
+    a.x_bytes = stored_bytes(on.computes.product().activation, c.k);
     if (c.as_f32) a.x_bytes = 4 * c.k;
     if (c.norm) {
         a.eps = norm_eps;
@@ -214,7 +214,7 @@ std::vector<float> without_gaps(const matvec_case& c, const member_shape& m, con
 matvec_outputs run(const instance& on, const matvec_case& c) {
     const auto machine = on.make_machine();
     const matvec_data d = make_data(on, c);
-    const bool matmul = on.computes.kind == skeleton::matmul;
+    const bool matmul = on.computes.kind() == skeleton::matmul;
     prepared p;
     for (std::size_t m = 0; m < c.members.size(); ++m)
         put_member(*machine, layouts_of(on), c, c.members[m], d.members[m],
@@ -303,8 +303,9 @@ void check_member(const instance& on, const matvec_case& c, const member_shape& 
                           same_activation.begin() + last);
         unquantized.insert(unquantized.end(), plain.begin() + first, plain.begin() + last);
     }
-    const bool rounded_alike = reads_f32(on.computes.weights) && on.computes.weights.size() == 1 &&
-                               on.computes.kind == skeleton::matmul;
+    const bool rounded_alike = reads_f32(on.computes.product().weights) &&
+                               on.computes.product().weights.size() == 1 &&
+                               on.computes.kind() == skeleton::matmul;
     if (!wanted.empty() && (c.put != special::any_value || rounded_alike))
         CHECK(nmse<float>(got, wanted) <= (m.written ? 1e-6 : 5e-4));
     const bool rounds_to_e4m3 = reads_fp8(on) && c.put == special::any_value;

@@ -17,7 +17,8 @@ int largest_block(const std::vector<format>& formats) {
     return unit;
 }
 
-std::vector<matvec_case> product_cases(const computation& computes, const matvec_policy& how) {
+std::vector<matvec_case> product_cases(const product_computation& computes,
+                                       const matvec_policy& how) {
     const std::vector<format> formats = formats_in(computes.weights);
     const int unit = largest_block(formats);
     const auto members = [&](std::initializer_list<int> rows) {  // formats in turn
@@ -141,7 +142,7 @@ constexpr gate_function gates[] = {
 };
 
 /// A policy of odd rows takes no pairs; a row may compute fewer parts.
-void leave_out_what_it_cannot(matvec_case& c, const computation& computes,
+void leave_out_what_it_cannot(matvec_case& c, const product_computation& computes,
                               const matvec_policy& how) {
     epilogue_set can = computes.epilogue;
     if (how.rows % 2 != 0) can = can.without(epilogue_part::glu);
@@ -164,7 +165,8 @@ member_shape beside(member_shape experts) {
 }
 
 /// Bands of 64 weight rows are 64 results, or 32 of a GLU; rows that are quantized end with either.
-std::vector<matvec_case> epilogue_cases(const computation& computes, const matvec_policy& how) {
+std::vector<matvec_case> epilogue_cases(const product_computation& computes,
+                                        const matvec_policy& how) {
     const std::vector<format> formats = formats_in(computes.weights);
     const format f = formats.back();
     const int unit = largest_block(formats), columns = how.columns;
@@ -415,7 +417,8 @@ std::vector<matvec_case> made_inside(std::vector<matvec_case> cases, bool number
 
 }  // namespace
 
-std::vector<matvec_case> matvec_cases(const computation& computes, const matvec_policy& how) {
+std::vector<matvec_case> matvec_cases(const product_computation& computes,
+                                      const matvec_policy& how) {
     auto cases = product_cases(computes, how);
     auto more = epilogue_cases(computes, how);
     cases.insert(cases.end(), std::make_move_iterator(more.begin()),

@@ -126,7 +126,9 @@ inline bool has_function(const member_shape& m) {
     return m.parts.has(epilogue_part::glu) || m.parts.has(epilogue_part::act);
 }
 
-inline bool reads_fp8(const instance& on) { return on.computes.activation == format::fp8_group; }
+inline bool reads_fp8(const instance& on) {
+    return on.computes.product().activation == format::fp8_group;
+}
 
 /// Values of which 32 have the same largest, 127 / 64: multiples of 1 / 64.
 inline void make_exact(std::vector<float>& x) {
@@ -147,7 +149,7 @@ inline matvec_data make_data(const instance& on, const matvec_case& c) {
     matvec_data d;
     d.x.resize(static_cast<std::size_t>(c.k * c.x_rows()));
     if (c.put != special::zeros) fill_random_values(7, 0, d.x);
-    if (on.computes.kind == skeleton::matmul && c.put != special::zeros &&
+    if (on.computes.kind() == skeleton::matmul && c.put != special::zeros &&
         c.put != special::any_value)
         reads_fp8(on) ? make_exact_fp8(d.x) : make_exact(d.x);
     for (float& v : d.x) v *= c.magnitude;
@@ -162,8 +164,9 @@ inline matvec_data make_data(const instance& on, const matvec_case& c) {
             d.scales.insert(d.scales.end(), scales.begin(), scales.end());
             continue;
         }
-        padded.resize(static_cast<std::size_t>(stored_elements(on.computes.activation, c.k)));
-        d.rows.push_back(encode_row(on.computes.activation, padded));
+        padded.resize(
+            static_cast<std::size_t>(stored_elements(on.computes.product().activation, c.k)));
+        d.rows.push_back(encode_row(on.computes.product().activation, padded));
     }
     for (std::size_t m = 0; m < c.members.size(); ++m)
         d.members.push_back(make_member(c, c.members[m], 100 + m));
@@ -174,7 +177,8 @@ inline bool exists(const matvec_case& c, std::int32_t id) { return id >= 0 && id
 
 /// Does the launch decode its weights to bf16?
 inline bool decodes(const instance& on) {
-    return on.computes.activation == format::bf16_mma && !has_numbers(on.computes.weights);
+    return on.computes.product().activation == format::bf16_mma &&
+           !has_numbers(on.computes.product().weights);
 }
 
 inline std::vector<double> decoded_weight(const matvec_case& c, const member_shape& m,
@@ -262,7 +266,8 @@ inline lowered_chain chain_of(const matvec_case& c) {
 
 /// Does the launch round its activation to the type of its weights?
 inline bool rounds(const instance& on) {
-    return on.computes.kind == skeleton::matmul && on.computes.activation == format::f32;
+    return on.computes.kind() == skeleton::matmul &&
+           on.computes.product().activation == format::f32;
 }
 
 inline double rounded(format weights, double v) {
@@ -283,7 +288,8 @@ inline std::vector<double> decoded_activation(const instance& on, const matvec_c
                                               const matvec_data& d) {
     std::vector<double> out;
     if (rounds(on)) {
-        for (const float v : d.x) out.push_back(rounded(*on.computes.weights.begin(), double{v}));
+        for (const float v : d.x)
+            out.push_back(rounded(*on.computes.product().weights.begin(), double{v}));
         return out;
     }
     if (reads_fp8(on)) {
@@ -299,7 +305,7 @@ inline std::vector<double> decoded_activation(const instance& on, const matvec_c
         return out;
     }
     for (const bytes& row : d.rows) {
-        const format f = on.computes.activation;
+        const format f = on.computes.product().activation;
         const auto values = decode_row<double>(f, row, stored_elements(f, c.k));
         out.insert(out.end(), values.begin(), values.begin() + c.k);
     }
@@ -309,10 +315,11 @@ inline std::vector<double> decoded_activation(const instance& on, const matvec_c
 /// The rows as a skeleton reads them: one after the other, of fp8 with all scales behind them, or
 /// the same block of all rows together.
 inline bytes laid_out(const instance& on, const matvec_data& d) {
-    const bool rows = on.computes.kind == skeleton::matvec || rounds(on) || reads_fp8(on);
+    const bool rows = on.computes.kind() == skeleton::matvec || rounds(on) || reads_fp8(on);
     const std::size_t bytes_of_row = d.rows.front().size();
     const std::size_t piece =
-        rows ? bytes_of_row : static_cast<std::size_t>(info(on.computes.activation).block_bytes);
+        rows ? bytes_of_row
+             : static_cast<std::size_t>(info(on.computes.product().activation).block_bytes);
     bytes out;
     for (std::size_t at = 0; at < bytes_of_row; at += piece)
         for (const bytes& row : d.rows) {

@@ -26,7 +26,7 @@ constexpr matvec_policy three_warps = {.threads = 96,
 }  // namespace
 
 TEST_CASE("A matvec of numbers stands every case with the same bits, whatever its policy") {
-    constexpr computation c = {
+    constexpr product_computation c = {
         .kind = skeleton::matvec,
         .activation = format::f32,
         .weights = format_set::of(format::f32) | format::f16 | format::bf16 | format::fp8_e4m3,

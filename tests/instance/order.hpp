@@ -13,17 +13,18 @@
 namespace catena_test {
 
 /// An instance that no table needs to have.
-template <catena::computation C, catena::policy_of<C.kind> P>
+template <auto C, catena::policy_of<C.kind> P>
 instance made() {
     return on_host(C, P, reinterpret_cast<const void*>(&catena::instances::run_on_host<C, P>),
                    row_name(C, P, "test"));
 }
 
 template <catena::format... F>
-constexpr catena::computation products = {.kind = catena::skeleton::matvec,
-                                          .activation = catena::format::q8_1,
-                                          .weights = (catena::format_set{} | ... | F),
-                                          .epilogue = every_part | catena::epilogue_part::combine};
+constexpr catena::product_computation products = {
+    .kind = catena::skeleton::matvec,
+    .activation = catena::format::q8_1,
+    .weights = (catena::format_set{} | ... | F),
+    .epilogue = every_part | catena::epilogue_part::combine};
 
 /// Matvec rows of the same formats: every column of every number of columns gives the same bits on
 /// all of them, through every part of the epilogue too.

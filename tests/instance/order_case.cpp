@@ -23,7 +23,7 @@ matvec_outputs first_column(const instance& on, const matvec_case& c) {
     return outputs;
 }
 
-matvec_case order_case(const computation& computes, int columns) {
+matvec_case order_case(const product_computation& computes, int columns) {
     matvec_case c{.what = "",
                   .k = 5 * 512 + 256,
                   .columns = columns,
@@ -35,7 +35,8 @@ matvec_case order_case(const computation& computes, int columns) {
 }
 
 /// The same members through every part that `numbers` can do.
-matvec_case finished_case(const computation& computes, const matvec_policy& how, int columns) {
+matvec_case finished_case(const product_computation& computes, const matvec_policy& how,
+                          int columns) {
     matvec_case c = order_case(computes, columns);
     c.k = 256;
     c.band_rows = columns % 2 == 0 ? 64 : 128;
@@ -51,7 +52,7 @@ matvec_case finished_case(const computation& computes, const matvec_policy& how,
 }  // namespace
 
 void same_bits(const std::vector<instance>& rows) {
-    const computation& computes = rows.front().computes;
+    const product_computation& computes = rows.front().computes.product();
     const auto wanted = first_column(rows.front(), order_case(computes, 1));
     std::map<bool, matvec_outputs> finished;  // of policies with pairs, and without
     for (const instance& on : rows) {
@@ -66,11 +67,11 @@ void same_bits(const std::vector<instance>& rows) {
 }
 
 void same_bits_of_tiles(const std::vector<instance>& rows) {
-    epilogue_set parts = rows.front().computes.epilogue;  // that all of them can do
+    epilogue_set parts = rows.front().computes.product().epilogue;  // that all of them can do
     for (const instance& on : rows) parts = parts_of_tile(on.policy.matmul(), parts);
     for (const int columns : {1, 9, 40}) {
         matvec_case c{.what = "", .k = 768, .columns = columns};
-        for (const format f : rows.front().computes.weights)
+        for (const format f : rows.front().computes.product().weights)
             c.members.push_back({f, 96, parts, gate_function::gelu_erf});
         const auto wanted = run(rows.front(), c);
         for (const instance& on : rows) {

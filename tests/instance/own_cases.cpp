@@ -8,7 +8,7 @@ namespace catena_test {
 using namespace catena;
 
 void apply_own(std::vector<row_case>& cases, const instance& on) {
-    const stage_set does = on.computes.stages;
+    const stage_set does = on.computes.row().stages;
     const bool finished = does.has(stage_kind::own);
     if (finished)  // an own op may bound an infinity, and make something of a zero
         std::erase_if(cases, [](const row_case& c) {
@@ -38,8 +38,8 @@ void apply_own(std::vector<row_case>& cases, const instance& on) {
 }
 
 void apply_own(std::vector<matvec_case>& cases, const instance& on) {
-    const epilogue_set can = on.computes.epilogue;
-    const std::vector<format> formats = formats_in(on.computes.weights);
+    const epilogue_set can = on.computes.product().epilogue;
+    const std::vector<format> formats = formats_in(on.computes.product().weights);
     const auto usual = std::find_if(cases.begin(), cases.end(), [](const matvec_case& c) {
         return c.what == "members with different parts";
     });
@@ -64,7 +64,7 @@ void apply_own(std::vector<matvec_case>& cases, const instance& on) {
                                          .without(epilogue_part::glu)
                                          .without(epilogue_part::act) |
                                      part;
-                if (on.computes.kind == skeleton::matmul)
+                if (on.computes.kind() == skeleton::matmul)
                     parts = parts_of_tile(on.policy.matmul(), parts);
                 c.members.push_back({.type = formats.back(),
                                      .rows = 64,

@@ -39,7 +39,7 @@ struct inverse {  // makes an infinity of a zero, and a NaN of the infinity time
 
 using usual_ops = own_op_list<shifted, bounded>;
 
-template <computation C, policy_of<C.kind> P, class ops = usual_ops>
+template <auto C, policy_of<C.kind> P, class ops = usual_ops>
 void stands_every_case() {
     using executor = exec::with_ops<exec::host, ops>;
     instance on =
@@ -50,12 +50,9 @@ void stands_every_case() {
     sweep(on);
 }
 
-constexpr computation with_ops(computation c) {
+constexpr product_computation with_ops(product_computation c) {
     c.own = true;
-    if (c.kind == skeleton::row)
-        c.stages = c.stages | stage_kind::own;
-    else
-        c.epilogue = c.epilogue | epilogue_part::own;
+    c.epilogue = c.epilogue | epilogue_part::own;
     return c;
 }
 
@@ -65,12 +62,12 @@ constexpr format_set for_engines =
     format_set::of(format::f32) | format::int8_token | format::fp8_token | format::mxfp8_rows;
 
 /// A function of a gate may be an own op where the finished value has none.
-constexpr computation gated(format_set emits) {
+constexpr row_computation gated(format_set emits) {
     return {.stages = stage_set::of(stage_kind::glu), .emits = emits, .own = true};
 }
 
-constexpr computation row_of(stage_set stages, format_set emits) {
-    return with_ops({.stages = stages, .emits = emits});
+constexpr row_computation row_of(stage_set stages, format_set emits) {
+    return {.stages = stages | stage_kind::own, .emits = emits, .own = true};
 }
 
 constexpr row_policy kept{.threads = 128, .values = 8, .vector = true};
@@ -103,9 +100,9 @@ TEST_CASE("A matvec and a matmul apply ops of an engine's own to their results")
     constexpr epilogue_set parts = every_part | epilogue_part::act;
     stands_every_case<with_ops(products<format::q8_0>), matvec>();
     stands_every_case<with_ops(products<format::q8_0>), wide_matvec>();
-    stands_every_case<with_ops({.kind = skeleton::matmul,
-                                .activation = format::q8_1_mmq_d4,
-                                .weights = format_set::of(format::q8_0),
-                                .epilogue = parts}),
+    stands_every_case<with_ops(product_computation{.kind = skeleton::matmul,
+                                                   .activation = format::q8_1_mmq_d4,
+                                                   .weights = format_set::of(format::q8_0),
+                                                   .epilogue = parts}),
                       tile>();
 }

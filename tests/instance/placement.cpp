@@ -29,11 +29,11 @@ constexpr matvec_policy with(matvec_policy p, norm_placement placement) {
     return p;
 }
 
-constexpr computation normed = {.kind = skeleton::matvec,
-                                .stages = stage_kind::rms_norm | stage_kind::mul_weight,
-                                .activation = format::q8_1,
-                                .weights = format_set::of(format::q4_K) | format::q8_0,
-                                .epilogue = every_part};
+constexpr product_computation normed = {.kind = skeleton::matvec,
+                                        .stages = stage_kind::rms_norm | stage_kind::mul_weight,
+                                        .activation = format::q8_1,
+                                        .weights = format_set::of(format::q4_K) | format::q8_0,
+                                        .epilogue = every_part};
 
 constexpr matvec_policy numbers = {.threads = 96,
                                    .rows = 2,
@@ -43,14 +43,15 @@ constexpr matvec_policy numbers = {.threads = 96,
                                    .copy = copy_method::bulk,
                                    .product = inner_product::fma,
                                    .placement = norm_placement::passing};
-constexpr computation normed_numbers = {.kind = skeleton::matvec,
-                                        .stages = stage_kind::rms_norm | stage_kind::mul_weight,
-                                        .emits = format_set::of(format::f32) | format::q8_1,
-                                        .activation = format::f32,
-                                        .weights = format_set::of(format::f32) | format::bf16,
-                                        .epilogue = every_part};
+constexpr product_computation normed_numbers = {
+    .kind = skeleton::matvec,
+    .stages = stage_kind::rms_norm | stage_kind::mul_weight,
+    .emits = format_set::of(format::f32) | format::q8_1,
+    .activation = format::f32,
+    .weights = format_set::of(format::f32) | format::bf16,
+    .epilogue = every_part};
 
-template <matvec_policy P, computation C = normed>
+template <matvec_policy P, product_computation C = normed>
 void stands_every_case() {
     INFO(row_name(C, P, "test"));
     sweep(made<C, P>());

@@ -71,7 +71,7 @@ int quant_rows(const row_case& c) { return c.rows() * c.split / c.merged; }
 lowered_chain chain_of(const instance& on, const row_case& c) {
     lowered_chain chain{.name = "case", .signature = "", .count = 0, .stages = {}};
     const auto add = [&chain](const stage& s) { chain.stages[chain.count++] = s; };
-    const stage_set does = on.computes.stages;
+    const stage_set does = on.computes.row().stages;
     const bool joins = does.has(stage_kind::join_residual);
     const auto add_sum = [&] {
         const stage_kind sum = joins ? stage_kind::join_residual : stage_kind::add_residual;
@@ -259,7 +259,7 @@ row_outputs run(const instance& on, const row_case& c) {
     const auto plain_bytes = [&](std::size_t element) {
         return size(c.rows() * (c.k + c.gap)) * element;
     };
-    const bool gated = on.computes.stages.has(stage_kind::glu) || c.gate;
+    const bool gated = on.computes.row().stages.has(stage_kind::glu) || c.gate;
     const placement plain = placed(c);
     const placement out_at = c.over_gate ? placed_gate(c) : plain;  // of f32
     const std::byte gap = c.in_place || c.over_gate ? std::byte{0} : untouched;
@@ -382,7 +382,7 @@ row_outputs run(const instance& on, const row_case& c) {
 
 void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     const auto in = reference_inputs(on, c);
-    if (c.sum && on.computes.stages.has(stage_kind::join_residual)) {
+    if (c.sum && on.computes.row().stages.has(stage_kind::join_residual)) {
         const auto wanted = chain::reference(chain_of(on, c), in);
         const std::vector<double>& sum = c.again ? wanted.sum : wanted.value;
         if (ordinary(c)) CHECK(nmse<float>(from_bytes<float>(outputs.sum), sum) <= 1e-7);
@@ -397,7 +397,7 @@ void check(const instance& on, const row_case& c, const row_outputs& outputs) {
     }
     std::vector<float> result = from_bytes<float>(outputs.f32);
     if (result.empty()) {  // without f32 the result is known only if nothing is computed
-        if (on.computes.stages.any(value_stages) || c.residual || c.scale || c.bias) return;
+        if (on.computes.row().stages.any(value_stages) || c.residual || c.scale || c.bias) return;
         result.assign(in.x.begin(), in.x.end());
     } else if (ordinary(c)) {
         const auto wanted = chain::reference(chain_of(on, c), in).value;

@@ -32,7 +32,7 @@ bool fits(format f, const row_case& c) {
 
 /// What the row can do of what the case asks for; a case that is left with nothing to write is
 /// dropped.
-bool fit(row_case& c, const computation& computes, const row_policy& how) {
+bool fit(row_case& c, const row_computation& computes, const row_policy& how) {
     c.emits.bits &= computes.emits.bits;
     for (const format f : formats_in(c.emits))
         if (!fits(f, c)) c.emits.bits &= ~format_set::of(f).bits;
@@ -78,7 +78,7 @@ void append_gated(std::vector<row_case>& cases, format_set all, int usual) {
 
 }  // namespace
 
-std::vector<row_case> row_cases(const computation& computes, const row_policy& how) {
+std::vector<row_case> row_cases(const row_computation& computes, const row_policy& how) {
     const format_set all =
         format_set::of(format::f32) | format::f16 | format::bf16 | in_blocks | apart;
     const int widest = how.values > 0 ? team(how) * how.values : 5 * 1024;

@@ -20,13 +20,13 @@ constexpr format_set for_engines = plain | format::int8_token | format::fp8_tens
                                    format::fp8_token | format::fp8_group | format::mxfp8_rows |
                                    format::mxfp4_rows | format::nvfp4_rows;
 
-constexpr computation norm_of(stage_kind norm, format_set emits) {
+constexpr row_computation norm_of(stage_kind norm, format_set emits) {
     return {.stages = stage_kind::combine | stage_kind::scale | stage_kind::add_residual | norm |
                       stage_kind::mul_weight | stage_kind::add_bias | stage_kind::gate,
             .emits = emits};
 }
 
-constexpr computation joined(format_set emits) {
+constexpr row_computation joined(format_set emits) {
     return {.stages = stage_kind::rms_norm | stage_kind::mul_weight | stage_kind::join_residual |
                       stage_kind::next_norm | stage_kind::mul_next_weight,
             .emits = emits};
@@ -38,7 +38,7 @@ constexpr row_policy long_rows{.threads = 64, .vector = true};
 constexpr row_policy short_rows{.threads = 128, .values = 8, .rows = 4, .vector = true};
 constexpr row_policy shared_and_long{.threads = 96, .rows = 3};
 
-template <computation C, row_policy P>
+template <row_computation C, row_policy P>
 void stands_every_case() {
     const instance on = on_host(C, P, reinterpret_cast<const void*>(&instances::run_on_host<C, P>),
                                 row_name(C, P, "test"));
@@ -64,17 +64,18 @@ TEST_CASE("Every format of other engines, and a row without anything else") {
     stands_every_case<norm_of(stage_kind::rms_norm, for_engines), usual>();
     stands_every_case<norm_of(stage_kind::layer_norm, for_engines), any>();
     stands_every_case<norm_of(stage_kind::l2_norm, for_engines), long_rows>();
-    stands_every_case<computation{.emits = for_engines}, usual>();
-    stands_every_case<computation{.emits = for_engines}, any>();
-    stands_every_case<computation{.stages = stage_set::of(stage_kind::glu), .emits = for_engines},
+    stands_every_case<row_computation{.emits = for_engines}, usual>();
+    stands_every_case<row_computation{.emits = for_engines}, any>();
+    stands_every_case<row_computation{.stages = stage_set::of(stage_kind::glu),
+                                      .emits = for_engines},
                       long_rows>();
-    stands_every_case<computation{.emits = format_set::of(format::q8_1_mmq_d2s6)}, usual>();
+    stands_every_case<row_computation{.emits = format_set::of(format::q8_1_mmq_d2s6)}, usual>();
 }
 
 TEST_CASE("Rows that share a block, a warp each") {
     stands_every_case<norm_of(stage_kind::rms_norm, for_ggml), short_rows>();
     stands_every_case<norm_of(stage_kind::layer_norm, for_engines), short_rows>();
-    stands_every_case<computation{.stages = stage_set::of(stage_kind::glu), .emits = for_ggml},
+    stands_every_case<row_computation{.stages = stage_set::of(stage_kind::glu), .emits = for_ggml},
                       short_rows>();
     stands_every_case<norm_of(stage_kind::rms_norm, for_engines), shared_and_long>();
 }
@@ -87,7 +88,8 @@ TEST_CASE("A norm that a residual joins, and the norm of their sum") {
 }
 
 TEST_CASE("One launch of two norms has the bits of the ops one after the other") {
-    static constexpr computation both = joined(plain), one = norm_of(stage_kind::rms_norm, plain);
+    static constexpr row_computation both = joined(plain),
+                                     one = norm_of(stage_kind::rms_norm, plain);
     const auto same = [](const void* joins, const void* norms, const row_policy& how) {
         const instance on = on_host(both, how, joins, "");
         const instance apart = on_host(one, how, norms, "");
@@ -119,7 +121,7 @@ TEST_CASE("One launch of two norms has the bits of the ops one after the other")
 }
 
 TEST_CASE("A warp's row has the bits of a block of one warp") {
-    static constexpr computation norm = norm_of(stage_kind::rms_norm, for_ggml);
+    static constexpr row_computation norm = norm_of(stage_kind::rms_norm, for_ggml);
     constexpr row_policy lone{.threads = 32, .values = 8, .vector = true};
     CHECK(order_of(lone) == order_of(short_rows));
     const auto outputs = [](const void* kernel, const row_policy& how) {

@@ -11,7 +11,7 @@ namespace {
 template <class Case>
 void sweep_cases(const instance& on, const instance* peer, std::size_t every,
                  std::vector<Case> cases) {
-    if (on.computes.own) apply_own(cases, on);
+    if (on.computes.visit([](const auto& c) { return c.own; })) apply_own(cases, on);
     REQUIRE(!cases.empty());
     for (std::size_t i = 0; i < cases.size(); i += every) {
         const Case& c = cases[i];
@@ -25,12 +25,12 @@ void sweep_cases(const instance& on, const instance* peer, std::size_t every,
 }  // namespace
 
 void sweep(const instance& on, const instance* peer, std::size_t every) {
-    if (on.computes.kind == skeleton::row)
-        sweep_cases(on, peer, every, row_cases(on.computes, on.policy.row()));
-    else if (on.computes.kind == skeleton::matvec)
-        sweep_cases(on, peer, every, matvec_cases(on.computes, on.policy.matvec()));
+    if (on.computes.kind() == skeleton::row)
+        sweep_cases(on, peer, every, row_cases(on.computes.row(), on.policy.row()));
+    else if (on.computes.kind() == skeleton::matvec)
+        sweep_cases(on, peer, every, matvec_cases(on.computes.product(), on.policy.matvec()));
     else
-        sweep_cases(on, peer, every, matmul_cases(on.computes, on.policy.matmul()));
+        sweep_cases(on, peer, every, matmul_cases(on.computes.product(), on.policy.matmul()));
 }
 
 }  // namespace catena_test

@@ -16,11 +16,12 @@ inline std::vector<catena::format> formats_in(catena::format_set set) {
     return out;
 }
 
-std::vector<row_case> row_cases(const catena::computation& computes, const catena::row_policy& how);
-std::vector<matvec_case> matvec_cases(const catena::computation& computes,
+std::vector<row_case> row_cases(const catena::row_computation& computes,
+                                const catena::row_policy& how);
+std::vector<matvec_case> matvec_cases(const catena::product_computation& computes,
                                       const catena::matvec_policy& how);
 
-std::vector<matvec_case> matmul_cases(const catena::computation& computes,
+std::vector<matvec_case> matmul_cases(const catena::product_computation& computes,
                                       const catena::matmul_policy& how);
 
 /// Lets the cases of a computation with ops of an engine's own apply these, and adds cases.

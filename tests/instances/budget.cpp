@@ -58,7 +58,8 @@ TEST_CASE("Within a budget the rows stay that are worth most, and the others say
     CHECK(out.left_out.size() == rows - 2);
     // Most of a step's bytes are weights in q4_K, so the row that reads them is the last to go.
     CHECK(std::any_of(w.set.rows.begin(), w.set.rows.end(), [](const row& r) {
-        return r.computes.kind == skeleton::matvec && r.computes.weights.has(format::q4_K);
+        return r.computes.kind() == skeleton::matvec &&
+               r.computes.product().weights.has(format::q4_K);
     }));
     const std::string text = to_text(out, w.within, *w.set.target);
     CHECK(std::count(text.begin(), text.end(), '\n') ==

@@ -21,9 +21,9 @@ std::vector<format_set> served_sets(const table& t) {
         if (info(f).role == format_role::weight || is_number(f)) sets.push_back(format_set::of(f));
     }
     for (int i = 0; i < t.row_count; ++i) {
-        const computation& c = t.rows[i].computes;
-        if (c.kind == skeleton::matvec && c.weights.size() > 1 && sets.back() != c.weights)
-            sets.push_back(c.weights);
+        if (t.rows[i].computes.kind() != skeleton::matvec) continue;
+        const product_computation& c = t.rows[i].computes.product();
+        if (c.weights.size() > 1 && sets.back() != c.weights) sets.push_back(c.weights);
     }
     return sets;
 }
@@ -95,7 +95,7 @@ TEST_CASE(
         if (a.compute_capability == 0) continue;  // the host has the rows of sm_90, not its speed
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));
-            if (t.rows[i].computes.kind != skeleton::row) CHECK(used.count(i) == 1);
+            if (t.rows[i].computes.kind() != skeleton::row) CHECK(used.count(i) == 1);
         }
     }
 }

@@ -86,7 +86,7 @@ TEST_CASE("Every generated file is stamped, and an edit by hand does not fit its
 TEST_CASE("Instances grow with formats and listed sets, not with powers of them") {
     const catalogue all = catena_catalogue();
     std::map<catena::skeleton, std::size_t> launches;
-    for (const catena::computation& c : computations_of(all)) ++launches[c.kind];
+    for (const catena::computation& c : computations_of(all)) ++launches[c.kind()];
     const auto with_norm = std::count_if(all.launches.begin(), all.launches.end(), norm_inside);
     CHECK(launches[catena::skeleton::matvec] ==
           all.launches.size() + static_cast<std::size_t>(with_norm));

@@ -26,9 +26,10 @@ TEST_CASE("A name that is read gives the fields of its row, and they give the na
         INFO(name);
         const std::optional<named_row> read = row_named(name);
         REQUIRE(read);
-        const bool makes_rows = r.computes.kind == skeleton::row;
+        const bool makes_rows = r.computes.kind() == skeleton::row;
         CHECK(read->launch == launch_part(r.computes));
-        CHECK(read->formats == (makes_rows ? r.computes.emits : r.computes.weights));
+        CHECK(read->formats ==
+              (makes_rows ? r.computes.row().emits : r.computes.product().weights));
         CHECK(read->policy == r.policy);
         CHECK(read->arch == a.name);
         CHECK(std::string(read->launch) + "." + formats_part(read->formats) + "." +

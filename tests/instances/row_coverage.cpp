@@ -14,12 +14,12 @@ using namespace catena;
 namespace {
 
 /// What the row sets of a table compute, each once.
-std::vector<computation> row_computations(const table& t) {
-    std::vector<computation> all;
+std::vector<row_computation> row_computations(const table& t) {
+    std::vector<row_computation> all;
     for (int i = 0; i < t.row_count; ++i) {
-        const computation& c = t.rows[i].computes;
-        if (c.kind == skeleton::row && std::find(all.begin(), all.end(), c) == all.end())
-            all.push_back(c);
+        if (t.rows[i].computes.kind() != skeleton::row) continue;
+        const row_computation& c = t.rows[i].computes.row();
+        if (std::find(all.begin(), all.end(), c) == all.end()) all.push_back(c);
     }
     return all;
 }
@@ -35,7 +35,7 @@ std::int64_t group_of(format_set emits) {
 
 /// Every shape of what a set computes, with all it can emit and with f32 alone.
 template <class Visit>
-void each_problem(const computation& computes, const Visit& visit) {
+void each_problem(const row_computation& computes, const Visit& visit) {
     row_problem p;
     p.needs = computes;
     for (const bool quantizes : {false, true})
@@ -77,11 +77,11 @@ TEST_CASE("Every row problem of the domain has a row, and every row of a row set
                                      << p.alignment << ": " << sentence(best.nearest));
             FAIL_CHECK("no row, or no legal launch: " << row_name(t, best.row));
         };
-        for (const computation& c : row_computations(t)) each_problem(c, has_a_row);
+        for (const row_computation& c : row_computations(t)) each_problem(c, has_a_row);
         if (a.compute_capability == 0) continue;  // the host has the rows of sm_90, not its speed
         for (int i = 0; i < t.row_count; ++i) {
             INFO(row_name(t, i));
-            if (t.rows[i].computes.kind == skeleton::row) CHECK(used.count(i) == 1);
+            if (t.rows[i].computes.kind() == skeleton::row) CHECK(used.count(i) == 1);
         }
     }
 }

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <type_traits>
 
 using namespace catena;
 
@@ -98,6 +99,22 @@ TEST_CASE("Every arch makes and quantizes in one step what models feed to matric
     }
 }
 
+/// Need no plain row serve it? Checks that there are as many `rows` as there should be.
+bool is_option(const product_computation& c, const arch& target, int rows) {
+    if (has_norm(c.stages)) {  // else a row step makes the norm
+        CHECK(rows == 1);
+        return true;
+    }
+    if (c.kind == skeleton::matmul &&
+        absence_of(*c.weights.begin(), min_matmul_columns, target) != nullptr) {
+        CHECK(rows == 0);
+        return true;
+    }
+    if (!in_mma_blocks(c.activation)) return false;
+    CHECK((rows > 0) == target.wgmma);  // beside a layout that takes every problem
+    return true;
+}
+
 TEST_CASE("Every chain's computations have rows on every arch, a plain one among them") {
     const std::vector<computation> wanted =
         generator::computations_of(generator::catena_catalogue());
@@ -108,31 +125,17 @@ TEST_CASE("Every chain's computations have rows on every arch, a plain one among
                 if (t.rows[i].computes != c) continue;
                 const policy& p = t.rows[i].policy;
                 ++rows;
-                if (c.kind == skeleton::row) plain += p.row().values == 0 && !p.row().vector;
-                if (c.kind == skeleton::matvec)
+                if (c.kind() == skeleton::row) plain += p.row().values == 0 && !p.row().vector;
+                if (c.kind() == skeleton::matvec)
                     plain += copy_of(p) == copy_method::plain &&
                              p.matvec().activation == activation_source::global &&
                              columns_of(p) >= 8;
+                if (c.kind() == skeleton::matmul) plain += copy_of(p) == copy_method::plain;
             }
-            for (int i = 0; c.kind == skeleton::matmul && i < t.row_count; ++i)
-                plain += t.rows[i].computes == c && copy_of(t.rows[i].policy) == copy_method::plain;
             INFO(t.target->name << " " << generator::family(c));
-            if (c.kind == skeleton::matvec &&
-                has_norm(c.stages)) {  // else a row step makes the norm
-                CHECK(rows == 1);
-                continue;
-            }
-            if (c.kind == skeleton::matmul &&
-                absence_of(*c.weights.begin(), min_matmul_columns, *t.target) != nullptr) {
-                CHECK(rows == 0);
-                continue;
-            }
-            if (in_mma_blocks(c.activation)) {  // beside a layout that takes every problem
-                CHECK((rows > 0) == t.target->wgmma);
-                continue;
-            }
+            if (c.kind() != skeleton::row && is_option(c.product(), *t.target, rows)) continue;
             // Where all copies are plain, the smallest tile may be the only one that fits.
-            CHECK(rows > (c.kind == skeleton::matmul && !t.target->async_copy ? 0 : 1));
+            CHECK(rows > (c.kind() == skeleton::matmul && !t.target->async_copy ? 0 : 1));
             CHECK(plain >= 1);
         }
 }
@@ -172,7 +175,7 @@ TEST_CASE("Every row that the build asks for has a kernel on the host") {
             INFO(row_name(t, i));
             const computation& c = t.rows[i].computes;
             const bool asked = (CATENA_EVERY_ROW || generator::in_every_build(*t.target, c)) &&
-                               instances::built(name(c.kind), formats_part(c.weights));
+                               instances::built(launch_part(c), formats_part(c));
             if (asked) CHECK(host.kernels[i] != nullptr);
             CHECK(host.kernels[i] == reinterpret_cast<const void*>(instances::host_kernel_for(
                                          t.rows[i].computes, t.rows[i].policy)));
@@ -217,7 +220,8 @@ namespace {
 /// What the generator says of a computation with a policy that `change` has changed.
 template <class Policy>
 struct objections {
-    computation computes;
+    std::conditional_t<std::is_same_v<Policy, row_policy>, row_computation, product_computation>
+        computes;
     Policy good;
 
     template <class Change>
@@ -234,17 +238,17 @@ struct objections {
 
 TEST_CASE("A policy of another skeleton is objected to") {
     row r;
-    r.computes = {.kind = skeleton::row};
+    r.computes = row_computation{};
     r.policy = matvec_policy{.threads = 128};
     CHECK(generator::objection(*arch_named("sm_90"), r) == "the policy is one of another skeleton");
     r.policy = row_policy{.threads = 128};
     CHECK(generator::objection(*arch_named("sm_90"), r) == "");
-    r.computes.kind = skeleton::matmul;
+    r.computes = product_computation{.kind = skeleton::matmul};
     CHECK(generator::objection(*arch_named("sm_90"), r) == "the policy is one of another skeleton");
 }
 
 TEST_CASE("A row policy that no kernel can have is objected to") {
-    const objections<row_policy> said{{.kind = skeleton::row}, {.threads = 128}};
+    const objections<row_policy> said{{}, {.threads = 128}};
     CHECK(said("sm_90", [](row_policy&) {}) == "");
     CHECK(said("sm_90", [](row_policy& p) { p.values = 6; }) ==
           "6 values a thread are no multiple of 4");
@@ -314,6 +318,10 @@ TEST_CASE("A matmul policy that no kernel can have is objected to") {
          .weights = format_set::of(format::q4_K)},
         {.threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 3}};
     CHECK(said("sm_90", [](matmul_policy&) {}) == "");
+    said.computes.stages = stage_set::of(stage_kind::rms_norm);
+    CHECK(said("sm_90", [](matmul_policy&) {}) ==
+          "a matmul leaves the norm of its activation to another launch");
+    said.computes.stages = {};
     CHECK(said("sm_90", [](matmul_policy& p) { p.rows = 24; }) ==
           "24 rows of a warp are no whole mma of 16");
     CHECK(said("sm_90", [](matmul_policy& p) { p.columns = 12; }) ==

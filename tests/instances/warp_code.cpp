@@ -26,8 +26,7 @@ void branch(sass_function& f, std::size_t from, std::size_t to, bool always = fa
 
 row matvec(const matvec_policy& p) {
     row r;
-    r.computes.kind = skeleton::matvec;
-    r.computes.weights = format_set::of(format::q4_K);
+    r.computes = product_computation{.weights = format_set::of(format::q4_K)};
     r.policy = p;
     return r;
 }
@@ -107,7 +106,7 @@ TEST_CASE("Code without such a loop, and other rows, have no count", "[warp_code
     CHECK(warp_code_of(matvec(one_step), code_of({sass_kind::dp4a, sass_kind::bulk_copy})) ==
           warp_codes{});
     row other = matvec(one_step);
-    other.computes.kind = skeleton::row;
+    other.computes = row_computation{};
     CHECK(warp_code_of(other, ring()) == warp_codes{});
 }
 
@@ -123,7 +122,7 @@ TEST_CASE("Each format of a kernel has its loop, told by the bytes of its pieces
     f.code[18].constant = 1024 / 256 * 144;  // q4_K's
     f.code[18].stall = 3;
     row two = matvec(one_step);
-    two.computes.weights = format_set::of(format::q4_K) | format::q6_K;
+    two.computes.product().weights = format_set::of(format::q4_K) | format::q6_K;
     const warp_codes found = warp_code_of(two, f);
     CHECK(found.of[0].stage_cycles == 11);
     CHECK(found.of[1].stage_cycles == 9);

@@ -41,7 +41,7 @@ struct clusters {
         target.cluster_blocks = 8;
         target.sms = 16;
         target.cycles_per_us = 5;  // instructions are what counts
-        computation c = matvec_of(q4);
+        product_computation c = matvec_of(q4);
         c.epilogue = few.needs.epilogue = few.member[0].epilogue =
             epilogue_set::of(epilogue_part::quantize);
         matvec_policy p = {.threads = 128, .rows = 2, .columns = 1, .piece = 1024, .stages = 2};

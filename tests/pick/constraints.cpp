@@ -33,7 +33,7 @@ TEST_CASE("a row serves what it computes, and less", "[constraints]") {
     CHECK(judge(matvec(narrow_matvec), norm_problem(512)).why == limit::computes);
 
     row bare = norm(kept_row);
-    bare.computes.stages = stage_set::of(stage_kind::rms_norm);
+    bare.computes.row().stages = stage_set::of(stage_kind::rms_norm);
     CHECK(judge(bare, norm_problem(512)).why == limit::computes);
 
     CHECK(judge(matvec(narrow_matvec), matvec_problem(512, {{format::q6_K, 64}})).why ==
@@ -131,7 +131,7 @@ TEST_CASE("lengths must divide", "[constraints]") {
 
 TEST_CASE("what shares a scale is whole", "[constraints]") {
     row all = norm(plain_row);
-    all.computes.emits = all.computes.emits | format::fp8_group | format::q8_1_mmq_d2s6;
+    all.computes.row().emits = all.computes.row().emits | format::fp8_group | format::q8_1_mmq_d2s6;
     row_problem groups = norm_problem(320);
     groups.quant_k = 0;
     groups.needs.emits = format_set::of(format::fp8_group);
@@ -199,7 +199,7 @@ TEST_CASE("numbers want an activation of f32, and rows of whole 32", "[constrain
     n.product = inner_product::fma;
     n.activation = activation_source::global;
     row numbers = matvec(n, format_set::of(format::f16));
-    numbers.computes.activation = format::f32;
+    numbers.computes.product().activation = format::f32;
     product_problem p = matvec_problem(512, {{format::f16, 64}});
     CHECK(judge(numbers, p).why == limit::computes);
     p.needs.activation = format::f32;

@@ -84,10 +84,10 @@ TEST_CASE("A row that is not on record costs what is usual for its product", "[c
     const int rows = 132 * 4 * 8 * 16;
     const double bytes = rows / 132.0 * 4096 / 256 * 144;
     const row r = counted({});
-    CHECK(
-        issue_us(r, 4096, rows, 8) ==
-        Approx(bytes * detail::issues_of(inner_product::dp4a, 1, r.computes.weights) / 114.8 / 1980)
-            .epsilon(0.01));
+    CHECK(issue_us(r, 4096, rows, 8) ==
+          Approx(bytes * detail::issues_of(inner_product::dp4a, 1, r.computes.product().weights) /
+                 114.8 / 1980)
+              .epsilon(0.01));
 }
 
 TEST_CASE("Each format of a launch has its own counts", "[cost]") {

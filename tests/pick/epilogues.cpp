@@ -23,7 +23,7 @@ constexpr matvec_policy with_rows(int rows) {
 
 /// A row that can do every part.
 constexpr row finishing(const matvec_policy& p) {
-    computation c = matvec_of(q4);
+    product_computation c = matvec_of(q4);
     c.epilogue = glu | epilogue_part::scale | epilogue_part::bias | epilogue_part::combine |
                  epilogue_part::residual | epilogue_part::quantize;
     return row_of(c, p);

@@ -20,7 +20,7 @@ constexpr matvec_policy deferred = {.threads = 64,
 
 row normed(matvec_policy p) {
     row r = row_of(matvec_of(q4), p);
-    r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
+    r.computes.product().stages = stage_kind::rms_norm | stage_kind::mul_weight;
     return r;
 }
 

@@ -25,10 +25,10 @@ constexpr matmul_policy sliced = {
     .threads = 128, .rows = 16, .columns = 32, .piece = 256, .stages = 2, .slices = 4};
 
 constexpr row tiles(const matmul_policy& p) {
-    row r = row_of({.kind = skeleton::matmul,
-                    .activation = format::q8_1_mmq_ds4,
-                    .weights = q4,
-                    .epilogue = quantized | glu},
+    row r = row_of(product_computation{.kind = skeleton::matmul,
+                                       .activation = format::q8_1_mmq_ds4,
+                                       .weights = q4,
+                                       .epilogue = quantized | glu},
                    p);
     r.order = order_of(p);
     return r;
@@ -36,7 +36,7 @@ constexpr row tiles(const matmul_policy& p) {
 
 product_problem product(std::int32_t rows, std::int64_t columns, epilogue_set parts = {}) {
     product_problem p;
-    p.needs = tiles(large).computes;
+    p.needs = tiles(large).computes.product();
     p.needs.epilogue = parts;
     p.k = 4096;
     p.columns = columns;

@@ -41,22 +41,22 @@ constexpr matmul_policy fp8_warps = {.threads = 256,
                                      .copy = copy_method::async};
 
 constexpr row fp8_tiles(const matmul_policy& n) {
-    const computation c = {.kind = skeleton::matmul,
-                           .activation = format::fp8_group,
-                           .weights = format_set::of(format::fp8_e4m3)};
+    const product_computation c = {.kind = skeleton::matmul,
+                                   .activation = format::fp8_group,
+                                   .weights = format_set::of(format::fp8_e4m3)};
     return {.computes = c, .policy = n, .order = order_of(n), .evidence = {}};
 }
 
 constexpr row tiles(const matmul_policy& n) {
-    const computation c = {.kind = skeleton::matmul,
-                           .activation = by_warpgroups(n) ? format::f16_mma : format::f32,
-                           .weights = format_set::of(format::f16)};
+    const product_computation c = {.kind = skeleton::matmul,
+                                   .activation = by_warpgroups(n) ? format::f16_mma : format::f32,
+                                   .weights = format_set::of(format::f16)};
     return {.computes = c, .policy = n, .order = order_of(n), .evidence = {}};
 }
 
 product_problem product(const matmul_policy& by, std::int32_t rows, std::int64_t columns) {
     product_problem p;
-    p.needs = tiles(by).computes;
+    p.needs = tiles(by).computes.product();
     p.k = 4096;
     p.columns = columns;
     p.member_count = 1;
@@ -168,7 +168,7 @@ TEST_CASE(
     const auto picked_for = [&](std::int32_t n, std::int64_t columns, int alignment = 256,
                                 bool same_bits = false) {
         product_problem p = product(warps, n, columns);
-        p.needs = rows[0].computes;
+        p.needs = rows[0].computes.product();
         p.member[0].type = format::fp8_e4m3;
         p.alignment = alignment;
         return pick(p, t, {.same_bits = same_bits}).row;

@@ -13,7 +13,7 @@ constexpr format_set layouts = format_set::of(format::q8_1) | format::q8_1_mmq_d
                                format::q8_1_mmq_d4 | format::bf16_mma | format::f16_mma;
 constexpr format_set f16 = format_set::of(format::f16), f16_mma = format_set::of(format::f16_mma);
 
-constexpr computation tiles_of(format_set weights, format layout) {
+constexpr product_computation tiles_of(format_set weights, format layout) {
     return {.kind = skeleton::matmul, .activation = layout, .weights = weights};
 }
 
@@ -41,12 +41,12 @@ table table_of_both() {
         numbers.piece = 32, halves.piece = 64, scaled.piece = 128;
         numbers.copy = copy_method::async, halves.copy = copy_method::async;
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
-        computation norm = norm_row;
+        row_computation norm = norm_row;
         norm.emits = layouts | format::f32;
         out.push_back(row_of(norm, plain_row));
         norm.emits = format_set::of(format::f32) | format::fp8_group;
         out.push_back(row_of(norm, plain_row));
-        out.push_back(row_of({.kind = skeleton::row, .emits = layouts}, plain_row));
+        out.push_back(row_of(row_computation{.emits = layouts}, plain_row));
         out.push_back(row_of(tiles_of(f16, format::f32), numbers));
         out.push_back(row_of(tiles_of(f16, format::f16_mma), halves));
         out.push_back(

@@ -181,8 +181,7 @@ TEST_CASE("a value of the engine's is quantized once for all its matmuls", "[pla
     const plan p = checked_plan(g);
     CHECK(steps_of(p) == "1:, 1: 1 3");
     CHECK(p.at(1).role == role::launch);
-    CHECK(p.steps()[0].what.row().needs ==
-          computation{.kind = skeleton::row, .emits = format_set::of(format::q8_1)});
+    CHECK(p.steps()[0].what.row().needs == row_computation{.emits = format_set::of(format::q8_1)});
     CHECK(p.chains()[0].activation == glu);
 }
 

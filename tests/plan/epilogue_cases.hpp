@@ -13,15 +13,15 @@ inline constexpr epilogue_set everything =
 inline constexpr format_set q8_1_and_mmq =
     format_set::of(format::q8_1) | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4;
 
-constexpr computation with_epilogue(computation c) {
+constexpr product_computation with_epilogue(product_computation c) {
     c.epilogue = everything;
     return c;
 }
-constexpr computation emitting(computation c, format_set emits) {
+constexpr row_computation emitting(row_computation c, format_set emits) {
     c.emits = emits;
     return c;
 }
-constexpr computation matmul_of(format_set weights, format layout) {
+constexpr product_computation matmul_of(format_set weights, format layout) {
     return {
         .kind = skeleton::matmul, .activation = layout, .weights = weights, .epilogue = everything};
 }
@@ -29,9 +29,8 @@ constexpr computation matmul_of(format_set weights, format layout) {
 /// The toy table with gated values, epilogues, and matmuls for any number of columns.
 inline table full_table() {
     static const std::vector<row> rows = [] {
-        const computation gated = {.kind = skeleton::row,
-                                   .stages = stage_set::of(stage_kind::glu),
-                                   .emits = q8_1_and_mmq | format::f32};
+        const row_computation gated = {.stages = stage_set::of(stage_kind::glu),
+                                       .emits = q8_1_and_mmq | format::f32};
         constexpr matmul_policy prompt = {
             .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
         std::vector<row> out;

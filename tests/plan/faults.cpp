@@ -372,9 +372,11 @@ std::vector<fault> faults_of_plans() {
         {"a row of the table that cannot do it",
          [](plan_faults& p, std::size_t s) {
              if (p.is_row(s)) return false;
-             const computation& own = p.p.rows().rows[p.at(s).row].computes;
+             const product_computation& own = p.p.rows().rows[p.at(s).row].computes.product();
              for (int r = 0; r < p.p.rows().row_count; ++r) {
-                 const computation& c = p.p.rows().rows[r].computes;
+                 const row& other = p.p.rows().rows[r];
+                 if (other.computes.kind() == skeleton::row) continue;
+                 const product_computation& c = other.computes.product();
                  if (c.kind != own.kind || c.weights == own.weights ||
                      c.weights.contains(own.weights))
                      continue;

@@ -28,20 +28,22 @@ table table_of_fp8() {
     static const std::vector<row> rows = [] {
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         const auto glu = epilogue_set::of(epilogue_part::glu);
-        computation norm = norm_row;
+        row_computation norm = norm_row;
         norm.emits = f32_and_fp8;
         out.push_back(row_of(norm, plain_row));
-        out.push_back(row_of({.kind = skeleton::row, .emits = f32_and_fp8}, plain_row));
+        out.push_back(row_of(row_computation{.emits = f32_and_fp8}, plain_row));
         matvec_policy eight = number_matvec;
         eight.columns = 8;
+        out.push_back(row_of(product_computation{.kind = skeleton::matvec,
+                                                 .activation = format::f32,
+                                                 .weights = fp8,
+                                                 .epilogue = glu},
+                             eight));
         out.push_back(row_of(
-            {.kind = skeleton::matvec, .activation = format::f32, .weights = fp8, .epilogue = glu},
-            eight));
-        out.push_back(row_of(
-            {.kind = skeleton::matmul,
-             .activation = format::fp8_group,
-             .weights = fp8,
-             .epilogue = glu},
+            product_computation{.kind = skeleton::matmul,
+                                .activation = format::fp8_group,
+                                .weights = fp8,
+                                .epilogue = glu},
             matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
         return out;
     }();
@@ -131,11 +133,12 @@ TEST_CASE("fp8 beside quantized weights is quantized for in a step of its own", 
         static std::vector<row> rows;
         table t = table_of_fp8();
         rows.assign(t.rows, t.rows + t.row_count);
-        computation norm = norm_row;
+        row_computation norm = norm_row;
         norm.emits = format_set::of(format::f32) | format::q8_1_mmq_d4;
         rows.push_back(row_of(norm, plain_row));
         rows.push_back(row_of(
-            {.kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = q8},
+            product_computation{
+                .kind = skeleton::matmul, .activation = format::q8_1_mmq_d4, .weights = q8},
             matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 128, .stages = 2}));
         t.rows = rows.data();
         t.row_count = static_cast<int>(rows.size());

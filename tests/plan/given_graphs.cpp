@@ -56,12 +56,12 @@ table norm_inside_table() {
         const table wide = wide_table();
         std::vector<row> out(wide.rows, wide.rows + wide.row_count);
         for (row& r : out)
-            if (r.computes.kind == skeleton::matvec) r.computes.epilogue = after;
+            if (r.computes.kind() == skeleton::matvec) r.computes.product().epilogue = after;
         matvec_policy p = wide_matvec;
         p.activation = activation_source::shared;
         p.placement = norm_placement::deferred;
         for (const format_set s : {q4, q4 | q6, q8}) {
-            computation c = matvec_of(s);
+            product_computation c = matvec_of(s);
             c.stages = stage_kind::rms_norm | stage_kind::mul_weight;
             c.epilogue = after;
             out.push_back(row_of(c, p));

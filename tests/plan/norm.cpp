@@ -9,8 +9,8 @@ using namespace catena_test;
 
 namespace {
 
-constexpr computation normed_matvec_of(format_set weights) {
-    computation c = matvec_of(weights);
+constexpr product_computation normed_matvec_of(format_set weights) {
+    product_computation c = matvec_of(weights);
     c.stages = stage_kind::rms_norm | stage_kind::mul_weight;
     c.epilogue = epilogue_set::of(epilogue_part::glu) | epilogue_part::quantize;
     return c;
@@ -35,8 +35,9 @@ struct norm_table {
     explicit norm_table(double node_us = 1000) : rows(toy_rows, toy_rows + toy_row_count) {
         target.node_us = node_us;
         for (row& r : rows)
-            if (r.computes.kind == skeleton::matvec && r.computes.activation == format::q8_1)
-                r.computes.epilogue = normed_matvec_of(q4).epilogue;
+            if (r.computes.kind() == skeleton::matvec &&
+                r.computes.product().activation == format::q8_1)
+                r.computes.product().epilogue = normed_matvec_of(q4).epilogue;
         for (const format_set s : {q4, q4 | q6})
             rows.push_back(row_of(normed_matvec_of(s), normed_matvec));
         chains.assign(toy_table().chains, toy_table().chains + toy_table().chain_count);

@@ -21,7 +21,9 @@ table table_of_tiles() {
         std::vector<row> out(std::begin(toy_rows), std::end(toy_rows));
         for (const format f : {format::f32, format::f16})
             out.push_back(row_of(
-                {.kind = skeleton::matmul, .activation = format::f32, .weights = format_set::of(f)},
+                product_computation{.kind = skeleton::matmul,
+                                    .activation = format::f32,
+                                    .weights = format_set::of(f)},
                 matmul_policy{.threads = 64, .rows = 32, .columns = 16, .piece = 32, .stages = 2}));
         return out;
     }();

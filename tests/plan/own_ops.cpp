@@ -43,12 +43,18 @@ struct own_set {
         const table t = instances::sm_90();
         for (int i = 0; i < t.row_count; ++i) {
             row r = t.rows[i];
-            computation& c = r.computes;
+            if (r.computes.kind() != skeleton::row) {
+                product_computation& c = r.computes.product();
+                c.own = true;
+                c.epilogue = c.epilogue | epilogue_part::own;
+                rows.push_back(r);
+                continue;
+            }
+            row_computation& c = r.computes.row();
             c.own = true;
-            if (c.kind != skeleton::row) c.epilogue = c.epilogue | epilogue_part::own;
             rows.push_back(r);
             c.stages = c.stages | stage_kind::own;
-            if (c.kind == skeleton::row) rows.push_back(r);
+            rows.push_back(r);
         }
         for (int i = 0; i < t.chain_count; ++i) {
             const lowered_chain& from = t.chains[i];

@@ -9,8 +9,8 @@ namespace {
 
 constexpr row passing_row() {
     row r = row_of(matvec_of_numbers, number_matvec);
-    r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
-    r.computes.emits = format_set::of(format::f32) | format::q8_1;
+    r.computes.product().stages = stage_kind::rms_norm | stage_kind::mul_weight;
+    r.computes.product().emits = format_set::of(format::f32) | format::q8_1;
     r.policy.matvec().columns = 1;
     r.policy.matvec().placement = norm_placement::passing;
     r.order = order_of(r.policy);
@@ -20,9 +20,9 @@ constexpr row passing_row() {
 /// Quantized weights', of two columns.
 constexpr row deferred_row() {
     row r = passing_row();
-    r.computes.weights = format_set::of(format::q4_K);
-    r.computes.activation = format::q8_1;
-    r.computes.emits = {};
+    r.computes.product().weights = format_set::of(format::q4_K);
+    r.computes.product().activation = format::q8_1;
+    r.computes.product().emits = {};
     r.policy.matvec().columns = 2;
     r.policy.matvec().activation = activation_source::shared;
     r.policy.matvec().product = inner_product::dp4a;

@@ -39,7 +39,7 @@ struct table_at_hand {
         target.sms = 64;
         target.cluster_blocks = 8;
         for (row& r : rows)
-            if (r.computes.kind == skeleton::matvec) r.policy.matvec().cluster = 8;
+            if (r.computes.kind() == skeleton::matvec) r.policy.matvec().cluster = 8;
         for (const row& r : rows) kernels.push_back(&r);
         t.target = &target;
         t.rows = rows.data();

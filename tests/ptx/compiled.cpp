@@ -52,7 +52,7 @@ std::string found_in(const table& host, int row, const ptx::program& code) {
                       [&found, &seed] { return std::make_unique<finding_machine>(found, seed++); },
                       host.target->dependent_launch,
                       most_shared_bytes()};
-    for (const matvec_case& c : matvec_cases(r.computes, r.policy.matvec()))
+    for (const matvec_case& c : matvec_cases(r.computes.product(), r.policy.matvec()))
         if (found.empty()) run(on, c);
     return found;
 }

@@ -36,7 +36,7 @@ class other_machine : public machine {
         changed.launch = launch_;
         kernels_.assign(changed.kernels, changed.kernels + changed.row_count);
         for (int i = 0; i < changed.row_count; ++i)
-            if (changed.rows[i].computes.kind == without_)
+            if (changed.rows[i].computes.kind() == without_)
                 kernels_[static_cast<std::size_t>(i)] = nullptr;
         changed.kernels = kernels_.data();
         return changed;

@@ -49,11 +49,11 @@ step_result result_of(host_kernel kernel) {
     std::vector<row> rows(t.rows, t.rows + t.row_count);
     std::vector<const void*> kernels(t.kernels, t.kernels + t.row_count);
     row normed;
-    normed.computes = {.kind = skeleton::matvec,
-                       .stages = stage_kind::rms_norm | stage_kind::mul_weight,
-                       .activation = format::q8_1,
-                       .weights = q4,
-                       .epilogue = {}};
+    normed.computes = product_computation{.kind = skeleton::matvec,
+                                          .stages = stage_kind::rms_norm | stage_kind::mul_weight,
+                                          .activation = format::q8_1,
+                                          .weights = q4,
+                                          .epilogue = {}};
     normed.policy = two_columns;
     normed.order = order_of(normed.policy);
     rows.push_back(normed);

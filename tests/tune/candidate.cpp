@@ -16,8 +16,8 @@ using namespace catena::generator;
 TEST_CASE("nvcc makes one kernel of a candidate, with the symbol of its row") {
     const arch& sm_90 = *arch_named("sm_90");
     row candidate;
-    candidate.computes.stages = stage_set::of(stage_kind::l2_norm);
-    candidate.computes.emits = format_set::of(format::f32);
+    candidate.computes.row().stages = stage_set::of(stage_kind::l2_norm);
+    candidate.computes.row().emits = format_set::of(format::f32);
     candidate.policy = row_policy{.threads = 96, .values = 12, .vector = true};  // no set has these
     const std::filesystem::path scratch =
         std::filesystem::temp_directory_path() / ("catena_candidate_" + std::to_string(getpid()));

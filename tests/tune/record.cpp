@@ -27,9 +27,10 @@ namespace {
 
 const arch& sm_90 = *arch_named("sm_90");
 
-const computation q4_K_matvec = [] {
+const product_computation q4_K_matvec = [] {
     for (const computation& c : computations_of(catena_catalogue()))
-        if (c.kind == skeleton::matvec && c.weights == format_set::of(format::q4_K)) return c;
+        if (c.kind() == skeleton::matvec && c.product().weights == format_set::of(format::q4_K))
+            return c.product();
     throw std::runtime_error("the catalogue has no matvec of q4_K");
 }();
 
@@ -122,12 +123,20 @@ TEST_CASE("A record that is written and read again is the same", "[tune]") {
     CHECK(again.on.memory_mhz == 2619);
 }
 
+TEST_CASE("A record that gives a row step a product's field, or the other way, is refused",
+          "[tune]") {
+    CHECK_THROWS(computation_of_json({{"weights", {"q4_K"}}}));
+    CHECK_THROWS(problem_of_json(skeleton::row, {{"k", 64}, {"columns", 1}}));
+    CHECK_THROWS(problem_of_json(skeleton::matvec, {{"k", 64}, {"quant_k", 64}}));
+    CHECK(problem_of_json(skeleton::matvec, {{"k", 64}, {"columns", 1}}).product().columns == 1);
+}
+
 TEST_CASE("Every policy and computation of the set can be written and read again", "[tune]") {
     for (const computation& c : computations_of(catena_catalogue()))
         for (const row& r : rows_for(sm_90, c)) {
             CAPTURE(policy_json(r.policy).dump());
-            CHECK(policy_of_json(c.kind, policy_json(r.policy)) == r.policy);
-            CHECK(from_json_value<computation>(to_json_value(c)) == c);
+            CHECK(policy_of_json(c.kind(), policy_json(r.policy)) == r.policy);
+            CHECK(computation_of_json(computation_json(c)) == c);
         }
 }
 
@@ -230,11 +239,11 @@ TEST_CASE("Proven policies replace the list, but for what takes problems that th
 TEST_CASE(
     "A tile that was measured replaces those listed, but for what takes problems that it does not",
     "[tune]") {
-    computation tiles;
+    product_computation tiles;
     for (const computation& c : computations_of(catena_catalogue()))
-        if (c.kind == skeleton::matmul && c.weights == format_set::of(format::q4_K) &&
-            c.activation == matmul_layout(format::q4_K))
-            tiles = c;
+        if (c.kind() == skeleton::matmul && c.product().weights == format_set::of(format::q4_K) &&
+            c.product().activation == matmul_layout(format::q4_K))
+            tiles = c.product();
     const std::vector<row> listed = rows_for(sm_90, tiles);
     constexpr matmul_policy large = {.threads = 256,
                                      .rows = 16,
@@ -246,7 +255,8 @@ TEST_CASE(
     sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
     for (const matmul_policy& p : {large, sliced}) {
         tuned_problem one = beaten(decided(4096, 1, {candidate(p, verdict::chosen, 5)}), listed);
-        one.computes = one.what.product().needs = tiles;
+        one.computes = tiles;
+        one.what.product().needs = tiles;
         one.what.product().columns = 512;
         const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one})));
         REQUIRE(row_with(rows, p) == &rows.front());

@@ -29,7 +29,7 @@ TEST_CASE("Shapes are those of the graph, with the places that they stand for", 
     int norms = 0, matvecs = 0;
     for (const shape& s : all) {
         CHECK(s.places > 0);
-        CHECK(s.computes.kind == s.what.kind());
+        CHECK(s.computes.kind() == s.what.kind());
         if (s.what.kind() == skeleton::matvec && s.what.product().columns == 1) matvecs += s.places;
         if (s.what.kind() == skeleton::row && s.what.row().rows == 1 &&
             stages_of(s.what).has(stage_kind::rms_norm))
@@ -67,7 +67,7 @@ TEST_CASE("A prompt's matmuls are tuned at columns of every class, and after all
     std::map<std::int64_t, int> dense, experts;
     for (const shape& s : all) {
         if (s.what.kind() != skeleton::matmul) continue;
-        CHECK(s.computes.kind == skeleton::matmul);
+        CHECK(s.computes.kind() == skeleton::matmul);
         const product_problem& what = s.what.product();
         const std::int64_t tokens = tokens_of(what);
         if (what.expert) CHECK(what.columns == 8 * tokens);

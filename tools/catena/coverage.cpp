@@ -53,7 +53,7 @@ cell cell_of(const table& t, format weights, std::int64_t columns) {
         ++out.problems;
         if (best.row >= 0) {
             ++out.served;
-            if (out.by.empty()) out.by = name(t.rows[best.row].computes.kind);
+            if (out.by.empty()) out.by = name(t.rows[best.row].computes.kind());
         } else if (out.first.empty()) {
             out.first = fmt::format("{}: {}", problem_text(p), sentence(best.nearest));
         }

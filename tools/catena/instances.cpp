@@ -132,7 +132,7 @@ std::string as_json(const arch& target, const std::vector<row>& rows, const cost
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const row& r = rows[i];
         root["rows"].push_back({{"name", row_name(r, target.name)},
-                                {"skeleton", name(r.computes.kind)},
+                                {"skeleton", name(r.computes.kind())},
                                 {"computes", chain_part(r.computes)},
                                 {"registers", r.registers},
                                 {"stage_instructions", r.code.of[0].stage_instructions},

@@ -142,7 +142,8 @@ bool unspilled(const arch& a, const row& r, int blocks) {
 /// The tile with the most blocks promised, up to four, that an SM holds without spills.
 policy promising(const arch& a, row r) {
     matmul_policy& p = r.policy.matmul();
-    const std::int64_t bytes = shared_allocated(matmul_shared_bytes(p, r.computes.weights), a);
+    const std::int64_t bytes =
+        shared_allocated(matmul_shared_bytes(p, r.computes.product().weights), a);
     const auto held = [&](int blocks) {
         return blocks * bytes <= a.shared_per_sm && unspilled(a, r, blocks);
     };
@@ -173,7 +174,7 @@ bool same_kind(const matmul_policy& a, const matmul_policy& b) {
 
 /// Would a tile of half as many columns hold those of the problem, too?
 bool too_wide(const row& r, const problem& p) {
-    return r.computes.kind == skeleton::matmul &&
+    return r.computes.kind() == skeleton::matmul &&
            r.policy.matmul().columns / 2 >= std::max(detail::columns_of_matrix(p.product()), 16.0);
 }
 
@@ -200,13 +201,15 @@ void add_without_cluster(std::vector<candidate>& kept, const std::vector<candida
 
 /// Every policy that is worth a look.
 std::vector<policy> listed(const arch& target, const computation& c) {
-    if (c.kind == skeleton::row) return row_policies();
+    if (c.kind() == skeleton::row) return row_policies();
     std::vector<policy> all;
-    if (c.kind == skeleton::matvec)
-        for (const matvec_policy& p : has_norm(c.stages) ? norm_policies() : matvec_policies())
+    const product_computation& product = c.product();
+    if (product.kind == skeleton::matvec)
+        for (const matvec_policy& p :
+             has_norm(product.stages) ? norm_policies() : matvec_policies())
             all.push_back(p);
     else
-        for (const matmul_policy& p : matmul_policies(c.weights))
+        for (const matmul_policy& p : matmul_policies(product.weights))
             if (const policy wide = promising(target, row_of(c, p));
                 unspilled(target, row_of(c, wide), wide.min_blocks()))
                 all.push_back(wide);

@@ -136,25 +136,44 @@ struct lowered_chain {
     stage stages[max_stages] = {};
 };
 
-/// What one launch computes: the functional half of a table row, and of a problem. A row serves a
-/// problem when it computes at least what the problem needs (`serves`).
-struct computation {
-    skeleton kind = skeleton::row;
-    stage_set stages = {};  ///< row: what happens to x; matvec: what it makes of its activation
-                            ///< itself, an rms_norm and its weight
-    format_set emits = {};  ///< row: formats written in one pass, any subset; matvec: those of its
-                            ///< own norm
-    format activation = format::unknown;  ///< matvec, matmul: must be equal
-    format_set weights = {};              ///< matvec, matmul: formats one launch can hold
-    epilogue_set epilogue = {};           ///< matvec, matmul: parts, any subset
+/// What a row step computes.
+struct row_computation {
+    static constexpr skeleton kind = skeleton::row;
+    stage_set stages = {};  ///< what happens to x
+    format_set emits = {};  ///< formats written in one pass, any subset
     bool own = false;  ///< applies the ops of an engine's own (table::ops) where it has a function
 };
 
-constexpr bool operator==(const computation& a, const computation& b) {
+constexpr bool operator==(const row_computation& a, const row_computation& b) {
+    return a.stages == b.stages && a.emits == b.emits && a.own == b.own;
+}
+constexpr bool operator!=(const row_computation& a, const row_computation& b) { return !(a == b); }
+
+/// What a matvec or a matmul computes.
+struct product_computation {
+    skeleton kind = skeleton::matvec;
+    stage_set stages = {};  ///< what a matvec makes of its activation itself: an rms_norm and its
+                            ///< weight
+    format_set emits = {};  ///< formats in which it writes that norm
+    format activation = format::unknown;  ///< must be equal
+    format_set weights = {};              ///< formats one launch can hold
+    epilogue_set epilogue = {};           ///< parts, any subset
+    bool own = false;  ///< applies the ops of an engine's own (table::ops) where it has a function
+};
+
+constexpr bool operator==(const product_computation& a, const product_computation& b) {
     return a.kind == b.kind && a.stages == b.stages && a.emits == b.emits &&
            a.activation == b.activation && a.weights == b.weights && a.epilogue == b.epilogue &&
            a.own == b.own;
 }
-constexpr bool operator!=(const computation& a, const computation& b) { return !(a == b); }
+constexpr bool operator!=(const product_computation& a, const product_computation& b) {
+    return !(a == b);
+}
+
+constexpr skeleton skeleton_of(const product_computation& c) { return c.kind; }
+
+/// What one launch computes: the functional half of a table row, and of a problem. A row serves a
+/// problem when it computes at least what the problem needs (`serves`).
+using computation = by_skeleton<row_computation, product_computation>;
 
 }  // namespace catena

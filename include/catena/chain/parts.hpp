@@ -5,6 +5,8 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/format/number.hpp"
 
+#include <optional>
+
 namespace catena::chain {
 
 constexpr skeleton skeleton_of(stage_kind kind) {
@@ -33,9 +35,8 @@ constexpr epilogue_set epilogue_of(const lowered_chain& chain) {
     return parts;
 }
 
-constexpr computation row_part(const lowered_chain& chain) {
-    computation part;
-    part.kind = skeleton::row;
+constexpr row_computation row_part(const lowered_chain& chain) {
+    row_computation part;
     for (int i = 0; i < chain.count; ++i) {
         const stage& s = chain.stages[i];
         if (row_stages.has(s.kind)) part.stages = part.stages | s.kind;
@@ -56,9 +57,8 @@ constexpr format_set weights_of(const lowered_chain& chain) {
 
 /// The launch of matrices of these formats, which are all numbers or all quantized. The activation
 /// is f32 of numbers, and unknown when the chain quantizes for matmuls alone.
-constexpr computation matvec_part(const lowered_chain& chain, format_set weights) {
-    computation part;
-    part.kind = skeleton::matvec;
+constexpr product_computation matvec_part(const lowered_chain& chain, format_set weights) {
+    product_computation part;
     part.weights = weights;
     part.epilogue = epilogue_of(chain);
     for (int i = 0; i < chain.count; ++i)
@@ -69,14 +69,16 @@ constexpr computation matvec_part(const lowered_chain& chain, format_set weights
     return part;
 }
 
-/// The matvec part that also makes the norm before it; of kind row when there is none that it could
+/// The matvec part that also makes the norm before it; none where there is no norm that it could
 /// make: rms_norm(x) * weight of an x that is there. Where numbers read it, others read it too: as
 /// it is, or quantized for a matvec.
-constexpr computation normed_matvec_part(const lowered_chain& chain, format_set weights) {
+constexpr std::optional<product_computation> normed_matvec_part(const lowered_chain& chain,
+                                                                format_set weights) {
     constexpr stage_set norm = stage_kind::rms_norm | stage_kind::mul_weight;
-    computation part = matvec_part(chain, weights);
+    product_computation part = matvec_part(chain, weights);
     const bool numbers = part.activation == format::f32;
-    if (row_part(chain).stages != norm || (part.activation != format::q8_1 && !numbers)) return {};
+    if (row_part(chain).stages != norm || (part.activation != format::q8_1 && !numbers))
+        return std::nullopt;
     part.stages = norm;
     if (numbers) part.emits = format_set::of(format::f32) | format::q8_1;
     return part;

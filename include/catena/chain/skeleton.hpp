@@ -12,8 +12,8 @@ constexpr const char* name(skeleton s) {
     return s == skeleton::row ? "row" : s == skeleton::matvec ? "matvec" : "matmul";
 }
 
-/// What a row step has, or what a product has: one of two types, each with a skeleton_of(). It is
-/// asked for by the name of the one that it is, which `kind` tells.
+/// What a row step has, or what a product has. Each is asked for by its name, and `kind` tells
+/// which one is there. A product tells by skeleton_of() whether it is a matvec's or a matmul's.
 template <class Row, class Product>
 class by_skeleton {
   public:

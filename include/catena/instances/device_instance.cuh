@@ -10,19 +10,19 @@
 
 namespace catena::instances {
 
-template <computation C, row_policy P, class Ops>
+template <row_computation C, row_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const row_args& args) {
     executor_of<C.own, exec::cuda, Ops> x;
     kernel::row_body<decltype(x), P, C>(x, args);
 }
 
-template <computation C, matvec_policy P, class Ops>
+template <product_computation C, matvec_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const matvec_args& args) {
     executor_of<C.own, exec::cuda, Ops> x;
     kernel::matvec_body<decltype(x), P, C.weights>(x, args);
 }
 
-template <computation C, matmul_policy P, class Ops>
+template <product_computation C, matmul_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const matmul_args& args) {
     executor_of<C.own, exec::cuda, Ops> x;
     kernel::matmul_body<decltype(x), P, C.activation, C.weights>(x, args);

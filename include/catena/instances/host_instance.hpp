@@ -11,7 +11,7 @@
 
 namespace catena::instances {
 
-template <computation C, policy_of<C.kind> P, class X = exec::host>
+template <auto C, policy_of<C.kind> P, class X = exec::host>
 void run_on_host(exec::host& machine, const void* args) {
     X x{machine};
     if constexpr (C.kind == skeleton::row)
@@ -23,7 +23,7 @@ void run_on_host(exec::host& machine, const void* args) {
                                                            *static_cast<const matmul_args*>(args));
 }
 
-template <computation C, policy_of<C.kind> P, class Ops>
+template <auto C, policy_of<C.kind> P, class Ops>
 constexpr host_instance host_instance_of() {
     return {C, P, &run_on_host<C, P, executor_of<C.own, exec::host, Ops>>};
 }

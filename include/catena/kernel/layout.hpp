@@ -267,11 +267,11 @@ constexpr std::int64_t shared_bytes(const computation& c, const policy& p, std::
         case skeleton::row:
             return row_shared_bytes(p.row());
         case skeleton::matvec:
-            return matvec_shared_bytes(p.matvec(), c.weights, k, columns, used);
+            return matvec_shared_bytes(p.matvec(), c.product().weights, k, columns, used);
         case skeleton::matmul:
             break;
     }
-    return matmul_shared_bytes(p.matmul(), c.weights);
+    return matmul_shared_bytes(p.matmul(), c.product().weights);
 }
 
 /// The accumulation order of an instance. A row's sums depend on how its elements are dealt to
@@ -306,8 +306,8 @@ constexpr std::uint32_t order_of(const policy& p) {
 /// with a precision that no standard states, each generation its own: such rows give the same bits
 /// run after run, and agree with the host executor to a tolerance.
 constexpr bool bits_of_device(const computation& c) {
-    return c.kind == skeleton::matmul &&
-           (has_numbers(c.weights) || c.activation == format::bf16_mma);
+    if (c.kind() != skeleton::matmul) return false;
+    return has_numbers(c.product().weights) || c.product().activation == format::bf16_mma;
 }
 
 }  // namespace catena

@@ -11,8 +11,10 @@ namespace catena {
 
 /// Why no kernel can compute this with these numbers, whatever the arch.
 constexpr objection objection_to(const computation& c, const policy& p) {
-    if (p.kind() != c.kind) return {"the policy is one of another skeleton"};
-    return p.visit([&](const auto& own) { return objection_to(c, own); });
+    if (p.kind() != c.kind()) return {"the policy is one of another skeleton"};
+    return p.kind() == skeleton::row      ? objection_to(c.row(), p.row())
+           : p.kind() == skeleton::matvec ? objection_to(c.product(), p.matvec())
+                                          : objection_to(c.product(), p.matmul());
 }
 
 }  // namespace catena

@@ -22,7 +22,7 @@
 namespace catena::kernel {
 
 /// One row's work; see row_body.
-template <class X, row_policy P, computation C>
+template <class X, row_policy P, row_computation C>
 class row_work {
   public:
     using thread = row_thread<X, P>;
@@ -217,13 +217,13 @@ class row_work {
     }
 };
 
-template <computation C, row_policy P>
+template <row_computation C, row_policy P>
 inline constexpr bool row_possible = !objection_to(C, P);
 
 /// The body. Grid: one block per rows_of_block(P) rows, and those of a.ahead. Shared memory as
 /// kernel/layout.hpp says. `a` follows args.hpp; with values > 0, k <= values * the threads of a
 /// row; with vector, k is a multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
-template <class X, row_policy P, computation C>
+template <class X, row_policy P, row_computation C>
 CATENA_FN void row_body(X& x, const row_args& a) {
     using work = row_work<X, P, C>;
     using thread = typename work::thread;

@@ -16,10 +16,11 @@ namespace catena {
 /// its sums; for a tile of fp8 by warpgroups one for each sum, and those for the products of 64
 /// rows.
 constexpr int usual_registers(const row& r) {
-    if (r.computes.kind != skeleton::matmul) return 64;
+    if (r.computes.kind() != skeleton::matmul) return 64;
     const matmul_policy& n = r.policy.matmul();
     const int sums = n.rows * n.columns / warp_size;
-    return fp8_by_warpgroups(n, r.computes.weights) ? 62 + sums + n.columns / 2 : 80 + sums * 5 / 4;
+    return fp8_by_warpgroups(n, r.computes.product().weights) ? 62 + sums + n.columns / 2
+                                                              : 80 + sums * 5 / 4;
 }
 
 /// Registers that each thread of so many blocks can have.
@@ -120,7 +121,7 @@ constexpr std::int64_t times_of(const product_problem& p, const problem_member& 
 /// all slots. The band of a matmul is the rows of a tile.
 constexpr std::int32_t band_rows(const row& r, const product_problem& p, const arch& a,
                                  int resident) {
-    if (r.computes.kind == skeleton::matmul) return tile_rows(r.policy.matmul());
+    if (r.computes.kind() == skeleton::matmul) return tile_rows(r.policy.matmul());
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
@@ -184,7 +185,7 @@ struct band_share {
 /// How many values of K a block multiplies, in four steps, while another block could hand it the
 /// sums of its tile. The sums of 128 x 128 are 64 KB, for which an SM is assumed to need 2.6 us.
 constexpr int values_of_handing(const row& r) {
-    return 4 * step_values(r.policy.matmul(), r.computes.weights);
+    return 4 * step_values(r.policy.matmul(), r.computes.product().weights);
 }
 
 /// How many values of K of a tile each block of a cluster has.

@@ -23,15 +23,24 @@ constexpr int mma_since(format weights) {
 
 /// Does the row compute at least what is needed? A matvec that makes a norm itself can leave it
 /// out.
-constexpr bool serves(const computation& row, const computation& needs) {
+constexpr bool serves(const row_computation& row, const row_computation& needs) {
+    return serves(row.stages, needs.stages) && row.emits.contains(needs.emits) &&
+           (row.own || !needs.own);
+}
+constexpr bool serves(const product_computation& row, const product_computation& needs) {
     if (row.kind != needs.kind || (needs.own && !row.own)) return false;
     const bool formats = row.emits.contains(needs.emits) && row.weights.contains(needs.weights) &&
                          row.epilogue.contains(needs.epilogue);
-    if (row.kind == skeleton::row) return serves(row.stages, needs.stages) && formats;
     const bool reads = quantizes_inside(needs)
                            ? has_norm(row.stages)
                            : row.activation == needs.activation && row.stages == needs.stages;
     return reads && formats;
+}
+constexpr bool serves(const computation& row, const row_computation& needs) {
+    return row.kind() == skeleton::row && serves(row.row(), needs);
+}
+constexpr bool serves(const computation& row, const product_computation& needs) {
+    return row.kind() != skeleton::row && serves(row.product(), needs);
 }
 
 namespace detail {
@@ -51,8 +60,8 @@ constexpr rejection fits_arch(const row& r, const arch& a) {
         return no(limit::registers, r.registers, a.max_registers_per_thread);
     if (r.registers > 0 && blocks_by_registers(r.registers, threads, a) < blocks)
         return no(limit::registers, r.registers * threads * blocks, a.registers_per_sm);
-    if (r.computes.kind == skeleton::matmul && a.compute_capability != 0)  // the host has all
-        for (const format f : r.computes.weights)
+    if (r.computes.kind() == skeleton::matmul && a.compute_capability != 0)  // the host has all
+        for (const format f : r.computes.product().weights)
             if (a.compute_capability < mma_since(f)) return no(limit::product, 0, mma_since(f));
     if (r.policy.kind() == skeleton::matmul && by_warpgroups(r.policy.matmul()) && !a.wgmma)
         return no(limit::warpgroups, 0, 90);

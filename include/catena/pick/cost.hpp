@@ -34,7 +34,7 @@ constexpr double share_in_flight(double bytes, double latency_us, const arch& a)
 
 /// How often x is read if registers do not keep it: for each sum over the row, for the scale of a
 /// row, and to write.
-constexpr int row_passes(const computation& c) {
+constexpr int row_passes(const row_computation& c) {
     const bool scales = c.emits.has(format::int8_token) || c.emits.has(format::fp8_token);
     return 1 + (has_norm(c.stages) ? 1 : 0) + (c.stages.has(stage_kind::layer_norm) ? 1 : 0) +
            (c.stages.has(stage_kind::next_norm) ? 1 : 0) + (scales ? 1 : 0);
@@ -117,7 +117,7 @@ struct sm_share {
 /// The counts of a row's code for weights of a format. A third one counts as the first.
 constexpr const warp_code& code_for(const row& r, format weights) {
     int i = 0;
-    for (const format f : r.computes.weights) {
+    for (const format f : r.computes.product().weights) {
         if (f == weights) break;
         ++i;
     }
@@ -131,12 +131,12 @@ constexpr const warp_code& code_for(const row& r, format weights) {
 constexpr double issue_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                           const sm_share& has) {
     const matvec_policy& n = r.policy.matvec();
-    const double of_columns = issues_of(n.product, has.columns, r.computes.weights);
+    const double of_columns = issues_of(n.product, has.columns, r.computes.product().weights);
     const double full = static_cast<double>(p.k) / n.piece;
     const std::int64_t pieces = quotient(p.k + n.piece - 1, n.piece);
     const auto begun = static_cast<double>(pieces);
-    const double stages =
-        (full + begun) / 2 * of_columns / issues_of(n.product, n.columns, r.computes.weights);
+    const double stages = (full + begun) / 2 * of_columns /
+                          issues_of(n.product, n.columns, r.computes.product().weights);
     const int slices = warp_slices(n);
     const auto turns = static_cast<double>(quotient(pieces + slices - 1, slices));
     const double waited = slices > 1 ? slices * turns : stages;
@@ -205,7 +205,7 @@ constexpr double matvec_us(const row& r, const product_problem& p, const arch& a
     // An mma always has eight columns: it repeats the last one.
     const bool free = n.product == inner_product::mma && columns > 1;
     const double spare = (n.columns > columns && !free ? n.columns - columns : 0.0) +
-                         (r.computes.weights.size() - p.needs.weights.size());
+                         (r.computes.product().weights.size() - p.needs.weights.size());
     const double first = n.placement == norm_placement::deferred ? norm_us(n, p) : 0;
     const double all = loaded_latency_us + first + (share.cluster > 1 ? cluster_us : 0) +
                        (memory > issue ? memory : issue) * (1 + spare_share * spare);

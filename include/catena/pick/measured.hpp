@@ -43,7 +43,12 @@ class key_mixer {
     }
 };
 
-constexpr void mix(key_mixer& mixed, const computation& c) {
+constexpr void mix(key_mixer& mixed, const row_computation& c) {
+    const auto& [stages, emits, own] = c;
+    mixed(skeleton::row, stages.bits, emits.bits, format::unknown, 0, 0);
+    if (own) mixed(own);
+}
+constexpr void mix(key_mixer& mixed, const product_computation& c) {
     const auto& [kind, stages, emits, activation, weights, epilogue, own] = c;
     mixed(kind, stages.bits, emits.bits, activation, weights.bits, epilogue.bits);
     if (own) mixed(own);

@@ -51,13 +51,14 @@ constexpr const char* name_in_instance(stage_kind kind) {
 /// What a launch computes: "add_rms_norm_mul", "rms_norm_mul_add_rms_norm_mul", "glu", "quantize",
 /// "mul_mat", "rms_norm_mul_mul_mat", and of many columns "mul_mat_tiles".
 inline std::string chain_part(const computation& c) {
+    const stage_set stages = c.visit([](const auto& own) { return own.stages; });
     std::string out;
     const auto add = [&out](const char* part) {
         if (!out.empty()) out += '_';
         out += part;
     };
-    for (const stage_kind kind : c.stages) add(name_in_instance(kind));
-    if (c.kind != skeleton::row) add(c.kind == skeleton::matvec ? "mul_mat" : "mul_mat_tiles");
+    for (const stage_kind kind : stages) add(name_in_instance(kind));
+    if (c.kind() != skeleton::row) add(c.kind() == skeleton::matvec ? "mul_mat" : "mul_mat_tiles");
     return out.empty() ? "quantize" : out;
 }
 
@@ -136,7 +137,11 @@ inline std::string policy_part(const policy& p) {
 
 /// What a launch computes: chain_part for a row, "matvec" and "matmul" else.
 inline std::string launch_part(const computation& c) {
-    return c.kind == skeleton::row ? chain_part(c) : name(c.kind);
+    return c.kind() == skeleton::row ? chain_part(c) : name(c.kind());
+}
+/// The formats that a row step writes; else those of the weights.
+inline std::string formats_part(const computation& c) {
+    return formats_part(c.kind() == skeleton::row ? c.row().emits : c.product().weights);
 }
 /// The skeleton of a launch_part.
 constexpr skeleton skeleton_named(std::string_view launch) {
@@ -146,8 +151,7 @@ constexpr skeleton skeleton_named(std::string_view launch) {
 }
 /// The name of an instance of `arch` that computes this with this policy.
 inline std::string row_name(const computation& c, const policy& p, const char* arch) {
-    return launch_part(c) + "." + formats_part(c.kind == skeleton::row ? c.emits : c.weights) +
-           "." + policy_part(p) + "." + arch;
+    return launch_part(c) + "." + formats_part(c) + "." + policy_part(p) + "." + arch;
 }
 /// The name of a row of the set of `arch`.
 inline std::string row_name(const row& r, const char* arch) {

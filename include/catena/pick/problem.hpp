@@ -32,7 +32,7 @@ constexpr int weight_rows(const problem_member& m) {
 
 /// What a row step is asked for.
 struct row_problem {
-    computation needs;         ///< exactly what is to be computed: stages, and emits that are on
+    row_computation needs;     ///< exactly what is to be computed: stages, and emits that are on
     bool sum = false;          ///< the sum with the residual is written
     std::int64_t k = 0;        ///< elements of a norm row
     std::int64_t rows = 0;     ///< norm rows
@@ -51,14 +51,14 @@ constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !
 
 /// What a matvec or a matmul is asked for.
 struct product_problem {
-    computation needs;         ///< exactly what is to be computed: formats and parts that occur
-    bool expert = false;       ///< matrices are picked by ids, of some members at least
-    std::int64_t k = 0;        ///< elements of a weight row
-    std::int64_t columns = 0;  ///< expert: slots * tokens
-    std::int64_t tokens = 0;   ///< expert
-    int alignment = 16;        ///< largest power of two, 16 at most, that divides the weights'
-                               ///< addresses and strides (matching sees to it that f32 beside them
-                               ///< is aligned to 4)
+    product_computation needs;  ///< exactly what is to be computed: formats and parts that occur
+    bool expert = false;        ///< matrices are picked by ids, of some members at least
+    std::int64_t k = 0;         ///< elements of a weight row
+    std::int64_t columns = 0;   ///< expert: slots * tokens
+    std::int64_t tokens = 0;    ///< expert
+    int alignment = 16;         ///< largest power of two, 16 at most, that divides the weights'
+                                ///< addresses and strides (matching sees to it that f32 beside them
+                                ///< is aligned to 4)
     int member_count = 0;
     problem_member member[max_members];
 };
@@ -73,9 +73,10 @@ constexpr bool operator==(const product_problem& a, const product_problem& b) {
 }
 constexpr bool operator!=(const product_problem& a, const product_problem& b) { return !(a == b); }
 
-constexpr skeleton skeleton_of(const row_problem&) { return skeleton::row; }
+/// The skeleton of a product's launch, as by_skeleton asks.
 constexpr skeleton skeleton_of(const product_problem& p) { return p.needs.kind; }
 
+/// What one launch is asked for: a row_problem or a product_problem.
 using problem = by_skeleton<row_problem, product_problem>;
 
 /// The norm rows of a row step.
@@ -88,7 +89,7 @@ constexpr std::int64_t rows_of(const product_problem& p) {
     return rows;
 }
 
-/// Columns, or where ids pick matrices tokens: what a launch's size is told by.
+/// Columns; where ids pick matrices, tokens. Limits and records go by this number.
 constexpr std::int64_t tokens_of(const product_problem& p) {
     return p.expert ? p.tokens : p.columns;
 }
@@ -112,6 +113,7 @@ constexpr bool combined(const product_problem& p) {
     return p.needs.epilogue.has(epilogue_part::combine);
 }
 
+/// Does a launch add up the results of its matrices for a token's slots?
 constexpr bool combined(const problem& p) {
     return p.kind() != skeleton::row && combined(p.product());
 }
@@ -131,15 +133,17 @@ constexpr std::int64_t columns_of(const product_problem& p, const problem_member
 constexpr bool makes_norm(const product_problem& p) {
     return p.needs.kind == skeleton::matvec && has_norm(p.needs.stages);
 }
+/// Does a launch make the norm that its matrices read?
 constexpr bool makes_norm(const problem& p) {
     return p.kind() == skeleton::matvec && makes_norm(p.product());
 }
 
 /// Does a group quantize an f32 activation itself that is no norm?
-constexpr bool quantizes_inside(const computation& c) {
+constexpr bool quantizes_inside(const product_computation& c) {
     return c.kind == skeleton::matvec && c.activation == format::f32 && !has_numbers(c.weights);
 }
 
+/// Does a launch quantize what its matrices read, and is that no norm?
 constexpr bool quantizes_inside(const problem& p) {
     return p.kind() == skeleton::matvec && quantizes_inside(p.product().needs);
 }
@@ -161,7 +165,7 @@ constexpr std::int64_t bytes_of(const row_problem& p) {
     return bytes;
 }
 
-/// Experts count one matrix for each column, for nobody knows the ids.
+/// Bytes of a product: experts count one matrix for each column, for nobody knows the ids.
 constexpr std::int64_t bytes_of(const product_problem& p) {
     const format x = makes_norm(p) ? format::f32 : p.needs.activation;
     std::int64_t bytes = tokens_of(p) * activation_row_bytes(x, p.k);
@@ -182,6 +186,7 @@ constexpr std::int64_t bytes_of(const product_problem& p) {
     return bytes;
 }
 
+/// Bytes that any launch must move at least.
 constexpr std::int64_t bytes_of(const problem& p) {
     return p.visit([](const auto& own) { return bytes_of(own); });
 }

@@ -31,11 +31,11 @@ class row_index {
         for (std::int32_t first = 0, last = 0; first < t.row_count; first = last) {
             const computation& c = t.rows[first].computes;
             for (last = first + 1; last < t.row_count && t.rows[last].computes == c;) ++last;
-            if (c.kind == skeleton::row) {
+            if (c.kind() == skeleton::row) {
                 row_steps_.push_back({first, last, c});
                 continue;
             }
-            for (const format f : c.weights)
+            for (const format f : c.product().weights)
                 groups_[static_cast<int>(f)].push_back({first, last, c});
         }
     }

@@ -73,11 +73,12 @@ inline std::string counted(std::int64_t n, const char* one, const char* several)
 
 }  // namespace detail
 
-/// What a launch has to do: "2048 q4_K + 512 q6_K rows of 2048, 1 column".
+/// What a row step has to do: "1 row of 2048".
 inline std::string work(const row_problem& p) {
     return detail::counted(p.rows, " row of ", " rows of ") + std::to_string(p.k) +
            (p.slots == 0 ? "" : ", each the sum of " + std::to_string(p.slots) + " results");
 }
+/// What a product has to do: "2048 q4_K + 512 q6_K rows of 2048, 1 column".
 inline std::string work(const product_problem& p) {
     std::map<std::string, int> members;
     for (int i = 0; i < p.member_count; ++i) {
@@ -93,6 +94,7 @@ inline std::string work(const product_problem& p) {
                      : detail::counted(p.columns, " column", " columns")) +
            (quantizes_inside(p.needs) ? ", quantized inside" : "");
 }
+/// What a launch has to do.
 inline std::string work(const problem& p) {
     return p.visit([](const auto& own) { return work(own); });
 }

@@ -14,6 +14,8 @@ using catena::format;
 using catena::format_set;
 using catena::matvec_policy;
 using catena::policy;
+using catena::product_computation;
+using catena::row_computation;
 using catena::row_policy;
 
 /// A small GPU: four SMs, every instruction there is.
@@ -38,21 +40,19 @@ inline constexpr catena::arch toy_arch = {.name = "toy",
 
 inline constexpr format_set plain_and_q8_1 = format_set::of(format::f32) | format::q8_1;
 
-inline constexpr computation norm_row = {
-    .kind = catena::skeleton::row,
+inline constexpr row_computation norm_row = {
     .stages = catena::stage_kind::scale | catena::stage_kind::add_residual |
               catena::stage_kind::rms_norm | catena::stage_kind::mul_weight,
     .emits = plain_and_q8_1};
-inline constexpr computation quantize_row = {.kind = catena::skeleton::row,
-                                             .emits = format_set::of(format::q8_1)};
-constexpr computation matvec_of(format_set weights) {
+inline constexpr row_computation quantize_row = {.emits = format_set::of(format::q8_1)};
+constexpr product_computation matvec_of(format_set weights) {
     return {.kind = catena::skeleton::matvec, .activation = format::q8_1, .weights = weights};
 }
 
 constexpr catena::row row_of(const computation& c, const policy& p) {
     return {.computes = c,
             .policy = p,
-            .order = c.kind == catena::skeleton::row ? static_cast<unsigned>(p.threads()) : 1u,
+            .order = c.kind() == catena::skeleton::row ? static_cast<unsigned>(p.threads()) : 1u,
             .registers = 0,
             .evidence = {}};
 }
@@ -69,7 +69,7 @@ inline constexpr format_set q6 = format_set::of(format::q6_K);
 inline constexpr format_set q8 = format_set::of(format::q8_0);
 
 inline constexpr format_set numbers = format_set::of(format::f32) | format::f16;
-inline constexpr computation matvec_of_numbers = {
+inline constexpr product_computation matvec_of_numbers = {
     .kind = catena::skeleton::matvec, .activation = format::f32, .weights = numbers};
 inline constexpr matvec_policy number_matvec = {.threads = 64,
                                                 .rows = 2,

@@ -11,7 +11,7 @@ namespace my_kernels {
 inline void policies(const catena::arch&, const catena::computation& computes,
                      std::vector<catena::policy>& all) {
     const std::string_view fault = std::getenv("FAULT");
-    if (computes.kind != catena::skeleton::row) return;
+    if (computes.kind() != catena::skeleton::row) return;
     if (fault == "odd")
         all.push_back(catena::row_policy{.threads = 256, .values = 6, .vector = true});
     if (fault == "twice") all.push_back(all.front());

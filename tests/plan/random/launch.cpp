@@ -79,11 +79,12 @@ class row_launch {
     }
 
     void judge() {
-        const catena::computation& c = row_.computes;
+        const catena::row_computation& c = row_.computes.row();
         const auto demand = [this](bool fine, const char* what) {
             if (!fine) machine_.blame(what);
         };
-        demand(c.kind == catena::skeleton::row, "a row step is launched on another skeleton");
+        demand(row_.computes.kind() == catena::skeleton::row,
+               "a row step is launched on another skeleton");
         demand(a_.gate != nullptr || !c.stages.has(stage_kind::glu), "a gated row without a gate");
         const bool experts = a_.experts.results != nullptr;
         demand(
@@ -172,8 +173,8 @@ class row_launch {
     /// one block, and its sum.
     bool read_at_once() const {
         const catena::row_policy& p = row_.policy.row();
-        return a_.rows == 1 && row_.computes.stages.has(stage_kind::rms_norm) && p.rows == 0 &&
-               p.threads > 32 && p.values > 0 && p.values <= 8;
+        return a_.rows == 1 && row_.computes.row().stages.has(stage_kind::rms_norm) &&
+               p.rows == 0 && p.threads > 32 && p.values > 0 && p.values <= 8;
     }
 
     void judge_experts(operands& ops, bool& aligned) const {
@@ -240,7 +241,7 @@ class row_launch {
             v = combined(r);
         else if (a_.x != nullptr)
             std::copy_n(row_of(a_.x, a_.x_at, r), k, v.begin());
-        const catena::computation& c = row_.computes;
+        const catena::row_computation& c = row_.computes.row();
         const bool joins = c.stages.has(stage_kind::join_residual);
         const auto add_residual = [&] {
             if (a_.residual == nullptr) return;

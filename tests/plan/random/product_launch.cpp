@@ -116,7 +116,7 @@ class product_launch {
                 static_cast<int>(&m - a_.member)};
     }
 
-    bool numbers() const { return row_.computes.activation == format::f32; }
+    bool numbers() const { return row_.computes.product().activation == format::f32; }
     const auto& numbers_of_policy() const {
         if constexpr (tiled)
             return row_.policy.matmul();
@@ -125,7 +125,7 @@ class product_launch {
     }
     bool passes() const { return placement_of(row_.policy) == catena::norm_placement::passing; }
     int writes_norm() const { return a_.norm_f32 != nullptr || a_.norm_q8_1 != nullptr ? 1 : 0; }
-    bool makes_activation() const { return !tiled && has_norm(row_.computes.stages); }
+    bool makes_activation() const { return !tiled && has_norm(row_.computes.product().stages); }
 
     int x_rows() const {
         if constexpr (tiled) return a_.x_rows;
@@ -139,10 +139,10 @@ class product_launch {
             return expert() ? a_.columns : 1;
     }
     format activation_format() const {
-        return makes_activation() ? format::f32 : row_.computes.activation;
+        return makes_activation() ? format::f32 : row_.computes.product().activation;
     }
     const catena::format_info& block() const { return catena::info(activation_format()); }
-    bool fp8() const { return row_.computes.activation == format::fp8_group; }
+    bool fp8() const { return row_.computes.product().activation == format::fp8_group; }
     std::int64_t activation_bytes() const {
         if (fp8()) return x_rows() * catena::activation_row_bytes(format::fp8_group, a_.k);
         if (tiled && !numbers())
@@ -155,12 +155,12 @@ class product_launch {
     void judge() {
         const auto& p = numbers_of_policy();
         if constexpr (tiled) {
-            demand(row_.computes.kind == catena::skeleton::matmul,
+            demand(row_.computes.kind() == catena::skeleton::matmul,
                    "a matmul step on another skeleton");
             demand(a_.x_rows == (expert() ? tokens() * a_.x_slots : a_.columns),
                    "activation rows that are not its columns");
         } else {
-            demand(row_.computes.kind == catena::skeleton::matvec,
+            demand(row_.computes.kind() == catena::skeleton::matvec,
                    "a matvec step on another skeleton");
             demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
@@ -226,8 +226,8 @@ class product_launch {
 
     void judge(const matvec_member& m, operands& ops, int& band) const {
         const auto& p = numbers_of_policy();
-        demand(row_.computes.weights.has(m.type), "a format that the row does not read");
-        demand(row_.computes.epilogue.contains(parts_of(m)),
+        demand(row_.computes.product().weights.has(m.type), "a format that the row does not read");
+        demand(row_.computes.product().epilogue.contains(parts_of(m)),
                "an epilogue that the row does not do");
         demand(m.up == nullptr || p.rows % 2 == 0, "a pair of matrices for an odd number of rows");
         const std::vector<target> targets = quantized(m);

@@ -57,14 +57,14 @@ table norm_inside_table() {
         std::erase_if(
             out, [](const row& r) { return placement_of(r.policy) != norm_placement::producer; });
         for (row r : std::vector<row>(out)) {
-            if (r.computes.kind != skeleton::matvec) continue;
+            if (r.computes.kind() != skeleton::matvec) continue;
             matvec_policy& p = r.policy.matvec();
             const bool numbers = p.product == inner_product::fma;
             if (!numbers && p.activation != activation_source::shared) continue;
-            r.computes.stages = stage_kind::rms_norm | stage_kind::mul_weight;
+            r.computes.product().stages = stage_kind::rms_norm | stage_kind::mul_weight;
             p.placement = numbers ? norm_placement::passing : norm_placement::deferred;
             if (numbers) {
-                r.computes.emits = format_set::of(format::f32) | format::q8_1;
+                r.computes.product().emits = format_set::of(format::f32) | format::q8_1;
                 p.columns = 1;
             }
             r.order = order_of(p);

@@ -21,7 +21,7 @@ namespace {
 constexpr double by_matvec_per_s = 6e7, by_matmul_per_s = 3e8, quantized_per_s = 2.5e6;
 
 bool may_serve(const row& r, format weights) {
-    return r.computes.kind != skeleton::row && r.computes.weights.has(weights);
+    return r.computes.kind() != skeleton::row && r.computes.product().weights.has(weights);
 }
 
 /// The rows that are asked for. Throws failure where there is none.
@@ -52,7 +52,7 @@ class table_of_one {
         for (int i = 0; i < all.row_count; ++i) {
             const row& r = all.rows[i];
             const bool beside = makes && !makes_activation(r);
-            if (i != group && r.computes.kind != skeleton::row && !beside) continue;
+            if (i != group && r.computes.kind() != skeleton::row && !beside) continue;
             if (i == group) at_ = static_cast<int>(rows_.size());
             rows_.push_back(r);
             kernels_.push_back(all.kernels == nullptr ? nullptr : all.kernels[i]);
@@ -122,7 +122,7 @@ double host_seconds(const bench_request& asked) {
     double seconds = 0;
     for (const int i : rows_of(asked)) {
         const policy& n = asked.rows.rows[i].policy;
-        const bool matmul = asked.rows.rows[i].computes.kind == skeleton::matmul;
+        const bool matmul = asked.rows.rows[i].computes.kind() == skeleton::matmul;
         if (matmul != (s.columns >= min_matmul_columns)) continue;
         const double columns = static_cast<double>(s.columns);
         const double products = matmul

@@ -109,7 +109,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         write_values(on_, const_cast<float*>(a.slot_weights), own);
         weights.assign(own.begin(), own.end());
     }
-    const computation& needs = s.what.product().needs;
+    const product_computation& needs = s.what.product().needs;
     const bool norm = makes_norm(s.what), as_f32 = needs.activation == format::f32;
     const bool numbers = has_numbers(needs.weights);
     const bool quantizes = (norm && !numbers) || quantizes_inside(needs);

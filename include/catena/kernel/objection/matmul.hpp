@@ -10,7 +10,7 @@ namespace catena {
 namespace detail {
 
 /// What kernel/matmul/wgmma.hpp, decoded.hpp and fp8_wgmma.hpp take.
-constexpr objection warpgroup_objection(const computation& c, const matmul_policy& p) {
+constexpr objection warpgroup_objection(const product_computation& c, const matmul_policy& p) {
     for (const format weight : c.weights)
         if (c.activation !=
             (weight == format::fp8_e4m3 ? format::fp8_group : warpgroup_layout(weight)))
@@ -34,7 +34,7 @@ constexpr objection warpgroup_objection(const computation& c, const matmul_polic
 }
 
 /// What is wrong with a tile, whoever multiplies it.
-constexpr objection tile_objection(const computation& c, const matmul_policy& p) {
+constexpr objection tile_objection(const product_computation& c, const matmul_policy& p) {
     const bool numbers = reads_f32(c.weights);
     const int unit = numbers ? 2 * mma_columns : mma_columns, warps = p.threads / warp_size;
     if (p.rows % mma_rows != 0)
@@ -59,10 +59,12 @@ constexpr objection tile_objection(const computation& c, const matmul_policy& p)
 
 }  // namespace detail
 
-constexpr objection objection_to(const computation& c, const matmul_policy& p) {
+constexpr objection objection_to(const product_computation& c, const matmul_policy& p) {
     const bool numbers = c.activation == format::f32, by_groups = in_mma_blocks(c.activation);
     const int unit = numbers ? 16 : by_groups ? warpgroup_values : mmq_values;
     if (const objection no = threads_objection(p.threads)) return no;
+    if (!c.stages.empty() || !c.emits.empty())
+        return {"a matmul leaves the norm of its activation to another launch"};
     if (p.piece <= 0 || p.piece % unit != 0)
         return {"a piece of {} values is no multiple of {}", {p.piece, unit}};
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
@@ -76,8 +78,8 @@ constexpr objection objection_to(const computation& c, const matmul_policy& p) {
 }
 
 /// What a body without its whole computation is asked for.
-constexpr computation matmul_of(format activation, format_set weights) {
-    computation c;
+constexpr product_computation matmul_of(format activation, format_set weights) {
+    product_computation c;
     c.kind = skeleton::matmul;
     c.activation = activation;
     c.weights = weights;

@@ -5,7 +5,7 @@
 
 namespace catena {
 
-constexpr objection objection_to(const computation& c, const matvec_policy& p) {
+constexpr objection objection_to(const product_computation& c, const matvec_policy& p) {
     const bool numbers = has_numbers(c.weights), inside = p.placement != norm_placement::producer;
     if (const objection no = threads_objection(p.threads)) return no;
     if (p.piece <= 0 || p.piece % piece_unit != 0)
@@ -46,9 +46,8 @@ constexpr objection objection_to(const computation& c, const matvec_policy& p) {
 }
 
 /// What a body without its whole computation is asked for.
-constexpr computation matvec_of(const matvec_policy& p, format_set weights) {
-    computation c;
-    c.kind = skeleton::matvec;
+constexpr product_computation matvec_of(const matvec_policy& p, format_set weights) {
+    product_computation c;
     if (p.placement != norm_placement::producer) c.stages = stage_set::of(stage_kind::rms_norm);
     c.weights = weights;
     return c;

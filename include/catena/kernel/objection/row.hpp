@@ -5,7 +5,7 @@
 
 namespace catena {
 
-constexpr objection objection_to(const computation&, const row_policy& p) {
+constexpr objection objection_to(const row_computation&, const row_policy& p) {
     if (const objection no = threads_objection(p.threads)) return no;
     if (p.values < 0 || p.values % 4 != 0)
         return {"{} values a thread are no multiple of 4", {p.values}};

@@ -183,7 +183,7 @@ class group_trial {
         product_problem& what = s.what.product();
         const std::size_t unproved = what.member_count == 0 ? 0 : first;
         if (const std::int32_t v = draft_.blocker(unproved); v >= 0) return v;
-        const computation needs = what.needs;
+        const product_computation needs = what.needs;
         const int alignment = what.alignment;
         add_member(view_, what, o, value != nullptr, written);
         const picked& found = choices_.pick(what);

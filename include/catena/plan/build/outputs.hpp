@@ -91,7 +91,7 @@ class output_finder {
         format_set best;
         std::ptrdiff_t most = 0;
         for (const row_run& run : known_.rows.groups_of(first.weight)) {
-            const computation& c = run.computes;
+            const product_computation& c = run.computes.product();
             if (c.kind != first.served_by || c.activation != first.layout || has_norm(c.stages))
                 continue;
             const std::ptrdiff_t n =

@@ -24,7 +24,7 @@ struct premises {
         for (int i = 0; t.rows != nullptr && i < t.row_count; ++i) {
             const row& r = t.rows[i];
             if (placement_of(r.policy) == norm_placement::producer) continue;
-            norms_inside = norms_inside | r.computes.weights;
+            norms_inside = norms_inside | r.computes.product().weights;
             norm_columns = std::max(norm_columns, r.policy.matvec().columns);
         }
     }

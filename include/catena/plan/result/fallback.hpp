@@ -18,7 +18,7 @@ namespace catena {
 /// The row of its computation that takes any shape and alignment: element by element, or weights
 /// copied by plain loads where the arch has better.
 constexpr bool is_plain(const row& r, const arch& a) {
-    if (r.computes.kind == skeleton::row) return !r.policy.row().vector;
+    if (r.computes.kind() == skeleton::row) return !r.policy.row().vector;
     return copy_of(r.policy) == copy_method::plain && a.async_copy;
 }
 

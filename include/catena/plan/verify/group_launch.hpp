@@ -28,7 +28,7 @@ class group_launch : public launch_record {
 
     template <class Args>
     void run_group(const step& s, const row& r, const Args& a) {
-        const computation& c = r.computes;
+        const product_computation& c = r.computes.product();
         const matvec_args* const few = matvec_of(a);
         const bool sums = few != nullptr && few->combined;
         const std::int64_t tokens = a.ids == nullptr ? 1
@@ -51,7 +51,7 @@ class group_launch : public launch_record {
     }
 
     template <class Args>
-    value x_of(const computation& c, const Args& a, std::int64_t rows) {
+    value x_of(const product_computation& c, const Args& a, std::int64_t rows) {
         if (c.activation != format::f32) return activation(a.x, c.activation, a.k, rows);
         return f32_rows(a, rows);
     }
@@ -61,7 +61,7 @@ class group_launch : public launch_record {
         if (rows > 1) aligned(static_cast<std::uint64_t>(a.x_bytes), 16, "the activation");
         return read_at(rows_at(a.x, a.k, rows, a.x_bytes), "the activation");
     }
-    value x_of_matvec(const computation& c, const matvec_args& a, std::int64_t rows) {
+    value x_of_matvec(const product_computation& c, const matvec_args& a, std::int64_t rows) {
         if (!has_norm(c.stages)) return x_of(c, a, rows);
         value v = f32_rows(a, rows);
         if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is
@@ -77,7 +77,7 @@ class group_launch : public launch_record {
     template <class Args>
     void run_member(const row& r, const Args& a, const matvec_member& m, const value& x,
                     const value& ids, std::int64_t tokens, bool sums) {
-        const computation& c = r.computes;
+        const product_computation& c = r.computes.product();
         const bool picked = a.ids != nullptr && m.experts > 0;
         const bool beside = a.ids != nullptr && !picked;
         if (beside && (tokens != 1 || a.x_slots != 1))
@@ -170,7 +170,7 @@ class group_launch : public launch_record {
         }
         if (m.dst != nullptr) write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result");
         const std::int64_t quantized_rows = sums ? tokens : columns;
-        const bool few = r.computes.kind == skeleton::matvec;
+        const bool few = r.computes.kind() == skeleton::matvec;
         const format_set writes = !c.epilogue.has(epilogue_part::quantize) ? format_set{}
                                   : few
                                       ? format_set::of(format::q8_1)

@@ -91,7 +91,7 @@ class row_launch : public launch_record {
     }
 
     void run_row(const step& s, const row& r, const row_args& a) {
-        const computation& c = r.computes;
+        const row_computation& c = r.computes.row();
         const bool joins = c.stages.has(stage_kind::join_residual);
         const bool vector = r.policy.row().vector;
         const std::int64_t outer = std::int64_t{a.n1} * a.n2;

@@ -196,9 +196,9 @@ class verifier {
     void check_overlaps(std::int32_t s, const launch_record& replay) {
         const step& one = step_of(s);
         const row& r = plan_.rows().rows[one.row];
-        const bool by_row = r.computes.kind == skeleton::row;
-        const bool at_once = by_row && has_norm(r.computes.stages) && one.what.row().rows == 1 &&
-                             reads_before_it_writes(r.policy.row());
+        const bool by_row = r.computes.kind() == skeleton::row;
+        const bool at_once = by_row && has_norm(r.computes.row().stages) &&
+                             one.what.row().rows == 1 && reads_before_it_writes(r.policy.row());
         for (const result_of_step& w : replay.results) {
             for (const touched& t : replay.reads)
                 if (w.where.overlaps(t.where) && !at_once &&
