@@ -133,7 +133,7 @@ TEST_CASE("steps that arrive late are waited for: plain copies always, others wi
 }
 
 TEST_CASE("a step of an integer tile takes about the instructions of its machine code", "[tiles]") {
-    // Of q4_K on sm_90, on the way that fills a stage and multiplies another (CUDA 13.0).
+    // Those of q4_K on sm_90, on the way that fills a stage and multiplies another (CUDA 13.0).
     struct counted {
         matmul_policy tile;
         double instructions;
