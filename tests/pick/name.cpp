@@ -26,7 +26,7 @@ TEST_CASE("a name spells what is computed, the formats, the policy and the arch"
           "matvec.q8_0.t64_m3_r2_c1_p1024_bulk2_smem_mma.toy");
     p.slices = 8;
     CHECK(row_name(row_of(matvec_of(q8), p), "toy") ==
-          "matvec.q8_0.t64_m3_r2_c1_p1024_bulk2_smem_k8_mma.toy");
+          "matvec.q8_0.t64_m3_r2_c1_p1024_bulk2_smem_k8.toy");
     CHECK(policy_named<skeleton::matvec>(policy_part(p)) == p);
 }
 

@@ -109,12 +109,17 @@ std::string weights_part(const Policy& p) {
            "_" + number_part(name(p.copy), p.stages);
 }
 
+/// The product that a name leaves out: of warps that share rows the only one that they can have.
+constexpr inner_product usual_product(const matvec_policy& p) {
+    return p.slices != 0 ? inner_product::mma : inner_product::dp4a;
+}
+
 inline std::string numbers_part(const matvec_policy& p) {
     std::string out = weights_part(p);
     if (p.activation == activation_source::shared) out += "_smem";
     if (p.slices != 0) out += number_part("_k", p.slices);
     if (p.cluster != 0) out += number_part("_x", p.cluster);
-    if (p.product != inner_product::dp4a) out.append("_").append(name(p.product));
+    if (p.product != usual_product(p)) out.append("_").append(name(p.product));
     if (p.placement != norm_placement::producer) out.append("_").append(name(p.placement));
     return out;
 }
@@ -227,8 +232,11 @@ constexpr bool take_part(std::string_view part, matvec_policy& p) {
         p.activation = activation_source::shared;
         return true;
     }
-    return take_weights_part(part, p) || take_number("k", part, p.slices) ||
-           take_word(inner_product::mma, part, p.product) ||
+    if (take_number("k", part, p.slices)) {
+        p.product = usual_product(p);
+        return true;
+    }
+    return take_weights_part(part, p) || take_word(inner_product::mma, part, p.product) ||
            take_word(inner_product::fma, part, p.product) ||
            take_word(norm_placement::deferred, part, p.placement) ||
            take_word(norm_placement::passing, part, p.placement);
