@@ -159,16 +159,17 @@ class plan_writer {
     }
 
     void bring_weights_ahead() const {
-        ahead_dealer deal(l2_bytes(out_.rows().limits()) * out_.options_.l2_percent_ahead / 100);
+        const arch& on = out_.rows().limits();
+        ahead_dealer deal(l2_bytes(on) * out_.options_.l2_percent_ahead / 100);
         for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
-            const auto index = at(out_.args_[i].index);
-            if (out_.steps_[i].what.needs.kind == skeleton::row) {
-                deal.begin(out_.row_args_[index]);
-                continue;
+            const step& s = out_.steps_[i];
+            if (s.what.needs.kind != skeleton::row) {
+                for (const std::int32_t n : out_.covered(s)) offer_weight(deal, view_.node(n));
+            } else if (s.config.blocks < static_cast<std::uint32_t>(on.sms)) {
+                deal.begin(out_.row_args_[at(out_.args_[i].index)]);
+            } else {
+                deal.end();
             }
-            const plan::group_head& head = out_.heads_[index];
-            for (std::int32_t m = 0; m < head.members; ++m)
-                deal.offer(out_.members_[at(head.first_member + m)].args);
         }
         for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
             step& s = out_.steps_[i];
@@ -177,6 +178,13 @@ class plan_writer {
             s.config.blocks += blocks_ahead(a);
             s.bytes_ahead = bytes_ahead(a);
         }
+    }
+
+    void offer_weight(ahead_dealer& deal, const tensor& node) const {
+        if (node.kind != op::mul_mat) return;
+        const extent& where = g_.bytes(node.src[0]);
+        deal.offer(node.src[0], view_.at(node.src[0]).data,
+                   static_cast<std::int64_t>(where.end - where.begin));
     }
 
     /// Every activation gets its slot's part of the workspace: a copy for each of its layouts,

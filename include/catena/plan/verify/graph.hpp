@@ -203,7 +203,9 @@ class engine_order {
     }
 
     value own(std::int32_t i, const tensor& t) const {
-        const own_call call = ops_ != nullptr && same(t.src[0], t) ? ops_->of(t) : own_call{};
+        const bool asked = t.kind == op::unary || t.kind == op::clamp || t.kind == op::other;
+        const bool one = ops_ != nullptr && asked && same(t.src[0], t) && !has_more_sources(t, 1);
+        const own_call call = one ? ops_->of(t) : own_call{};
         if (call.function == gate_function::none) return opaque(i);
         return function_of(call.function, source(i, 0), call.with);
     }
