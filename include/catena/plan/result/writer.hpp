@@ -292,13 +292,17 @@ class plan_writer {
             h.eps = m.params.eps;
         }
         if (asked.expert) {
+            const tensor& x = view_.at(first.src[1]);
+            h.x_slots = static_cast<std::int32_t>(x.ne[1]);
+            h.x_rows = static_cast<std::int32_t>(x.ne[2]) * h.x_slots;
+            h.slots = h.x_slots;
+            h.experts = experts_of(asked);
+        }
+        if (first.kind == op::mul_mat_id) {
             const tensor& ids = view_.at(first.src[2]);
             h.ids = reinterpret_cast<const std::int32_t*>(address.of(first.src[2]));
             h.ids_nb1 = ids.nb[1];
             h.slots = static_cast<std::int32_t>(ids.ne[0]);
-            h.x_slots = static_cast<std::int32_t>(view_.at(first.src[1]).ne[1]);
-            h.x_rows = static_cast<std::int32_t>(ids.ne[1]) * h.x_slots;
-            h.experts = experts_of(asked);
         }
         if (combined(asked)) {
             h.combined = true;
