@@ -36,6 +36,12 @@ struct shapes {
         for (const int n : rows) out.push_back({formats[out.size() % formats.size()], n});
         return out;
     }
+    /// The number of each token, for each of its slots.
+    std::vector<std::int32_t> numbers(int slots, int tokens) const {
+        std::vector<std::int32_t> out;
+        for (int i = 0; i < slots * tokens; ++i) out.push_back(i / slots);
+        return out;
+    }
     /// `count` ids that go round the experts, one more often than the others.
     std::vector<std::int32_t> ids(int count, int experts) const {
         std::vector<std::int32_t> out;
@@ -92,6 +98,14 @@ std::vector<matvec_case> product_cases(const shapes& s, const matmul_policy& how
                    .slots = 3,
                    .x_slots = 3,
                    .ids = s.ids(3 * s.columns, 2)},
+                  {.what = "a matrix for each token, more columns than a tile",
+                   .k = s.ragged,
+                   .members = s.members({s.tile + 1, 3}),
+                   .experts = 3,
+                   .slots = s.columns + 3,
+                   .x_slots = s.columns + 3,
+                   .ids = s.numbers(s.columns + 3, 3),
+                   .numbered = true},
                   {.what = "more experts than columns",
                    .k = s.unit,
                    .members = s.members({5}),
@@ -202,6 +216,14 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const matmul_policy& ho
          .experts = 3,
          .slots = 2,
          .ids = {0, 1, 2, 1, 0, 3, -1, 2, 1, 1}},
+        {.what = "a matrix for each token, every part",
+         .k = s.unit,
+         .members = {everything, gated, plain, alone},
+         .experts = 3,
+         .slots = 9,
+         .x_slots = 9,
+         .ids = s.numbers(9, 3),
+         .numbered = true},
         {.what = "experts with a residual under the result",
          .k = s.unit,
          .members = {placed},

@@ -120,7 +120,9 @@ Args common_args(machine& on, const matvec_case& c, const prepared& p, const byt
     a.members = static_cast<int>(p.members.size());
     std::copy(p.members.begin(), p.members.end(), a.member);
     if (c.experts != 0) {
-        a.ids = static_cast<const std::int32_t*>(on.put("ids", contents::data, to_bytes(c.ids)));
+        if (!c.numbered)
+            a.ids =
+                static_cast<const std::int32_t*>(on.put("ids", contents::data, to_bytes(c.ids)));
         a.ids_nb1 = 4 * c.slots;
         a.slots = c.slots;
         a.x_slots = c.x_slots;

@@ -61,8 +61,9 @@ struct matvec_case {
     bool weighted = true;        ///< slots that are added up have weights
     /// Expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN.
     std::vector<std::int32_t> ids = {};
-    int band_rows = 0;  ///< weight rows of a block, or of a cluster
-    int cluster = 1;    ///< blocks that share a band, or a tile
+    bool numbered = false;  ///< ids are the tokens' numbers, and the launch is given none
+    int band_rows = 0;      ///< weight rows of a block, or of a cluster
+    int cluster = 1;        ///< blocks that share a band, or a tile
     int width = 1;  ///< matvec: how many times the policy's warps a block has, if memory holds them
     int row_gap = 0;    ///< blocks between weight rows
     int offset = 0;     ///< bytes of every weight's address past a 16-byte boundary

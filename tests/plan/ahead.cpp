@@ -17,8 +17,11 @@ namespace {
 /// A norm, a gated network of three matrices, and a norm of their sum that two more read; one of
 /// those is the gate's matrix again.
 struct network_case {
+    explicit network_case(std::int64_t n = 1) : columns(n) {}
+
+    std::int64_t columns;
     graph_builder g;
-    id x = g.input(format::f32, {512});
+    id x = g.input(format::f32, {512, columns});
     id norm = g.scaled_norm(x);
     id gate = g.weight(format::q4_K, {512, 512}), up = g.weight(format::q4_K, {512, 512});
     id down = g.weight(format::q4_K, {512, 512}), last = g.weight(format::q4_K, {512, 1024});
@@ -58,13 +61,36 @@ TEST_CASE("a row step brings dense weights up to the next row step to L2, each o
     const plan p = c.planned(2);
     const std::string matrix = std::to_string(c.matrix), last = std::to_string(2 * c.matrix);
     REQUIRE(p.steps().size() == 5);
-    CHECK(ahead(c, p, 0) == "gate " + matrix + ", up " + matrix + ", down " + matrix);
+    CHECK(ahead(c, p, 0) == "up " + matrix + ", gate " + matrix + ", down " + matrix);
     CHECK(ahead(c, p, 3) == "last " + last);
     const step& first = p.steps()[0];
     CHECK(first.bytes_ahead == 3 * c.matrix);
     const weights_ahead whole{nullptr, c.matrix};
     CHECK(first.config.blocks == 1 + 3 * static_cast<std::uint32_t>(blocks_of(whole)));
     CHECK(p.choice_of(0).best.config.blocks == first.config.blocks);
+}
+
+TEST_CASE("a row step that has a block for every SM brings nothing", "[ahead]") {
+    const plan few = network_case(131).planned(10), many = network_case(512).planned(10);
+    CHECK(few.steps()[0].bytes_ahead > 0);
+    for (const step& s : many.steps()) CHECK(s.bytes_ahead == 0);
+}
+
+TEST_CASE("without addresses a matrix is brought once too", "[ahead]") {
+    network_case c;
+    for (tensor& t : c.g.tensors) t.data = nullptr;
+    const plan p = c.planned(2);
+    REQUIRE(p.steps().size() == 5);
+    CHECK(p.steps()[0].bytes_ahead == 3 * c.matrix);
+    CHECK(p.steps()[3].bytes_ahead == 2 * c.matrix);
+}
+
+TEST_CASE("experts stay where they are, since nobody knows their ids yet", "[ahead]") {
+    network_case c;
+    const id ids = c.g.input(format::i32, {2, 1});
+    const id experts = c.g.weight(format::q4_K, {512, 64, 4});
+    c.g.mul_mat_id(experts, c.g.reshape(c.next, {512, 1, 1}), ids);
+    CHECK(c.planned(2).steps()[3].bytes_ahead == 2 * c.matrix);
 }
 
 TEST_CASE("weights are brought ahead as far as a share of L2 goes, and by default none",
@@ -77,32 +103,26 @@ TEST_CASE("weights are brought ahead as far as a share of L2 goes, and by defaul
     CHECK_THAT(to_string(c.planned(0).explain()), !Contains("L2"));
 }
 
-TEST_CASE("the budget cuts a weight, and experts and misaligned weights stay where they are",
-          "[ahead]") {
+TEST_CASE("the budget cuts a weight, and misaligned weights stay where they are", "[ahead]") {
     alignas(16) static const std::byte memory[64] = {};
-    const auto dense = [](const void* at, std::int64_t bytes) {
-        matvec_member m;
-        m.weight = at, m.weight_bytes = bytes;
-        return m;
-    };
     row_args a, b;
     ahead_dealer deal(1000);
-    deal.offer(dense(memory, 160));  // no row step stands before
+    deal.offer(0, memory, 160);  // no row step stands before
     deal.begin(a);
-    deal.offer(dense(memory + 2, 160));
-    matvec_member experts = dense(memory, 160);
-    experts.experts = 2;
-    deal.offer(experts);
+    deal.offer(1, memory + 2, 160);
     CHECK(bytes_ahead(a) == 0);
-    deal.offer(dense(memory, 160));
-    deal.offer(dense(memory, 160));  // not twice
-    deal.offer(dense(memory + 16, 4000));
+    deal.offer(0, memory, 160);
+    deal.offer(0, memory, 160);  // not twice
+    deal.offer(2, memory + 16, 4000);
     CHECK(bytes_ahead(a) == 160 + 832);  // a multiple of 16
     CHECK(a.ahead[1].first == memory + 16);
     deal.begin(b);
-    deal.offer(dense(memory + 16, 4000));
+    deal.offer(2, memory + 16, 4000);
     CHECK(bytes_ahead(b) == 0);
-    deal.offer(dense(memory + 32, 160));
+    deal.offer(3, memory + 32, 160);
+    CHECK(bytes_ahead(b) == 160);
+    deal.end();
+    deal.offer(4, memory + 48, 16);
     CHECK(bytes_ahead(b) == 160);
 }
 

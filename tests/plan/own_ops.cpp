@@ -186,6 +186,21 @@ TEST_CASE("the proof finds an own op that is another, left out, or has other num
     CHECK(verify(c.g.view(), right).state.code == status_code::wrong_plan);
 }
 
+TEST_CASE("the proof takes no node for an own op that reads a second source or is of another kind",
+          "[own]") {
+    using change = void (*)(own_case&);
+    const change changes[] = {[](own_case& c) { c.g[c.leaky].src[1] = c.up; },
+                              [](own_case& c) { c.g[c.leaky].src[1] = c.mul; },
+                              [](own_case& c) { c.g[c.tangent].kind = op::soft_max; }};
+    for (const change make : changes) {
+        own_case c;
+        const plan right = c.planned();
+        REQUIRE(verify(c.g.view(), right).proved);
+        make(c);
+        CHECK(verify(c.g.view(), right).state.code == status_code::wrong_plan);
+    }
+}
+
 TEST_CASE("an order for own ops keeps them behind their matrices, within the bound", "[own]") {
     for (const op kind : {op::unary, op::clamp}) {
         graph_builder g;

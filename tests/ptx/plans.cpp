@@ -60,6 +60,25 @@ graph_builder network_of_experts(format weights, std::int64_t tokens) {
     return g;
 }
 
+/// A norm, a matrix for each of two heads, and a matrix for what the heads make of a token.
+graph_builder network_of_heads(format weights, std::int64_t tokens) {
+    constexpr std::int64_t heads = 2, part = k / heads;
+    graph_builder g;
+    const id h = g.scaled_norm(g.input(format::f32, {k, tokens})), q = g.matmul(weights, k, h);
+    const auto turned = [&g](id x, shape ne, std::int64_t nb1, std::int64_t nb2) {
+        const id t = g.view(x, ne);
+        g[t].kind = op::permute;
+        g[t].nb[1] = nb1, g[t].nb[2] = nb2;
+        return t;
+    };
+    const id made = g.mul_mat(g.weight(weights, {part, k, heads}),
+                              turned(q, {part, tokens, heads}, 4 * k, 4 * part));
+    const id all = turned(made, {k, heads, tokens}, 4 * k * tokens, 4 * k);
+    const id copy = g.node(op::cont, format::f32, {k * heads, tokens}, {all});
+    g.other({h, q, g.matmul(weights, 96, copy)});
+    return g;
+}
+
 /// The memory of a graph and its plan.
 class room {
   public:
@@ -302,6 +321,8 @@ TEST_CASE("steps of plans for sm_90 that overlap leave what they leave one after
             CAPTURE(name(weights), tokens);
             networks += overlaps(network(weights, tokens));
             networks += overlaps(network_of_experts(weights, tokens));
+            if (info(weights).role == format_role::weight)
+                networks += overlaps(network_of_heads(weights, tokens));
         }
     CHECK(networks > 0);
 }

@@ -156,12 +156,13 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 }
 
 /// Skeleton `matvec`: dst = weight^T x per member, for 1 to policy.columns columns.
-/// Dense (ids null): the columns are the activation rows 0 .. columns-1.
+/// Dense (no member has experts): the columns are the activation rows 0 .. columns-1.
 /// The result then passes the epilogue of its member: times scale and factor, plus bias, gated or
 /// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows
 /// are the columns: token * slots + slot). Expert (ids [slots, tokens] i32): each (slot, token) is
 /// a column of its own; it reads matrix ids[slot, token] and the activation row token * x_slots +
-/// (x_slots == 1 ? 0 : slot). Behind the members that ids pick may stand dense ones (experts = 0),
+/// (x_slots == 1 ? 0 : slot). Without ids (null) the matrix has the token's number, and x_slots is
+/// slots. Behind the members that ids pick may stand dense ones (experts = 0),
 /// where there is one token and x_slots is 1: a shared expert, which reads that activation row too.
 /// Combined (of a policy of one column, all members by ids): each token is a column of its own. Its
 /// slots' results, past their function and times their weights, are added up in the order of the
@@ -235,6 +236,10 @@ inline constexpr layout_field<Args> layout_fields[] = {{format::q8_1, &Args::q8_
                                                        {format::q8_1_mmq_ds4, &Args::q8_1_mmq_ds4},
                                                        {format::bf16_mma, &Args::bf16_mma},
                                                        {format::f16_mma, &Args::f16_mma}};
+
+/// Do its columns read matrices of their own, of the members in front at least?
+CATENA_FN constexpr bool has_experts(const matvec_args& a) { return a.member[0].experts > 0; }
+CATENA_FN constexpr bool has_experts(const matmul_args& a) { return a.experts > 0; }
 
 /// Rows of the result in one band of the member: a GLU reads two weight rows for each.
 CATENA_FN constexpr std::int32_t band_results(const matvec_args& a, const matvec_member& m) {

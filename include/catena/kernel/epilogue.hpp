@@ -33,9 +33,10 @@ struct matvec_band {
     float* handed = nullptr;    ///< where warps hand their sums to their team, shared
 };
 
-/// The matrix that the ids pick. It may not be there.
+/// The matrix that the ids pick, or the token's own. It may not be there.
 template <class X>
 CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b, int slot) {
+    if (a.ids == nullptr) return b.token;
     const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + distance(b.token, a.ids_nb1);
     return x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
 }

@@ -198,14 +198,17 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
         .stream = stream,
         .ring = ring,
         .unpacked = {unpacked, unpacked + P.rows * unpacked_row_bytes}};
-    const bool dense = a.ids == nullptr;
+    const bool dense = !has_experts(a);
     const int column_tiles = dense ? (a.columns + P.columns - 1) / P.columns : 1;
     constexpr bool shares = P.cluster > 1;  // the blocks of a cluster have a tile, dense
     const int tile = shares ? x.cluster() : x.block();
     const int row_tile = dense ? tile / column_tiles : tile % a.tiles;
     const int expert = dense ? 0 : tile / a.tiles;
     matmul_tile t = tile_at<P>(a, row_tile, expert);
-    if (dense) t.first_column = tile % column_tiles * P.columns;
+    if (dense)
+        t.first_column = tile % column_tiles * P.columns;
+    else if (a.ids == nullptr)
+        t.first_column = expert * a.slots;
 
     // A dense block has one tile of columns, an expert's block any number; the first one's also
     // answers for the ids of no expert.

@@ -231,6 +231,10 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
     const bool combined = combines<P> && a.combined;
     const int slots = combined ? 1 : a.slots, bands = slots * a.bands;  // of a token
     int token = 0, slot = 0;  // few: a division is more code, and takes as long
+    if (a.ids == nullptr) {   // tokens may be many
+        token = static_cast<int>(static_cast<unsigned>(band) / static_cast<unsigned>(bands));
+        band -= token * bands;
+    }
     CATENA_NO_UNROLL
     for (int left = a.columns - slots; left > 0 && band >= bands; left -= slots, ++token)
         band -= bands;
@@ -239,7 +243,7 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
     if (band >= a.bands) return band;
     b.token = token;
     b.slot = slot;
-    x.grid_wait();
+    if (a.ids != nullptr) x.grid_wait();
     if (combined) {
         b.slots = a.slots;
         slot = x.lane() < a.slots ? x.lane() : 0;
@@ -275,7 +279,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     if constexpr (P.placement == norm_placement::passing)
         if (band == a.bands) return write_norm<P>(x, a, reinterpret_cast<float*>(all_stages));
     // A block that makes its activation is dense.
-    const bool expert = P.placement == norm_placement::producer && a.ids != nullptr;
+    const bool expert = P.placement == norm_placement::producer && has_experts(a);
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
                   .finished = reinterpret_cast<float*>(stages),
                   .handed = handed};

@@ -138,7 +138,7 @@ class epilogue_matcher {
         if (!halves && !(alike(gate, up) && same_shape(view_.node(node), view_.at(up.result))))
             return false;
         const tensor& w = weight_of(gate.matmul);
-        if (halves && (w.ne[1] % 2 != 0 || view_.node(gate.matmul).kind != op::mul_mat))
+        if (halves && (w.ne[1] % 2 != 0 || has_matrices(view_, view_.node(gate.matmul))))
             return false;
         if (halves && !scales_split(gate.matmul)) return false;
         if ((gate.bias == no_tensor) != (up.bias == no_tensor)) return false;

@@ -160,6 +160,12 @@ constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int3
     return t.kind == op::cpy && s == index && t.src[0] != index;
 }
 
+/// Has a matmul several matrices? Ids pick them, or each part of the activation in dimension 2 has
+/// its own.
+constexpr bool has_matrices(const graph_view& view, const tensor& t) {
+    return t.kind == op::mul_mat_id || (t.kind == op::mul_mat && view.at(t.src[0]).ne[2] > 1);
+}
+
 /// Do two matmuls of one kind pick their matrices by the same ids, if they pick?
 constexpr bool same_ids(const tensor& a, const tensor& b) {
     return a.kind != op::mul_mat_id || a.src[2] == b.src[2];

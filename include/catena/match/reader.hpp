@@ -61,15 +61,15 @@ inline obstacle plain_rows_at(const graph_view& view, std::int32_t index,
 
 namespace detail {
 
-/// Is a weight [k, rows] or, for experts, [k, rows, experts], and a leaf without gaps?
-inline obstacle check_weight(const tensor& w, format_set formats, bool expert) {
+/// Is a weight [k, rows] or, of several matrices, [k, rows, matrices], and a leaf without gaps?
+inline obstacle check_weight(const tensor& w, format_set formats) {
     const bool plain = info(w.type).role != format_role::weight;
     if (plain && !(is_number(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
     if (elements(w) == 0) return {-1, reason::no_elements};
     if (!w.weight || w.kind != op::none) return {-1, reason::weight_not_leaf};
     if (!w.reachable) return {-1, reason::unreachable};
     if (!formats.has(w.type)) return {-1, reason::format_not_in_chain};
-    if (w.ne[3] != 1 || (!expert && w.ne[2] != 1)) return {-1, reason::weight_batched};
+    if (w.ne[3] != 1) return {-1, reason::weight_batched};
     if (!contiguous(w)) return {-1, reason::weight_strided};
     for (const std::int64_t n : {w.ne[0], w.ne[2]})
         if (n > max_values) return {-1, reason::too_large, n, max_values};
@@ -145,10 +145,19 @@ inline obstacle check_expert(const graph_view& view, const tensor& dst) {
     return {-1, fits ? reason::none : reason::matmul_shape};
 }
 
+/// Has each part of the activation a matrix of its own?
+inline obstacle check_own_matrices(const tensor& w, const tensor& x, const tensor& dst) {
+    if (x.ne[2] != w.ne[2] || x.ne[3] != 1) return {-1, reason::weight_batched};
+    const bool fits = x.ne[0] == w.ne[0] && dst.ne[0] == w.ne[1] && dst.ne[1] == x.ne[1] &&
+                      dst.ne[2] == x.ne[2] && dst.ne[3] == 1;
+    return {-1, fits ? reason::none : reason::matmul_shape};
+}
+
 /// Are there so few columns that float weights, and fp8, are multiplied with f32?
 inline bool few_columns(const tensor& t, const tensor& w) {
-    const std::int64_t columns =
-        t.kind == op::mul_mat_id ? t.ne[2] : quotient(elements(t), w.ne[1]);
+    const std::int64_t columns = t.kind == op::mul_mat_id ? t.ne[2]
+                                 : w.ne[2] > 1            ? t.ne[1]
+                                                          : quotient(elements(t), w.ne[1]);
     return columns < min_matmul_columns;
 }
 
@@ -160,7 +169,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
     reader out;
     out.node = edge.node;
     out.slot = edge.slot;
-    out.expert = t.kind == op::mul_mat_id;
+    out.expert = is_matmul(t.kind) && t.src[0] != no_tensor && has_matrices(view, t);
     const auto judge = [&]() -> obstacle {
         if (!is_matmul(t.kind)) return {-1, reason::not_activation};
         const int sources = plain_sources(t.kind);
@@ -172,8 +181,7 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         if (edge.slot != 1 || !chain.has_group()) return {-1, reason::not_activation};
         const tensor& w = view.at(t.src[0]);
         const tensor& x = view.at(t.src[1]);
-        if (obstacle f =
-                detail::check_weight(w, out.expert ? chain.expert : chain.dense, out.expert);
+        if (obstacle f = detail::check_weight(w, out.expert ? chain.expert : chain.dense);
             f.found())
             return f;
         if (scales != no_tensor)
@@ -191,7 +199,8 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         if (overlaps_itself(t)) return {-1, reason::overlaps_itself, view.nodes[edge.node]};
         if (out.float_weight())
             if (obstacle f = detail::check_columns(view, t.src[1]); f.found()) return f;
-        return out.expert ? detail::check_expert(view, t) : detail::check_dense(w, x, t);
+        if (t.kind == op::mul_mat_id) return detail::check_expert(view, t);
+        return out.expert ? detail::check_own_matrices(w, x, t) : detail::check_dense(w, x, t);
     };
     out.left = judge();
     out.left.node = edge.node;

@@ -53,7 +53,7 @@ namespace catena {
     X(not_activation, "the value is an operand other than the activation")                         \
     X(plain_weight, "its weight is not quantized: it reads f32")                                   \
     X(format_not_in_chain, "the chain lists no matrix of this format")                             \
-    X(weight_batched, "its weight has more than two dimensions that are not experts")              \
+    X(weight_batched, "its weight has more matrices, or fewer, than its activation has parts")     \
     X(weight_strided, "its weight is not contiguous")                                              \
     X(weight_scales,                                                                               \
       "the scales of its weight are not f32 of one number, one a row or one a square of 128")      \

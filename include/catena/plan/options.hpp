@@ -68,7 +68,7 @@ struct options {
     ///     CATENA_SAME_BITS          0 | 1
     ///     CATENA_MAX_COLUMNS        a number
     ///     CATENA_DEPENDENT_LAUNCH   0 | 1
-    ///     CATENA_L2_PERCENT_AHEAD   a number
+    ///     CATENA_L2_PERCENT_AHEAD   0 to 100
     ///     CATENA_ERROR_ON_FALLBACK  0 | 1
     ///     CATENA_VERIFY             0 | 1
     ///     CATENA_LOG                off | summary | steps | times

@@ -173,10 +173,9 @@ void compute_on_cpu(const stream& s, ggml_cgraph* graph, int i) {
     if (watch.look != nullptr) watch.look(t, false, watch.looker);
 }
 
-/// By one matrix, or by those that ids choose: matrices for each head are left to the engine.
 bool multiplies_quantized(const ggml_tensor* t) {
-    return ((t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] == 1) || t->op == GGML_OP_MUL_MAT_ID) &&
-           !ggml_is_empty(t) && ggml_is_quantized(t->src[0]->type) &&
+    return (t->op == GGML_OP_MUL_MAT || t->op == GGML_OP_MUL_MAT_ID) && !ggml_is_empty(t) &&
+           ggml_is_quantized(t->src[0]->type) &&
            t->src[0]->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
 }
 

@@ -81,6 +81,7 @@ class growth {
     // blocks.cpp: blocks of other models
     void parallel();
     void latent();
+    id by_heads(id x);
     void batches();
     void multiply(id x);
     id shared_expert(id x);

@@ -47,7 +47,7 @@ class product_launch {
     const catena::launch_config& config_;
     machine& machine_;
 
-    bool expert() const { return a_.ids != nullptr; }
+    bool expert() const { return has_experts(a_); }
     /// Do ids pick its matrix? Of one token dense members may stand behind those.
     bool picked(const matvec_member& m) const { return expert() && (tiled || m.experts > 0); }
     int columns(const matvec_member& m) const { return expert() && !picked(m) ? 1 : a_.columns; }
@@ -191,7 +191,7 @@ class product_launch {
             if (a_.norm_q8_1 != nullptr)
                 ops.write(flat("quantized norm", a_.norm_q8_1, catena::q8_1_row_bytes(a_.k)));
         }
-        if (expert())
+        if (a_.ids != nullptr)
             ops.read({"ids",
                       reinterpret_cast<const std::byte*>(a_.ids),
                       a_.slots * 4,
@@ -361,7 +361,7 @@ class product_launch {
         int matrix = 0;
         if (picked(m)) {
             row = std::int64_t{token(c)} * a_.x_slots + (a_.x_slots == 1 ? 0 : slot);
-            matrix = offset(a_.ids, token(c) * a_.ids_nb1)[slot];
+            matrix = a_.ids == nullptr ? token(c) : offset(a_.ids, token(c) * a_.ids_nb1)[slot];
             demand(matrix >= 0 && matrix < m.experts, "an expert that is not there");
             if (!machine_.fault.empty()) return {};
         }

@@ -11,7 +11,7 @@ namespace {
 
 /// Where column `c` of the launch reads and writes.
 column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t c) {
-    if (a.ids == nullptr) return {c, c * m.dst_nb1, c * m.residual_nb1, c};
+    if (!has_experts(a)) return {c, c * m.dst_nb1, c * m.residual_nb1, c};
     const std::int64_t token = c / a.slots, slot = c % a.slots;
     return {token * a.x_slots + (a.x_slots == 1 ? 0 : slot), token * m.dst_nb2 + slot * m.dst_nb1,
             token * m.residual_nb2 + slot * m.residual_nb1, c};
@@ -21,7 +21,7 @@ column_place place_of(const matmul_args& a, const matvec_member& m, std::int64_t
 std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const matmul_policy& how,
                                              const std::vector<std::int32_t>& ids,
                                              std::uint64_t key, bool random_tile) {
-    const bool dense = a.ids == nullptr;
+    const bool dense = !has_experts(a);
     const std::int64_t column_tiles = (a.columns + how.columns - 1) / how.columns;
     std::vector<piece_of_product> all;
     for (int member = 0; member < a.members; ++member) {
@@ -61,8 +61,8 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
 
     const std::vector<std::int32_t> ids =
-        a.ids != nullptr ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0))
-                         : std::vector<std::int32_t>{};
+        has_experts(a) ? seed_ids(on_, a, a.columns / a.slots, random_bits(key, 0))
+                       : std::vector<std::int32_t>{};
     const bool numbers = s.what.product().needs.activation == format::f32;
     if (numbers && maker_of(step) < 0) seed_activation(a, a.x_rows, random_bits(key, 2));
     std::vector<piece_data> pieces;

@@ -18,7 +18,7 @@ struct band {
 
 /// Blocks of the columns before: a dense member of a launch by ids stands behind all of them.
 int before_column(const matvec_args& a, const matvec_member& m, int column) {
-    if (a.ids == nullptr) return 0;
+    if (!has_experts(a)) return 0;
     return (m.experts > 0 ? column : a.columns - 1) * a.bands;
 }
 
@@ -100,7 +100,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const std::uint64_t key = random_bits(asked_.seed, static_cast<std::uint64_t>(step));
 
     const int tokens = a.columns / columns_of_token(a);
-    const std::vector<std::int32_t> ids = a.ids != nullptr
+    const std::vector<std::int32_t> ids = has_experts(a)
                                               ? seed_ids(on_, a, tokens, random_bits(key, 0))
                                               : std::vector<std::int32_t>{};
     std::vector<double> weights(a.combined ? ids.size() : 0, 1);
@@ -113,7 +113,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const bool norm = makes_norm(s.what), as_f32 = needs.activation == format::f32;
     const bool numbers = has_numbers(needs.weights);
     const bool quantizes = (norm && !numbers) || quantizes_inside(needs);
-    const std::int64_t rows = a.ids == nullptr ? a.columns : tokens * a.x_slots;
+    const std::int64_t rows = !has_experts(a) ? a.columns : tokens * a.x_slots;
     if (norm || (as_f32 && maker_of(step) < 0)) seed_activation(a, rows, random_bits(key, 2));
     if (norm)
         write_values(on_, const_cast<float*>(a.norm_weight),

@@ -50,7 +50,7 @@ inline std::byte* bytes_at(const void* base, std::int64_t offset) {
 /// Columns of a member's result: a dense one beside experts has one.
 template <class Args>
 std::int64_t results_of(const Args& a, const matvec_member& m) {
-    return a.ids != nullptr && m.experts == 0 ? 1 : a.columns;
+    return has_experts(a) && m.experts == 0 ? 1 : a.columns;
 }
 
 /// A chain that takes any matrix: a place may have readers that several chains of the table list.
@@ -195,12 +195,16 @@ class piece_data {
     }
 };
 
-/// Distinct experts for every token. Returns ids[slots * token + slot].
+/// Distinct experts for every token, or the token's own. Returns ids[slots * token + slot].
 template <class Args>
 std::vector<std::int32_t> seed_ids(machine& on, const Args& a, int tokens, std::uint64_t key) {
     const int experts = a.member[0].experts;
     std::vector<std::int32_t> ids;
     for (int token = 0; token < tokens; ++token) {
+        if (a.ids == nullptr) {
+            ids.insert(ids.end(), static_cast<std::size_t>(a.slots), token);
+            continue;
+        }
         std::vector<std::int32_t> deck(static_cast<std::size_t>(experts));
         for (int i = 0; i < experts; ++i) deck[static_cast<std::size_t>(i)] = i;
         for (int slot = 0; slot < a.slots; ++slot) {

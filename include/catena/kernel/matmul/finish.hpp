@@ -34,7 +34,7 @@ struct result_column {
     int slot, token;
 
     CATENA_FN static result_column of(const matmul_args& a, int column) {
-        if (a.ids == nullptr) return {column, 0};
+        if (!has_experts(a)) return {column, 0};
         const int token = quotient(column, a.slots);
         return {column - token * a.slots, token};
     }

@@ -26,7 +26,7 @@ inline bool one_launch(const graph_view& view, const reader& a, const reader& b)
     const bool kinds =
         a.expert != b.expert
             ? a.served_by == skeleton::matvec && elements(x) == x.ne[0] && elements(y) == y.ne[0]
-            : !a.expert || (s.src[2] == t.src[2] && x.ne[1] == y.ne[1]);
+            : !a.expert || (s.kind == t.kind && same_ids(s, t) && same_rows(x, y));
     return kinds && x.ne[0] == y.ne[0] && a.layout == b.layout && a.served_by == b.served_by;
 }
 

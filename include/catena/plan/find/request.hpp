@@ -94,13 +94,15 @@ inline product_problem empty_group(const graph_view& view, skeleton kind, format
     product_problem p;
     p.needs.kind = kind;
     p.needs.activation = layout;
-    p.expert = t.kind == op::mul_mat_id;
+    p.expert = has_matrices(view, t);
     p.k = x.ne[0];
     p.columns = quotient(elements(x), x.ne[0]);
-    if (p.expert) {
+    if (t.kind == op::mul_mat_id) {
         const tensor& ids = view.at(t.src[2]);
         p.tokens = ids.ne[1];
         p.columns = ids.ne[0] * ids.ne[1];
+    } else if (p.expert) {
+        p.tokens = x.ne[1];
     }
     return p;
 }
@@ -112,8 +114,7 @@ inline void add_member(const graph_view& view, product_problem& p, const output&
     problem_member& m = p.member[p.member_count++];
     m.type = w.type;
     m.rows = static_cast<std::int32_t>(o.halves() ? w.ne[1] / 2 : w.ne[1]);
-    const bool picked = view.node(o.matmul).kind == op::mul_mat_id;
-    m.experts = picked ? static_cast<std::int32_t>(w.ne[2]) : 0;
+    m.experts = has_matrices(view, view.node(o.matmul)) ? static_cast<std::int32_t>(w.ne[2]) : 0;
     m.epilogue = quantized ? o.parts | epilogue_part::quantize : o.parts;
     m.written = written;
     p.needs.weights = p.needs.weights | w.type;

@@ -1,6 +1,7 @@
 // Which weights a row step brings to L2 for the groups behind it, while it keeps a few SMs busy:
-// the dense ones up to the next row step, in the order in which they are read, as far as the budget
-// goes, and each once in a plan. Experts are left out, since their ids are not known yet.
+// the dense ones up to the next row step, in the order of their nodes in each group, as far as the
+// budget goes, and each once in a plan. A row step that has a block for every SM brings none.
+// Experts are left out, since their ids are not known yet.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -20,10 +21,19 @@ class ahead_dealer {
         left_ = budget_;
         ranges_ = 0;
     }
-    void offer(const matvec_member& m) {
-        if (m.experts != 0) return;
-        offer(m.weight, m.weight_bytes);
-        if (m.up != nullptr) offer(m.up, m.weight_bytes);
+    /// No row step brings what is offered next.
+    void end() { by_ = nullptr; }
+
+    /// The weight of a tensor; null: the graph has no addresses yet.
+    void offer(std::int32_t tensor, const void* weight, std::int64_t bytes) {
+        const std::int64_t taken = std::min(bytes, left_) / unit * unit;
+        if (by_ == nullptr || taken == 0 || ranges_ == max_weights_ahead) return;
+        if (reinterpret_cast<std::uintptr_t>(weight) % unit != 0) return;
+        const auto at = std::lower_bound(dealt_.begin(), dealt_.end(), tensor);
+        if (at != dealt_.end() && *at == tensor) return;
+        dealt_.insert(at, tensor);
+        by_->ahead[ranges_++] = {weight, taken};
+        left_ -= taken;
     }
 
   private:
@@ -32,18 +42,7 @@ class ahead_dealer {
     row_args* by_ = nullptr;  // null: no row step stands before
     std::int64_t budget_, left_ = 0;
     int ranges_ = 0;
-    std::vector<const void*> dealt_;  // sorted
-
-    void offer(const void* weight, std::int64_t bytes) {
-        const std::int64_t taken = std::min(bytes, left_) / unit * unit;
-        if (by_ == nullptr || taken == 0 || ranges_ == max_weights_ahead) return;
-        if (reinterpret_cast<std::uintptr_t>(weight) % unit != 0) return;
-        const auto at = std::lower_bound(dealt_.begin(), dealt_.end(), weight);
-        if (weight != nullptr && at != dealt_.end() && *at == weight) return;
-        dealt_.insert(at, weight);
-        by_->ahead[ranges_++] = {weight, taken};
-        left_ -= taken;
-    }
+    std::vector<std::int32_t> dealt_;  // tensors, sorted
 };
 
 /// Bytes that a row step brings to L2, and the blocks that do.

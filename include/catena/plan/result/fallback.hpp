@@ -90,7 +90,7 @@ inline plan_counters count(const graph_index& g, const plan& p) {
             ++out.served;
         else
             ++out.left[static_cast<int>(detail::why_left(p, m.node).what.why)];
-        members.push_back({m.value, g.kind(m.node) == op::mul_mat_id, step});
+        members.push_back({m.value, has_matrices(g.view, g.view.node(m.node)), step});
     }
     detail::count_groups(std::move(members), out);
     for (const step& s : p.steps()) {

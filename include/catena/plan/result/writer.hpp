@@ -163,16 +163,17 @@ class plan_writer {
     }
 
     void bring_weights_ahead() const {
-        ahead_dealer deal(l2_bytes(out_.rows().limits()) * out_.options_.l2_percent_ahead / 100);
+        const arch& on = out_.rows().limits();
+        ahead_dealer deal(l2_bytes(on) * out_.options_.l2_percent_ahead / 100);
         for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
-            const auto index = at(out_.args_[i].index);
-            if (out_.steps_[i].what.kind() == skeleton::row) {
-                deal.begin(out_.row_args_[index]);
-                continue;
+            const step& s = out_.steps_[i];
+            if (s.what.kind() != skeleton::row) {
+                for (const std::int32_t n : out_.covered(s)) offer_weight(deal, view_.node(n));
+            } else if (s.config.blocks < static_cast<std::uint32_t>(on.sms)) {
+                deal.begin(out_.row_args_[at(out_.args_[i].index)]);
+            } else {
+                deal.end();
             }
-            const plan::group_head& head = out_.heads_[index];
-            for (std::int32_t m = 0; m < head.members; ++m)
-                deal.offer(out_.members_[at(head.first_member + m)].args);
         }
         for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
             step& s = out_.steps_[i];
@@ -181,6 +182,13 @@ class plan_writer {
             s.config.blocks += blocks_ahead(a);
             s.bytes_ahead = bytes_ahead(a);
         }
+    }
+
+    void offer_weight(ahead_dealer& deal, const tensor& node) const {
+        if (node.kind != op::mul_mat) return;
+        const extent& where = g_.bytes(node.src[0]);
+        deal.offer(node.src[0], view_.at(node.src[0]).data,
+                   static_cast<std::int64_t>(where.end - where.begin));
     }
 
     /// Every activation gets its slot's part of the workspace: a copy for each of its layouts,
@@ -288,13 +296,17 @@ class plan_writer {
             h.eps = m.params.eps;
         }
         if (asked.expert) {
+            const tensor& x = view_.at(first.src[1]);
+            h.x_slots = static_cast<std::int32_t>(x.ne[1]);
+            h.x_rows = static_cast<std::int32_t>(x.ne[2]) * h.x_slots;
+            h.slots = h.x_slots;
+            h.experts = experts_of(asked);
+        }
+        if (first.kind == op::mul_mat_id) {
             const tensor& ids = view_.at(first.src[2]);
             h.ids = reinterpret_cast<const std::int32_t*>(address.of(first.src[2]));
             h.ids_nb1 = ids.nb[1];
             h.slots = static_cast<std::int32_t>(ids.ne[0]);
-            h.x_slots = static_cast<std::int32_t>(view_.at(first.src[1]).ne[1]);
-            h.x_rows = static_cast<std::int32_t>(ids.ne[1]) * h.x_slots;
-            h.experts = experts_of(asked);
         }
         if (combined(asked)) {
             h.combined = true;

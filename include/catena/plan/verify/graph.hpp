@@ -35,6 +35,9 @@ inline value slot_of(const value& all, std::int64_t k, std::int64_t slots, std::
                           one.shape()));
 }
 
+/// In place of ids: part i of an activation reads matrix i.
+inline constexpr std::uint64_t own_number = 1;
+
 /// The rows of a weight times an activation; of experts, of the matrix that each id picks.
 struct multiplied {
     std::uint64_t weight = 0;  ///< address
@@ -43,7 +46,7 @@ struct multiplied {
     std::uint64_t scales = 0;  ///< the value of fp8's scales; 0: there are none
     std::uint64_t x = 0;       ///< the activation's value
     std::int64_t x_slots = 0;
-    std::uint64_t ids = 0;  ///< the ids' value; 0: there are none
+    std::uint64_t ids = 0;  ///< the ids' value, or own_number; 0: it has one matrix
     format type = format::unknown;
 
     std::uint64_t hash() const {
@@ -203,7 +206,9 @@ class engine_order {
     }
 
     value own(std::int32_t i, const tensor& t) const {
-        const own_call call = ops_ != nullptr && same(t.src[0], t) ? ops_->of(t) : own_call{};
+        const bool asked = t.kind == op::unary || t.kind == op::clamp || t.kind == op::other;
+        const bool one = ops_ != nullptr && asked && same(t.src[0], t) && !has_more_sources(t, 1);
+        const own_call call = one ? ops_->of(t) : own_call{};
         if (call.function == gate_function::none) return opaque(i);
         return function_of(call.function, source(i, 0), call.with);
     }
@@ -285,9 +290,12 @@ class engine_order {
     value matmul(std::int32_t i, const tensor& t) {
         const bool picked = t.kind == op::mul_mat_id;
         const tensor& w = view_.at(t.src[0]);
-        if (!floats(t.src[1]) || !constant(t.src[0]) || w.ne[3] != 1 || (!picked && w.ne[2] != 1) ||
+        if (!floats(t.src[1]) || !constant(t.src[0]) || w.ne[3] != 1 ||
             (picked && t.src[2] == no_tensor))
             return opaque(i);
+        const tensor& x = view_.at(t.src[1]);
+        const bool own = !picked && w.ne[2] != 1;  // matrices, each for a part of x
+        if (own && (x.ne[2] != w.ne[2] || x.ne[3] != 1)) return opaque(i);
         multiplied m;
         m.type = w.type;
         m.weight = address_of(w.data);
@@ -295,11 +303,11 @@ class engine_order {
         m.k = w.ne[0];
         m.rows = w.ne[1];
         m.x = source(i, 1).hash;
-        if (picked) {
+        if (picked || own) {
             m.experts = w.ne[2];
             m.expert_bytes = static_cast<std::int64_t>(w.nb[2]);
-            m.x_slots = view_.at(t.src[1]).ne[1];
-            m.ids = source(i, 2).hash;
+            m.x_slots = x.ne[1];
+            m.ids = picked ? source(i, 2).hash : own_number;
         }
         const std::int32_t scales = w.type == format::fp8_e4m3 ? t.src[picked ? 3 : 2] : no_tensor;
         if (scales != no_tensor) {
@@ -322,7 +330,7 @@ class engine_order {
                         .hash;
             return part;
         };
-        if (!picked && m.rows % 2 == 0 && contiguous(t)) {  // a GLU may take the halves
+        if (!picked && !own && m.rows % 2 == 0 && contiguous(t)) {  // a GLU may take the halves
             multiplied half = m;
             half.rows /= 2;
             multiplied second = scaled(half, half.rows);

@@ -22,7 +22,7 @@ class group_launch : public launch_record {
     static const matvec_args* matvec_of(const matvec_args& a) { return &a; }
     static const matvec_args* matvec_of(const matmul_args&) { return nullptr; }
     static std::int64_t x_rows_of(const matvec_args& a, std::int64_t tokens) {
-        return a.ids != nullptr ? tokens * a.x_slots : a.columns;
+        return has_experts(a) ? tokens * a.x_slots : a.columns;
     }
     static std::int64_t x_rows_of(const matmul_args& a, std::int64_t) { return a.x_rows; }
 
@@ -31,11 +31,11 @@ class group_launch : public launch_record {
         const product_computation& c = r.computes.product();
         const matvec_args* const few = matvec_of(a);
         const bool sums = few != nullptr && few->combined;
-        const std::int64_t tokens = a.ids == nullptr ? 1
-                                    : sums           ? a.columns
-                                                     : quotient(a.columns, a.slots);
+        const std::int64_t tokens = !has_experts(a) ? 1
+                                    : sums          ? a.columns
+                                                    : quotient(a.columns, a.slots);
         const std::int64_t rows = x_rows_of(a, tokens);
-        value ids;
+        value ids = single(own_number);
         if (a.ids != nullptr) {
             aligned(address_of(a.ids), 4, "the ids");
             if (tokens > 1) aligned(static_cast<std::uint64_t>(a.ids_nb1), 4, "the ids");
@@ -78,8 +78,10 @@ class group_launch : public launch_record {
     void run_member(const row& r, const Args& a, const matvec_member& m, const value& x,
                     const value& ids, std::int64_t tokens, bool sums) {
         const product_computation& c = r.computes.product();
-        const bool picked = a.ids != nullptr && m.experts > 0;
-        const bool beside = a.ids != nullptr && !picked;
+        const bool picked = m.experts > 0, beside = has_experts(a) && !picked;
+        if (picked && !has_experts(a)) fail("stands behind dense ones", 0, "an expert matrix");
+        if (picked && a.ids == nullptr && (a.x_slots != a.slots || tokens != m.experts))
+            fail("has not a matrix for each token", 0, "an expert matrix");
         if (beside && (tokens != 1 || a.x_slots != 1))
             fail("stands beside experts of several tokens", 0, "a dense matrix");
         if (!c.weights.has(m.type))
@@ -207,8 +209,8 @@ class group_launch : public launch_record {
                             "bands");
             const std::int64_t bands = (m.rows + own - 1) / own;
             first += bands;
-            const bool picked = a.ids != nullptr && m.experts > 0;
-            if (a.ids == nullptr || picked) by_ids += bands;
+            const bool picked = m.experts > 0;
+            if (!has_experts(a) || picked) by_ids += bands;
             blocks += bands * (picked ? a.columns : 1);
         }
         const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
@@ -227,7 +229,7 @@ class group_launch : public launch_record {
             first += (m.rows + own - 1) / own;
         }
         const std::int64_t wide = r.policy.matmul().columns;
-        const std::int64_t times = a.ids != nullptr ? a.experts : (a.columns + wide - 1) / wide;
+        const std::int64_t times = has_experts(a) ? a.experts : (a.columns + wide - 1) / wide;
         if (first != a.tiles || first * times * s.config.cluster != s.config.blocks)
             fail("do not have all tiles", s.config.blocks, "its blocks");
     }
