@@ -296,7 +296,8 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(said("sm_90", [](matvec_policy& p) { p.cluster = 8, p.columns = 2; }) ==
           "blocks share a band of one column that another launch quantized");
     const auto split = [](matvec_policy& p) {
-        p.threads = 256, p.rows = 16, p.columns = 8, p.slices = 8, p.product = inner_product::mma;
+        p.threads = 256, p.min_blocks = 2, p.rows = 16, p.columns = 8, p.piece = 512, p.stages = 2;
+        p.slices = 8, p.product = inner_product::mma;
     };
     CHECK(said("sm_90", split) == "");
     const auto with = [&](void (*change)(matvec_policy&)) {
