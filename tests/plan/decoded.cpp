@@ -27,8 +27,12 @@ table table_of_both() {
         return a;
     }();
     static const std::vector<row> rows = [] {
-        constexpr matmul_policy by_int8 = {
-            .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
+        constexpr matmul_policy by_int8 = {.threads = 64,
+                                           .rows = 16,
+                                           .columns = 16,
+                                           .piece = 256,
+                                           .stages = 3,
+                                           .copy = copy_method::async};
         constexpr matmul_policy by_warpgroups = {.threads = 256,
                                                  .rows = 16,
                                                  .columns = 128,
