@@ -27,8 +27,12 @@ table table_of_both() {
         return a;
     }();
     static const std::vector<row> rows = [] {
-        constexpr matmul_policy by_int8 = {
-            .threads = 64, .rows = 32, .columns = 16, .piece = 256, .stages = 2};
+        constexpr matmul_policy by_int8 = {.threads = 64,
+                                           .rows = 16,
+                                           .columns = 16,
+                                           .piece = 256,
+                                           .stages = 3,
+                                           .copy = copy_method::async};
         constexpr matmul_policy by_warpgroups = {.threads = 256,
                                                  .rows = 16,
                                                  .columns = 128,
@@ -225,11 +229,11 @@ TEST_CASE("matmuls that memory keeps from one launch do not agree on what one wo
           "[plan][decoded]") {
     for (const bool apart : {false, true}) {
         graph_builder g;
-        const id mul = g.scaled_norm(g.input(format::f32, {512, 64}));
-        const id read = g.input(format::f32, {512, 64});
+        const id mul = g.scaled_norm(g.input(format::f32, {512, 96}));
+        const id read = g.input(format::f32, {512, 96});
         g.matmul(format::q4_K, 64, mul);
         g.other({read});
-        const id late = g.matmul(format::q4_K, 256, mul);
+        const id late = g.matmul(format::q4_K, 128, mul);
         if (apart) g.share(late, read);
         const plan p = plan_of_both(g);
         CHECK(steps_of(p) == (apart ? "1: 0 1, 2: 2, 4: 4" : "1: 0 1, 2: 2 4"));
