@@ -161,9 +161,9 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 /// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows
 /// are the columns: token * slots + slot). Expert (ids [slots, tokens] i32): each (slot, token) is
 /// a column of its own; it reads matrix ids[slot, token] and the activation row token * x_slots +
-/// (x_slots == 1 ? 0 : slot). Without ids (null) the matrix has the token's number, and x_slots is
-/// slots. Behind the members that ids pick may stand dense ones (experts = 0),
-/// where there is one token and x_slots is 1: a shared expert, which reads that activation row too.
+/// (x_slots == 1 ? 0 : slot). Without ids (null) a column's matrix has the token's number, and
+/// x_slots is slots. Behind the members that ids pick may stand dense ones (experts = 0), where
+/// there is one token and x_slots is 1: a shared expert, which reads that activation row too.
 /// Combined (of a policy of one column, all members by ids): each token is a column of its own. Its
 /// slots' results, past their function and times their weights, are added up in the order of the
 /// slots; dst and residual are then [rows, tokens].
@@ -237,7 +237,7 @@ inline constexpr layout_field<Args> layout_fields[] = {{format::q8_1, &Args::q8_
                                                        {format::bf16_mma, &Args::bf16_mma},
                                                        {format::f16_mma, &Args::f16_mma}};
 
-/// Do its columns read matrices of their own, of the members in front at least?
+/// Has it members of several matrices? They stand in front of dense ones.
 CATENA_FN constexpr bool has_experts(const matvec_args& a) { return a.member[0].experts > 0; }
 CATENA_FN constexpr bool has_experts(const matmul_args& a) { return a.experts > 0; }
 
