@@ -69,7 +69,7 @@ TEST_CASE("A matvec by mma stands every case with the same bits, whatever its po
 
 TEST_CASE("Warps that share K stand every case, with the same bits in teams of as many") {
     every_format([]<format... F> {
-        constexpr computation c = products<F...>;
+        constexpr product_computation c = products<F...>;
         same_bits({made<c, two_teams>(), made<c, one_team>()});
         for (const instance& on : {made<c, two_teams>(), made<c, eight_warps>()}) {
             INFO(row_name(on.computes, on.policy, "test"));

@@ -69,11 +69,14 @@ TEST_CASE("A set for shapes has the rows that one matmul of each needs") {
     std::vector<instance_set> sets = sets_of(all);
     keep_needed(sets, all, graphs_of({}, {"q4_K,4096,14336,1", "q6_K,4096,4096,64"}));
     std::set<std::string> of;
-    for (const row& r : sets.front().rows)
-        of.insert(std::string(name(r.computes.kind)) +
-                  (r.computes.weights.has(format::q4_K)   ? " q4_K"
-                   : r.computes.weights.has(format::q6_K) ? " q6_K"
-                                                          : ""));
+    for (const row& r : sets.front().rows) {
+        const skeleton kind = r.computes.kind();
+        const format_set weights =
+            kind == skeleton::row ? format_set{} : r.computes.product().weights;
+        of.insert(std::string(name(kind)) + (weights.has(format::q4_K)   ? " q4_K"
+                                             : weights.has(format::q6_K) ? " q6_K"
+                                                                         : ""));
+    }
     CHECK(of == std::set<std::string>{"row", "matvec q4_K", "matmul q6_K"});
 }
 

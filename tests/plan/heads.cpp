@@ -75,8 +75,8 @@ TEST_CASE("many heads of one token are few columns of each matrix", "[plan][head
     g.mul_mat(g.weight(format::q8_0, {128, 512, 64}), x);
     const plan p = checked_plan(g, shipped_table());
     REQUIRE(p.steps().size() == 2);
-    CHECK(p.steps()[1].what.needs.kind == skeleton::matvec);
-    CHECK(p.steps()[1].what.tokens == 1);
+    CHECK(p.steps()[1].what.kind() == skeleton::matvec);
+    CHECK(p.steps()[1].what.product().tokens == 1);
 }
 
 TEST_CASE("two matrices for each head that read the same are one launch, others are not",

@@ -36,9 +36,9 @@ TEST_CASE("nvcc makes one kernel of a candidate, with the symbol of its row") {
 TEST_CASE("nvcc makes a kernel of a candidate with ops of one's own, by the names of their set") {
     const arch& sm_90 = *arch_named("sm_90");
     row candidate;
-    candidate.computes.stages = stage_kind::l2_norm | stage_kind::own;
-    candidate.computes.emits = format_set::of(format::f32);
-    candidate.computes.own = true;
+    candidate.computes.row().stages = stage_kind::l2_norm | stage_kind::own;
+    candidate.computes.row().emits = format_set::of(format::f32);
+    candidate.computes.row().own = true;
     candidate.policy = row_policy{.threads = 96, .values = 12, .vector = true};
     const std::filesystem::path scratch =
         std::filesystem::temp_directory_path() / ("catena_own_" + std::to_string(getpid()));
