@@ -146,7 +146,8 @@ TEST_CASE("a step of an integer tile takes about the instructions of its machine
         const row r = tiles(c.tile);
         INFO(row_name(r, "sm_90"));
         const auto us = [&](std::int32_t k) {
-            problem p = product(a.sms * tile_rows(c.tile), c.tile.columns);  // a tile for each SM
+            // A tile for each SM.
+            product_problem p = product(a.sms * tile_rows(c.tile), c.tile.columns);
             p.k = k;
             return predicted_us(r, p, a, band_rows(r, p, a, 1), 1);
         };
