@@ -55,6 +55,17 @@ double square_us(const row& r, const arch& target) {
     return predicted_us(r, p, target, band_rows(r, p, target, resident), resident);
 }
 
+/// A problem with as many columns as the row takes at once.
+problem widest_of(const row& r) {
+    if (r.computes.kind() == skeleton::row) return row_problem{};
+    product_problem p;
+    p.needs.kind = r.computes.kind();
+    p.needs.weights = r.computes.product().weights;
+    p.k = evidence_k;
+    p.columns = std::max(1, columns_of(r.policy));
+    return p;
+}
+
 void find_faults(instance_evidence& e, const row& r, const arch& target, const compiled_kernel& k) {
     const int promised = r.policy.min_blocks();
     const auto unless = [&](bool holds, const std::string& sentence) {
@@ -119,11 +130,7 @@ instance_evidence evidence_of(const row& r, const arch& target,
     row compiled = r;
     compiled.registers = kernel->registers;
     compiled.code = {};
-    product_problem p;
-    p.needs.kind = r.computes.kind();
-    p.needs.weights = r.computes.product().weights;
-    p.k = evidence_k;
-    p.columns = std::max(1, columns_of(r.policy));
+    const problem p = widest_of(r);
     e.registers = kernel->registers;
     e.sass_bytes = 16 * static_cast<long long>(function->code.size());
     e.shared_bytes = shared_bytes(compiled, p);

@@ -97,14 +97,15 @@ def quantizes(one):
 
 
 def times(record):
-    """Of each case the instance that the planner picks, and the fastest of its kind."""
+    """Of each case the instance that the planner picks among those that ran, and the fastest of its kind."""
     lines = [f"{'matmul':22} {'predicted us':>12} {'measured us':>12} {'off':>7}  verdict"]
     for step, result in record["steps"].items():
         if not step.startswith("matmul ") or "found" not in result:
             continue
         found = result["found"]
         ran = [one for one in found["instances"] if one["verdict"] == "agrees"]
-        picked = next((one for one in ran if one["picked"]), None)
+        picked = (next((one for one in ran if one["picked"]), None)  # it may be of a set of formats, not built here
+                  or min(ran, key=lambda one: one["predicted_us"], default=None))
         wrong = [one["instance"] for one in found["instances"] if one["verdict"] == "failed"]
         if wrong:
             lines.append(f"{found['case']:22} WRONG RESULTS: {', '.join(wrong)}")

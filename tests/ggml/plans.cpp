@@ -88,12 +88,15 @@ bool of_numbers(const ggml_tensor* t) {
     return !ggml_is_quantized(w->type) && w->op == GGML_OP_NONE && w->ne[0] % 32 == 0;
 }
 
-/// A matmul that a plan takes over: its activation may be quantized if it must be, no batch of
-/// weights.
+/// A matmul that a plan takes over: its activation may be quantized if it must be. Of a batch of
+/// weights each has a part of the activation, and they are quantized.
 bool is_served(const ggml_tensor* t) {
     if (t->op != GGML_OP_MUL_MAT && t->op != GGML_OP_MUL_MAT_ID) return false;
-    if (t->op == GGML_OP_MUL_MAT && t->src[0]->ne[2] > 1) return false;
-    return of_numbers(t) || (ggml_is_quantized(t->src[0]->type) && t->op_params[3] == 0);
+    const ggml_tensor* w = t->src[0];
+    const bool quantized = ggml_is_quantized(w->type) && t->op_params[3] == 0;
+    if (t->op == GGML_OP_MUL_MAT && w->ne[2] > 1)
+        return quantized && w->op == GGML_OP_NONE && w->ne[2] == t->src[1]->ne[2];
+    return of_numbers(t) || quantized;
 }
 
 int served_matmuls(const graph& g) {

@@ -439,8 +439,7 @@ std::vector<matvec_case> matvec_cases(const product_computation& computes,
                                       const matvec_policy& how) {
     auto cases = product_cases(computes, how);
     auto more = epilogue_cases(computes, how);
-    cases.insert(cases.end(), std::make_move_iterator(more.begin()),
-                 std::make_move_iterator(more.end()));
+    cases.insert(cases.end(), more.begin(), more.end());
     // Quantized, an infinity is a NaN; as a number it stays one.
     const bool of_numbers = computes.activation == format::f32;
     if (of_numbers)

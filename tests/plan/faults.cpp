@@ -289,7 +289,8 @@ std::vector<fault> faults_of_plans() {
                  const std::int32_t makes = p.makes(s, m);
                  if (makes < 0) continue;
                  planned_chain& c = p.chains()[static_cast<std::size_t>(makes)];
-                 c.workspace_offset[some_layout(c)] = read.workspace_offset[some_layout(read)];
+                 const int as_read = layout_number(p.at(s).what.product().needs.activation);
+                 c.workspace_offset[some_layout(c)] = read.workspace_offset[as_read];
                  return true;
              }
              return false;

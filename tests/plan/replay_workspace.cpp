@@ -95,9 +95,9 @@ workspace_use workspace_use_of(const plan& plan, int index, std::string& fault) 
     const product_problem& what = s.what.product();
     const bool tiled = s.what.kind() == skeleton::matmul;
     if (what.needs.activation != format::f32 && !makes_norm(what)) {
+        const int slots = tiled ? args.matmul.slots : args.matvec.slots;
         const int x_slots = tiled ? args.matmul.x_slots : args.matvec.x_slots;
-        const bool by_ids = (tiled ? args.matmul.ids : args.matvec.ids) != nullptr;
-        const std::int64_t rows = by_ids ? what.tokens * x_slots : what.columns;
+        const std::int64_t rows = what.expert ? what.columns / slots * x_slots : what.columns;
         const auto* const x = static_cast<const std::byte*>(tiled ? args.matmul.x : args.matvec.x);
         const std::int64_t first = x - workspace;
         if (x == nullptr || first < 0 || first >= plan.workspace_bytes())

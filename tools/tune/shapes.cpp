@@ -107,7 +107,9 @@ void check_names(const selection& wanted, const table& t) {
             chains.push_back(chain);
     }
     format_set weights;
-    for (int i = 0; i < t.row_count; ++i) weights = weights | t.rows[i].computes.product().weights;
+    for (int i = 0; i < t.row_count; ++i)
+        if (const computation& c = t.rows[i].computes; c.kind() != skeleton::row)
+            weights = weights | c.product().weights;
     for (const format f : weights) formats.push_back(name(f));
     refuse_unknown("chain", wanted.chains, chains, entries);
     refuse_unknown("format", wanted.formats, formats);

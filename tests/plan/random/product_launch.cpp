@@ -162,7 +162,8 @@ class product_launch {
         } else {
             demand(row_.computes.kind() == catena::skeleton::matvec,
                    "a matvec step on another skeleton");
-            demand(expert() ? tokens() <= catena::max_expert_tokens : a_.columns <= p.columns,
+            const int batch = a_.ids != nullptr ? tokens() : a_.slots;  // of a matrix for each head
+            demand(expert() ? batch <= catena::max_expert_tokens : a_.columns <= p.columns,
                    "more columns than its policy serves");
             demand(makes_activation() || a_.norm_weight == nullptr, "a norm its row does not make");
             demand(writes_norm() == 0 || (passes() && a_.columns == 1),

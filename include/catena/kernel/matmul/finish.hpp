@@ -29,12 +29,13 @@ CATENA_FN void share_sums(X& x, const matmul_tile& t, const tile_sums<P>& sum, i
     }
 }
 
-/// A column of the result, where experts are picked as (slot, token).
+/// A column of the result, of experts as (slot, token).
 struct result_column {
     int slot, token;
 
-    CATENA_FN static result_column of(const matmul_args& a, int column) {
-        if (!has_experts(a)) return {column, 0};
+    /// Without ids a matrix has the number of its token; one that is dense has 0.
+    CATENA_FN static result_column of(const matmul_args& a, const matmul_tile& t, int column) {
+        if (a.ids == nullptr) return {column - t.expert * a.slots, t.expert};
         const int token = quotient(column, a.slots);
         return {column - token * a.slots, token};
     }
@@ -143,7 +144,8 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, boo
             CATENA_UNROLL
             for (int i = 0; i < columns_ahead; ++i) {
                 const int wanted = first + i * step;
-                column[i] = result_column::of(a, wanted < t.columns ? column_of(x, t, wanted) : 0);
+                column[i] =
+                    result_column::of(a, t, column_of(x, t, wanted < t.columns ? wanted : 0));
                 if (wanted < t.columns && there && m.residual != nullptr)
                     residual[i] = x.load(float_at(
                         m.residual, column[i].at(m.residual_nb1, m.residual_nb2) + to_row));
