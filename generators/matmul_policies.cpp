@@ -89,6 +89,15 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
         return fits(p);
     };
+    // Two blocks of half the columns take less time than one that is alone on an SM.
+    const auto half_keeps_blocks = [&](const matmul_policy& p, int blocks) {
+        for (matmul_policy half : shapes_of(computes.weights)) {
+            if (half.columns * 2 != p.columns || half.threads != p.threads) continue;
+            half.piece = p.piece, half.copy = p.copy;
+            if (half.slices == 0 && shrink(half) && half.min_blocks >= blocks) return true;
+        }
+        return false;
+    };
     const bool fp8 = computes.activation == format::fp8_group;
     if (target.wgmma && (in_mma_blocks(computes.activation) || fp8)) {
         const auto add = [&](matmul_policy p) {
@@ -105,9 +114,11 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         if (target.wgmma && fp8) break;
         p.piece = piece_of(computes.weights);
         p.copy = copy == copy_method::plain ? copy : copy_method::async;
+        const int asked = p.min_blocks;
         bool served = shrink(p);
         if (!served && reads_f32(computes.weights)) p.piece /= 2, served = shrink(p);
-        if (served) all.push_back(p);
+        const bool alone = p.copy == copy_method::async && p.min_blocks < asked;
+        if (served && !(alone && half_keeps_blocks(p, asked))) all.push_back(p);
     }
     matmul_policy plain = plain_shape;
     plain.piece = piece_of(computes.weights);
