@@ -59,7 +59,6 @@ file(MAKE_DIRECTORY ${WORK}/tuning)
 set(command ${WORK}/build/my_kernels_catena)
 set(layer ${EXAMPLES}/own_catalogue/layer.json)
 expect("scale_layer_norm_mul_bias" IN ${command} explain ${layer})
-expect("the set prefers the picked row for this shape" IN ${command} explain ${layer} --verbose)
 expect("scale_layer_norm_mul_bias" IN ${command} tune --arch sm_90 --simulate 1 --graphs ${layer}
                                           --out ${WORK}/tuning/sm_90.json --json)
 expect("t64_v8_vec" IN ${command} instances --arch sm_90 --rows scale)

@@ -176,7 +176,8 @@ struct node_run {
     /// rounded, be it on its way or by who makes it: as q8_1, since then it is one value in all
     /// layouts.
     bool many_columns() const {
-        return (t.kind == op::mul_mat_id ? t.ne[2] : catena::elements(t) / t.ne[0]) >= 9;
+        const std::int64_t of_matrix = src(0).ne[2] > 1 ? t.ne[1] : catena::elements(t) / t.ne[0];
+        return (t.kind == op::mul_mat_id ? t.ne[2] : of_matrix) >= 9;
     }
 
     /// Row r of a matrix times an activation row; of fp8 each weight is scaled.
