@@ -89,7 +89,7 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         while (!fits(p) && p.min_blocks > 1) --p.min_blocks;
         return fits(p);
     };
-    // Two blocks of half the columns take less time than one that is alone on an SM.
+    // As many blocks as asked, of half the columns, take less time than fewer of all columns.
     const auto half_keeps_blocks = [&](const matmul_policy& p, int blocks) {
         for (matmul_policy half : shapes_of(computes.weights)) {
             if (half.columns * 2 != p.columns || half.threads != p.threads) continue;
@@ -117,8 +117,8 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
         const int asked = p.min_blocks;
         bool served = shrink(p);
         if (!served && reads_f32(computes.weights)) p.piece /= 2, served = shrink(p);
-        const bool alone = p.copy == copy_method::async && p.min_blocks < asked;
-        if (served && !(alone && half_keeps_blocks(p, asked))) all.push_back(p);
+        const bool loses_blocks = p.copy == copy_method::async && p.min_blocks < asked;
+        if (served && !(loses_blocks && half_keeps_blocks(p, asked))) all.push_back(p);
     }
     matmul_policy plain = plain_shape;
     plain.piece = piece_of(computes.weights);
