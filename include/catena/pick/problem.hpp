@@ -52,9 +52,10 @@ constexpr bool operator!=(const row_problem& a, const row_problem& b) { return !
 /// What a matvec or a matmul is asked for.
 struct product_problem {
     product_computation needs;  ///< exactly what is to be computed: formats and parts that occur
-    bool expert = false;        ///< matrices are picked by ids, of some members at least
+    bool expert = false;        ///< some members at least have several matrices: ids pick them, or
+                                ///< each has a part of the activation
     std::int64_t k = 0;         ///< elements of a weight row
-    std::int64_t columns = 0;   ///< expert: slots * tokens
+    std::int64_t columns = 0;   ///< expert: slots * tokens; without ids: matrices * tokens
     std::int64_t tokens = 0;    ///< expert
     int alignment = 16;         ///< largest power of two, 16 at most, that divides the weights'
                                 ///< addresses and strides (matching sees to it that f32 beside them
