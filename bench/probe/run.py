@@ -102,9 +102,11 @@ class Run:
         """The first row of the family, under racecheck."""
         listed = self.said("rows", [self.bin / "catena", "instances", "--arch", "sm_90", "--json"])
         row = next(row["name"] for row in json.loads(listed)["rows"] if family_of(row["name"]) == family)
-        self.said("race_check", ["compute-sanitizer", "--tool", "racecheck", "--error-exitcode", "1",
-                                 self.bin / "test_device", "[sample]", "-c", family, "-c", row],
-                  {"CATENA_NEEDS_DEVICE": "1"})
+        said = self.said("race_check", ["compute-sanitizer", "--tool", "racecheck", "--error-exitcode", "1",
+                                        self.bin / "test_device", "[sample]", "-c", family, "-c", row],
+                         {"CATENA_NEEDS_DEVICE": "1"})
+        if "All tests passed" not in said:  # a name that no section has runs nothing, and is no error
+            raise Failed(f"test_device ran nothing of {row}: compare race_check.out with tests/device")
         return row
 
     def device_tests(self):

@@ -82,7 +82,7 @@ class Probe(unittest.TestCase):
         for name, said in lines().items():
             self.says(name, said)
         for tool in "ctest", "compute-sanitizer":
-            self.program(self.path / tool, f'#!/bin/sh\necho "$@" >>{self.root}/calls\n')
+            self.program(self.path / tool, f'#!/bin/sh\necho "$@" >>{self.root}/calls\necho All tests passed\n')
 
     def tearDown(self):
         self.folder.cleanup()
@@ -207,6 +207,9 @@ class Probe(unittest.TestCase):
         self.assertIn("-L device", calls)
         self.assertRegex(calls, r"racecheck .*-c matvec_q4_K -c matvec\.q4_K\.\S+\.sm_90\n")
         self.assertRegex(calls, r"racecheck .*-c row_glu -c glu\.\S+\.sm_90\n")
+        self.program(self.path / "compute-sanitizer", "#!/bin/sh\necho 'assertions: - none -'\n")
+        code, said = self.call("check", sources="none")
+        self.assertEqual((code, said.count("test_device ran nothing of ")), (1, 2 * 3), said)
         self.program(self.path / "compute-sanitizer", "#!/bin/sh\necho '1 hazard'\nexit 1\n")
         code, said = self.call("check", sources="two")
         self.assertEqual((code, said.count("1 hazard")), (1, 2 * 3))
