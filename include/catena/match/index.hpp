@@ -21,12 +21,6 @@ struct use {
     std::int32_t slot = 0;   ///< index into src
 };
 
-/// The bytes of an allocated tensor; none when it has no elements.
-struct extent {
-    std::int32_t buffer = no_buffer;  ///< no_buffer: nowhere yet, or an address without a buffer
-    std::uint64_t begin = 0, end = 0;
-};
-
 /// What a node reads that may change while the graph runs.
 struct read_edge {
     std::int32_t tensor = no_tensor;
@@ -55,9 +49,8 @@ class graph_index {
     /// Builds the index; on a malformed view returns why, and the index must not be used.
     status build(const graph_view& graph) {
         view = graph;
-        if (status s = check_tensors(view); !s.ok()) return s;
+        if (status s = check_tensors(view, places_); !s.ok()) return s;
         if (status s = find_roots(); !s.ok()) return s;
-        find_extents();
         return order(view.nodes);
     }
 
@@ -66,8 +59,7 @@ class graph_index {
     status order(const std::int32_t* nodes) {
         view.nodes = nodes;
         if (status s = check_nodes(view, position_); !s.ok()) return s;
-        find_nodes();
-        find_edges();
+        read_nodes();
         count_uses();
         find_outsiders();
         find_reads();
@@ -77,7 +69,7 @@ class graph_index {
 
     std::int32_t position(std::int32_t tensor) const { return position_[at(tensor)]; }
     std::int32_t root(std::int32_t tensor) const { return root_[at(tensor)]; }
-    const extent& bytes(std::int32_t tensor) const { return extents_[at(tensor)]; }
+    const extent& bytes(std::int32_t tensor) const { return places_.extents[at(tensor)]; }
 
     /// The bytes that the engine's own node may write while it makes this tensor: kernels of an
     /// engine use what the backend allocated behind a result as scratch. A step writes bytes()
@@ -169,7 +161,7 @@ class graph_index {
     std::vector<edge> edges_;          // in node order
     std::vector<use> uses_;
     std::vector<read_edge> reads_;
-    std::vector<extent> extents_;
+    tensor_places places_;
     std::vector<std::uint8_t> marks_, acts_;
     std::vector<op> kinds_;
     std::vector<matmul_read> matmuls_;
@@ -179,11 +171,12 @@ class graph_index {
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
     status find_roots() {
-        root_.assign(at(view.tensor_count), no_tensor);
+        const std::vector<std::int32_t>& names = places_.names;
+        root_.resize(names.size());
         for (std::int32_t t = 0; t < view.tensor_count; ++t) {
             std::int32_t root = t;
-            for (std::int32_t steps = 0; named_by(view.at(root)) != no_tensor; ++steps) {
-                root = named_by(view.at(root));
+            for (std::int32_t steps = 0; names[at(root)] != no_tensor; ++steps) {
+                root = names[at(root)];
                 if (root < t) {  // known already
                     root = root_[at(root)];
                     break;
@@ -200,24 +193,19 @@ class graph_index {
         return {};
     }
 
-    void find_extents() {
-        extents_.resize(at(view.tensor_count));
-        for (std::int32_t i = 0; i < view.tensor_count; ++i) {
-            const tensor& t = view.at(i);
-            const auto bytes = static_cast<std::uint64_t>(extent_bytes(t));
-            const std::uint64_t begin =
-                t.buffer != no_buffer ? t.offset : reinterpret_cast<std::uintptr_t>(t.data);
-            extents_[at(i)] = {t.buffer, begin, begin + bytes};
-        }
-    }
-
     bool has_bytes(std::int32_t tensor) const {
-        return extents_[at(tensor)].begin != extents_[at(tensor)].end;
+        return places_.extents[at(tensor)].begin != places_.extents[at(tensor)].end;
     }
 
-    void find_nodes() {
-        acts_.resize(at(view.node_count));
-        kinds_.resize(acts_.size());
+    void read_nodes() {
+        const std::size_t nodes = at(view.node_count), tensors = at(view.tensor_count);
+        acts_.resize(nodes);
+        kinds_.resize(nodes);
+        named_.assign(tensors, 0);
+        last_use_.assign(tensors, -1);
+        marks_.assign(tensors, 0);
+        edges_.clear();
+        edges_.reserve(2 * nodes);
         many_streams_ = false;
         launches_ = 0;
         for (std::int32_t i = 0; i < view.node_count; ++i) {
@@ -226,35 +214,25 @@ class graph_index {
             acts_[at(i)] = !launches_nothing(t.kind) && elements(t) != 0;
             launches_ += acts(i) && (t.flags & flag_compute) != 0 ? 1 : 0;
             many_streams_ = many_streams_ || t.stream != view.node(0).stream;
-        }
-    }
-
-    void find_edges() {
-        named_.assign(at(view.tensor_count), 0);
-        edges_.clear();
-        edges_.reserve(2 * at(view.node_count));
-        for (std::int32_t i = 0; i < view.node_count; ++i) {
-            const tensor& t = view.node(i);
-            for (std::int32_t s = 0, slots = source_slots(t); s < slots; ++s) {
-                if (t.src[s] == no_tensor) continue;
-                ++named_[at(t.src[s])];
-                if (acts(i)) edges_.push_back({t.src[s], i, s});
-            }
-        }
-    }
-
-    void count_uses() {
-        first_use_.assign(at(view.tensor_count) + 1, 0);
-        last_use_.assign(at(view.tensor_count), -1);
-        marks_.assign(at(view.tensor_count), 0);
-        for (std::int32_t i = 0; i < view.node_count; ++i) {
-            const tensor& t = view.node(i);
+            read_edges(t, i);
             if (t.view_src != no_tensor && acts(i)) {
                 const std::int32_t root = root_[at(view.nodes[i])];
                 marks_[at(root)] |= in_place;
                 last_use_[at(root)] = i;
             }
         }
+    }
+
+    void read_edges(const tensor& t, std::int32_t node) {
+        for (std::int32_t s = 0, slots = source_slots(t); s < slots; ++s) {
+            if (t.src[s] == no_tensor) continue;
+            ++named_[at(t.src[s])];
+            if (acts(node)) edges_.push_back({t.src[s], node, s});
+        }
+    }
+
+    void count_uses() {
+        first_use_.assign(at(view.tensor_count) + 1, 0);
         for (const edge& e : edges_) {
             if (!has_bytes(e.tensor)) continue;
             const std::int32_t root = root_[at(e.tensor)];
