@@ -1,4 +1,4 @@
-// exp, tanh and erf on `real` against the C library in double, over all floats.
+// The elementary functions on `real` against the C library in double, over all floats.
 #include "catena/exec/elementary.hpp"
 
 #include "catena_test/catch.hpp"
@@ -74,6 +74,48 @@ TEST_CASE("erf is within 1.1 ulp of the exact value") {
     CHECK(w.distance <= 1.1);
 }
 
+TEST_CASE("reciprocal is within 1 ulp of the exact value, and exact of powers of 2") {
+    const worst w = worst_of(
+        [](real v) {
+            const bool served = !less(abs(v), real{0x1p-126f}) && !less(real{0x1p126f}, abs(v));
+            return served ? reciprocal(v) : real{1} / v;
+        },
+        [](double v) { return 1 / v; }, {0x1p-126f, 0x1p126f, 1.0f, 4096.0f});
+    INFO("at " << w.at);
+    CHECK(w.distance <= 1);
+    for (int power = -126; power <= 126; ++power)
+        CHECK(reciprocal(real{std::ldexp(1.0f, power)}).v == std::ldexp(1.0f, -power));
+}
+
+TEST_CASE("inverse_root is within 1 ulp of the exact value, of subnormal numbers too") {
+    const worst w = worst_of(
+        [](real v) { return inverse_root(less(v, real{0}) || v.v == 0 ? real{1} : v); },
+        [](double v) { return v <= 0 ? 1 : 1 / std::sqrt(v); }, {0x1p-64f, 0x1p-126f, 1.0f, 4.0f});
+    INFO("at " << w.at);
+    CHECK(w.distance <= 1);
+    CHECK(inverse_root(real{0}).v > 1e23f);
+    CHECK(bits_of(inverse_root(real{infinity})) == 0);
+}
+
+TEST_CASE("logistic is within 2.1 ulp of the exact value, and 0 where that is below 1e-38") {
+    const worst w = worst_of([](real v) { return logistic(v); },
+                             [](double v) { return v < -87 ? 0 : 1 / (1 + std::exp(-v)); },
+                             {-87.0f, 87.0f, 0.34657f, 17.0f});
+    INFO("at " << w.at);
+    CHECK(w.distance <= 2.1);
+}
+
+TEST_CASE("normal_logit makes the normal distribution a logistic function") {
+    for (int i = -1000; i <= 1000; ++i) {
+        const float v = static_cast<float>(i) / 100;
+        const double exact = std::erfc(-double{v} / std::sqrt(2.0)) / 2;
+        const double found = 1 / (1 + std::exp(-double{normal_logit(real{v}).v}));
+        if (!(std::fabs(found - exact) * (1 + std::fabs(v)) <= 2e-7)) FAIL_CHECK("at " << v);
+    }
+    CHECK(normal_logit(real{infinity}).v == infinity);
+    CHECK(normal_logit(real{-1e30f}).v == -infinity);
+}
+
 TEST_CASE("beyond the range exp is infinite or zero, tanh and erf are one") {
     for (const float v : {89.0f, 1e30f, infinity}) {
         CHECK(exp(real{v}).v == infinity);
@@ -83,7 +125,8 @@ TEST_CASE("beyond the range exp is infinite or zero, tanh and erf are one") {
         CHECK(erf(real{v}).v == 1);
         CHECK(erf(real{-v}).v == -1);
     }
-    real (*const functions[])(real) = {exp, tanh, erf};
+    real (*const functions[])(real) = {exp,          tanh,     erf,         reciprocal,
+                                       inverse_root, logistic, normal_logit};
     for (const auto function : functions) {
         CHECK(bits_of(function(from_bits(0x7fffffffu))) == 0x7fffffffu);
         CHECK(is_nan(function(from_bits(0xffc00001u))));

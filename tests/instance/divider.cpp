@@ -55,8 +55,12 @@ TEST_CASE("A divider rounds to int8 as a division does, next to every half") {
         const real by = from_bits(bits() % 0x7d000000u + 0x00800000u);
         const auto half =
             static_cast<float>((static_cast<double>(i % 127) + 0.5) * static_cast<double>(by.v));
-        for (const float v : {half, std::nextafterf(half, 0), std::nextafterf(half, 1e38f)})
-            if (std::isfinite(v)) wrong += to_int8(divider(by)(real{v})) != to_int8(real{v / by.v});
+        for (const float v : {half, std::nextafterf(half, 0), std::nextafterf(half, 1e38f)}) {
+            if (!std::isfinite(v)) continue;
+            const int wanted = to_int8(real{v / by.v});
+            wrong += to_int8(divider(by)(real{v})) != wanted;
+            wrong += to_int8(divider::by_scale(by)(real{v})) != wanted;
+        }
     }
     CHECK(wrong == 0);
 }
@@ -70,6 +74,8 @@ TEST_CASE("A divider takes zeros, infinities and NaNs as a division does") {
     CHECK(to_int8(divider(real{0})(from_bits(1))) == 127);
     CHECK(to_int8(divider(real{0})(from_bits(0x80000001u))) == -128);
     CHECK(to_int8(divider(real{0})(real{0})) == 0);
+    CHECK(to_int8(divider::by_scale(real{0})(from_bits(1))) == 127);
+    CHECK(to_int8(divider::by_scale(real{0})(real{0})) == 0);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST_CASE("a row step brings dense weights up to the next row step to L2, each o
     CHECK(ahead(c, p, 3) == "last " + last);
     const step& first = p.steps()[0];
     CHECK(first.bytes_ahead == 3 * c.matrix);
-    const weights_ahead whole{nullptr, c.matrix};
+    const weights_ahead whole{nullptr, static_cast<std::int32_t>(c.matrix)};
     CHECK(first.config.blocks == 1 + 3 * static_cast<std::uint32_t>(blocks_of(whole)));
     CHECK(p.choice_of(0).best.config.blocks == first.config.blocks);
 }

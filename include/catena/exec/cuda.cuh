@@ -104,12 +104,15 @@ class cuda {
     }
     __device__ void prefetch_constants(const void* p, int bytes) const {
 #if __CUDA_ARCH__ >= 900
-        asm volatile(
-            "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
-            "r"(bytes));
+        if (thread() == 0)
+            asm volatile(
+                "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
+                "r"(bytes));
 #else
         constexpr int line = 128;
-        for (int at = 0; at < bytes; at += line) prefetch(static_cast<const std::byte*>(p) + at);
+        CATENA_NO_UNROLL
+        for (int at = thread() * line; at < bytes; at += threads() * line)
+            prefetch(static_cast<const std::byte*>(p) + at);
 #endif
     }
 

@@ -38,21 +38,62 @@ CATENA_FN real polynomial(real x, const float (&c)[N]) {
     return sum;
 }
 
-/// e^v, within 1.1 ulp. v = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r), p fitted
+/// e^v as e^r * 2^power: v = power ln 2 + r with |r| <= ln 2 / 2. e^r = 1 + r + r^2 p(r), p fitted
 /// there.
+struct exp_parts {
+    real e;
+    int power;
+
+    CATENA_FN static exp_parts of(real v) {
+        const float magic = 0x1.8p23f;  // adding it rounds to an integer, in the lowest bits
+        const real shifted = fma(v, real{0x1.715476p0f}, real{magic});
+        const real n = shifted - real{magic};
+        const real r = fma(n, real{-0x1.7f7d1cp-20f}, fma(n, real{-0x1.62e4p-1f}, v));
+        const float p[] = {0x1.6d30dep-10f, 0x1.120c9ep-7f, 0x1.5555p-5f, 0x1.5554dcp-3f, 0x1p-1f};
+        return {fma(r * r, polynomial(r, p), r) + real{1},
+                static_cast<int>(bits_of(shifted) - 0x4b400000u)};
+    }
+};
+
+/// 2^power, where that is a normal number.
+CATENA_FN real two_to(int power) { return from_bits(static_cast<unsigned>(power + 127) << 23); }
+
+/// e^v, within 1.1 ulp.
 CATENA_FN real exp(real v) {
-    v = clamp(v, real{-104}, real{89});  // beyond, the result is 0 or infinity all the same
-    const float magic = 0x1.8p23f;       // adding it rounds to an integer, in the lowest bits
-    const real shifted = fma(v, real{0x1.715476p0f}, real{magic});
-    const real n = shifted - real{magic};
-    const real r = fma(n, real{-0x1.7f7d1cp-20f}, fma(n, real{-0x1.62e4p-1f}, v));
-    const float p[] = {0x1.6d30dep-10f, 0x1.120c9ep-7f, 0x1.5555p-5f, 0x1.5554dcp-3f, 0x1p-1f};
-    const real e = fma(r * r, polynomial(r, p), r) + real{1};
-    // 2^n in two factors: n runs from -150, where the second alone rounds, to 128.
-    const int power = static_cast<int>(bits_of(shifted) - 0x4b400000u);
-    const int half = power / 2, rest = power - half;
-    return e * from_bits(static_cast<unsigned>(half + 127) << 23) *
-           from_bits(static_cast<unsigned>(rest + 127) << 23);
+    // Beyond these bounds the result is 0 or infinity all the same. 2^power comes in two factors:
+    // power runs from -150, where the second alone rounds, to 128.
+    const auto [e, power] = exp_parts::of(clamp(v, real{-104}, real{89}));
+    const int half = power / 2;
+    return e * two_to(half) * two_to(power - half);
+}
+
+/// 1 / v of 2^-126 to 2^126, within 1 ulp, and exact of a power of 2. From multiplications alone: a
+/// division is long code, half of it for what never happens. A guess out of the bits, within an
+/// eighth, and three steps of Newton.
+CATENA_FN real reciprocal(real v) {
+    real inverse = from_bits(0x7ef311c7u - bits_of(v));
+    CATENA_UNROLL
+    for (int i = 0; i < 3; ++i) inverse = fma(fma(-v, inverse, real{1}), inverse, inverse);
+    return inverse;
+}
+
+/// 1 / sqrt(v) of a number that is not negative, within 1 ulp, in the same way as `reciprocal`. Of
+/// infinity it is 0, of 0 something large.
+CATENA_FN real inverse_root(real v) {
+    const bool small = less(v, real{0x1p-64f});
+    const real up = small ? v * real{0x1p64f} : v, half = real{-0.5f} * up;
+    real root = from_bits(0x5f375a86u - (bits_of(up) >> 1));
+    CATENA_UNROLL
+    for (int i = 0; i < 3; ++i) root = fma(fma(half * root, root, real{0.5f}), root, root);
+    if (bits_of(v) == 0x7f800000u) return real{0};
+    return small ? root * real{0x1p32f} : root;
+}
+
+/// 1 / (1 + e^-v), within 2.1 ulp; 0 below -87, where it is a subnormal number or nearly one.
+CATENA_FN real logistic(real v) {
+    const auto [e, power] = exp_parts::of(-(less(real{87}, v) ? real{87} : v));
+    const real share = reciprocal(real{1} + e * two_to(power));
+    return less(v, real{-87}) ? real{0} : share;
 }
 
 /// Within 1.4 ulp. A polynomial where 1 - 2 / (e^2v + 1) would cancel.
@@ -69,26 +110,26 @@ CATENA_FN real tanh(real v) {
     return from_bits(bits_of(t) | (bits_of(v) & 0x80000000u));
 }
 
-/// The error function of v is 1 - e^-u, with v's sign, where |v| is 1 or more; below, a polynomial.
-/// In parts, for who needs an exp anyway: erf(v) == erf_of(v, exp(-erf_exponent(v))).
-CATENA_FN real erf_exponent(real v) {
-    const float q[] = {-0x1.b68702p-20f, 0x1.8196d4p-15f, -0x1.386392p-11f,
-                       0x1.379142p-8f,   -0x1.b0968cp-6f, 0x1.c2bd58p-4f,
-                       0x1.43845cp-1f,   0x1.215526p+0f,  -0x1.47cb62p-12f};
-    return polynomial(clamp(abs(v), real{0}, real{3.95f}), q);
-}
-CATENA_FN real erf_of(real v, real exp_of_exponent) {
-    const real square = v * v;
-    if (less(abs(v), real{1})) {
+/// Within 1.1 ulp. Where |v| is 1 or more it is 1 - e^-u, with v's sign; below, a polynomial.
+CATENA_FN real erf(real v) {
+    const real a = abs(v), square = v * v;
+    if (less(a, real{1})) {
         const float p[] = {0x1.4c2f4cp-14f, -0x1.a5099ep-11f, 0x1.542deep-8f, -0x1.b7fe8ep-6f,
                            0x1.ce2d5p-4f,   -0x1.812740p-2f,  0x1.06eba8p-3f};
         return fma(v, polynomial(square, p), v);
     }
-    const real t = real{1} - exp_of_exponent;
+    const float u[] = {-0x1.b68702p-20f, 0x1.8196d4p-15f, -0x1.386392p-11f,
+                       0x1.379142p-8f,   -0x1.b0968cp-6f, 0x1.c2bd58p-4f,
+                       0x1.43845cp-1f,   0x1.215526p+0f,  -0x1.47cb62p-12f};
+    const real t = real{1} - exp(-polynomial(clamp(a, real{0}, real{3.95f}), u));
     return from_bits(bits_of(t) | (bits_of(v) & 0x80000000u));
 }
 
-/// Within 1.1 ulp.
-CATENA_FN real erf(real v) { return erf_of(v, exp(-erf_exponent(v))); }
+/// The u whose logistic function is (1 + erf(v / sqrt 2)) / 2, within 2e-7 / (1 + |v|).
+CATENA_FN real normal_logit(real v) {
+    const float p[] = {0x1.01cae6p-28f,  -0x1.258b92p-22f, 0x1.0e0386p-17f, -0x1.d2dd3ep-14f,
+                       -0x1.098ebap-14f, 0x1.29a1d8p-4f,   0x1.98846cp+0f};
+    return v * polynomial(v * v, p);
+}
 
 }  // namespace catena

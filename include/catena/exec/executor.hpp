@@ -91,8 +91,8 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// first block reads it after the next. A launch without clusters has clusters of one block.
 ///
 /// `prefetch(p)` brings the line of global memory that holds p nearer; it reads nothing, so it may
-/// stand before `grid_wait`. `prefetch_constants(p, bytes)` brings constants to L2; both are
-/// multiples of 16.
+/// stand before `grid_wait`. All threads of a block call `prefetch_constants(p, bytes)` alike;
+/// it brings constants to L2, and both are multiples of 16.
 ///
 /// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n;
 /// with its bit 3 set, the sign of that byte fills byte n.

@@ -9,30 +9,24 @@
 
 namespace catena {
 
-/// What from_f32_magnitude gives of the minifloat with these parameters.
-CATENA_FN constexpr std::uint32_t minifloat_magnitude(std::uint32_t magnitude, int mantissa,
-                                                      int bias, std::uint32_t largest) {
-    const auto exponent = static_cast<int>(magnitude >> 23);
-    const int lowest = 128 - bias;  // f32 exponent of the smallest normal
-    int cut = 23 - mantissa;
-    std::uint32_t rest = 0;
-    if (exponent >= lowest) {  // rebase the exponent, round off the rest of the mantissa
-        rest = magnitude - (static_cast<std::uint32_t>(lowest - 1) << 23);
-    } else if (exponent > lowest - mantissa - 3) {  // a multiple of the smallest subnormal
-        cut += lowest - exponent;
-        rest = (magnitude & 0x7fffffu) | 0x800000u;
-    }
-    const std::uint32_t bits = (rest + (1u << (cut - 1)) - 1u + ((rest >> cut) & 1u)) >> cut;
-    return bits < largest ? bits : largest;
-}
-
 /// A float of a few bits, without infinities: sign, exponent, `Mantissa` bits. `Largest`: the bits
 /// of the largest magnitude.
 template <int Mantissa, int Bias, std::uint32_t Largest>
 struct minifloat {
     /// The bits of the nearest magnitude to the finite f32 magnitude of these bits.
     CATENA_FN static constexpr std::uint32_t from_f32_magnitude(std::uint32_t magnitude) {
-        return minifloat_magnitude(magnitude, Mantissa, Bias, Largest);
+        const auto exponent = static_cast<int>(magnitude >> 23);
+        const int lowest = 128 - Bias;  // f32 exponent of the smallest normal
+        int cut = 23 - Mantissa;
+        std::uint32_t rest = 0;
+        if (exponent >= lowest) {  // rebase the exponent, round off the rest of the mantissa
+            rest = magnitude - (static_cast<std::uint32_t>(lowest - 1) << 23);
+        } else if (exponent > lowest - Mantissa - 3) {  // a multiple of the smallest subnormal
+            cut += lowest - exponent;
+            rest = (magnitude & 0x7fffffu) | 0x800000u;
+        }
+        const std::uint32_t bits = (rest + (1u << (cut - 1)) - 1u + ((rest >> cut) & 1u)) >> cut;
+        return bits < Largest ? bits : Largest;
     }
 
     /// The f32 bits of a magnitude: exact.

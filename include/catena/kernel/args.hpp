@@ -33,14 +33,15 @@ struct expert_results {
 /// Weights that blocks behind those of a row bring to L2 for a later launch, 16-byte aligned.
 struct weights_ahead {
     const void* first = nullptr;
-    std::int64_t bytes = 0;  ///< a multiple of 16
+    std::int32_t bytes = 0;  ///< a multiple of 16
 };
 inline constexpr int max_weights_ahead = 4;
 inline constexpr std::int32_t ahead_block_bytes = 64 * 1024;  ///< that one of these blocks brings
 
 /// Blocks that bring them.
 CATENA_FN constexpr std::int32_t blocks_of(const weights_ahead& w) {
-    return static_cast<std::int32_t>((w.bytes + ahead_block_bytes - 1) / ahead_block_bytes);
+    return static_cast<std::int32_t>((static_cast<unsigned>(w.bytes) + ahead_block_bytes - 1u) /
+                                     ahead_block_bytes);
 }
 
 /// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the

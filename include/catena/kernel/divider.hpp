@@ -1,4 +1,4 @@
-// Division where it is not the business of a kernel but stands in each: in quantizing and in gates.
+// Division where it is not the business of a kernel but stands in each: in quantizing.
 #pragma once
 
 #include "catena/exec/real.hpp"
@@ -20,11 +20,15 @@ CATENA_NO_INLINE int quotient(int n, int by) {
 /// divisors are brought to where none is lost from 2^-12 on.
 class divider {
   public:
-    CATENA_FN explicit divider(real by)
-        : divider(by, bits_of(abs(by)) == 0, bits_of(abs(by)) < 0x12800000u) {}
+    CATENA_FN explicit divider(real by) : divider(abs(by), bits_of(abs(by)) > 0x6c800000u) {
+        if (bits_of(abs(by)) == 0x7f800000u) inverse_ = real{0};
+        const unsigned sign = bits_of(by) & 0x80000000u;
+        inverse_ = from_bits(bits_of(inverse_) | sign);
+        by_ = from_bits(bits_of(by_) | sign);
+    }
 
-    /// A divider by 1 or more, or by a NaN: it is neither zero nor small.
-    CATENA_FN static divider from_one_on(real by) { return {by, false, false}; }
+    /// A divider by a number from 0 to 2^123, such as a block's scale.
+    CATENA_FN static divider by_scale(real by) { return {by, false}; }
 
     /// What the constructor makes of 127.
     CATENA_FN static divider by_127() { return {real{127}, real{0x1.020408p-7f}}; }
@@ -49,16 +53,14 @@ class divider {
     bool zero_;
     real unit_, by_, inverse_;
 
-    CATENA_FN divider(real by, bool zero, bool small) : zero_(zero) {
-        const unsigned magnitude = bits_of(abs(by));
-        unit_ = real{small ? 0x1p60f : magnitude > 0x6c800000u ? 0x1p-60f : 1.0f};
+    /// By a number that is not negative.
+    CATENA_FN divider(real by, bool large) : zero_(bits_of(by) == 0) {
+        unit_ = real{bits_of(by) < 0x12800000u ? 0x1p60f : large ? 0x1p-60f : 1.0f};
         by_ = zero_ ? real{0x1p-100f} : by * unit_;
-        inverse_ = from_bits(0x7ef311c7u - bits_of(abs(by_)));
+        inverse_ = from_bits(0x7ef311c7u - bits_of(by_));
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i)
-            inverse_ = fma(fma(-abs(by_), inverse_, real{1}), inverse_, inverse_);
-        if (magnitude == 0x7f800000u) inverse_ = real{0};
-        inverse_ = from_bits(bits_of(inverse_) | (bits_of(by) & 0x80000000u));
+            inverse_ = fma(fma(-by_, inverse_, real{1}), inverse_, inverse_);
     }
     CATENA_FN divider(real by, real inverse)
         : zero_(false), unit_(real{1}), by_(by), inverse_(inverse) {}

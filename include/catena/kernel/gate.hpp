@@ -4,13 +4,11 @@
 
 #include "catena/chain/lowered.hpp"
 #include "catena/exec/elementary.hpp"
-#include "catena/kernel/divider.hpp"
 
 namespace catena::kernel {
 
 /// `alpha` and `limit` are swiglu_oai's. A NaN on either side stays one. Most functions are the
-/// gate times a logistic function of something: 1 + tanh(u) is twice that of 2u. So there is one
-/// exp, and erf shares it.
+/// gate times a logistic function of something: 1 + tanh(u) is twice that of 2u.
 CATENA_FN real gated(gate_function function, real gate, real value, real alpha, real limit) {
     real u = gate, factor = gate;
     switch (function) {
@@ -20,9 +18,6 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
             return (less(gate, real{0}) ? real{0} : gate) * value;
         case gate_function::relu_squared:
             return (less(gate, real{0}) ? real{0} : gate * gate) * value;
-        case gate_function::gelu_erf:
-            u = erf_exponent(gate * real{0.70710678118654752440f});
-            break;
         case gate_function::silu:
             break;
         case gate_function::sigmoid:
@@ -31,6 +26,9 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
         case gate_function::gelu:
             u = real{2 * 0.79788456080286535588f} * gate *
                 fma(real{0.044715f} * gate, gate, real{1});
+            break;
+        case gate_function::gelu_erf:
+            u = normal_logit(gate);
             break;
         case gate_function::gelu_quick:
             u = real{1.702f} * gate;
@@ -41,11 +39,7 @@ CATENA_FN real gated(gate_function function, real gate, real value, real alpha, 
             value = real{1} + clamp(value, -limit, limit);
             break;
     }
-    const real e = exp(-u);
-    if (function == gate_function::gelu_erf)
-        return real{0.5f} * gate * (real{1} + erf_of(gate * real{0.70710678118654752440f}, e)) *
-               value;
-    return divider::from_one_on(real{1} + e).any(factor) * value;
+    return factor * logistic(u) * value;
 }
 
 /// `gated` as a function of its own, for where its many cases want registers that others need, or

@@ -192,7 +192,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
             if constexpr (!asks_first<P>) ask_own();
             const real weight = combines<P> ? x.shuffle(b.weight, read.slot()) : real{1};
             real factor{1};
-            if constexpr (passes) factor = over_rms(a, products.sum_of_squares(x));
+            if constexpr (passes) factor = over_rms(products.sum_of_squares(x), a.k, a.eps);
             const auto finish_one = [&](int row, int column, real v, real up) {
                 row += read.row() + behind;
                 if (row >= b.end_row || column >= b.columns) return;

@@ -7,18 +7,12 @@
 #pragma once
 
 #include "catena/kernel/dot.hpp"
+#include "catena/kernel/minifloat.hpp"
 #include "catena/kernel/reduce.hpp"
 
 namespace catena::kernel {
 
 inline constexpr int lane_numbers = 8;  ///< values of a lane in a step
-
-/// The value of an e4m3: a half of the same bits one to the right is its 256th part.
-CATENA_FN real from_e4m3(unsigned bits) {
-    if ((bits & 0x7fu) == 0x7fu) return from_bits(f32_nan_bits);
-    const unsigned half = ((bits & 0x80u) << 8) | ((bits & 0x7fu) << 7);
-    return from_half(static_cast<std::uint16_t>(half)) * real{256};
-}
 
 /// A lane's values from `p` on, which lies in a stage, or is of an f32 activation.
 template <format F, class X>

@@ -38,11 +38,6 @@ CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
             reinterpret_cast<float*>(at + round_up(P.threads / warp_size * 4, 16))};
 }
 
-/// 1 / rms of a row whose squares come to this.
-CATENA_FN real over_rms(const matvec_args& a, real squares) {
-    return real{1} / sqrt(squares / from_int(a.k) + real{a.eps});
-}
-
 /// Hands out a row, padded with zeros to `end`, and the norm's weight, or ones: take(at, x, weight)
 /// of a quad of each thread in turn. Whole warps: they shuffle.
 template <matvec_policy P, class X, class Take>
@@ -97,7 +92,8 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
             write(out, at, v);
         });
         real scale{1};
-        if (a.norm_weight != nullptr) scale = over_rms(a, block_sum<P>(x, squares, share.partial));
+        if (a.norm_weight != nullptr)
+            scale = over_rms(block_sum<P>(x, squares, share.partial), a.k, a.eps);
         if (x.thread() == 0) x.store(share.factor + c, scale);
         x.sync();  // the next column's sum takes the same place
     }
@@ -114,7 +110,7 @@ CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
         CATENA_UNROLL
         for (const real one : v) squares = fma(one, one, squares);
     });
-    const real scale = over_rms(a, block_sum<P>(x, squares, partial));
+    const real scale = over_rms(block_sum<P>(x, squares, partial), a.k, a.eps);
     const int padded = static_cast<int>(stored_elements(format::q8_1, a.k));
     const int end = a.norm_q8_1 != nullptr ? padded : a.k;
     each_quad<P>(x, a, row, end, [&](int at, real(&v)[quad], const real(&w)[quad]) {

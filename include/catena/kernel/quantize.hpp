@@ -42,13 +42,12 @@ CATENA_FN unsigned magnitude_of(const real (&v)[quad]) {
 
 inline constexpr unsigned infinite_bits = 0x7f800000u;  ///< a magnitude from here on is not finite
 
-/// Four int8 of v / by, rounded half away from zero.
-CATENA_FN unsigned int8_word(const real (&v)[quad], real by) {
-    const divider quotient(by);
+/// Four int8, rounded half away from zero.
+CATENA_FN unsigned int8_word(const real (&v)[quad]) {
     unsigned word = 0;
     CATENA_UNROLL
     for (int i = 0; i < quad; ++i)
-        word |= (static_cast<unsigned>(to_int8(quotient(v[i]))) & 0xffu) << (8 * i);
+        word |= (static_cast<unsigned>(to_int8(v[i])) & 0xffu) << (8 * i);
     return word;
 }
 
@@ -76,7 +75,11 @@ CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad], bool d2s6 = false
         largest = other > largest ? other : largest;
     }
     const real d = scale_of(largest);
-    const unsigned q = largest < infinite_bits ? int8_word(v, d) : 0;
+    unsigned q = 0;
+    if (largest < infinite_bits) {
+        const divider quotient = divider::by_scale(d);
+        q = int8_word({quotient(v[0]), quotient(v[1]), quotient(v[2]), quotient(v[3])});
+    }
     int total = x.dp4a(static_cast<int>(q), 0x01010101, 0);
     CATENA_UNROLL
     for (int mask = 1; mask < 8; mask *= 2)
@@ -95,7 +98,7 @@ CATENA_FN quantized_quad quantize(X& x, real v) {
         largest = other > largest ? other : largest;
     }
     const real d = scale_of(largest);
-    const int q = largest < infinite_bits ? to_int8(divider(d)(v)) : 0;
+    const int q = largest < infinite_bits ? to_int8(divider::by_scale(d)(v)) : 0;
     int total = q;
     CATENA_UNROLL
     for (int mask = 1; mask < warp_size; mask *= 2) total += x.shuffle_xor(total, mask);

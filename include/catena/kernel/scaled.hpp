@@ -4,8 +4,8 @@
 #pragma once
 
 #include "catena/exec/executor.hpp"
-#include "catena/format/minifloat.hpp"
 #include "catena/kernel/args.hpp"
+#include "catena/kernel/minifloat.hpp"
 #include "catena/kernel/quantize.hpp"
 
 #include <cstddef>
@@ -36,21 +36,11 @@ CATENA_FN bool divides(real scale) {
     return bits != 0 && bits < infinite_bits;
 }
 
-/// Four e4m3, or four e2m1 in 16 bits, the first in the lowest bits: e4m3_from_f32_bits and
-/// e2m1_from_f32_bits in one.
+/// Four e4m3, or four e2m1 in 16 bits, the first in the lowest bits.
 CATENA_FN unsigned minifloat_quad(const real (&v)[quad], bool narrow) {
     unsigned word = 0;
     CATENA_UNROLL
-    for (int i = 0; i < quad; ++i) {
-        const unsigned bits = bits_of(v[i]), magnitude = bits & 0x7fffffffu;
-        unsigned small =
-            minifloat_magnitude(magnitude, narrow ? 1 : 3, narrow ? 1 : 7, narrow ? 7 : 0x7e);
-        if (narrow)
-            small |= bits >> 28 & 8u;
-        else
-            small = magnitude >= infinite_bits ? e4m3_nan : small | (bits >> 24 & 0x80u);
-        word |= small << (narrow ? 4 * i : 8 * i);
-    }
+    for (int i = 0; i < quad; ++i) word |= minifloat_of(v[i], narrow) << (narrow ? 4 * i : 8 * i);
     return word;
 }
 
@@ -106,18 +96,17 @@ class scaled_row {
             real step = scale;
             if (f == nvfp4_rows) {
                 const real of_tensor = x.load(a_.nvfp4_scale);
-                code = e4m3_from_f32_bits(bits_of(divider(of_tensor).any(scale)));
-                step = of_tensor * from_bits(f32_bits_from_e4m3(code));
+                code =
+                    static_cast<std::uint8_t>(minifloat_of(divider(of_tensor).any(scale), false));
+                step = of_tensor * from_e4m3(code);
             }
             unsigned word = 0;
-            if (f == int8_token) {
-                if (divides(step)) word = int8_word(v, step);
-            } else if (f == fp8_tensor || divides(step)) {
+            if (f == fp8_tensor || divides(step)) {
                 const divider quotient(step);
                 real q[quad];
                 CATENA_UNROLL
                 for (int n = 0; n < quad; ++n) q[n] = quotient.any(v[n]);
-                word = minifloat_quad(q, narrow);
+                word = f == int8_token ? int8_word(q) : minifloat_quad(q, narrow);
             }
             if (f == int8_token) sum = x.dp4a(static_cast<int>(word), 0x01010101, sum);
             if (inside && narrow) store_short(x, to, at, word);

@@ -9,25 +9,18 @@
 
 namespace catena::kernel {
 
-inline constexpr int ahead_thread_bytes = 4096;  ///< that a thread asks for at a time
-
-/// What block `part` of those behind all rows does. They are constants, so it need not wait for
-/// the kernels before; but each block does, or the next kernel would overlap the one before.
+/// What block `part` of those behind all rows does: the grid has blocks_of() each. They are
+/// constants, so it need not wait for the kernels before; but each block does, or the next kernel
+/// would overlap the one before.
 template <class X>
 CATENA_FN void bring_ahead(X& x, const row_args& a, int part) {
     int which = 0;
     CATENA_NO_UNROLL
-    for (; which + 1 < max_weights_ahead && part >= blocks_of(a.ahead[which]); ++which)
-        part -= blocks_of(a.ahead[which]);
-    const auto* first = static_cast<const std::byte*>(a.ahead[which].first);
-    const std::int64_t begin = std::int64_t{part} * ahead_block_bytes;
-    const std::int64_t left = a.ahead[which].bytes - begin;
-    const int mine = left < ahead_block_bytes ? static_cast<int>(left) : ahead_block_bytes;
-    CATENA_NO_UNROLL
-    for (int at = x.thread() * ahead_thread_bytes; at < mine;
-         at += x.threads() * ahead_thread_bytes)
-        x.prefetch_constants(first + begin + at,
-                             mine - at < ahead_thread_bytes ? mine - at : ahead_thread_bytes);
+    for (; part >= blocks_of(a.ahead[which]); ++which) part -= blocks_of(a.ahead[which]);
+    const weights_ahead& w = a.ahead[which];
+    const int begin = part * ahead_block_bytes, left = w.bytes - begin;
+    x.prefetch_constants(static_cast<const std::byte*>(w.first) + begin,
+                         left < ahead_block_bytes ? left : ahead_block_bytes);
     x.grid_wait();
 }
 

@@ -7,9 +7,9 @@
 
 namespace catena::kernel {
 
-template <class Row>
-CATENA_FN real over_root_of_mean(const Row& r, real squares, float eps) {
-    return real{1} / sqrt(squares / from_int(r.a.k) + real{eps});
+/// 1 / rms of k numbers whose squares come to this.
+CATENA_FN real over_rms(real squares, int k, float eps) {
+    return inverse_root(fma(squares, reciprocal(from_int(k)), real{eps}));
 }
 
 /// A norm that changes an element by nothing but one number of the row.
@@ -30,7 +30,7 @@ struct row_stage<stage_kind::rms_norm, Row> : scaling_norm<Row> {
     CATENA_FN void measure(Row& r, quads& v, Remake remake) {
         const real squares =
             r.sum_of_row(v, remake, [](real sum, real e, bool) { return fma(e, e, sum); });
-        this->scale = over_root_of_mean(r, squares, r.a.eps) * real{r.a.norm_scale};
+        this->scale = over_rms(squares, r.a.k, r.a.eps) * real{r.a.norm_scale};
     }
 };
 
@@ -41,13 +41,13 @@ struct row_stage<stage_kind::layer_norm, Row> : idle_stage<Row> {
 
     template <class Remake>
     CATENA_FN void measure(Row& r, quads& v, Remake remake) {
-        mean = r.sum_of_row(v, remake, [](real sum, real e, bool) { return sum + e; }) /
-               from_int(r.a.k);
+        mean = r.sum_of_row(v, remake, [](real sum, real e, bool) { return sum + e; }) *
+               reciprocal(from_int(r.a.k));
         const real squares = r.sum_of_row(v, remake, [this](real sum, real e, bool in_row) {
             const real rest = centered(e, in_row);
             return fma(rest, rest, sum);
         });
-        scale = over_root_of_mean(r, squares, r.a.eps) * real{r.a.norm_scale};
+        scale = over_rms(squares, r.a.k, r.a.eps) * real{r.a.norm_scale};
     }
     CATENA_FN void apply(const Row& r, int at, int j, real (&v)[quad]) const {
         for (int i = 0; i < quad; ++i) v[i] = centered(v[i], r.inside(at, j, i)) * scale;
@@ -63,10 +63,10 @@ struct row_stage<stage_kind::l2_norm, Row> : scaling_norm<Row> {
 
     template <class Remake>
     CATENA_FN void measure(Row& r, quads& v, Remake remake) {
-        const real length =
-            sqrt(r.sum_of_row(v, remake, [](real sum, real e, bool) { return fma(e, e, sum); }));
-        const real eps{r.a.eps};
-        this->scale = real{1} / (less(length, eps) ? eps : length) * real{r.a.norm_scale};
+        const real squares =
+            r.sum_of_row(v, remake, [](real sum, real e, bool) { return fma(e, e, sum); });
+        const real least = real{r.a.eps} * real{r.a.eps};
+        this->scale = inverse_root(less(squares, least) ? least : squares) * real{r.a.norm_scale};
     }
 };
 
@@ -78,7 +78,7 @@ struct row_stage<stage_kind::next_norm, Row> : scaling_norm<Row> {
     template <class Remake>
     CATENA_FN void measure(Row& r, quads& v, Remake remake) {
         const auto square = [](real sum, real e, bool) { return fma(e, e, sum); };
-        this->scale = over_root_of_mean(r, r.sum_of_row(v, remake, square), r.a.next_eps);
+        this->scale = over_rms(r.sum_of_row(v, remake, square), r.a.k, r.a.next_eps);
     }
 };
 

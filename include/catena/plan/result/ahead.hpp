@@ -14,6 +14,7 @@ namespace catena {
 
 class ahead_dealer {
   public:
+    /// `budget`: at most what an L2 has, so it fits in 31 bits.
     explicit ahead_dealer(std::int64_t budget) : budget_(budget) {}
 
     void begin(row_args& by) {
@@ -32,7 +33,7 @@ class ahead_dealer {
         const auto at = std::lower_bound(dealt_.begin(), dealt_.end(), tensor);
         if (at != dealt_.end() && *at == tensor) return;
         dealt_.insert(at, tensor);
-        by_->ahead[ranges_++] = {weight, taken};
+        by_->ahead[ranges_++] = {weight, static_cast<std::int32_t>(taken)};
         left_ -= taken;
     }
 
