@@ -96,8 +96,6 @@ struct matvec_walk : matvec_place<P> {
 /// Where the lane's slices begin in the stages of a ring: four bits each.
 template <matvec_policy P, format F>
 class slice_offsets {
-    static_assert(P.stages <= 8, "32 bits hold eight of them");
-
   public:
     CATENA_FN void push(const std::byte* at) {
         if constexpr (!whole_chunks<F>)
