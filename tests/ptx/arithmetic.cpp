@@ -1,6 +1,8 @@
 // Instructions of a lane alone, as the PTX ISA defines them: each a function of its operands.
 #include "warp.hpp"
 
+#include "catena/format/minifloat.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -330,6 +332,14 @@ void floats(table& t) {
     t["cvt.rn.bf16.f32"] = op<[](float a) { return to_bf16(a); }>();
     t["cvt.f32.f16"] = op<[](u16 a) { return from_f16(a); }>();
     t["cvt.rna.tf32.f32"] = op<[](float a) { return to_tf32(a); }>();
+    t["cvt.rn.f16x2.e4m3x2"] = op<[](u16 a) {
+        const auto half = [](u16 bits) {
+            const bool nan = (bits & 0x7fu) == 0x7fu;
+            return u32{nan ? u16{0x7fff}
+                           : to_f16(f32_from_bits(f32_bits_from_e4m3(static_cast<u8>(bits))))};
+        };
+        return half(static_cast<u16>(a >> 8)) << 16 | half(static_cast<u16>(a & 0xffu));
+    }>();
     // The first source is the upper half.
     t["cvt.rn.f16x2.f32"] =
         op<[](float a, float b) { return static_cast<u32>(to_f16(a)) << 16 | to_f16(b); }>();

@@ -78,7 +78,7 @@ constexpr double issues_of(inner_product product, double columns, format_set wei
         case inner_product::mma:
             return 7.5;
         case inner_product::fma:
-            return weights.has(format::fp8_e4m3) ? 20.6 + 1.86 * columns : 2.3 + 0.95 * columns;
+            return weights.has(format::fp8_e4m3) ? 5.5 + 2.0 * columns : 2.3 + 0.95 * columns;
     }
     return 0;
 }
