@@ -87,6 +87,8 @@ nlohmann::ordered_json as_json(const std::vector<instance_evidence>& all, const 
                                 {"stage_cycles", e.code.of[0].stage_cycles},
                                 {"result_instructions", e.code.of[0].result_instructions},
                                 {"result_cycles", e.code.of[0].result_cycles},
+                                {"product_instructions", e.code.of[0].product_instructions},
+                                {"product_cycles", e.code.of[0].product_cycles},
                                 {"counted_us", e.counted_us},
                                 {"by_bytes_us", e.by_bytes_us}};
         if (!e.faults.empty()) one["faults"] = e.faults;

@@ -123,7 +123,9 @@ std::string code(const warp_codes& all) {
         if (c == warp_code{}) continue;
         out += (out.empty() ? "counted({" : ", {") + std::to_string(c.stage_instructions) + ", " +
                std::to_string(c.stage_cycles) + ", " + std::to_string(c.result_instructions) +
-               ", " + std::to_string(c.result_cycles) + "}";
+               ", " + std::to_string(c.result_cycles) + ", " +
+               std::to_string(c.product_instructions) + ", " + std::to_string(c.product_cycles) +
+               "}";
     }
     return out + ")";
 }

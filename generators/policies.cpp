@@ -179,6 +179,28 @@ const arch_choice& choice_of(const arch& target) {
                              " has no line in `choices` (generators/policies.cpp): add one");
 }
 
+/// Longer pieces of a row, and fewer of them: what a stage costs beside its products counts once
+/// for more values. Only where a block's bulk copies bring a whole row at once, and as many blocks
+/// as the policy promises fit an SM with columns of `k` values.
+struct longer_ring {
+    int piece, stages;
+};
+constexpr longer_ring longer_rings[] = {{4096, 3}, {4096, 2}, {2048, 3}};
+
+matvec_policy with_longer_pieces(const arch& target, const product_computation& computes,
+                                 matvec_policy shape, std::int64_t k) {
+    for (const longer_ring& ring : longer_rings) {
+        if (shape.copy != copy_method::bulk || ring.piece <= shape.piece) break;
+        matvec_policy p = shape;
+        p.piece = ring.piece, p.stages = ring.stages;
+        const std::int64_t block = shared_bytes(computes, p, k, p.columns, computes.epilogue);
+        if (block <= target.shared_per_block &&
+            p.min_blocks * shared_allocated(block, target) <= target.shared_per_sm)
+            return p;
+    }
+    return shape;
+}
+
 matvec_policy streamed(const arch_choice& choice, matvec_policy shape) {
     // A stage of fragments is four times as large as one of two rows: one less will do.
     const bool fewer = shape.product == inner_product::mma && choice.stages > 2;
@@ -223,7 +245,8 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         return {p};
     }
     if (has_norm(computes.stages)) {
-        matvec_policy p = streamed(choice, norm_first);
+        matvec_policy p =
+            with_longer_pieces(target, computes, streamed(choice, norm_first), most_normed);
         const auto shared = [&] {
             return shared_bytes(computes, p, most_normed, 1, computes.epilogue);
         };
@@ -244,10 +267,13 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         }
         return all;
     }
-    matvec_policy pairs = streamed(choice, two_rows);
+    const auto longer = [&](const matvec_policy& shape) {
+        return with_longer_pieces(target, computes, streamed(choice, shape), usual_column);
+    };
+    matvec_policy pairs = longer(two_rows);
     for (const format f : common) {
         if (computes.weights != format_set::of(f)) continue;
-        all.push_back(streamed(choice, one_row));
+        all.push_back(longer(one_row));
         if (target.cluster_blocks > 1) pairs.cluster = target.cluster_blocks;
     }
     all.push_back(pairs);

@@ -19,22 +19,23 @@ std::string numbers_of(const warp_codes& all) {
     std::string out;
     for (const warp_code& c : all.of) {
         if (c == warp_code{}) break;
-        for (const int count :
-             {c.stage_instructions, c.stage_cycles, c.result_instructions, c.result_cycles})
+        for (const int count : {c.stage_instructions, c.stage_cycles, c.result_instructions,
+                                c.result_cycles, c.product_instructions, c.product_cycles})
             out += " " + std::to_string(count);
     }
     return out;
 }
 
-/// The counts that `words` ends with: four for each of none, one or two formats; else nothing.
+/// The counts that `words` ends with: six for each of none, one or two formats; else nothing.
 std::optional<warp_codes> codes_in(std::istream& words) {
     std::vector<int> counts;
     for (int count = 0; words >> count;) counts.push_back(count);
     warp_codes out;
-    if (!words.eof() || counts.size() % 4 != 0 || counts.size() / 4 > std::size(out.of))
+    if (!words.eof() || counts.size() % 6 != 0 || counts.size() / 6 > std::size(out.of))
         return std::nullopt;
-    for (std::size_t i = 0; i < counts.size(); i += 4)
-        out.of[i / 4] = {counts[i], counts[i + 1], counts[i + 2], counts[i + 3]};
+    for (std::size_t i = 0; i < counts.size(); i += 6)
+        out.of[i / 6] = {counts[i],     counts[i + 1], counts[i + 2],
+                         counts[i + 3], counts[i + 4], counts[i + 5]};
     return out;
 }
 
@@ -106,7 +107,7 @@ records_by_name read_registers(const std::filesystem::path& root) {
             const std::optional<warp_codes> code = codes_in(words);
             if (registers <= 0 || !code)
                 throw std::runtime_error(registers_path(target) + ":" + std::to_string(number) +
-                                         ": expected '<row name> <registers>' and four counts or "
+                                         ": expected '<row name> <registers>' and six counts or "
                                          "none, found '" +
                                          line + "'");
             known[name] = {registers, *code};
@@ -119,8 +120,8 @@ std::string registers_text(const instance_set& set, const records_by_name& known
     std::string out = "# Registers of a thread, as ptxas reports them for " +
                       std::string(set.target->name) +
                       ". Behind them, of a matvec: what a warp issues for\n# a stage "
-                      "(instructions, cycles) and for the results of a group of rows. Written by "
-                      "generate --registers LOG.\n";
+                      "(instructions, cycles), for the results of a group of rows, and what of a "
+                      "stage is its product's.\n# Written by generate --registers LOG.\n";
     for (const row& r : set.rows) {
         const std::string name = row_name(r, set.target->name);
         const auto at = known.find(name);

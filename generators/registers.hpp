@@ -32,7 +32,7 @@ std::vector<compiled_kernel> parse_ptxas(const std::string& log);
 records_by_name records_of(const instance_set& set, const std::vector<compiled_kernel>& kernels);
 
 /// Reads the record of every arch under `root`. Throws, naming file and line, on a line that is
-/// neither "<row name> <registers>" nor that with the counts of a warp's code behind, four for each
+/// neither "<row name> <registers>" nor that with the counts of a warp's code behind, six for each
 /// of one or two formats.
 records_by_name read_registers(const std::filesystem::path& root);
 

@@ -194,11 +194,12 @@ namespace {
 
 struct issued {
     double instructions = 0, cycles = 0;
+    double of_product = 0, product_cycles = 0;
 };
 
 /// What a warp alone takes for a way.
 issued issue(const sass_function& f, const std::vector<std::size_t>& way,
-             const std::vector<double>& turns) {
+             const std::vector<double>& turns, const sass_loop& product) {
     constexpr double operands_read = 10;  // cycles
     std::array<double, 8> there{};        // when each scoreboard is free
     issued out;
@@ -215,6 +216,9 @@ issued issue(const sass_function& f, const std::vector<std::size_t>& way,
         now += std::max(1, at.stall);
         out.instructions += turns[i];
         out.cycles += turns[i] * (now - before);
+        if (!inside(at, product)) continue;
+        out.of_product += turns[i];
+        out.product_cycles += turns[i] * (now - before);
     }
     return out;
 }
@@ -250,12 +254,16 @@ const ring* ring_of(const std::vector<ring>& rings, const sass_function& f, cons
 warp_code code_of(const sass_function& f, const ring& one, const purpose& is) {
     const std::vector<double> turns = turns_of(f, one, is);
     const auto on = [&](unsigned wanted) {
-        return issue(f, way_of(f, one, is, turns, wanted), turns);
+        return issue(f, way_of(f, one, is, turns, wanted), turns, one.product);
     };
     const issued stage = on(filled | multiplied), all = on(filled | multiplied | stored);
     if (stage.instructions == 0 || all.instructions == 0) return {};
-    return {whole(stage.instructions), whole(stage.cycles),
-            whole(all.instructions - stage.instructions), whole(all.cycles - stage.cycles)};
+    return {whole(stage.instructions),
+            whole(stage.cycles),
+            whole(all.instructions - stage.instructions),
+            whole(all.cycles - stage.cycles),
+            whole(stage.of_product),
+            whole(stage.product_cycles)};
 }
 
 }  // namespace

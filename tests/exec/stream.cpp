@@ -221,6 +221,23 @@ TEST_CASE("ragged and misaligned copies are caught, except by plain streams") {
     passes(r.device, config, body.operator()<copy_method::plain>(3, 13));
 }
 
+TEST_CASE("a fill by two lanes takes all lanes in turn") {
+    ring r;
+    const auto body = [&](int odd_one, int bytes) {
+        return with_stream<copy_method::bulk>(
+            r.source, [=](host& x, auto& stream, auto* to, auto* from) {
+                const int lane = x.lane() == odd_one ? 1 - x.lane() % 2 : x.lane() % 2;
+                stream.fill(0, to + 16 * lane, from + 16 * lane, bytes, 2);
+                stream.wait(0);
+                stream.release(0);
+            });
+    };
+    passes(r.device, config, body(-1, 16));
+    CHECK(says(caught(r.device, fault::stream, config, body(9, 16)),
+               "lane 9 has no copy or another than lane 1"));
+    CHECK(says(caught(r.device, fault::stream, config, body(-1, 0)), "lane 0 has no copy"));
+}
+
 TEST_CASE("a fill of fewer bytes than announced is caught: a GPU would hang") {
     ring r;
     const auto body = [&](int total) {

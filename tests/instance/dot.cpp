@@ -29,7 +29,7 @@ constexpr matvec_policy deep = {.threads = 64,
                                 .rows = 1,
                                 .columns = 2,
                                 .piece = 1024,
-                                .stages = 9,
+                                .stages = 8,
                                 .copy = copy_method::bulk,
                                 .activation = activation_source::shared};
 

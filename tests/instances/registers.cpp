@@ -12,8 +12,9 @@
 using namespace catena::generator;
 
 namespace {
-constexpr catena::warp_codes one_format{{{235, 622, 55, 456}, {}}};
-constexpr catena::warp_codes two_formats{{{232, 656, 67, 472}, {402, 958, 89, 549}}};
+constexpr catena::warp_codes one_format{{{235, 622, 55, 456, 146, 310}, {}}};
+constexpr catena::warp_codes two_formats{
+    {{232, 656, 67, 472, 106, 280}, {402, 958, 89, 549, 275, 560}}};
 }  // namespace
 
 TEST_CASE("Registers, stack and spills are read from the compiler's words") {
@@ -72,12 +73,12 @@ TEST_CASE("A record is read back as it was written, and rows pick it up by name"
     CHECK(rows[5].code == catena::warp_codes{});
     CHECK(rows[6].registers == 0);
 
-    for (const char* bad : {" many", " 77 1 2 3", " 77 1 2 3 4 5", " 77 1 2 3 4 5 6 7 8 1 2 3 4",
-                            " 77 1 2 3 x", " 0", ""}) {
+    for (const char* bad :
+         {" many", " 77 1 2 3", " 77 1 2 3 4 5", " 77 1 2 3 4 5 6 7 8", " 77 1 2 3 x", " 0", ""}) {
         write_text(root / registers_path(*set.target), "# words\n" + name + bad + "\n");
         CHECK_THROWS_WITH(read_registers(root),
                           registers_path(*set.target) +
-                              ":2: expected '<row name> <registers>' and four counts or none, "
+                              ":2: expected '<row name> <registers>' and six counts or none, "
                               "found '" +
                               name + bad + "'");
     }

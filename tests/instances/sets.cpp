@@ -279,8 +279,10 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
           "a piece of 1000 values is no multiple of 256");
     CHECK(said("sm_90", [](matvec_policy& p) { p.stages = 0; }) ==
           "rows, columns and stages must be positive");
-    CHECK(said("sm_90", [](matvec_policy& p) { p.stages = 128; }) ==
-          "it needs 610896 bytes of shared memory; a block may use 232448");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.stages = 9; }) ==
+          "a ring of 9 stages is longer than 8");
+    CHECK(said("sm_90", [](matvec_policy& p) { p.piece = 32768; }) ==
+          "it needs 591056 bytes of shared memory; a block may use 232448");
     CHECK(said("sm_90", [](matvec_policy& p) { p.product = inner_product::fma; }) ==
           "fma is for weights that are numbers, and no other product is");
     CHECK(said("sm_90", [](matvec_policy& p) { p.rows = 8, p.columns = 8; }) ==

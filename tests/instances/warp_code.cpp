@@ -71,6 +71,8 @@ TEST_CASE("A warp takes the shortest way through the loop that fills, multiplies
     const warp_code c = stage_of(one_step, ring());
     CHECK(c.stage_instructions == 3 + 1 + 3 + 1 + 1);
     CHECK(c.result_instructions == 2);
+    CHECK(c.product_instructions == 3);
+    CHECK(c.product_cycles == 3);
     CHECK(c.stage_cycles == 9);
     CHECK(c.result_cycles == 2);
 }
@@ -79,6 +81,7 @@ TEST_CASE("The product's loop is issued for each step of a piece", "[warp_code]"
     matvec_policy longer = one_step;
     longer.piece = 4096;
     CHECK(stage_of(longer, ring()).stage_instructions == 3 + 1 + 4 * 3 + 1 + 1);
+    CHECK(stage_of(longer, ring()).product_instructions == 4 * 3);
 }
 
 TEST_CASE("A loop over bulk copies is issued for each row", "[warp_code]") {

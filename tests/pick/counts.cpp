@@ -59,11 +59,14 @@ TEST_CASE("An SM with few warps waits for each of them", "[cost]") {
           Approx(2 * us).epsilon(0.01));  // 32 at once
 }
 
-TEST_CASE("Half of a stage's instructions are those of its values", "[cost]") {
+TEST_CASE("A last stage has the product's steps for its values, and all else", "[cost]") {
     const int rows = 132 * 4 * 8 * 4;
-    const warp_code code = {100, 100, 0, 0};
-    const double four = issue_us(counted(code), 4096, rows, 8);
-    CHECK(issue_us(counted(code), 4096 + 512, rows, 8) == Approx(four * 4.75 / 4));
+    row r = counted({200, 200, 0, 0, 160, 160});
+    r.policy.matvec().piece = 4096;  // four steps
+    const double one = issue_us(r, 4096, rows, 8);
+    CHECK(issue_us(r, 4096 + 512, rows, 8) == Approx(one * (200 + 40 + 40) / 200));
+    CHECK(issue_us(r, 4096 + 2048, rows, 8) == Approx(one * (200 + 40 + 80) / 200));
+    CHECK(issue_us(r, 512, rows, 8) == Approx(one * (40 + 40) / 200));
 }
 
 TEST_CASE("Warps that share a row take the time of the one with the most pieces", "[cost]") {

@@ -233,6 +233,15 @@ u16 narrowed(float v, int mantissa, int least_exponent) {
 u16 to_f16(float v) { return narrowed(v, 10, -14); }
 u16 to_bf16(float v) { return narrowed(v, 7, -126); }
 
+u32 e4m3_to_f16(u32 bits) {
+    const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+    if (exponent == 15 && mantissa == 7) return 0x7fff;
+    const float magnitude = exponent == 0
+                                ? std::ldexp(static_cast<float>(mantissa), -9)
+                                : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+    return to_f16((bits & 0x80) != 0 ? -magnitude : magnitude);
+}
+
 float from_f16(u16 h) {
     const int exponent = h >> 10 & 0x1f, mantissa = h & 0x3ff;
     if (exponent == 31 && mantissa != 0) return std::bit_cast<float>(0x7fffffffu);
@@ -330,6 +339,8 @@ void floats(table& t) {
     t["cvt.rn.bf16.f32"] = op<[](float a) { return to_bf16(a); }>();
     t["cvt.f32.f16"] = op<[](u16 a) { return from_f16(a); }>();
     t["cvt.rna.tf32.f32"] = op<[](float a) { return to_tf32(a); }>();
+    t["cvt.rn.f16x2.e4m3x2"] =
+        op<[](u16 a) { return e4m3_to_f16(a >> 8) << 16 | e4m3_to_f16(a & 0xffu); }>();
     // The first source is the upper half.
     t["cvt.rn.f16x2.f32"] =
         op<[](float a, float b) { return static_cast<u32>(to_f16(a)) << 16 | to_f16(b); }>();

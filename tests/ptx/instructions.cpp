@@ -108,6 +108,9 @@ TEST_CASE("PTX: floating-point instructions round once and as they say") {
     // The first source becomes the upper half.
     CHECK(result("cvt.rn.bf16x2.f32 %r0, %f1, %f2;", {bits(1), bits(-2)}) == 0x3f80c000u);
     CHECK(result("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(1), bits(-2)}) == 0x3c00c000u);
+    CHECK(result("cvt.rn.f16x2.e4m3x2 %r0, %h1;", {0x38b8}) == 0x3c00bc00u);  // 1, -1
+    CHECK(result("cvt.rn.f16x2.e4m3x2 %r0, %h1;", {0x7e01}) == 0x5f001800u);  // 448, 2^-9
+    CHECK(result("cvt.rn.f16x2.e4m3x2 %r0, %h1;", {0xff80}) == 0x7fff8000u);  // NaN, -0
     CHECK(result("cvt.rn.bf16x2.f32 %r0, %f1, %f2;", {0x3f808000u, 0x3f818000u}) == 0x3f803f82u);
     CHECK(result("cvt.rna.tf32.f32 %r0, %f1;", {0x3f801000u}) == 0x3f802000u);
     CHECK(result("setp.ne.f32 %p0, %f1, %f2; selp.b32 %r0, 1, 0, %p0;", {bits(nan), 0}) == 0);

@@ -117,6 +117,13 @@ class cuda {
     }
 
     __device__ int dp4a(int a, int b, int c) const { return __dp4a(a, b, c); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    __device__ unsigned halves_of_e4m3(unsigned pair) const {
+        unsigned halves;
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(pair)));
+        return halves;
+    }
+#endif
     __device__ unsigned funnel(unsigned lo, unsigned hi, unsigned bits) const {
         unsigned word;  // the toolkit's is volatile: nothing would be loaded once for two of them
         asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(lo), "r"(hi), "r"(bits));

@@ -190,13 +190,11 @@ class cuda_stream<copy_method::bulk, Stages> {
         if (elected()) copy_own(shared, global, static_cast<int>(bytes));
     }
     __device__ void copy_own(void* shared, const void* global, int bytes) {
-        if (bytes > 0)
-            ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global,
-                                       shared, global, static_cast<std::uint32_t>(bytes),
-                                       barriers_ + filling_);
+        if (bytes > 0) copy_some(shared, global, bytes);
     }
     __device__ void commit(int) {}
     __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
+        if (lanes == 2) return fill_pair(stage, shared, global, bytes);
         if (lanes > 1) {
             if (static_cast<int>(threadIdx.x % 32) >= lanes) bytes = 0;
             begin(stage, __reduce_add_sync(0xffffffffu, static_cast<unsigned>(bytes)));
@@ -205,19 +203,36 @@ class cuda_stream<copy_method::bulk, Stages> {
         filling_ = stage;
         if (!elected()) return;
         expect(bytes);
-        copy_own(shared, global, bytes);
+        copy_some(shared, global, bytes);
     }
     __device__ void wait(int stage) {
-        const std::uint32_t parity = phases_ >> stage & 1u;
-        while (!::cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity)) {
+        while (!::cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity_)) {
         }
-        phases_ ^= 1u << stage;
+        if (stage == Stages - 1) parity_ ^= 1u;
         __syncwarp();
     }
     __device__ void release(int) { __syncwarp(); }
     __device__ void reuse() { ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared); }
 
   private:
+    /// The elected lane makes its neighbor's copy too: of copies by two lanes ptxas makes a loop.
+    __device__ void fill_pair(int stage, void* shared, const void* global, int bytes) {
+        const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+        const auto from = static_cast<unsigned long long>(__cvta_generic_to_global(global));
+        const int other_bytes = __shfl_xor_sync(0xffffffffu, bytes, 1);
+        const auto other_to = __shfl_xor_sync(0xffffffffu, to, 1);
+        const auto other_from = __shfl_xor_sync(0xffffffffu, from, 1);
+        filling_ = stage;
+        if (!elected()) return;
+        expect(bytes + other_bytes);
+        copy_some(shared, global, bytes);
+        copy_some(__cvta_shared_to_generic(other_to), __cvta_global_to_generic(other_from),
+                  other_bytes);
+    }
+    __device__ void copy_some(void* shared, const void* global, int bytes) {
+        ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared,
+                                   global, static_cast<std::uint32_t>(bytes), barriers_ + filling_);
+    }
     /// One of the warp's lanes, whichever. All of them ask.
     __device__ static bool elected() {
         int yes;
@@ -235,7 +250,8 @@ class cuda_stream<copy_method::bulk, Stages> {
 
     std::uint64_t* barriers_;
     int filling_ = 0;
-    std::uint32_t phases_ = 0;  // per stage, the parity of the fill to wait for next
+    std::uint32_t parity_ =
+        0;  // of the fill to wait for next: the stages' turn comes in ring order
 };
 
 #endif

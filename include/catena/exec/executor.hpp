@@ -44,7 +44,9 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
                                   // differ from lane to lane
     s.commit(stage);              // no more copies for this fill
     s.fill(stage, dst, src, bytes, lanes);  // the same in one call, of a copy from each of the
-                                            // first lanes: here arguments differ, 0 bytes: none
+                                            // first lanes: here arguments differ, 0 bytes: none;
+                                            // of one or two lanes, the others bring the same in
+                                            // turn, and none brings nothing
     s.wait(stage);     // from here every lane may read the stage; orders the lanes, as sync_warp
     s.release(stage);  // every lane has read it, it may be filled again; orders the lanes too
     s.reuse();         // stores to stages, all before a sync, stand before the copies that follow

@@ -152,8 +152,10 @@ struct matvec_member {
 /// Where the scale of a value lies among the member's.
 CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert, int row,
                                              int value) {
-    return std::int64_t{expert} * m.scales + row / m.scale_rows * m.scale_stride +
-           value / m.scale_values;
+    const auto down = static_cast<unsigned>(row) / static_cast<unsigned>(m.scale_rows);
+    const auto along = static_cast<unsigned>(value) / static_cast<unsigned>(m.scale_values);
+    return std::int64_t{expert} * m.scales + static_cast<int>(down) * m.scale_stride +
+           static_cast<int>(along);
 }
 
 /// Skeleton `matvec`: dst = weight^T x per member, for 1 to policy.columns columns.

@@ -41,7 +41,7 @@ struct product<P, F, inner_product::mma> {
         const int g = x.lane() / quad, t = x.lane() & 3;
         const std::byte* row[2];
         CATENA_UNROLL
-        for (int h = 0; h < 2; ++h) row[h] = row_of_piece<F, Room>(x, piece, g + 8 * h);
+        for (int h = 0; h < 2; ++h) row[h] = row_of_piece<F, P.rows, Room>(x, piece, g + 8 * h);
         const std::byte* q8_1 = u.x + (g < u.count ? g : u.count - 1) * u.x_bytes;
         const int groups = piece.values / group_values;
         CATENA_NO_UNROLL

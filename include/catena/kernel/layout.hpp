@@ -63,6 +63,9 @@ constexpr std::int64_t stage_bytes(const matvec_policy& p, format_set weights) {
     return p.rows * widest;
 }
 
+/// Stages of a matvec's ring, at most: a register holds where a lane's slice begins in each.
+inline constexpr int most_stages = 8;
+
 /// Warps of a matvec that share weight rows, each with pieces of K of its own, and how many such
 /// teams `warps` are.
 CATENA_FN constexpr int warp_slices(const matvec_policy& p) { return p.slices > 0 ? p.slices : 1; }

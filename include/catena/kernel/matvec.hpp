@@ -126,27 +126,33 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         return expert > 0 ? expert : 0;
     };
     const auto matrix_of = [&](int slot) { return matrix + distance(there(slot), m.expert_bytes); };
-    walk fill{.row_stride = m.row_bytes,
-              .k = a.k,
-              .turn = (b.first_row + (splits ? 0 : team_row)) * static_cast<int>(walk::turns),
-              .end_row = b.end_row,
-              .rows_on = warp_teams(P, x.warps()) * warp_rows,
-              .slots = b.slots,
-              .mine = behind + (mine < warp_rows ? mine : mine - warp_rows),
-              .slice = splits ? x.warp() % warp_slices(P) : 0,
-              .value = 0,
-              .at = nullptr};
+    matvec_place<P> read{
+        .k = a.k,
+        .turn = (b.first_row + (splits ? 0 : team_row)) * static_cast<int>(walk::turns),
+        .end_row = b.end_row,
+        .rows_on = warp_teams(P, x.warps()) * warp_rows,
+        .slots = b.slots,
+        .slice = splits ? x.warp() % warp_slices(P) : 0,
+        .left = a.k};
+    walk fill{read, m.row_bytes, behind + (mine < warp_rows ? mine : mine - warp_rows), 0};
     fill.start_group(matrix_of);
-    walk read = fill;
+    slice_offsets<P, F> offsets;
     constexpr bool shared = P.activation == activation_source::shared;
     constexpr bool passes = P.placement == norm_placement::passing;
     const auto column_bytes = static_cast<int>(shared_column_bytes(static_cast<unsigned>(a.k)));
     std::byte* shared_x = stages;  // not null: so it is known to be in shared memory
     product<P, F> products;
+    products.clear();
     if (!a.weights_early) x.grid_wait();
-    int stage = 0;
+    // Where the warp's piece begins in a column.
+    const auto first_of_column = [&] {
+        const int piece = read.slice * (P.piece / group_values * group_bytes<P>);
+        return combines<P> ? piece + read.slot() * slot_bytes(a) : piece;
+    };
+    int stage = 0, x_at = first_of_column();
     CATENA_NO_UNROLL
     for (int turn = 1 - P.stages; turn <= 0 || !read.done(); ++turn) {
+        offsets.push(fill.piece());
         if (!fill.done()) {
             fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
             fill.next(matrix_of);
@@ -157,7 +163,6 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
             shared_x = take_columns<P>(x, a, b, own_columns, column_bytes);
             if (read.done()) break;
         }
-        if (read.value == 0) products.clear();
         asked_operands asked;
         const auto ask_own = [&] {
             b.expert = expert_of_slot(read.slot());
@@ -173,20 +178,19 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         stream.wait(stage);
         const matvec_columns columns =
             shared ? matvec_columns{shared_x, column_bytes, b.columns} : columns_of(a, b);
-        const int own = combines<P> ? read.slot() * slot_bytes(a) : 0;
-        products.template add<Room>(x,
-                                    {.rows = stages + stage * (P.rows * Room),
-                                     .offset = slice_offset<F>(read.at),
-                                     .values = read.values(),
-                                     .value = read.first(),
-                                     .row = read.row(),
-                                     .end_row = read.end_row,
-                                     .expert = F == format::fp8_e4m3 ? there(read.slot()) : 0,
-                                     .pairs = pairs,
-                                     .member = &m,
-                                     .norm_weight = passes ? a.norm_weight + read.value : nullptr},
-                                    {columns.x + own + read.first() / group_values * group_bytes<P>,
-                                     columns.x_bytes, columns.count});
+        products.template add<Room>(
+            x,
+            {.rows = stages + stage * (P.rows * Room),
+             .offset = offsets.oldest(),
+             .values = read.values(),
+             .value = read.first(),
+             .row = read.row(),
+             .end_row = read.end_row,
+             .expert = F == format::fp8_e4m3 ? there(read.slot()) : 0,
+             .pairs = pairs,
+             .member = &m,
+             .norm_weight = passes ? a.norm_weight + read.first() : nullptr},
+            {columns.x + x_at, columns.x_bytes, columns.count});
         stream.release(stage);
         if (read.last_piece()) {
             if constexpr (!asks_first<P>) ask_own();
@@ -209,8 +213,14 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                 products.results_of_team(x, pairs, b.handed, finish_one);
             else
                 products.results(x, pairs, finish_one);
+            products.clear();
         }
-        read.next(matrix_of);
+        const bool last = read.last_piece();
+        read.next();
+        if (last)
+            x_at = first_of_column();
+        else
+            x_at += matvec_place<P>::turn_values / group_values * group_bytes<P>;
     }
 }
 

@@ -14,6 +14,19 @@ namespace catena::kernel {
 
 inline constexpr int lane_numbers = 8;  ///< values of a lane in a step
 
+/// The values of the two e4m3 in the low half of a word. An executor may have an instruction that
+/// makes halves of both.
+template <class X>
+CATENA_FN void e4m3_pair([[maybe_unused]] X& x, unsigned pair, real& first, real& second) {
+    if constexpr (requires { x.halves_of_e4m3(pair); }) {
+        const unsigned halves = x.halves_of_e4m3(pair);
+        first = from_half(static_cast<std::uint16_t>(halves & 0xffffu));
+        second = from_half(static_cast<std::uint16_t>(halves >> 16));
+    } else {
+        first = from_e4m3(pair & 0xffu), second = from_e4m3(pair >> 8 & 0xffu);
+    }
+}
+
 /// A lane's values from `p` on, which lies in a stage, or is of an f32 activation.
 template <format F, class X>
 CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
@@ -41,8 +54,8 @@ CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
             v[i] = from_half(static_cast<std::uint16_t>(bits & 0xffffu));
         else if constexpr (F == format::bf16)
             v[i] = from_bits(bits << 16);
-        else
-            v[i] = from_e4m3(bits & 0xffu);
+        else if (i % 2 == 0)
+            e4m3_pair(x, bits, v[i], v[i + 1]);
     }
 }
 
@@ -65,14 +78,18 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
 
     template <int Room, class X>
     CATENA_FN void add(X& x, const matvec_piece& piece, const matvec_columns& u) {
+        const int first = x.lane() * lane_numbers;
+        row_scales scales;
+        if constexpr (scaled) scales = scales_of(piece, piece.value + first);
         CATENA_NO_UNROLL
-        for (int at = x.lane() * lane_numbers; at < piece.values; at += step) {
+        for (int at = first; at < piece.values; at += step) {
             real w[P.rows][lane_numbers], scale[P.rows];
             CATENA_UNROLL
             for (int r = 0; r < P.rows; ++r) {
                 load_numbers<F>(x, piece.rows + r * Room + at * block_bytes<F>, w[r]);
-                if constexpr (scaled) scale[r] = scale_of(x, piece, r, piece.value + at);
+                if constexpr (scaled) scale[r] = scales.of(x, r);
             }
+            if constexpr (scaled) scales.next();
             CATENA_UNROLL
             for (int c = 0; c < P.columns; ++c) {
                 if (c > 0 && c >= u.count) continue;
@@ -106,15 +123,42 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
         }
     }
 
-    /// Row r of the group, at value `k`.
-    template <class X>
-    CATENA_FN static real scale_of(X& x, const matvec_piece& piece, int r, int k) {
+    /// The scales of a group's rows, step by step: a division for each would take as long as the
+    /// product.
+    struct row_scales {
+        const float* row[P.rows];  ///< null: it has none
+        int at, past;              ///< the lane's scale, and its values that lie before the lane's
+        int values;                ///< of a scale
+        int on, past_on;           ///< to the next step's
+
+        template <class X>
+        CATENA_FN real of(X& x, int r) const {
+            return row[r] == nullptr ? real{1} : x.load(row[r] + at);
+        }
+        CATENA_FN void next() {
+            at += on, past += past_on;
+            if (past >= values) ++at, past -= values;
+        }
+    };
+
+    /// Those of the lane's first step, which begins at value `k` of a row.
+    CATENA_FN static row_scales scales_of(const matvec_piece& piece, int k) {
         const matvec_member& m = *piece.member;
-        const bool up = piece.pairs && r >= P.rows / 2;
-        const int wanted = piece.row + (up ? r - P.rows / 2 : r);
-        const int row = wanted < piece.end_row ? wanted : piece.end_row - 1;
-        const float* scales = up ? m.up_scale : m.weight_scale;
-        return scales == nullptr ? real{1} : x.load(scales + scale_index(m, piece.expert, row, k));
+        row_scales out;
+        CATENA_UNROLL
+        for (int r = 0; r < P.rows; ++r) {
+            const bool up = piece.pairs && r >= P.rows / 2;
+            const int wanted = piece.row + (up ? r - P.rows / 2 : r);
+            const int row = wanted < piece.end_row ? wanted : piece.end_row - 1;
+            const float* scales = up ? m.up_scale : m.weight_scale;
+            out.row[r] = scales;
+            if (scales != nullptr) out.row[r] += scale_index(m, piece.expert, row, 0);
+        }
+        out.values = m.scale_values;
+        const auto values = static_cast<unsigned>(out.values), first = static_cast<unsigned>(k);
+        out.at = static_cast<int>(first / values), out.past = static_cast<int>(first % values);
+        out.on = static_cast<int>(step / values), out.past_on = static_cast<int>(step % values);
+        return out;
     }
 };
 

@@ -42,11 +42,13 @@ struct matvec_piece {
 };
 
 /// Where row r of a piece lies. All lanes; r may differ between them.
-template <format F, int Room, class X>
+template <format F, int Rows, int Room, class X>
 CATENA_FN const std::byte* row_of_piece(X& x, const matvec_piece& p, int r) {
     const std::byte* row = p.rows + r * Room;
     if constexpr (block_alignment<F> == 16)
         return row;
+    else if constexpr (Rows == 1)  // which every lane follows
+        return row + p.offset;
     else
         return row + x.shuffle(p.offset, r);
 }

@@ -60,6 +60,16 @@ CATENA_FN slice slice_at(const std::byte* source, int bytes, const tensor_bytes&
     return {boundary + head, head, reach - tail - head, tail};
 }
 
+/// A slice of a tensor that starts at a boundary, with another block behind it in the tensor: a
+/// block is longer than what rounding adds.
+template <format F>
+CATENA_FN slice inner_slice(const std::byte* source, int bytes) {
+    static_assert(block_bytes<F> >= chunk_bytes - 1 || whole_chunks<F>);
+    const int offset = whole_chunks<F> ? 0 : slice_offset<F>(source);
+    const int wanted = (offset + bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+    return {source - offset, 0, wanted, 0};
+}
+
 /// What the stream does not bring of a slice, by the lane that has it. The stream's `wait` orders
 /// these stores before anybody's reads.
 template <class X>

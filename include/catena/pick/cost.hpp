@@ -78,7 +78,7 @@ constexpr double issues_of(inner_product product, double columns, format_set wei
         case inner_product::mma:
             return 7.5;
         case inner_product::fma:
-            return weights.has(format::fp8_e4m3) ? 20.6 + 1.86 * columns : 2.3 + 0.95 * columns;
+            return weights.has(format::fp8_e4m3) ? 5.5 + 2.0 * columns : 2.3 + 0.95 * columns;
     }
     return 0;
 }
@@ -124,22 +124,33 @@ constexpr const warp_code& code_for(const row& r, format weights) {
     return r.code.of[i == 1 ? 1 : 0];
 }
 
+/// Values of a row that a warp multiplies at a step of its product, whether they are there or not.
+constexpr std::int64_t product_values(const matvec_policy& n) {
+    return n.product == inner_product::dp4a  ? warp_values
+           : n.product == inner_product::fma ? 8 * warp_size
+                                             : 4 * 32;
+}
+
+/// What a warp issues for the pieces of a row, in instructions or in cycles: a last piece has the
+/// product's steps for the values that are there, and all else.
+constexpr double of_pieces(const matvec_policy& n, std::int64_t k, double stage, double product) {
+    const std::int64_t pieces = quotient(k + n.piece - 1, n.piece);
+    const std::int64_t step = product_values(n), steps = quotient(k + step - 1, step);
+    return static_cast<double>(pieces) * (stage - product) +
+           static_cast<double>(steps * step) / n.piece * product;
+}
+
 /// How long an SM issues: at the rate of its schedulers, or, if its warps are too few, at that of
-/// each alone. The row's machine code is counted; without that, bytes are. About half of the
-/// instructions of a last stage that is not full are saved. Warps that share a row wait for the one
-/// with the most pieces, and each of them goes through the code of a result.
+/// each alone. The row's machine code is counted; without that, bytes are. Warps that share a row
+/// wait for the one with the most pieces, and each of them goes through the code of a result.
 constexpr double issue_us(const row& r, const product_problem& p, const arch& a, std::int32_t band,
                           const sm_share& has) {
     const matvec_policy& n = r.policy.matvec();
     const double of_columns = issues_of(n.product, has.columns, r.computes.product().weights);
-    const double full = static_cast<double>(p.k) / n.piece;
-    const std::int64_t pieces = quotient(p.k + n.piece - 1, n.piece);
-    const auto begun = static_cast<double>(pieces);
-    const double stages = (full + begun) / 2 * of_columns /
-                          issues_of(n.product, n.columns, r.computes.product().weights);
+    const double there = of_columns / issues_of(n.product, n.columns, r.computes.product().weights);
     const int slices = warp_slices(n);
-    const auto turns = static_cast<double>(quotient(pieces + slices - 1, slices));
-    const double waited = slices > 1 ? slices * turns : stages;
+    const std::int64_t team = std::int64_t{slices} * n.piece;
+    const auto turns = static_cast<double>(quotient(p.k + team - 1, team));
     double issues = 0, waits = 0;  // of threads; of a warp alone
     for (int i = 0; i < p.member_count; ++i) {
         const warp_code& code = code_for(r, p.member[i].type);
@@ -150,8 +161,12 @@ constexpr double issue_us(const row& r, const product_problem& p, const arch& a,
         }
         const double groups = rows / n.rows;
         issues += groups * warp_size *
-                  (stages * code.stage_instructions + slices * code.result_instructions);
-        waits += groups * (waited * code.stage_cycles + slices * code.result_cycles);
+                  (there * of_pieces(n, p.k, code.stage_instructions, code.product_instructions) +
+                   slices * code.result_instructions);
+        const double waited =
+            slices > 1 ? slices * turns * code.stage_cycles
+                       : there * of_pieces(n, p.k, code.stage_cycles, code.product_cycles);
+        waits += groups * (waited + slices * code.result_cycles);
     }
     const double at_best = issues / thread_issues_per_cycle, alone = waits / has.warps;
     return (at_best > alone ? at_best : alone) / a.cycles_per_us;

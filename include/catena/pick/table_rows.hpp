@@ -22,14 +22,17 @@ struct provenance {
     double spread = 0;  ///< relative
 };
 /// What a warp of a matvec issues, counted in its machine code: for a stage of its ring, from the
-/// fill to the product, with all columns of the policy, and for the results of a group of rows.
+/// fill to the product, with all columns of the policy, and for the results of a group of rows. Of
+/// a stage, those of its product are as many as its values; the others are the same for any number.
 /// Cycles are those of a warp that has its scheduler alone. 0: not on record.
 struct warp_code {
     int stage_instructions = 0, stage_cycles = 0, result_instructions = 0, result_cycles = 0;
+    int product_instructions = 0, product_cycles = 0;
 };
 constexpr bool operator==(const warp_code& a, const warp_code& b) {
     return a.stage_instructions == b.stage_instructions && a.stage_cycles == b.stage_cycles &&
-           a.result_instructions == b.result_instructions && a.result_cycles == b.result_cycles;
+           a.result_instructions == b.result_instructions && a.result_cycles == b.result_cycles &&
+           a.product_instructions == b.product_instructions && a.product_cycles == b.product_cycles;
 }
 /// One for each weight format of a kernel, in the order of its set. Those of a third and further
 /// formats are not on record.

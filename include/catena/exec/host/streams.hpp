@@ -44,6 +44,17 @@ class weight_streams {
     void fill(thread& t, stream_log& log, int stage, const stream_call& mine, int lanes, site at) {
         log.of_lane(lane_of(t)) = mine;
         if (!meetings_.meet(t, meeting::stream_fill, stage, at)) return;
+        if (lanes <= 2)
+            for (int lane = 0; lane < scheduler::warp_lanes; ++lane)
+                if (const stream_call& has = log.of_lane(lane);
+                    has.bytes == 0 || !(has == log.of_lane(lane % lanes)))
+                    report_.stop(t, fault::stream, at,
+                                 "fills with " + std::to_string(lanes) +
+                                     " of a warp's lanes, and "
+                                     "lane " +
+                                     std::to_string(lane) + " has no copy or another than lane " +
+                                     std::to_string(lane % lanes) +
+                                     ": with one or two, all lanes bring theirs in turn");
         std::int64_t total = 0;
         for (int lane = 0; lane < lanes; ++lane) total += log.of_lane(lane).bytes;
         apply(t, log, {stream_call::begin, stage, 0, 0, total}, at);

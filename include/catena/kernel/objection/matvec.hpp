@@ -12,6 +12,8 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
         return {"a piece of {} values is no multiple of {}", {p.piece, piece_unit}};
     if (p.rows < 1 || p.columns < 1 || p.stages < 1)
         return {"rows, columns and stages must be positive"};
+    if (p.stages > most_stages)
+        return {"a ring of {} stages is longer than {}", {p.stages, most_stages}};
     if (p.product == inner_product::mma && (p.rows != mma_rows || p.columns != mma_columns))
         return {"an mma has {} rows and {} columns", {mma_rows, mma_columns}};
     const int warps = p.threads / warp_size;
