@@ -190,7 +190,7 @@ class cuda_stream<copy_method::bulk, Stages> {
         if (elected()) copy_own(shared, global, static_cast<int>(bytes));
     }
     __device__ void copy_own(void* shared, const void* global, int bytes) {
-        if (bytes > 0) copy_some(shared, global, bytes);
+        if (bytes > 0) start_copy(shared, global, bytes);
     }
     __device__ void commit(int) {}
     __device__ void fill(int stage, void* shared, const void* global, int bytes, int lanes) {
@@ -203,7 +203,7 @@ class cuda_stream<copy_method::bulk, Stages> {
         filling_ = stage;
         if (!elected()) return;
         expect(bytes);
-        copy_some(shared, global, bytes);
+        start_copy(shared, global, bytes);
     }
     __device__ void wait(int stage) {
         while (!::cuda::ptx::mbarrier_try_wait_parity(barriers_ + stage, parity_)) {
@@ -225,11 +225,11 @@ class cuda_stream<copy_method::bulk, Stages> {
         filling_ = stage;
         if (!elected()) return;
         expect(bytes + other_bytes);
-        copy_some(shared, global, bytes);
-        copy_some(__cvta_shared_to_generic(other_to), __cvta_global_to_generic(other_from),
-                  other_bytes);
+        start_copy(shared, global, bytes);
+        start_copy(__cvta_shared_to_generic(other_to), __cvta_global_to_generic(other_from),
+                   other_bytes);
     }
-    __device__ void copy_some(void* shared, const void* global, int bytes) {
+    __device__ void start_copy(void* shared, const void* global, int bytes) {
         ::cuda::ptx::cp_async_bulk(::cuda::ptx::space_cluster, ::cuda::ptx::space_global, shared,
                                    global, static_cast<std::uint32_t>(bytes), barriers_ + filling_);
     }
@@ -250,8 +250,7 @@ class cuda_stream<copy_method::bulk, Stages> {
 
     std::uint64_t* barriers_;
     int filling_ = 0;
-    std::uint32_t parity_ =
-        0;  // of the fill to wait for next: the stages' turn comes in ring order
+    std::uint32_t parity_ = 0;  // of the fill to wait for next: stages come in ring order
 };
 
 #endif

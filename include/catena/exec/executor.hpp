@@ -96,6 +96,9 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// stand before `grid_wait`. All threads of a block call `prefetch_constants(p, bytes)` alike;
 /// it brings constants to L2, and both are multiples of 16.
 ///
+/// `halves_of_e4m3(pair)`, which an executor may have: two f16 of the two e4m3 in a word's low
+/// half.
+///
 /// `permute(low, high, pick)`: nibble n of `pick` says which byte of (high:low) becomes byte n;
 /// with its bit 3 set, the sign of that byte fills byte n.
 template <class X>

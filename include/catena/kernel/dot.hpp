@@ -85,7 +85,8 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
         const int block = x.lane() / block_groups<F> * block_bytes<F>;
         const std::byte* row[P.rows];
         CATENA_UNROLL
-        for (int r = 0; r < P.rows; ++r) row[r] = row_of_piece<F, P.rows, Room>(x, piece, r) + block;
+        for (int r = 0; r < P.rows; ++r)
+            row[r] = row_of_piece<F, P.rows, Room>(x, piece, r) + block;
         const std::byte* q8_1 = u.x + x.lane() * q8_1_bytes;
         CATENA_NO_UNROLL
         for (int at = x.lane() * group_values; at < piece.values; at += step) {
