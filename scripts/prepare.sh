@@ -73,6 +73,23 @@ install_ggml_modules() {
     echo "$llama_cpp_python" > "$prefix/installed"
 }
 
+# The same ggml with ggml-cuda as a module, where nvcc is, for the tests that load it without a GPU. Its kernels never
+# run: they are PTX, compiled in haste. The objects stay, since a test links them with Catena.
+install_ggml_cuda() {
+    local prefix=build/ggml-cuda
+    local flags=""
+    export PATH=$PATH:/usr/local/cuda/bin
+    command -v nvcc > /dev/null && [ "$(cat "$prefix/installed" 2>/dev/null)" != "$llama_cpp_python" ] || return 0
+    echo "building in $prefix: ggml-cuda of llama-cpp-python $llama_cpp_python"
+    if nvcc --help | grep -q Ofast-compile; then flags="-Ofc max"; fi  # CUDA 12.9
+    mkdir -p "$prefix"
+    { cmake -G Ninja -S cmake/ggml -B "$prefix" -DGGML_SOURCE="$PWD/$llama/ggml" -DCMAKE_BUILD_TYPE=Release \
+          -DGGML_BACKEND_DL=ON -DGGML_CUDA=ON -DGGML_CUDA_GRAPHS=ON -DGGML_CUDA_FA=ON -DGGML_CUDA_NCCL=OFF \
+          -DCMAKE_CUDA_ARCHITECTURES=90-virtual -DCMAKE_CUDA_FLAGS="$flags" &&
+      cmake --build "$prefix" -j "$(nproc)" --target ggml-cuda; } > "$prefix/log" || { tail -n 40 "$prefix/log"; return 1; }
+    echo "$llama_cpp_python" > "$prefix/installed"
+}
+
 # libllama on the CPU, unmodified, from the sources that install_ggml leaves: the test llama_decode runs models with it.
 install_llama() {
     local prefix=build/libllama

@@ -12,7 +12,6 @@ from ab_record import LIMIT, Problem, Speed, is_speed, judged, logits_of, number
 from style import STYLE
 
 HEAD = ("model", "test", "off t/s", "on t/s", "on / off", "off, of copy", "on, of copy", "logits")
-SLOWEST = 10
 
 MEANINGS = {
     "off, on": "llama.cpp without Catena and with it: one build, one process, one copy of the weights, two contexts that "
@@ -33,8 +32,10 @@ MEANINGS = {
               "row too. If they differ by more, the speed does not count.",
     "mean KL": "the divergence of Kullback and Leibler of on from off, in nats.",
     "same top": "how often the same token is the likeliest.",
-    "slowest steps": "events stand between the launches, so nothing overlaps: compare instances with each other, not "
-                     "with a token. Steps that use one instance are added up. CUDA graphs are off.",
+    "slowest steps": "Catena's launches that take the longest, by the median of the decode steps: the node where each is "
+                     "launched, its chain, its activation and its matrices. Events stand between the launches, so "
+                     "nothing overlaps: compare steps with each other, not with a token. CUDA graphs are off.",
+    "attainable": "one launch and the step's bytes at the bandwidth that Catena's registry has for the GPU.",
 }
 
 
@@ -161,16 +162,15 @@ def step_tables(record):
                 parts.append(f"<p>{html.escape(f'{name} {stage}')}: <span class=lost>FAILED</span>: "
                              f"{html.escape(result['failed'])}</p>")
                 continue
-            slowest = sorted(result["rows"], key=lambda row: -row["us"])
-            total = sum(row["us"] for row in slowest)
-            body = [[cell(r["row"]), cell(f"{r['us']:.1f}"), cell(f"{r['launches']:.0f}"),
-                     cell(f"{r['us'] / r['launches']:.2f}"), cell(percent(r["us"] / total))] for r in slowest[:SLOWEST]]
-            more = f", of {len(slowest)}" if len(slowest) > SLOWEST else ""
+            body = [[f"<td>{html.escape(s['step'])}<br><span class=why>{html.escape(s['instance'])}</span></td>",
+                     cell(f"{s['us']:.2f}"), cell(f"{s['mean_us']:.2f}"),
+                     cell(f"{100 * s['us'] / result['us']:.1f} %"), cell(f"{s['bytes'] / 1e6:.2f}"),
+                     cell(f"{s['attainable_us']:.2f}")] for s in result["slowest"]]
             sequences = ab_record.sequences_of(stage)
             parts.append(f"<h3>{html.escape(name)}, {sequences} sequence{'s' if sequences > 1 else ''}</h3>"
-                         f"<p>The slowest {len(body)}{more}; all of Catena's steps: {total:.0f} us. "
-                         f"{html.escape(served(result))}</p>" +
-                         table(("instance", "us of a decode step", "launches", "us of a launch", "of all"), body))
+                         f"<p>The slowest {len(body)} of {result['steps']} steps, which take {result['us']:.0f} us "
+                         f"together, in {result['walks']} decode steps. {html.escape(served(result))}</p>" +
+                         table(("step, instance", "median us", "mean us", "of all", "MB", "attainable us"), body))
     return "".join(parts)
 
 

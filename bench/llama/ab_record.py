@@ -5,7 +5,7 @@ import os
 import re
 import statistics
 
-FORMAT = "catena llama.cpp A/B 1"
+FORMAT = "catena llama.cpp A/B 2"
 LIMIT = 3  # logits may be so many times as far from the engine's as those of the yardstick
 
 

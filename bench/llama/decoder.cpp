@@ -26,8 +26,8 @@ void keep(ggml_log_level level, const char* text, void*) {
     std::string line = text;
     while (!line.empty() && line.back() == '\n') line.pop_back();
     if (level == GGML_LOG_LEVEL_ERROR && !line.empty()) log_so_far().error = line;
-    const bool of_times = line.find(" launches of ") != std::string::npos;
-    if (line.rfind("catena", 0) == 0 || of_times) log_so_far().catena.push_back(line);
+    const bool of_step = line.find(" attainable in ") != std::string::npos;
+    if (line.rfind("catena", 0) == 0 || of_step) log_so_far().catena.push_back(line);
 }
 
 [[noreturn]] void fail(const std::string& what) {

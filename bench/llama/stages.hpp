@@ -29,8 +29,8 @@ nlohmann::json speed(llama_model* model, const speed_stage& stage, const effort&
 /// `tokens` are decoded as a prompt, one by one, and in four sequences.
 nlohmann::json logits(llama_model* model, int tokens);
 
-/// GPU times of Catena's steps in a token of each of `sequences`, by instance: the mean of
-/// `tokens`. CUDA graphs must be off in the process.
+/// GPU times of the slowest ten steps of Catena, where each of `sequences` decodes `tokens` one by
+/// one. CUDA graphs must be off in the process.
 nlohmann::json steps(llama_model* model, int tokens, int sequences);
 
 /// A copy within the measured device's memory. `bytes` are read and as many written.

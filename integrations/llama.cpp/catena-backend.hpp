@@ -168,21 +168,18 @@ class planned_backend {
     bool warned_ = false;
 };
 
-/// Times of Catena's steps for ggml's log, if the user asks for them (CATENA_LOG=times). `Timer` is
-/// a basic_step_timer.
+/// Times of Catena's steps for ggml's log, if the user asks for them (CATENA_LOG=times): written
+/// when the backend is freed. `Timer` is a basic_step_timer.
 template <class Timer>
-class walk_times {
+class timed_walks {
   public:
-    explicit walk_times(const options& asked) : asked_(asked) {}
-    ~walk_times() { log_last_walk(); }
-    walk_times(const walk_times&) = delete;
-    walk_times& operator=(const walk_times&) = delete;
+    explicit timed_walks(const options& asked) : asked_(asked) {}
+    ~timed_walks() { log_as_asked(timer_.report(), asked_); }
+    timed_walks(const timed_walks&) = delete;
+    timed_walks& operator=(const timed_walks&) = delete;
 
     /// Waits for the steps of the walk, so it is called before the next one.
-    void log_last_walk() {
-        log_as_asked(timer_.report(), asked_);
-        timer_.clear();
-    }
+    void end_walk() { timer_.end_walk(); }
     /// For planned_backend::run.
     observer watch() { return timer_.watch_if_asked(asked_); }
 

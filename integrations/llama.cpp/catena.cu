@@ -35,7 +35,7 @@ static int number_for_cuda(int device) {
 struct ggml_cuda_catena {
     cuda_memory memory;
     catena::ggml::planned_backend planned;
-    catena::ggml::walk_times<catena::step_timer> times;
+    catena::ggml::timed_walks<catena::step_timer> times;
     int visible_until = 0;  // where the nodes end that ggml-cuda's fusions may see
 
     ggml_cuda_catena(int device, const catena::table& rows, const catena::options& asked)
@@ -64,7 +64,7 @@ void ggml_cuda_catena_optimize(ggml_cuda_catena* catena, ggml_cgraph* cgraph,
 
 void ggml_cuda_catena_plan(ggml_cuda_catena* catena, ggml_cgraph* cgraph) {
     if (catena == nullptr) return;
-    catena->times.log_last_walk();
+    catena->times.end_walk();
     catena->planned.plan_for(cgraph);
     catena->visible_until = 0;
 }

@@ -1,5 +1,6 @@
 #include "runtime.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 
 using namespace catena_test;
@@ -94,6 +95,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* launch, const void* ke
     const bool fits = launch->dynamicSmemBytes <= static_cast<std::size_t>(most);
     ++(fits && runtime.broken == cudaSuccess ? runtime.launched : runtime.refused);
     runtime.order.push_back(named(launch->stream) + " launches");
+    runtime.now_ms += static_cast<float>(runtime.launched);
     return said(fits ? runtime.broken : cudaErrorInvalidValue);
 }
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
@@ -123,8 +125,26 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) {
     runtime.order.push_back(named(stream) + " waits");
     return called();
 }
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t stream) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+    *status = runtime.capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    *event = reinterpret_cast<cudaEvent_t>(std::intptr_t{++runtime.events});
+    return called();
+}
+cudaError_t cudaEventDestroy(cudaEvent_t) {
+    --runtime.events;
+    return called();
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     runtime.order.push_back(named(stream) + " records");
+    runtime.recorded[event] = runtime.now_ms;
+    return called();
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return called(); }
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t first, cudaEvent_t last) {
+    *ms = runtime.recorded.at(last) - runtime.recorded.at(first);
     return called();
 }
 cudaError_t cudaGetLastError() { return std::exchange(runtime.last, cudaSuccess); }

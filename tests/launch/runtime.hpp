@@ -32,6 +32,9 @@ struct cuda_runtime {
 
     bool has_stream = true;          ///< there is room for one
     std::vector<std::string> order;  ///< of what was launched, recorded and waited for
+    int events = 0;                  ///< that are there
+    float now_ms = 0;                ///< each launch takes a millisecond more than the one before
+    std::map<cudaEvent_t, float> recorded;  ///< when
     std::string bus_id = "0000:01:00.0";
     int on_bus = 0;  ///< the device there
 

@@ -42,6 +42,12 @@ plan plan_of(graph_builder& g, const options& asked) {
     return planner(toy_table(), asked).plan(g.view());
 }
 
+/// The chain of step i, as tables call it.
+std::string chain_of(const plan& p, std::size_t i) {
+    const planned_chain& c = p.chains()[static_cast<std::size_t>(p.steps()[i].chain)];
+    return p.rows().chains[c.chain].name;
+}
+
 bool all_engine(const plan& p) {
     for (int i = 0; i < p.size(); ++i)
         if (p.at(i).role != role::engine || p.at(i).step >= 0) return false;
@@ -366,15 +372,39 @@ TEST_CASE("a log has a line for the plan, each step and each obstacle", "[contro
     const step& first = p.steps()[0];
     char cost[64];
     std::snprintf(cost, sizeof(cost), "%.2f", first.predicted_us);
-    CHECK(lines[1] == "  node 1: " + row_name(p.rows(), first.row) + " covers 0 1, " +
-                          std::to_string(first.bytes) + " bytes, " + cost + " us predicted");
-    CHECK_THAT(lines[2], Contains("node 2: matvec.q4_K.") && Contains(" covers 2 3, "));
+    CHECK(lines[1] == "  node 1 " + chain_of(p, 0) + ": " + row_name(p.rows(), first.row) +
+                          " covers 0 1, " + std::to_string(first.bytes) + " bytes, " + cost +
+                          " us predicted");
+    CHECK_THAT(lines[2], Contains("node 2 " + chain_of(p, 1) + ": matvec.q4_K.") &&
+                             Contains(" covers 2 3, "));
     CHECK(lines[3] == "  node 4 stays with the engine: the chain lists no matrix of this format");
     lines.clear();
     o.enabled = false;
     CHECK(plan_of(c.g, o).state().ok());
     CHECK(lines ==
           std::vector<std::string>{"catena toy: switched off (CATENA_ENABLED, options::enabled)"});
+}
+
+TEST_CASE("a step is named after its tensors if its plan is to be logged by steps", "[controls]") {
+    mixed_case c;
+    c.g[c.mul].name = "attn_norm-3";
+    c.g[c.g[c.a].src[0]].name = "blk.3.attn_q.weight";
+    c.g[c.g[c.b].src[0]].name = "blk.3.attn_k.weight";
+    options o;
+    o.log_to = [](const char*) {};
+    const auto names = [&](log_level level) {
+        o.log = level;
+        const plan p = plan_of(c.g, o);
+        return std::vector<std::string>{p.step_name(0), p.step_name(1)};
+    };
+    const plan p = plan_of(c.g, o);
+    const std::vector<std::string> bare{"node 1 " + chain_of(p, 0), "node 2 " + chain_of(p, 1)};
+    CHECK(names(log_level::summary) == bare);
+    for (const log_level level : {log_level::steps, log_level::times})
+        CHECK(names(level) ==
+              std::vector<std::string>{bare[0] + " attn_norm-3",
+                                       bare[1] + " attn_norm-3 -> blk.3.attn_q.weight, "
+                                                 "blk.3.attn_k.weight"});
 }
 
 TEST_CASE("a log goes to whatever can be called with a line", "[controls]") {

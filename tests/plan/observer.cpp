@@ -56,9 +56,11 @@ void launch_all(const plan& p, lines& log, const observer* watch) {
     for (int i = 0; i < p.size(); ++i) REQUIRE(p.launch(i, &log, workspace, watch).ok());
 }
 
-/// A clock that counts: every record is 10 us after the one before.
+/// A clock by which the launches of the first walk take 1, 2, 3 us and so on. Those of the second
+/// take 10 us more, those of the third 40 us.
 struct toy_clock {
     struct state {
+        int launches_of_a_walk = 4;
         int created = 0, destroyed = 0, now = 0, fail_at = -1;
     };
     state* s;
@@ -72,7 +74,8 @@ struct toy_clock {
         return {};
     }
     status between(const event& a, const event& b, double& us) {
-        us = 10 * (b - a);
+        const int launch = a / 2, walk = launch / s->launches_of_a_walk;
+        us = (b - a) * (1 + launch % s->launches_of_a_walk + 10 * walk * walk);
         return {};
     }
 };
@@ -120,7 +123,8 @@ TEST_CASE("an observer hears of a launch that failed, and of none that was not t
     CHECK(log.empty());
 }
 
-TEST_CASE("a timer adds up the launches of each row, the slowest first", "[observer][timer]") {
+TEST_CASE("a timer tells what each step took in the walks of a graph, the slowest first",
+          "[observer][timer]") {
     layer c;
     const plan p = planner(watched_table()).plan(c.g.view());
     toy_clock::state clock;
@@ -128,35 +132,66 @@ TEST_CASE("a timer adds up the launches of each row, the slowest first", "[obser
         basic_step_timer<toy_clock> timer(toy_clock{&clock});
         const observer watch = timer.watch();
         lines log;
-        launch_all(p, log, &watch);
+        for (int walk = 0; walk < 3; ++walk) {
+            launch_all(p, log, &watch);
+            timer.end_walk();
+        }
         const timing t = timer.report();
         REQUIRE(t.state.ok());
-        REQUIRE(t.rows.size() == 3);  // both norms run on one row
-        CHECK(t.rows[0].row == row_name(p.rows(), p.steps()[0].row));
-        CHECK(t.rows[0].launches == 2);
-        CHECK(t.rows[0].us == 20);
-        CHECK(t.rows[1].launches == 1);
-        CHECK(t.rows[1].us == 10);
+        REQUIRE(t.walks.size() == 1);
+        CHECK(t.walks[0].walks == 3);
+        REQUIRE(t.walks[0].steps.size() == 4);  // both norms run on one row
+        for (int i = 0; i < 4; ++i) {
+            const step_time& s = t.walks[0].steps[static_cast<std::size_t>(3 - i)];
+            const step& planned = p.steps()[static_cast<std::size_t>(i)];
+            CHECK(s.step == p.step_name(i));
+            CHECK(s.row == row_name(p.rows(), planned.row));
+            CHECK(s.bytes == planned.bytes);
+            CHECK(s.attainable_us == attainable_us(planned.what, p.rows().limits()));
+            CHECK(s.median_us == 11 + i);
+            CHECK(s.mean_us == Approx(1 + i + (10 + 40) / 3.0));
+        }
+        CHECK(t.walks[0].us() == 11 + 12 + 13 + 14);
 
-        CHECK(timer.report().rows.size() == 3);  // again
+        CHECK(timer.report().walks[0].walks == 3);  // again
         timer.clear();
-        CHECK(timer.report().rows.empty());
-        launch_all(p, log, &watch);
-        launch_all(p, log, &watch);
-        CHECK(timer.report().rows[0].launches == 4);
-        CHECK(clock.created == 16);  // those of the first round were used again
+        CHECK(timer.report().walks.empty());
+        CHECK(clock.created == 8);  // those of the first walk were used again
     }
-    CHECK(clock.destroyed == 16);
+    CHECK(clock.destroyed == 8);
 }
 
-TEST_CASE("a timer that a user asks for logs what each row took", "[observer][timer]") {
-    layer c;
-    const plan p = planner(watched_table()).plan(c.g.view());
+TEST_CASE("a timer keeps the walks of graphs apart", "[observer][timer]") {
+    layer decode, prompt;
+    prompt.g.matmul(format::q8_0, 64, prompt.g.scaled_norm(prompt.b));
+    const plan one = planner(watched_table()).plan(decode.g.view()),
+               replanned = planner(watched_table()).plan(decode.g.view()),
+               other = planner(watched_table()).plan(prompt.g.view());
     toy_clock::state clock;
+    basic_step_timer<toy_clock> timer(toy_clock{&clock});
+    const observer watch = timer.watch();
+    lines log;
+    for (const plan* p : {&one, &other, &replanned}) {
+        launch_all(*p, log, &watch);
+        timer.end_walk();
+    }
+    const timing t = timer.report();
+    REQUIRE(t.walks.size() == 2);
+    CHECK(t.walks[0].walks == 2);
+    CHECK(t.walks[1].walks == 1);
+}
+
+TEST_CASE("a timer that a user asks for logs the slowest ten steps", "[observer][timer]") {
+    layer c;
+    id x = c.b;
+    for (int i = 0; i < 5; ++i) x = c.g.matmul(format::q8_0, 64, c.g.scaled_norm(x));
+    toy_clock::state clock{.launches_of_a_walk = 14};
     basic_step_timer<toy_clock> timer(toy_clock{&clock});
     std::vector<std::string> said;
     options asked;
     asked.log_to = [&said](const char* line) { said.emplace_back(line); };
+    const plan p = planner(watched_table()).plan(c.g.view());
+    REQUIRE(p.steps().size() == 14);
     lines log;
     observer watch = timer.watch_if_asked(asked);
     launch_all(p, log, &watch);
@@ -167,13 +202,18 @@ TEST_CASE("a timer that a user asks for logs what each row took", "[observer][ti
     watch = timer.watch_if_asked(asked);
     launch_all(p, log, &watch);
     log_as_asked(timer.report(), asked);
-    REQUIRE(said.size() == 3);
-    CHECK(said[0] ==
-          "       20.00 us in      2 launches of " + row_name(p.rows(), p.steps()[0].row));
+    REQUIRE(said.size() == 11);
+    CHECK(said[0] == "catena: 14 steps take 105.00 us, by the median of walks: 1; the slowest 10:");
+    char line[128];
+    const step_time slowest = timer.report().walks[0].steps[0];
+    std::snprintf(line, sizeof line,
+                  "       14.00 us, mean 14.00, 13.3 %%, %lld bytes, attainable in %.2f us: ",
+                  static_cast<long long>(slowest.bytes), slowest.attainable_us);
+    CHECK(said[1] == line + p.step_name(13) + ": " + row_name(p.rows(), p.steps()[13].row));
     timing none;
     none.state = failure(status_code::device_error, "the clock stopped");
     log_as_asked(none, asked);
-    CHECK(said[3] == "catena: no times: the clock stopped");
+    CHECK(said[11] == "catena: no times: the clock stopped");
 }
 
 TEST_CASE("a timer whose clock fails says so and reports nothing", "[observer][timer]") {
@@ -188,9 +228,9 @@ TEST_CASE("a timer whose clock fails says so and reports nothing", "[observer][t
     CHECK(log.size() == 4);  // the launches went on
     const timing t = timer.report();
     CHECK_THAT(t.state.message, Contains("the clock stopped"));
-    CHECK(t.rows.empty());
+    CHECK(t.walks.empty());
     timer.clear();
     clock.fail_at = -1;
     launch_all(p, log, &watch);
-    CHECK(timer.report().rows.size() == 3);
+    CHECK(timer.report().walks.size() == 1);
 }

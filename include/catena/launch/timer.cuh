@@ -2,9 +2,10 @@
 //     catena::step_timer timer;
 //     const catena::observer watch = timer.watch();
 //     plan.launch(i, stream, workspace, &watch);   // for every node
-//     for (const catena::row_time& r : timer.report().rows) ...
+//     timer.end_walk();                            // behind the last
+//     for (const catena::walk_times& of_graph : timer.report().walks) ...
 // The events stand between the launches, so nothing overlaps while it is timed, and a short step
-// also shows the gap to the next: compare rows with each other, not with a whole token.
+// also shows the gap to the next: compare steps with each other, not with a whole token.
 #pragma once
 
 #include "catena/launch/cuda.cuh"

@@ -4,6 +4,7 @@
 
 #include "catena/plan/plan.hpp"
 #include "catena/plan/result/report.hpp"
+#include "catena/plan/result/step_name.hpp"
 #include "catena/plan/sink.hpp"
 
 #include <cstdio>
@@ -43,9 +44,9 @@ inline std::string summary(const plan& p) {
 template <class Line>
 void log(const plan& p, Line&& to) {
     to(summary(p).c_str());
-    for (const step& s : p.steps()) {
-        std::string line =
-            "  node " + std::to_string(s.launch_at) + ": " + row_name(p.rows(), s.row);
+    for (int i = 0; i < static_cast<int>(p.steps().size()); ++i) {
+        const step& s = p.steps()[static_cast<std::size_t>(i)];
+        std::string line = "  " + p.step_name(i) + ": " + row_name(p.rows(), s.row);
         const char* before = " covers ";
         for (const std::int32_t n : p.covered(s)) {
             line.append(before).append(std::to_string(n));

@@ -6,11 +6,14 @@
 
 namespace catena {
 
+class plan;
+
 /// What a watched launch is.
 struct launch_event {
-    int step;         ///< index into plan::steps()
-    const char* row;  ///< the instance's name, as everywhere; valid during the call
-    void* stream;     ///< as given to plan::launch
+    const plan* from;  ///< the plan that launches; valid during the call
+    int step;          ///< index into plan::steps()
+    const char* row;   ///< the instance's name, as everywhere; valid during the call
+    void* stream;      ///< as given to plan::launch
 };
 
 /// Called around each launch by the thread that launches. Null functions are left out; neither may

@@ -20,7 +20,7 @@ enum class log_level : std::uint8_t {
     off,
     summary,  ///< one line
     steps,    ///< and a line for each step and for each node that was left
-    times     ///< the summary; launches are timed where the engine has a timer (launch/timer.hpp)
+    times     ///< the summary; steps are timed where the engine has a timer (launch/timer.hpp)
 };
 
 /// For planner's constructor. The defaults serve all that the table can serve.

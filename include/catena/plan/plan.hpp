@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace catena {
@@ -156,6 +157,11 @@ class plan {
     /// The report.
     inline explanation explain() const;
 
+    /// "node 37 norm_input attn_norm-3 -> blk.3.attn_q.weight": where step i is launched, its
+    /// chain, and the activation and the matrices by the names that the view had. Without the
+    /// tensors, if options::log asks for less than steps.
+    inline std::string step_name(int i) const;
+
     /// The pick of step i and every row that was rejected for it, computed again by the function
     /// that planned: what is explained is what runs.
     inline choice choice_of(int i) const;
@@ -211,6 +217,7 @@ class plan {
     std::vector<row_args> row_args_;
     std::vector<group_head> heads_;
     std::vector<stored_member> members_;
+    std::vector<std::string> step_tensors_;  // per step, or none
     std::int64_t workspace_bytes_ = 0;
     std::int32_t engine_launches_ = 0;
     plan_counters counters_;

@@ -7,6 +7,7 @@
 #include "catena/plan/plan.hpp"
 #include "catena/plan/result/launch.hpp"
 #include "catena/plan/result/report.hpp"
+#include "catena/plan/result/step_name.hpp"
 #include "catena/plan/verify.hpp"
 
 namespace catena {

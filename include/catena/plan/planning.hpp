@@ -11,6 +11,7 @@
 #include "catena/plan/result/fallback.hpp"
 #include "catena/plan/result/launch.hpp"
 #include "catena/plan/result/report.hpp"
+#include "catena/plan/result/step_name.hpp"
 #include "catena/plan/result/writer.hpp"
 #include "catena/plan/verify.hpp"
 
@@ -70,7 +71,10 @@ CATENA_PLANNING plan planner::planned(const graph_index& index) const {
 CATENA_PLANNING status planner::build(const graph_index& index, catena::plan& out) const {
     plan_builder builder(index, known_);
     const status written = plan_writer(builder.build(), out).write();
-    if (written.ok()) out.counters_ = count(index, out);
+    if (!written.ok()) return written;
+    out.counters_ = count(index, out);
+    if (known_.asked.log >= log_level::steps)
+        out.step_tensors_ = detail::tensors_of_steps(out, index.view);
     return written;
 }
 

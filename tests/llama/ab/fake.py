@@ -28,8 +28,9 @@ def answer(stage):
         nmse = {"differ": 4e-4, "nan": None}.get(special, 1e-5)
         return {**out, "perplexity": {"off": 500.0, "on": 501.0}, "ways": {"prompt": way(1e-5), "single": way(nmse)}}
     if stage.startswith("steps"):
-        rows = [{"row": f"matvec.{i}.sm_90", "us": 10.0 + i, "launches": 2.0} for i in range(12)]
-        return {**out, "rows": rows, "graphs_off": os.environ.get("GGML_CUDA_DISABLE_GRAPHS") == "1",
+        slowest = [{"step": f"node {i} norm_input attn_norm-{i}", "instance": "matvec.q4_K.sm_90", "us": 30.0 - i,
+                    "mean_us": 31.0, "bytes": 4000000, "attainable_us": 2.5} for i in range(10)]
+        return {**out, "walks": 16, "steps": 12, "us": 300.0, "slowest": slowest, "graphs_off": os.environ.get("GGML_CUDA_DISABLE_GRAPHS") == "1",
                 "dependent_launch": os.environ.get("GGML_CUDA_PDL")}
     return {**out, "off": [100.0, 104.0], "on": [150.0, 156.0], "copy_bytes_per_us": [1.0, 1.0]}
 

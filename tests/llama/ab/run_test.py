@@ -1,6 +1,7 @@
 """run_test ROOT LLAMA_AB NO_GPU: the stages of scripts/llama-bench. Most tests have a program that answers at once; the
 last ones rehearse with the real one, whose device computes on this CPU."""
 import contextlib
+import html
 import io
 import json
 import os
@@ -171,11 +172,11 @@ class Shown(Bench):
         share = 102.0 * model.bytes_read(1) / 1e6
         self.assertIn(f"| {100 * share:.0f} % |", self.table())
 
-    def test_the_ten_slowest_instances(self):
+    def test_the_ten_slowest_steps(self):
         self.call("qwen3-8b")
-        self.assertEqual(self.page().count("<td>matvec."), 20)  # of one and of four sequences
-        self.assertNotIn("matvec.1.sm_90", self.page())
-        self.assertIn("The slowest 10, of 12", self.page())
+        self.assertEqual(self.page().count("<td>node "), 20)  # of one and of four sequences
+        self.assertIn("The slowest 10 of 12 steps, which take 300 us together", self.page())
+        self.assertIn("<td>10.0 %</td>", self.page())
 
     def test_a_model_whose_logits_differ_counts_nothing(self):
         for special in "differ", "nan":
@@ -242,7 +243,21 @@ class Rehearsal(Bench):
         for way in stages["logits8"]["ways"].values():
             self.assertGreater(way["on"]["median_nmse"], 0)
         self.assertEqual(self.table().count("| agree |"), 3)
-        self.assertIn("matvec.q4_K", self.page())
+        for stage in "steps2", "steps2x4":
+            self.check_steps(stages[stage])
+
+    def check_steps(self, found):
+        """The ten slowest of all steps, each by its tensors."""
+        slowest = found["slowest"]
+        self.assertEqual((len(slowest), found["walks"]), (10, 2))
+        self.assertGreater(found["steps"], 10)
+        self.assertEqual(sorted((step["us"] for step in slowest), reverse=True), [step["us"] for step in slowest])
+        self.assertGreater(found["us"], sum(step["us"] for step in slowest))
+        for step in slowest:
+            self.assertRegex(step["step"], r"^node \d+ \w+ \S+( -> [\w.]+\.weight(, [\w.]+\.weight)*)?$")
+            self.assertRegex(step["instance"], r"\.sm_90$")
+            self.assertGreater(step["bytes"] * step["attainable_us"], 0)
+            self.assertIn(html.escape(step["step"]), self.page())
 
     def test_an_interrupt_ends_the_program_too(self):
         first = subprocess.Popen(self.bench("qwen3-8b"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -44,7 +44,8 @@ inline std::string& notes() {
 /// libllama prints errors alone.
 inline void log_errors(ggml_log_level level, const char* text, void*) {
     if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
-    if (std::strncmp(text, "catena:", 7) != 0) return;
+    const bool of_plan = std::strncmp(text, "  node ", 7) == 0;
+    if (std::strncmp(text, "catena", 6) != 0 && !of_plan) return;
     (level == GGML_LOG_LEVEL_WARN ? warnings() : notes()) += text;
 }
 

@@ -146,7 +146,7 @@ struct stream : catena::ggml::device_memory {
     const catena::options asked = catena::ggml::options_of_user();
     catena::ggml::planned_backend planned{catena::instances::on_host(catena::instances::sm_90()),
                                           asked, *this};
-    catena::ggml::walk_times<catena::basic_step_timer<host_clock>> times{asked};
+    catena::ggml::timed_walks<catena::basic_step_timer<host_clock>> times{asked};
 
     explicit stream(gpu& g) : on(g) {}
     ~stream() override { ggml_backend_free(cpu); }
@@ -189,7 +189,7 @@ ggml_status fail(const catena::status& why) {
 ggml_status compute(ggml_backend_t backend, ggml_cgraph* graph) {
     stream& s = *static_cast<stream*>(backend->context);
     declare_weights();
-    s.times.log_last_walk();
+    s.times.end_walk();
     const std::int64_t before = s.planned.planner().plans_made();
     const catena::plan* plan = s.planned.plan_for(graph);
     if (plan == nullptr)

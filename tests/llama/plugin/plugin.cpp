@@ -2,65 +2,18 @@
 // right, and when the plug-in steps aside.
 #include "answers.hpp"
 #include "device.hpp"
+#include "loaded.hpp"
 
 #include "catena_test/catch.hpp"
 
-#include <ggml-backend-impl.h>
-
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace {
 
-namespace fs = std::filesystem;
 using namespace catena_test;
-
-/// A folder with copies of these files under other names.
-fs::path folder(const std::string& name,
-                const std::vector<std::pair<const char*, const char*>>& files) {
-    const fs::path f = fs::path(CATENA_TEST_FOLDER) / name;
-    fs::remove_all(f);
-    fs::create_directories(f);
-    for (const auto& [from, to] : files) fs::copy_file(from, f / to);
-    return f;
-}
-
-/// What ggml's loader made of a folder.
-struct found {
-    ggml_backend_reg_t registry = nullptr;  ///< the first that is new
-    std::string log;                        ///< Catena's lines
-
-    ggml_backend_dev_t device(std::size_t i = 0) const {
-        return ggml_backend_reg_dev_get(registry, i);
-    }
-    /// The file that it comes from.
-    std::string file() const {
-        Dl_info info{};
-        dladdr(reinterpret_cast<void*>(registry->iface.get_name), &info);
-        return fs::path(info.dli_fname).filename();
-    }
-};
-
-found load(const fs::path& folder) {
-    found f;
-    const auto keep = [](ggml_log_level, const char* text, void* log) {
-        if (std::string(text).rfind("catena:", 0) == 0) *static_cast<std::string*>(log) += text;
-    };
-    ggml_log_set(keep, &f.log);
-    const std::size_t before = ggml_backend_reg_count();
-    ggml_backend_load_all_from_path(folder.c_str());
-    ggml_log_set(log_errors, nullptr);
-    if (ggml_backend_reg_count() > before) f.registry = ggml_backend_reg_get(before);
-    return f;
-}
 
 constexpr const char *cpu = "libggml-cpu.so", *plugin = "libggml-cpu-catena.so";
 
@@ -76,13 +29,6 @@ const found& with_catena() {
         load(folder("catena", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, plugin}}));
     return f;
 }
-
-/// A variable of the environment as long as it lives.
-struct variable {
-    const char* name;
-    variable(const char* n, const char* value) : name(n) { setenv(name, value, 1); }
-    ~variable() { unsetenv(name); }
-};
 
 /// Nodes that the plug-in did, by the line that it writes at the end.
 long long nodes_done() {
@@ -202,6 +148,16 @@ TEST_CASE("The plug-in steps aside") {
         const variable v("GGML_CUDA_CATENA", "0");
         steps_aside(folder("off", {{CATENA_TEST_CPU, cpu}, {CATENA_TEST_PLUGIN, plugin}}), cpu, "");
     }
+#ifdef CATENA_TEST_GGML_CUDA
+    SECTION("if the real ggml-cuda does not find a driver, and the CPU goes on") {
+        if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) return;
+        const fs::path f =
+            folder("no_driver", {{CATENA_TEST_CPU, cpu},
+                                 {CATENA_TEST_GGML_CUDA, "libggml-cuda.so"},
+                                 {CATENA_TEST_CUDA_PLUGIN, "libggml-cuda-catena.so"}});
+        steps_aside(f, cpu, "libcuda.so.1: cannot open shared object file");
+    }
+#endif
 #ifdef CATENA_TEST_CUDA_PLUGIN
     SECTION("on a machine without a GPU") {
         const fs::path f = folder("cuda", {{CATENA_TEST_CPU, "libggml-cuda.so"},

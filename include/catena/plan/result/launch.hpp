@@ -143,7 +143,7 @@ inline status plan::launch_step(int n, void* stream, void* workspace) const noex
 inline status plan::launch_watched(int n, void* stream, void* workspace,
                                    const observer& watch) const noexcept {
     const std::string row = row_name(table_, steps_[static_cast<std::size_t>(n)].row);
-    const launch_event event{n, row.c_str(), stream};
+    const launch_event event{this, n, row.c_str(), stream};
     if (watch.before != nullptr) watch.before(event, watch.user);
     const status result = launch_step(n, stream, workspace);
     if (watch.after != nullptr) watch.after(event, result, watch.user);

@@ -1,0 +1,47 @@
+// The name of a step in logs and times: where it is launched, its chain, and the engine's names of
+// its tensors.
+#pragma once
+
+#include "catena/plan/plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace catena {
+
+namespace detail {
+
+/// " attn_norm-3", and of a product " attn_norm-3 -> blk.3.attn_q.weight, blk.3.attn_k.weight".
+inline std::string tensors_of(const step& s, const plan& p, const graph_view& g) {
+    std::string out;
+    const auto add = [&](const char* before, std::int32_t t) {
+        if (t != no_tensor && *g.at(t).name != 0) out.append(before).append(g.at(t).name);
+    };
+    add(" ", p.chains()[static_cast<std::size_t>(s.chain)].activation);
+    const char* before = " -> ";
+    for (const std::int32_t n : p.covered(s)) {
+        if (!is_matmul(g.node(n).kind)) continue;
+        add(before, g.node(n).src[0]);
+        before = ", ";
+    }
+    return out;
+}
+
+/// Tensors of every step. The names of the view are copied.
+inline std::vector<std::string> tensors_of_steps(const plan& p, const graph_view& g) {
+    std::vector<std::string> out;
+    for (const step& s : p.steps()) out.push_back(tensors_of(s, p, g));
+    return out;
+}
+
+}  // namespace detail
+
+inline std::string plan::step_name(int i) const {
+    const auto at = static_cast<std::size_t>(i);
+    const step& s = steps_[at];
+    const planned_chain& c = chains_[static_cast<std::size_t>(s.chain)];
+    return "node " + std::to_string(s.launch_at) + " " + table_.chains[c.chain].name +
+           (at < step_tensors_.size() ? step_tensors_[at] : "");
+}
+
+}  // namespace catena
