@@ -248,11 +248,11 @@ function(catena_add_instance_tests name)
       foreach(skeleton IN ITEMS row matvec matmul)
         set(source ${out}/instances/${arch}/${skeleton}.cu)
         set(ptx ${out}/ptx/${arch}/${skeleton}.ptx)
-        add_custom_command(OUTPUT ${ptx} DEPENDS ${source} ${name}_sources VERBATIM COMMAND_EXPAND_LISTS
+        add_custom_command(OUTPUT ${ptx} DEPENDS ${source} ${name}_sources DEPFILE ${ptx}.d VERBATIM COMMAND_EXPAND_LISTS
           COMMAND ${CMAKE_COMMAND} -E make_directory ${out}/ptx/${arch}
           COMMAND ${CMAKE_CUDA_COMPILER} -std=c++20 -O3 -DNDEBUG -arch=${target} -I${out}/include
                   -I$<JOIN:$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>
-                  -ptx -o ${ptx} ${source})
+                  -MD -MF ${ptx}.d -MT ${ptx} -ptx -o ${ptx} ${source})
         list(APPEND compiled ${ptx})
       endforeach()
     endforeach()

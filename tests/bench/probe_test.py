@@ -149,7 +149,7 @@ class Probe(unittest.TestCase):
         self.assertEqual((said.count("+10%  holds"), said.count("predictions fail")), (12, 0))
         self.assertNotIn("% faster", said)
         _, said = self.call(sources="three", pick_times=1.14)
-        self.assertRegex(said, r"q4_K,4096,14336,1 .* \+14%  holds: .*; matvec\.q4_K\.\S+ is \d+ % faster")
+        self.assertRegex(said, r"(\w+),4096,\d+,1 .* \+14%  holds: .*; matvec\.\1\.\S+ is \d+ % faster")
 
     def test_wrong_results_are_named(self):
         _, said = self.call(verdict="failed")
