@@ -58,7 +58,7 @@ endfunction()
 file(MAKE_DIRECTORY ${WORK}/tuning)
 set(command ${WORK}/build/my_kernels_catena)
 set(layer ${EXAMPLES}/own_catalogue/layer.json)
-expect("scale_layer_norm_mul_bias" IN ${command} explain ${layer})
+expect("scale_layer_norm_mul_bias_own.f32_q8_1.t64_v8_vec.sm_90: 1 row of 512" IN ${command} explain ${layer})
 expect("scale_layer_norm_mul_bias" IN ${command} tune --arch sm_90 --simulate 1 --graphs ${layer}
                                           --out ${WORK}/tuning/sm_90.json --json)
 expect("t64_v8_vec" IN ${command} instances --arch sm_90 --rows scale)
