@@ -6,6 +6,8 @@
 
 #include "catena/kernel/product.hpp"
 
+#include <type_traits>
+
 namespace catena::kernel {
 
 template <matvec_policy P, format F>
@@ -43,11 +45,11 @@ struct product<P, F, inner_product::mma> {
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) row[h] = row_of_piece<F, P.rows, Room>(x, piece, g + 8 * h);
         const std::byte* q8_1 = u.x + (g < u.count ? g : u.count - 1) * u.x_bytes;
-        const int groups = piece.values / group_values;
-        CATENA_NO_UNROLL
-        for (int at = 0; at < groups; at += quad) {
-            const int left = groups - at, first = steps == 2 ? at & quad : 0,
-                      own = whole_steps || t < left ? t : left - 1;
+        int left = piece.values / group_values, first = 0;
+        // A step whose groups are all there has no branches, so that ptxas can mix their
+        // instructions.
+        const auto step = [&]<bool All>(std::bool_constant<All>) {
+            const int own = All || t < left ? t : left - 1;
             const real d = load_scale<P>(x, q8_1 + own * q8_1_bytes);
             row_scales of_row[2];
             CATENA_UNROLL
@@ -56,14 +58,13 @@ struct product<P, F, inner_product::mma> {
             const auto add = [&](int j) {
                 add_group(x, row, q8_1 + j * q8_1_bytes, first, j, of_row, d, of_step);
             };
-            if constexpr (small) {
+            if constexpr (All && !small) {
+                CATENA_UNROLL
+                for (int j = 0; j < quad; ++j) add(j);
+            } else {
                 const int count = whole_steps || left > quad ? quad : left;
                 CATENA_NO_UNROLL
                 for (int j = 0; j < count; ++j) add(j);
-            } else {
-                CATENA_UNROLL
-                for (int j = 0; j < quad; ++j)
-                    if (whole_steps || j == 0 || j < left) add(j);
             }
             if constexpr (scaled_words) {
                 CATENA_UNROLL
@@ -77,7 +78,14 @@ struct product<P, F, inner_product::mma> {
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h) row[h] += step_bytes(first);
             q8_1 += quad * q8_1_bytes;
-        }
+            if constexpr (steps == 2) first ^= quad;
+            left -= quad;
+        };
+        constexpr int least = small ? 1 : quad;
+        CATENA_NO_UNROLL
+        while (left >= least) step(std::bool_constant<!small || whole_steps>{});
+        if constexpr (!small && !whole_steps)
+            if (left > 0) step(std::false_type{});
     }
 
     template <class X, class Finish>
