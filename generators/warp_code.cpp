@@ -39,7 +39,7 @@ struct purpose {
     sass_kind multiplies, fills;
     double product_turns;   ///< of the innermost loop that multiplies, for a stage
     double groups_abreast;  ///< times those of a loop around it
-    double rows;            ///< of a stage
+    double rows;            ///< of a stage, that a warp brings
     double chunks;          ///< of 16 bytes of a row's slice
 };
 
@@ -61,7 +61,7 @@ purpose purpose_of(const row& r) {
                                                              : small ? kernel::group_values
                                                                      : 4 * kernel::group_values),
             .groups_abreast = 4,
-            .rows = static_cast<double>(p.rows),
+            .rows = static_cast<double>(p.rows / warp_slices(p)),
             .chunks = bytes / kernel::chunk_bytes};
 }
 
@@ -238,7 +238,7 @@ const ring* ring_of(const std::vector<ring>& rings, const sass_function& f, cons
         return most == rings.end() ? nullptr : &*most;
     }
     const matvec_policy& p = r.policy.matvec();
-    const auto bytes = static_cast<std::uint32_t>(warp_slices(p) * row_bytes(weights, p.piece));
+    const auto bytes = static_cast<std::uint32_t>(row_bytes(weights, stage_values(p)));
     const ring* most = nullptr;
     std::ptrdiff_t constants = 0;
     for (const ring& one : rings) {

@@ -312,6 +312,8 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
         "warps share rows of an mma with a shared activation that another launch made";
     CHECK(with([](matvec_policy& p) { p.activation = activation_source::global; }) == who);
     CHECK(said("sm_90", [](matvec_policy& p) { p.slices = 4; }) == who);
+    CHECK(with([](matvec_policy& p) { p.stages = 1; }) ==
+          "warps that share rows fill a stage while they multiply another: 2, and not 1");
 }
 
 TEST_CASE("A matmul policy that no kernel can have is objected to") {

@@ -30,7 +30,6 @@ struct matvec_band {
     int expert = 0;  ///< the same of the slot whose results are finished
     real weight{0}, sum{0};     ///< combined: of the lane's slot; of the slots so far
     float* finished = nullptr;  ///< [columns][rows of the block], shared, for what is quantized
-    float* handed = nullptr;    ///< where warps hand their sums to their team, shared
 };
 
 /// The matrix that the ids pick, or the token's own. It may not be there.

@@ -100,13 +100,14 @@ struct product<P, F, inner_product::mma> {
     }
 
     /// The sums of a team's warps are added up in their order, each result by one of the team's
-    /// lanes; rows of a column lie next to each other. `handed` has room for the sums of all warps
-    /// of the block.
+    /// lanes; rows of a column lie next to each other. `handed` is the team's stage that all its
+    /// warps have multiplied, or are about to have.
     template <class X, class Finish>
     CATENA_FN void results_of_team(X& x, bool pairs, float* handed, Finish finish) {
         const int g = x.lane() / quad, column = x.lane() % quad * 2;
-        float* const own = handed + x.warp() * handed_floats;
-        x.sync();  // the sums of the group before are read
+        const int slice = x.warp() % P.slices;
+        float* const own = handed + slice * handed_floats;
+        x.sync();  // the stage is read
         CATENA_UNROLL
         for (int i = 0; i < 4; ++i)
             x.store(own + (column + i % 2) * handed_stride + g + 8 * (i / 2), sum[i / 2][i % 2]);
@@ -115,8 +116,7 @@ struct product<P, F, inner_product::mma> {
                   lane = x.thread() % (P.slices * warp_size);
         const int row = lane % rows, of_column = lane / rows, to_up = pairs ? rows : 0;
         if (of_column >= mma_columns) return;
-        const float* from = handed + x.warp() / P.slices * P.slices * handed_floats +
-                            of_column * handed_stride + row;
+        const float* from = handed + of_column * handed_stride + row;
         real v = x.load(from), up = x.load(from + to_up);
         CATENA_NO_UNROLL
         for (int s = 1; s < P.slices; ++s) {

@@ -47,12 +47,26 @@ CATENA_FN constexpr Int shared_column_bytes(Int k) {
     return padded_q8_1_bytes(k) + 16;
 }
 
+/// Warps of a matvec that share weight rows, each with pieces of K of its own, and how many such
+/// teams `warps` are. A warp alone is a team, too.
+CATENA_FN constexpr int warp_slices(const matvec_policy& p) { return p.slices > 0 ? p.slices : 1; }
+CATENA_FN constexpr int warp_teams(const matvec_policy& p, int warps) {
+    return warps / warp_slices(p);
+}
+
+/// Values of a weight row in a stage: the pieces of all warps of a team, next to each other.
+CATENA_FN constexpr int stage_values(const matvec_policy& p) { return warp_slices(p) * p.piece; }
+
 /// Bytes that one weight row's slice takes in a stage. The copy starts at the 16-byte boundary at
 /// or below the slice and ends at the one at or above its end, so up to 15 bytes more on either
 /// side. An odd number of 16 bytes: the same word of eight rows lies in eight banks.
 constexpr std::int64_t slice_bytes(const matvec_policy& p, format f) {
-    return (round_up(row_bytes(f, p.piece), 16) + 16) | 16;
+    return (round_up(row_bytes(f, stage_values(p)), 16) + 16) | 16;
 }
+
+/// Floats of the sums that a warp hands to its team, in a stage that has been multiplied: 16 rows
+/// of 8 columns. 4 floats between columns keep the lanes of an mma in different banks.
+inline constexpr int handed_stride = 16 + 4, handed_floats = 8 * handed_stride;
 
 constexpr std::int64_t stage_bytes(const matvec_policy& p, format_set weights) {
     std::int64_t widest = 0;
@@ -60,22 +74,12 @@ constexpr std::int64_t stage_bytes(const matvec_policy& p, format_set weights) {
         const std::int64_t slice = slice_bytes(p, f);
         if (slice > widest) widest = slice;
     }
-    return p.rows * widest;
+    const std::int64_t handed = p.slices > 1 ? p.slices * handed_floats * 4 : 0;
+    return p.rows * widest > handed ? p.rows * widest : handed;
 }
 
 /// Stages of a matvec's ring, at most: a register holds where a lane's slice begins in each.
 inline constexpr int most_stages = 8;
-
-/// Warps of a matvec that share weight rows, each with pieces of K of its own, and how many such
-/// teams `warps` are.
-CATENA_FN constexpr int warp_slices(const matvec_policy& p) { return p.slices > 0 ? p.slices : 1; }
-CATENA_FN constexpr int warp_teams(const matvec_policy& p, int warps) {
-    return warps / warp_slices(p);
-}
-
-/// Floats of the sums that a warp hands to its team: 16 rows of 8 columns. 4 floats between columns
-/// keep the lanes of an mma in different banks.
-inline constexpr int handed_stride = 16 + 4, handed_floats = 8 * handed_stride;
 
 /// Rows of a row skeleton's block: one, or one for each warp.
 CATENA_FN constexpr int rows_of_block(const row_policy& p) { return p.rows > 0 ? p.rows : 1; }
@@ -257,8 +261,8 @@ constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set we
                                            std::int64_t k, std::int64_t columns,
                                            epilogue_set used) {
     const std::int64_t warps = p.threads / warp_size, barrier = 8;
-    std::int64_t bytes = warps * p.stages * (stage_bytes(p, weights) + barrier);
-    if (p.slices > 1) bytes += warps * handed_floats * 4;
+    const std::int64_t teams = warps / warp_slices(p);
+    std::int64_t bytes = p.stages * (teams * stage_bytes(p, weights) + warps * barrier);
     if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
     if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;

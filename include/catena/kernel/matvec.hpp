@@ -22,6 +22,8 @@
 #include "catena/kernel/unpack/all.hpp"
 #include "catena/kernel/walk.hpp"
 
+#include <type_traits>
+
 namespace catena::kernel {
 
 /// Bytes of 32 values of an activation row.
@@ -104,19 +106,26 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
 template <matvec_policy P>
 inline constexpr bool asks_first = P.placement == norm_placement::deferred ? false : one_result<P>;
 
-/// The band of a block, all its rows and columns. `stages` is the warp's. `Several`: the kernel has
+/// The band of a block, all its rows and columns. `stages` is the team's. `Several`: the kernel has
 /// more formats than this one. `own_columns`: a stream of one stage, which brings the columns.
+///
+/// In each turn a warp fills a stage and multiplies another. Warps of a team multiply what all of
+/// them have brought: so they meet when a stage has come, behind which the stage before it is read.
 template <matvec_policy P, format F, int Room, bool Several, class X, class Stream, class Columns>
 CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream& stream,
                              Columns& own_columns, std::byte* stages) {
     using walk = matvec_walk<P, F>;
     const matvec_member& m = *b.member;
     const bool pairs = takes_pairs<P> && m.up != nullptr;
-    const int warp_rows = pairs ? P.rows / 2 : P.rows, mine = x.lane() % P.rows;
+    const int warp_rows = pairs ? P.rows / 2 : P.rows;
     // Where warps meet all of them follow the first team's rows, and those of their own lie behind.
     constexpr bool splits = P.slices > 1;
     const int team_row = x.warp() / warp_slices(P) * warp_rows, behind = splits ? team_row : 0;
-    const auto* matrix = static_cast<const std::byte*>(mine < warp_rows ? m.weight : m.up);
+    const auto matrix_with = [&](int row) {  // of the group
+        return static_cast<const std::byte*>(row < warp_rows ? m.weight : m.up);
+    };
+    const int mine = followed_row<P>(x);
+    const std::byte* const matrix = matrix_with(mine);
     const tensor_bytes tensor{matrix, matrix + m.weight_bytes};
     const auto expert_of_slot = [&](int slot) {
         return combines<P> ? x.shuffle(b.picked, slot) : b.picked;
@@ -126,7 +135,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         return expert > 0 ? expert : 0;
     };
     const auto matrix_of = [&](int slot) { return matrix + distance(there(slot), m.expert_bytes); };
-    matvec_place<P> read{
+    const matvec_place<P> begin{
         .k = a.k,
         .turn = (b.first_row + (splits ? 0 : team_row)) * static_cast<int>(walk::turns),
         .end_row = b.end_row,
@@ -134,9 +143,24 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         .slots = b.slots,
         .slice = splits ? x.warp() % warp_slices(P) : 0,
         .left = a.k};
-    walk fill{read, m.row_bytes, behind + (mine < warp_rows ? mine : mine - warp_rows), 0};
+    const auto walk_of = [&](int row) {
+        return walk{begin, m.row_bytes, behind + (row < warp_rows ? row : row - warp_rows), 0};
+    };
+    walk fill = walk_of(mine);
     fill.start_group(matrix_of);
-    slice_offsets<P, F> offsets;
+    slice_offsets<P, F> offsets;  // of a warp's own slices
+    // What others bring a lane follows to know where its slices begin.
+    const int other = x.lane() % P.rows;
+    const auto matrix_of_other = [&](int slot) {
+        return matrix_with(other) + distance(there(slot), m.expert_bytes);
+    };
+    std::conditional_t<splits, walk, matvec_place<P>> read = [&] {
+        if constexpr (splits)
+            return walk_of(other);
+        else
+            return begin;
+    }();
+    if constexpr (splits) read.start_group(matrix_of_other);
     constexpr bool shared = P.activation == activation_source::shared;
     constexpr bool passes = P.placement == norm_placement::passing;
     const auto column_bytes = static_cast<int>(shared_column_bytes(static_cast<unsigned>(a.k)));
@@ -149,19 +173,27 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         const int piece = read.slice * (P.piece / group_values * group_bytes<P>);
         return combines<P> ? piece + read.slot() * slot_bytes(a) : piece;
     };
+    const auto meet_at = [&](int stage) {  // all that the team has brought is there
+        stream.wait(stage);
+        x.sync();
+    };
     int stage = 0, x_at = first_of_column();
     CATENA_NO_UNROLL
     for (int turn = 1 - P.stages; turn <= 0 || !read.done(); ++turn) {
-        offsets.push(fill.piece());
+        const int next = stage + 1 < P.stages ? stage + 1 : 0;
+        if constexpr (splits)
+            if (turn > 0) meet_at(next);
+        if constexpr (!splits) offsets.push(fill.slice_begin());
         if (!fill.done()) {
             fill_stage<P, F, Room>(x, stream, stages, stage, tensor, fill);
             fill.next(matrix_of);
         }
-        stage = stage + 1 < P.stages ? stage + 1 : 0;
+        stage = next;
         if (turn < 0) continue;
         if (turn == 0) {  // the ring is full
             shared_x = take_columns<P>(x, a, b, own_columns, column_bytes);
             if (read.done()) break;
+            if constexpr (splits) meet_at(stage);
         }
         asked_operands asked;
         const auto ask_own = [&] {
@@ -175,13 +207,19 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         };
         if constexpr (asks_first<P>)
             if (read.last_piece()) ask_own();
-        stream.wait(stage);
+        if constexpr (!splits) stream.wait(stage);
+        std::byte* const arrived = stages + stage * (P.rows * Room);
         const matvec_columns columns =
             shared ? matvec_columns{shared_x, column_bytes, b.columns} : columns_of(a, b);
         products.template add<Room>(
             x,
-            {.rows = stages + stage * (P.rows * Room),
-             .offset = offsets.oldest(),
+            {.rows = arrived + read.slice * walk::piece_bytes,
+             .offset = [&] {
+                 if constexpr (splits)
+                     return whole_chunks<F> ? 0 : slice_offset<F>(read.slice_begin());
+                 else
+                     return offsets.oldest();
+             }(),
              .values = read.values(),
              .value = read.first(),
              .row = read.row(),
@@ -209,14 +247,19 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
                 finish<Several, takes_pairs<P>, combines<P>>(x, a, b, row, column, read.slot(),
                                                              weight, asked, v, up);
             };
-            if constexpr (splits)
-                products.results_of_team(x, pairs, b.handed, finish_one);
-            else
+            if constexpr (splits) {
+                products.results_of_team(x, pairs, reinterpret_cast<float*>(arrived), finish_one);
+                stream.reuse();
+            } else {
                 products.results(x, pairs, finish_one);
+            }
             products.clear();
         }
         const bool last = read.last_piece();
-        read.next();
+        if constexpr (splits)
+            read.next(matrix_of_other);
+        else
+            read.next();
         if (last)
             x_at = first_of_column();
         else
@@ -274,15 +317,14 @@ template <class X, matvec_policy P, format_set W>
 CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     static_assert(matvec_possible<P, W>,
                   "kernel/objection/matvec.hpp says why no matvec can be so");
-    constexpr int room = slice_room<P, W>, warp_room = P.stages * P.rows * room;
+    constexpr int room = slice_room<P, W>, team_room = P.stages * P.rows * room;
 
     x.grid_trigger();
     auto stream = x.template stream<P.copy, P.stages>();
     auto own_columns = x.template stream<columns_by<P>, 1>();
-    std::byte* const all_stages = x.template shared<std::byte>(x.warps() * warp_room);
-    std::byte* const stages = all_stages + x.warp() * warp_room;
-    float* handed = nullptr;
-    if constexpr (P.slices > 1) handed = x.template shared<float>(x.warps() * handed_floats);
+    std::byte* const all_stages =
+        x.template shared<std::byte>(warp_teams(P, x.warps()) * team_room);
+    std::byte* const stages = all_stages + x.warp() / warp_slices(P) * team_room;
 
     constexpr bool shares = P.cluster > 1;  // a cluster has a band, 1, 2, 4 or 8 blocks
     int band = shares ? x.cluster() : x.block();
@@ -291,8 +333,7 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     // A block that makes its activation is dense.
     const bool expert = P.placement == norm_placement::producer && has_experts(a);
     matvec_band b{.columns = P.columns == 1 || expert ? 1 : a.columns,
-                  .finished = reinterpret_cast<float*>(stages),
-                  .handed = handed};
+                  .finished = reinterpret_cast<float*>(stages)};
     if (expert) band = take_slot<P>(x, a, b, band);
     int m = 0;
     CATENA_NO_UNROLL

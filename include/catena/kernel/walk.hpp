@@ -1,7 +1,7 @@
 // A warp's way through its part of a band: piece by piece of K, where slots are added up the same
 // rows of the next slot's matrix, then the next group of P.rows weight rows. Each of the first
-// P.rows lanes follows one row of the group and brings its slices, so that what a fill costs does
-// not grow with the rows.
+// lanes follows one row of the group and brings its slices, so that what a fill costs does not grow
+// with the rows. The warps of a team share the rows, and each brings its part of them for all.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -22,11 +22,22 @@ inline constexpr bool takes_pairs = P.rows % 2 == 0;
 template <matvec_policy P>
 inline constexpr bool combines = slots_added(P) > 1;
 
+/// Weight rows of a group whose slices a warp brings.
+template <matvec_policy P>
+inline constexpr int rows_brought = P.rows / warp_slices(P);
+
+/// The row of a group that a lane follows.
+template <matvec_policy P, class X>
+CATENA_FN int followed_row(X& x) {
+    const int first = P.slices > 1 ? x.warp() % warp_slices(P) * rows_brought<P> : 0;
+    return first + x.lane() % rows_brought<P>;
+}
+
 /// Where a warp is in its part of a band.
 template <matvec_policy P>
 struct matvec_place {
-    static constexpr unsigned turns = slots_added(P);             ///< of a row, at most
-    static constexpr int turn_values = warp_slices(P) * P.piece;  ///< of all warps of a team
+    static constexpr unsigned turns = slots_added(P);        ///< of a row, at most
+    static constexpr int turn_values = stage_values(P);  ///< of all warps of a team
 
     int k;
     int turn;     ///< first row of the group, and the slot: one register has both
@@ -46,6 +57,7 @@ struct matvec_place {
         const int own = left - slice * P.piece;
         return own < P.piece ? own : P.piece;
     }
+    CATENA_FN int team_values() const { return left < turn_values ? left : turn_values; }
     CATENA_FN bool last_piece() const { return left <= turn_values; }
     CATENA_FN void next() {
         if (!last_piece()) {
@@ -64,22 +76,25 @@ struct matvec_place {
 template <matvec_policy P, format F>
 struct matvec_walk : matvec_place<P> {
     static constexpr int piece_bytes = P.piece / block_elements<F> * block_bytes<F>;
+    static constexpr int turn_bytes = warp_slices(P) * piece_bytes;
 
     std::int64_t row_stride;
     int mine;           ///< the lane's row in the group
-    std::uintptr_t at;  ///< the piece: of a pointer two would be kept, one of them generic
+    std::uintptr_t at;  ///< the slice: of a pointer two would be kept, one of them generic
 
     /// `matrix_of`: of a slot, that of the lane's row. All lanes.
     template <class Of>
     CATENA_FN void start_group(Of matrix_of) {
         int wanted = this->row() + mine;
         if (P.rows > 1 && wanted >= this->end_row) wanted = this->end_row - 1;
-        at = reinterpret_cast<std::uintptr_t>(
-            matrix_of(this->slot()) + distance(wanted, row_stride) + this->slice * piece_bytes);
+        at = reinterpret_cast<std::uintptr_t>(matrix_of(this->slot()) +
+                                              distance(wanted, row_stride));
     }
-    CATENA_FN const std::byte* piece() const { return reinterpret_cast<const std::byte*>(at); }
+    CATENA_FN const std::byte* slice_begin() const {
+        return reinterpret_cast<const std::byte*>(at);
+    }
     CATENA_FN int bytes() const {
-        return static_cast<int>(static_cast<unsigned>(this->values()) / block_elements<F>) *
+        return static_cast<int>(static_cast<unsigned>(this->team_values()) / block_elements<F>) *
                block_bytes<F>;
     }
     template <class Of>
@@ -89,7 +104,7 @@ struct matvec_walk : matvec_place<P> {
         if (last)
             start_group(matrix_of);
         else
-            at += warp_slices(P) * piece_bytes;
+            at += turn_bytes;
     }
 };
 
@@ -112,19 +127,19 @@ class slice_offsets {
 template <matvec_policy P, format F, int Room, class X, class Stream>
 CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
                           const tensor_bytes& tensor, const matvec_walk<P, F>& walk) {
-    std::byte* to = stages + (stage * P.rows + x.lane() % P.rows) * Room;
-    slice s{walk.piece(), 0, 0, 0};
+    std::byte* to = stages + (stage * P.rows + followed_row<P>(x)) * Room;
+    slice s{walk.slice_begin(), 0, 0, 0};
     if (P.copy != copy_method::plain && !walk.last_piece()) {
-        s = inner_slice<F>(walk.piece(), walk.piece_bytes);
-    } else if (P.slices == 0 || walk.values() > 0) {
-        s = slice_at<F, P.copy>(walk.piece(), walk.bytes(), tensor);
-        if (x.lane() < P.rows) copy_ends(x, to, s);
+        s = inner_slice<F>(walk.slice_begin(), walk.turn_bytes);
+    } else {
+        s = slice_at<F, P.copy>(walk.slice_begin(), walk.bytes(), tensor);
+        if (x.lane() < rows_brought<P>) copy_ends(x, to, s);
         // A tensor's end is the last of a walk but where other slots follow: their copies write
         // there.
         if constexpr (P.copy == copy_method::bulk && combines<P>)
             if (s.tail != 0) x.async_fence();
     }
-    stream.fill(stage, to + s.head, s.source, s.whole, P.rows);
+    stream.fill(stage, to + s.head, s.source, s.whole, rows_brought<P>);
 }
 
 }  // namespace catena::kernel

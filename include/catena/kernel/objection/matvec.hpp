@@ -22,6 +22,9 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
     if (p.slices != 0 &&
         (p.product != inner_product::mma || p.activation != activation_source::shared || inside))
         return {"warps share rows of an mma with a shared activation that another launch made"};
+    if (p.slices != 0 && p.stages < 2)
+        return {"warps that share rows fill a stage while they multiply another: 2, and not {}",
+                {p.stages}};
     if (warps % warp_slices(p) != 0) return {"{} warps do not make {} slices", {warps, p.slices}};
     if (numbers != (p.product == inner_product::fma))
         return {"fma is for weights that are numbers, and no other product is"};
