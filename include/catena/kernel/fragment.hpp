@@ -45,10 +45,11 @@ struct product<P, F, inner_product::mma> {
         CATENA_UNROLL
         for (int h = 0; h < 2; ++h) row[h] = row_of_piece<F, P.rows, Room>(x, piece, g + 8 * h);
         const std::byte* q8_1 = u.x + (g < u.count ? g : u.count - 1) * u.x_bytes;
-        int left = piece.values / group_values, first = 0;
+        const int groups = piece.values / group_values;
         // A step whose groups are all there has no branches, so that ptxas can mix their
         // instructions.
-        const auto step = [&]<bool All>(std::bool_constant<All>) {
+        const auto step = [&]<bool All>(int at, std::bool_constant<All>) {
+            const int left = groups - at, first = steps == 2 ? at & quad : 0;
             const int own = All || t < left ? t : left - 1;
             const real d = load_scale<P>(x, q8_1 + own * q8_1_bytes);
             row_scales of_row[2];
@@ -78,14 +79,14 @@ struct product<P, F, inner_product::mma> {
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h) row[h] += step_bytes(first);
             q8_1 += quad * q8_1_bytes;
-            if constexpr (steps == 2) first ^= quad;
-            left -= quad;
         };
-        constexpr int least = small ? 1 : quad;
+        constexpr bool apart = !small && !whole_steps;  // what is left of a step
+        int at = 0;
         CATENA_NO_UNROLL
-        while (left >= least) step(std::bool_constant<!small || whole_steps>{});
-        if constexpr (!small && !whole_steps)
-            if (left > 0) step(std::false_type{});
+        for (; apart ? at + quad <= groups : at < groups; at += quad)
+            step(at, std::bool_constant<!small || whole_steps>{});
+        if constexpr (apart)
+            if (at < groups) step(at, std::false_type{});
     }
 
     template <class X, class Finish>
