@@ -112,3 +112,21 @@ TEST_CASE("Each format of a launch has its own counts", "[cost]") {
     CHECK(us(matvec_problem(4096, {large, small})) > 3.5 * q4_K);
     CHECK(us(matvec_problem(4096, {large, small})) < 4.5 * q4_K);
 }
+
+TEST_CASE("Warps that share rows and keep up with memory get one block on an SM", "[cost]") {
+    matvec_policy p = how;
+    p.threads = 256, p.min_blocks = 2, p.rows = 16, p.columns = 8, p.piece = 512, p.stages = 2;
+    p.slices = 8, p.product = inner_product::mma;
+    row r = row_of(matvec_of(format_set::of(format::q4_K)), p);
+    r.registers = 128;
+    const arch& a = *arch_named("sm_90");
+    const product_problem problem = matvec_problem(4096, {{.type = format::q4_K, .rows = 4096}}, 8);
+    const auto band = [&](int stage_cycles) {
+        r.code.of[0] = {1000, stage_cycles, 100, 600, 800, 1200};
+        return band_rows(r, problem, a, 2);
+    };
+    // Eight warps have 8 * 16 * 288 bytes of q4_K in a stage; an SM reads 11.48 bytes in a cycle.
+    CHECK(band(3200) == 32);
+    CHECK(band(3220) == 16);
+    CHECK(band(0) == 16);  // not counted
+}

@@ -84,7 +84,7 @@ struct product<P, F, inner_product::mma> {
         int at = 0;
         CATENA_NO_UNROLL
         for (; apart ? at + quad <= groups : at < groups; at += quad)
-            step(at, std::bool_constant<!small || whole_steps>{});
+            step(at, std::bool_constant < !small || whole_steps > {});
         if constexpr (apart)
             if (at < groups) step(at, std::false_type{});
     }

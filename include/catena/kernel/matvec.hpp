@@ -214,12 +214,13 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         products.template add<Room>(
             x,
             {.rows = arrived + read.slice * walk::piece_bytes,
-             .offset = [&] {
-                 if constexpr (splits)
-                     return whole_chunks<F> ? 0 : slice_offset<F>(read.slice_begin());
-                 else
-                     return offsets.oldest();
-             }(),
+             .offset =
+                 [&] {
+                     if constexpr (splits)
+                         return whole_chunks<F> ? 0 : slice_offset<F>(read.slice_begin());
+                     else
+                         return offsets.oldest();
+                 }(),
              .values = read.values(),
              .value = read.first(),
              .row = read.row(),

@@ -36,7 +36,7 @@ CATENA_FN int followed_row(X& x) {
 /// Where a warp is in its part of a band.
 template <matvec_policy P>
 struct matvec_place {
-    static constexpr unsigned turns = slots_added(P);        ///< of a row, at most
+    static constexpr unsigned turns = slots_added(P);    ///< of a row, at most
     static constexpr int turn_values = stage_values(P);  ///< of all warps of a team
 
     int k;

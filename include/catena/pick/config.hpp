@@ -9,6 +9,7 @@
 #include "catena/pick/row.hpp"
 
 #include <cstdint>
+#include <iterator>
 
 namespace catena {
 
@@ -116,16 +117,35 @@ constexpr std::int64_t times_of(const product_problem& p, const problem_member& 
     return by_ids(p, m) ? columns_of(p, m) : 1;
 }
 
+/// Do the warps of one block, which share rows, multiply as fast as an SM's part of the memory
+/// reads? By the counts of their machine code; without counts nobody knows.
+constexpr bool one_block_keeps_up(const row& r, const arch& a) {
+    const matvec_policy& n = r.policy.matvec();
+    if (n.slices < 2) return false;
+    const double bytes_in_cycle = a.bytes_per_us / (a.sms * a.cycles_per_us);  // of an SM
+    const warp_code* code = r.code.of;
+    for (const format f : r.computes.product().weights) {
+        if (code == std::end(r.code.of) || code->stage_cycles == 0) return false;
+        const double bytes = static_cast<double>(n.threads / warp_size * n.rows) *
+                             static_cast<double>(row_bytes(f, n.piece));
+        if (code->stage_cycles * bytes_in_cycle > bytes) return false;
+        ++code;
+    }
+    return true;
+}
+
 /// Weight rows of a band, the work of one block or of a cluster. All bands of all members together
 /// fill the GPU once: an SM holds `resident` blocks, but only one block that holds the columns of
-/// all slots. The band of a matmul is the rows of a tile.
+/// all slots, or whose warps keep up with memory: each block reads the columns from L2. The band of
+/// a matmul is the rows of a tile.
 constexpr std::int32_t band_rows(const row& r, const product_problem& p, const arch& a,
                                  int resident) {
     if (r.computes.kind() == skeleton::matmul) return tile_rows(r.policy.matmul());
     std::int64_t rows = 0;
     for (int i = 0; i < p.member_count; ++i)
         rows += times_of(p, p.member[i]) * p.member[i].rows * weight_rows(p.member[i]);
-    const std::int64_t blocks = std::int64_t{a.sms} * (resident > 0 && !combined(p) ? resident : 1);
+    const bool alone = resident < 1 || combined(p) || one_block_keeps_up(r, a);
+    const std::int64_t blocks = std::int64_t{a.sms} * (alone ? 1 : resident);
     const band_limits limits = band_limits_of(r.policy.matvec(), p);
     const std::int64_t filling = quotient(rows + blocks - 1, blocks);
     const std::int64_t units = quotient(filling + limits.unit - 1, limits.unit);
