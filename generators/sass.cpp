@@ -92,6 +92,7 @@ constexpr opcode opcodes[] = {
     {0x054, sass_kind::uniform},     // UFADD
     {0x055, sass_kind::uniform},     // UFFMA
     {0x056, sass_kind::uniform},     // UFMUL
+    {0x05a, sass_kind::uniform},     // UI2F
     {0x102, sass_kind::convert},     // FCHK
     {0x104, sass_kind::convert},     // F2F
     {0x105, sass_kind::convert},     // F2I

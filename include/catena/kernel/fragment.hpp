@@ -80,11 +80,12 @@ struct product<P, F, inner_product::mma> {
             for (int h = 0; h < 2; ++h) row[h] += step_bytes(first);
             q8_1 += quad * q8_1_bytes;
         };
+        constexpr bool all = !small || whole_steps;     // groups of a step in the loop are there
         constexpr bool apart = !small && !whole_steps;  // what is left of a step
         int at = 0;
         CATENA_NO_UNROLL
         for (; apart ? at + quad <= groups : at < groups; at += quad)
-            step(at, std::bool_constant < !small || whole_steps > {});
+            step(at, std::bool_constant<all>{});
         if constexpr (apart)
             if (at < groups) step(at, std::false_type{});
     }

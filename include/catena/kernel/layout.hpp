@@ -261,7 +261,7 @@ constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set we
                                            std::int64_t k, std::int64_t columns,
                                            epilogue_set used) {
     const std::int64_t warps = p.threads / warp_size, barrier = 8;
-    const std::int64_t teams = warps / warp_slices(p);
+    const int teams = warp_teams(p, static_cast<int>(warps));
     std::int64_t bytes = p.stages * (teams * stage_bytes(p, weights) + warps * barrier);
     if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
