@@ -93,6 +93,8 @@ constexpr opcode opcodes[] = {
     {0x055, sass_kind::uniform},     // UFFMA
     {0x056, sass_kind::uniform},     // UFMUL
     {0x05a, sass_kind::uniform},     // UI2F
+    {0x05c, sass_kind::uniform},     // UF2I
+    {0x05e, sass_kind::uniform},     // UI2FP
     {0x102, sass_kind::convert},     // FCHK
     {0x104, sass_kind::convert},     // F2F
     {0x105, sass_kind::convert},     // F2I
