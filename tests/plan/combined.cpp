@@ -211,3 +211,39 @@ TEST_CASE("medians of the two launches are not displaced by a prediction", "[pla
     CHECK(c.by_their_launch(c.planned()));
     CHECK_FALSE(c.by_their_launch(c.planned(rows)));
 }
+
+TEST_CASE("a sum pays if the norm of it can then be made inside", "[plan]") {
+    const bool over_sum = GENERATE(false, true);  // the matrix writes where its norm reads
+    INFO("over the sum: " << over_sum);
+    table rows = shipped_table();
+    const row_index index(rows);
+    std::vector<measurement> medians;
+    const auto measured = [&](const problem& p, float us) {
+        medians.push_back({problem_key(p), pick(p, index, {}).row, us, 0});
+    };
+    const auto of_down = [](const summed_case& c, const plan& p) {
+        return p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.down)).step)].what;
+    };
+    summed_case apart(1), together(1);
+    apart.g.share(apart.all, apart.weights);  // so it is not combined
+    const plan by_norm = apart.planned(), by_launch = together.planned();
+    const product_problem reader = matvec_problem(512, {{format::q4_K, 64}});
+    product_problem inside = reader;
+    inside.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
+    measured(of_down(apart, by_norm), 100);
+    measured(apart.adds(by_norm).what, 100);
+    measured(of_down(together, by_launch), 190);
+    for (const problem& p : {problem(norm_problem(512)), problem(reader), problem(inside)})
+        measured(p, 100);
+    std::sort(medians.begin(), medians.end(),
+              [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
+    rows.measured = medians.data();
+    rows.measured_count = static_cast<int>(medians.size());
+
+    summed_case c(1);
+    c.g[c.end].src[1] = no_tensor;
+    if (over_sum) c.g.share(c.out, c.all);
+    const plan p = c.planned(rows);
+    CHECK(c.by_their_launch(p) == !over_sum);
+    CHECK((p.at(c.g.position(c.norm)).step == p.at(c.g.position(c.out)).step) == !over_sum);
+}

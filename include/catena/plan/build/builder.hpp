@@ -29,7 +29,7 @@ class plan_builder {
           sums_(g),
           choices_(view_, known),
           judge_(g, draft_.accepted, known, choices_, sums_),
-          weigh_(g, choices_),
+          weigh_(g, draft_.accepted, choices_),
           outputs_(draft_, known, sums_),
           trial_(draft_, choices_, judge_, sums_, weigh_),
           groups_(draft_, choices_, outputs_, trial_),

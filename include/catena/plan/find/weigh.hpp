@@ -3,12 +3,16 @@
 #pragma once
 
 #include "catena/plan/find/choices.hpp"
+#include "catena/plan/order/schedule.hpp"
+
+#include <algorithm>
 
 namespace catena {
 
 class weigher {
   public:
-    weigher(const graph_index& g, choices& rows) : g_(g), view_(g.view), rows_(rows) {}
+    weigher(const graph_index& g, schedule& accepted, choices& rows)
+        : g_(g), view_(g.view), accepted_(accepted), rows_(rows) {}
 
     /// Why a group that computes its activation is not better than the group behind a row step, or
     /// reason::none.
@@ -20,8 +24,8 @@ class weigher {
 
     /// Does the launch of these experts with their sum, and a norm of it, take less time than the
     /// launch without the sum, and a norm that adds it up? In both cases the norm adds what else
-    /// joins the sum: a shared expert's result and a residual. `group` has no members yet. If no
-    /// norm reads the sum, the engine adds it up.
+    /// joins the sum: a shared expert's result and a residual. If nothing does, the norm's readers
+    /// may compute it. `group` has no members yet. If no norm reads the sum, the engine adds it up.
     bool combining_pays(const product_problem& group, const output& apart, const output& together) {
         product_problem with = group, without = group;
         add_member(view_, with, together, false, true);
@@ -35,7 +39,8 @@ class weigher {
             ++joins;
         }
         if (!g_.read_by(value, op::rms_norm)) return rows_.pick(with).row >= 0;
-        return combining_.of({with, joins}, [&] {
+        const product_problem inside = joins == 0 ? inside_readers(value) : product_problem{};
+        return combining_.of({with, inside, joins}, [&] {
             constexpr stage_set sum_of_experts = stage_kind::combine | stage_kind::add_residual;
             row_problem reads;
             reads.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
@@ -59,7 +64,7 @@ class weigher {
             if (launch.row < 0) return false;
             if (launch_apart.row < 0 || norm.row < 0 || norm_of_sum.row < 0) return true;
             if (!launch.measured && launch_apart.measured && norm_of_sum.measured) return false;
-            return launch.predicted_us + norm.predicted_us <
+            return launch.predicted_us + norm.predicted_us - saved(inside, norm) <
                    launch_apart.predicted_us + norm_of_sum.predicted_us;
         });
     }
@@ -72,21 +77,59 @@ class weigher {
         bool operator==(const inside_key& o) const { return makes == o.makes && group == o.group; }
         friend std::uint64_t hash(const inside_key& k) { return hash(k.group); }
     };
-    /// Experts that would be added up, and how many ADDs follow before a norm.
+    /// Experts that would be added up, the readers of a norm of that which may compute it, and how
+    /// many ADDs follow before the norm.
     struct combining_key {
-        product_problem group;
+        product_problem group, inside;
         int joins;
         bool operator==(const combining_key& o) const {
-            return joins == o.joins && group == o.group;
+            return joins == o.joins && group == o.group && inside == o.inside;
         }
         friend std::uint64_t hash(const combining_key& k) { return hash(k.group); }
     };
 
     const graph_index& g_;
     const graph_view& view_;
+    schedule& accepted_;
     choices& rows_;
+    trial_step together_;  // scratch: a norm and its readers
     memo<inside_key, obstacle> inside_;
     memo<combining_key, bool> combining_;  // does it pay?
+
+    /// The matrices that read the norm of a value, as the launch that computes the norm. Without
+    /// members: they cannot be one launch.
+    product_problem inside_readers(std::int32_t value) {
+        product_problem out;
+        together_.nodes.clear();
+        for (const use& norm : g_.readers(value)) {
+            if (g_.kind(norm.node) != op::rms_norm) continue;
+            const use times = g_.only_reader(view_.nodes[norm.node]);
+            if (times.node < 0 || g_.kind(times.node) != op::mul) return {};
+            together_.nodes.push_back({norm.node, true, 0, 0});
+            together_.nodes.push_back({times.node, true, 1u << times.slot, 0});
+            for (const use& u : g_.readers(view_.nodes[times.node])) {
+                if (g_.kind(u.node) != op::mul_mat || out.member_count == max_members) return {};
+                if (out.member_count == 0)
+                    out = empty_group(view_, skeleton::matvec, format::q8_1, u.node);
+                add_member(view_, out, plain_output(view_, u.node), false, true);
+                together_.nodes.push_back({u.node, false, 1u << u.slot, 0});
+            }
+        }
+        if (out.member_count == 0) return {};
+        out.needs.stages = stage_kind::rms_norm | stage_kind::mul_weight;
+        together_.launch_at = (together_.nodes.end() - out.member_count)->node;
+        return accepted_.blocker(together_) < 0 ? out : product_problem{};
+    }
+
+    /// The time that is saved if these readers compute the norm that is a row step otherwise.
+    double saved(product_problem inside, const picked& norm) {
+        if (inside.member_count == 0) return 0;
+        const picked in = rows_.pick(inside);
+        inside.needs.stages = {};
+        const picked behind = rows_.pick(inside);
+        if (in.row < 0 || behind.row < 0) return 0;
+        return std::max(0.0, behind.predicted_us + norm.predicted_us - in.predicted_us);
+    }
 
     obstacle weighed_inside(const match& m, const product_problem& inside) {
         const picked in = rows_.pick(inside);
