@@ -1,5 +1,6 @@
 #include "evidence.hpp"
 
+#include "sass_loops.hpp"
 #include "warp_code.hpp"
 
 #include "catena/pick/cost.hpp"
@@ -55,14 +56,15 @@ double square_us(const row& r, const arch& target) {
     return predicted_us(r, p, target, band_rows(r, p, target, resident), resident);
 }
 
-/// A problem with as many columns as the row takes at once.
-problem widest_of(const row& r) {
+/// A problem with as many columns as the row takes at once and a block holds.
+problem widest_of(const row& r, const arch& target) {
     if (r.computes.kind() == skeleton::row) return row_problem{};
     product_problem p;
     p.needs.kind = r.computes.kind();
     p.needs.weights = r.computes.product().weights;
     p.k = evidence_k;
     p.columns = std::max(1, columns_of(r.policy));
+    while (p.columns > 1 && shared_bytes(r, p) > target.shared_per_block) --p.columns;
     return p;
 }
 
@@ -130,7 +132,7 @@ instance_evidence evidence_of(const row& r, const arch& target,
     row compiled = r;
     compiled.registers = kernel->registers;
     compiled.code = {};
-    const problem p = widest_of(r);
+    const problem p = widest_of(r, target);
     e.registers = kernel->registers;
     e.sass_bytes = 16 * static_cast<long long>(function->code.size());
     e.shared_bytes = shared_bytes(compiled, p);

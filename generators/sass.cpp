@@ -69,7 +69,7 @@ constexpr opcode opcodes[] = {
     {0x01c, sass_kind::integer},     // PLOP3
     {0x020, sass_kind::multiply},    // FMUL
     {0x021, sass_kind::multiply},    // FADD
-    {0x023, sass_kind::multiply},    // FFMA
+    {0x023, sass_kind::fma},         // FFMA
     {0x024, sass_kind::multiply},    // IMAD
     {0x025, sass_kind::multiply},    // IMAD.WIDE
     {0x026, sass_kind::dp4a},        // IDP
@@ -193,10 +193,13 @@ sass_instruction decode(const std::string& cubin, std::uint64_t from, std::uint3
         words = static_cast<std::int64_t>(static_cast<std::uint64_t>(words) << 16) >> 16;
         if (target.compute_capability >= 90)
             words = words * 256 + static_cast<std::int64_t>(low >> 16 & 0xffu);
-        out.branch = true;
-        // A branch has a second predicate.
-        out.always = out.always && (high >> 23 & 0xfu) == true_predicate;
-        out.target = static_cast<std::uint32_t>(byte + 16 + 4 * words);
+        // A branch has a second predicate, or with bit 27 one of the whole warp (BRA.U).
+        const bool of_warp = (high >> 27 & 1u) != 0;
+        out.always = out.always && !of_warp && (high >> 23 & 0xfu) == true_predicate;
+        // BRA.DIV is for warps whose threads are not together.
+        const bool diverged = of_warp && (low >> 9 & 7u) == 4;
+        out.branch = !diverged;
+        if (!diverged) out.target = static_cast<std::uint32_t>(byte + 16 + 4 * words);
     }
     return out;
 }
@@ -206,12 +209,6 @@ sass_instruction decode(const std::string& cubin, std::uint64_t from, std::uint3
 int sass_function::count(sass_kind kind) const {
     return static_cast<int>(
         std::count_if(code.begin(), code.end(), [&](const auto& i) { return i.kind == kind; }));
-}
-
-int sass_loop::count(const sass_function& f, sass_kind kind) const {
-    return static_cast<int>(std::count_if(f.code.begin(), f.code.end(), [&](const auto& i) {
-        return i.kind == kind && i.at >= first && i.at <= last;
-    }));
 }
 
 std::vector<sass_function> read_sass(const std::string& cubin, const arch& target) {
@@ -232,21 +229,6 @@ std::int64_t sass_bytes(const std::string& cubin) {
         bytes += static_cast<std::int64_t>(s.sh_size);
     });
     return bytes;
-}
-
-std::vector<sass_loop> innermost_loops(const sass_function& f, sass_kind kind) {
-    std::vector<sass_loop> all, out;
-    for (const sass_instruction& i : f.code)
-        if (i.branch && i.target < i.at && sass_loop{i.target, i.at}.count(f, kind) != 0)
-            all.push_back({i.target, i.at});
-    for (const sass_loop& l : all) {
-        const auto inside = [&](const sass_loop& o) {
-            return o.first >= l.first && o.last <= l.last &&
-                   (o.first != l.first || o.last != l.last);
-        };
-        if (std::none_of(all.begin(), all.end(), inside)) out.push_back(l);
-    }
-    return out;
 }
 
 }  // namespace catena::generator

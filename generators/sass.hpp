@@ -1,5 +1,5 @@
 // The machine code of a cubin, as far as Catena asks about it: how many instructions of which kind,
-// and which loops. No tool of the toolkit but nvcc is needed.
+// and where they lead. No tool of the toolkit but nvcc is needed.
 #pragma once
 
 #include "catena/arch/arch.hpp"
@@ -13,7 +13,8 @@ namespace catena::generator {
 /// What an instruction is to a kernel that streams weights.
 enum class sass_kind : std::uint8_t {
     integer,   ///< on the integer pipe, which issues every other cycle
-    multiply,  ///< floats, integer multiplications, moves made of them
+    fma,       ///< FFMA
+    multiply,  ///< other floats, integer multiplications, moves made of them
     dp4a,
     mma,
     wgmma,       ///< a warpgroup's mma
@@ -50,22 +51,11 @@ struct sass_function {
     int count(sass_kind kind) const;
 };
 
-/// A loop: the instructions from the target of a backward branch to it.
-struct sass_loop {
-    std::uint32_t first, last;  ///< bytes of the function, of its first and its last instruction
-
-    int size() const { return static_cast<int>((last - first) / 16 + 1); }
-    int count(const sass_function& f, sass_kind kind) const;
-};
-
 /// Functions in the order of the file. Throws, naming function, byte and opcode, on an instruction
 /// that it does not know.
 std::vector<sass_function> read_sass(const std::string& cubin, const arch& target);
 
 /// Bytes of machine code of all kernels and functions.
 std::int64_t sass_bytes(const std::string& cubin);
-
-/// The innermost loops that hold an instruction of this kind, in the order of the code.
-std::vector<sass_loop> innermost_loops(const sass_function& f, sass_kind kind);
 
 }  // namespace catena::generator

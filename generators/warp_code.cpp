@@ -1,5 +1,7 @@
 #include "warp_code.hpp"
 
+#include "sass_loops.hpp"
+
 #include "catena/kernel/layout.hpp"
 #include "catena/kernel/slice.hpp"
 #include "catena/kernel/unpack.hpp"
@@ -10,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -19,24 +20,10 @@ namespace catena::generator {
 
 namespace {
 
-bool inside(const sass_instruction& i, const sass_loop& l) {
-    return i.at >= l.first && i.at <= l.last;
-}
-bool inside(const sass_loop& inner, const sass_loop& outer) {
-    return inner.first >= outer.first && inner.last <= outer.last &&
-           (inner.first != outer.first || inner.last != outer.last);
-}
-
-std::vector<sass_loop> all_loops(const sass_function& f) {
-    std::vector<sass_loop> all;
-    for (const sass_instruction& i : f.code)
-        if (i.branch && i.target < i.at) all.push_back({i.target, i.at});
-    return all;
-}
-
 /// What the loops of a matvec are for, by its policy.
 struct purpose {
     sass_kind multiplies, fills;
+    int multiplications;    ///< of its product for one step, at least
     double product_turns;   ///< of the innermost loop that multiplies, for a stage
     double groups_abreast;  ///< times those of a loop around it
     double rows;            ///< of a stage, that a warp brings
@@ -51,11 +38,13 @@ purpose purpose_of(const row& r) {
     for (const format w : r.computes.product().weights)
         bytes = std::max<double>(bytes, static_cast<double>(row_bytes(w, p.piece)));
     return {.multiplies = mma   ? sass_kind::mma
-                          : fma ? sass_kind::multiply
+                          : fma ? sass_kind::fma
                                 : sass_kind::dp4a,
             .fills = p.copy == copy_method::bulk    ? sass_kind::bulk_copy
                      : p.copy == copy_method::async ? sass_kind::async_copy
                                                     : sass_kind::load16,
+            // A lane has 8 words or floats of each row and column.
+            .multiplications = mma ? 1 : 8 * p.rows * p.columns,
             .product_turns = static_cast<double>(p.piece) / (fma     ? 256
                                                              : !mma  ? warp_values
                                                              : small ? kernel::group_values
@@ -73,14 +62,16 @@ struct ring {
 
 std::vector<ring> rings_of(const sass_function& f, const purpose& is) {
     std::vector<ring> out;
-    const std::vector<sass_loop> all = all_loops(f);
+    const std::vector<sass_loop> all = loops_of(f);
     for (const sass_loop& product : innermost_loops(f, is.multiplies)) {
-        std::optional<sass_loop> around;
+        if (product.count(f, is.multiplies) < is.multiplications) continue;  // a norm, results
+        if (product.count(f, sass_kind::store) > 0) continue;                // results
+        const sass_loop* around = nullptr;
         for (const sass_loop& l : all)
-            if (inside(product, l) && l.count(f, is.fills) > product.count(f, is.fills) &&
-                (!around || inside(l, *around)))
-                around = l;
-        if (!around) continue;
+            if (l.holds(product) && l.count(f, is.fills) > product.count(f, is.fills) &&
+                (around == nullptr || around->holds(l)))
+                around = &l;
+        if (around == nullptr) continue;
         // The loop in it that multiplies most is the product's.
         const auto same = std::find_if(out.begin(), out.end(), [&](const ring& known) {
             return known.stages.first == around->first;
@@ -93,22 +84,63 @@ std::vector<ring> rings_of(const sass_function& f, const purpose& is) {
     return out;
 }
 
+/// The shortest part of a loop that multiplies all of a step, where no loop in it does. The part
+/// stores nothing, is entered at its first instruction, and left by its last or to the one behind
+/// that.
+sass_loop unrolled_product(const sass_function& f, const sass_loop& stages, const purpose& is) {
+    const std::size_t n = f.code.size();
+    std::vector<bool> begins(n + 1);  // a run of instructions
+    std::vector<std::size_t> first_from(n, n), last_from(n, 0);
+    for (std::size_t i = 0; i < n; ++i)
+        for (const std::size_t to : ways_behind(f, i)) {
+            first_from[to] = std::min(first_from[to], i);
+            last_from[to] = std::max(last_from[to], i);
+            if (f.code[i].branch) begins[to] = begins[i + 1] = true;
+        }
+    sass_loop shortest;
+    for (const std::size_t first : stages.code) {
+        sass_loop part{first, {}};
+        std::size_t from = 0, to = 0;  // the last way into the part, and out of it
+        for (std::size_t i = first; begins[first] && stages.holds(i); ++i) {
+            if (f.code[i].kind == sass_kind::store || (i != first && first_from[i] < first)) break;
+            part.code.push_back(i);
+            if (i != first) from = std::max(from, last_from[i]);
+            const bool shorter = shortest.code.empty() || part.size() < shortest.size();
+            if (begins[i + 1] && from <= i && to <= i + 1 && shorter &&
+                part.count(f, is.multiplies) >= is.multiplications)
+                shortest = part;
+            const sass_ways ways = ways_behind(f, i);
+            if (std::any_of(ways.begin(), ways.end(), [&](auto way) { return way < first; })) break;
+            for (const std::size_t way : ways) to = std::max(to, way);
+        }
+    }
+    return shortest;
+}
+
+/// The rings of code whose products are no loops.
+std::vector<ring> unrolled_rings_of(const sass_function& f, const purpose& is) {
+    std::vector<ring> out;
+    for (const sass_loop& l : loops_of(f)) {
+        if (l.count(f, is.fills) == 0) continue;
+        const sass_loop product = unrolled_product(f, l, is);
+        if (!product.code.empty()) out.push_back({l, product});
+    }
+    return out;
+}
+
 /// How often each instruction of a ring's loop is issued for a stage.
 std::vector<double> turns_of(const sass_function& f, const ring& of, const purpose& is) {
     std::vector<double> turns(f.code.size(), 1);
     const auto give = [&](const sass_loop& l, double n) {
-        for (std::size_t i = 0; i < f.code.size(); ++i)
-            if (inside(f.code[i], l)) turns[i] = n;
+        for (const std::size_t i : l.code) turns[i] = n;
     };
-    std::vector<sass_loop> inner;
-    for (const sass_loop& l : all_loops(f))
-        if (inside(l, of.stages) && l.first != of.stages.first) inner.push_back(l);
-    std::sort(inner.begin(), inner.end(),
-              [](const sass_loop& a, const sass_loop& b) { return a.size() > b.size(); });
+    std::vector<sass_loop> inner = loops_of(f);
+    std::erase_if(inner, [&](const sass_loop& l) { return !of.stages.holds(l); });
+    std::stable_sort(inner.begin(), inner.end(),
+                     [](const sass_loop& a, const sass_loop& b) { return a.size() > b.size(); });
     for (const sass_loop& l : inner) {
         const int fills = l.count(f, is.fills);
-        const bool around = inside(of.product, l);
-        if (around)
+        if (l.holds(of.product))
             give(l, is.product_turns / is.groups_abreast);
         else if (l.first == of.product.first)
             give(l, is.product_turns);
@@ -125,52 +157,59 @@ std::vector<double> turns_of(const sass_function& f, const ring& of, const purpo
 enum seen : unsigned { filled = 1, multiplied = 2, stored = 4, every = 8 };
 
 /// The shortest way through the loop that fills, multiplies and, if `wanted` says so, stores: the
-/// instructions in their order.
+/// instructions in their order. Of the product's loop it takes no branch but those that end it. The
+/// last turn through a loop that its first test ends is not counted again.
 std::vector<std::size_t> way_of(const sass_function& f, const ring& of, const purpose& is,
                                 const std::vector<double>& turns, unsigned wanted) {
-    const auto index = [](std::uint32_t byte) { return static_cast<std::size_t>(byte / 16); };
-    const std::size_t first = index(of.stages.first), last = index(of.stages.last);
-    const std::size_t nodes = (last + 1) * every;
+    const std::size_t nodes = f.code.size() * every;
     std::vector<double> cost(nodes, 1e30);
     std::vector<std::size_t> from(nodes, nodes);
     using entry = std::pair<double, std::size_t>;
     std::priority_queue<entry, std::vector<entry>, std::greater<>> open;
-    const auto gained = [&](std::size_t i, unsigned had) {
-        const sass_instruction& at = f.code[i];
-        const bool product = inside(at, of.product);
-        if (at.kind == is.fills && !product) had |= filled;
-        if (product) had |= multiplied;
-        if (at.kind == sass_kind::store) had |= stored;
-        return had;
+    const auto multiplied_before = [&](std::size_t i, unsigned had) {
+        return (had & multiplied) != 0 && of.product.holds(i);
     };
     const auto go = [&](std::size_t to, unsigned had, double so_far, std::size_t by) {
-        const std::size_t node = to * every + gained(to, had);
+        const bool product = of.product.holds(to);
+        const sass_ways behind = ways_behind(f, to);
+        if (f.code[to].kind == is.fills && !product) had |= filled;
+        if (product && std::all_of(behind.begin(), behind.end(), [&](std::size_t next) {
+                return next == of.product.first || !of.product.holds(next);
+            }))
+            had |= multiplied;
+        if (f.code[to].kind == sass_kind::store) had |= stored;
+        const std::size_t node = to * every + had;
         if (so_far + turns[to] >= cost[node]) return;
         cost[node] = so_far + turns[to];
         from[node] = by;
         open.push({cost[node], node});
     };
-    go(first, 0, 0, nodes);
+    go(of.stages.first, 0, 0, nodes);
     while (!open.empty()) {
         const auto [so_far, node] = open.top();
         open.pop();
         if (so_far > cost[node]) continue;
         const std::size_t i = node / every;
         const unsigned had = node % every;
-        if (i == last) {
-            if ((had & wanted) != wanted) continue;
-            std::vector<std::size_t> way;
-            for (std::size_t n = node; n != nodes; n = from[n]) way.push_back(n / every);
-            std::reverse(way.begin(), way.end());
-            return way;
+        const bool product = of.product.holds(i);
+        const sass_ways behind = ways_behind(f, i);
+        const auto stays = std::count_if(behind.begin(), behind.end(),
+                                         [&](std::size_t to) { return of.product.holds(to); });
+        for (const std::size_t to : behind) {
+            if (to == of.stages.first && (had & wanted) == wanted) {
+                std::vector<std::size_t> way;
+                for (std::size_t n = node; n != nodes; n = from[n])
+                    if (from[n] == nodes || !multiplied_before(n / every, from[n] % every))
+                        way.push_back(n / every);
+                std::reverse(way.begin(), way.end());
+                return way;
+            }
+            if (to == of.stages.first || !of.stages.holds(to)) continue;
+            if (product && (had & multiplied) == 0 &&
+                (!of.product.holds(to) || (stays == 2 && to != i + 1)))
+                continue;
+            go(to, had, so_far, node);
         }
-        const sass_instruction& at = f.code[i];
-        const bool goes_on = !(at.always && (at.branch || at.leaves));
-        if (goes_on) go(i + 1, had, so_far, node);
-        // A product's loop is taken whole.
-        const bool whole = inside(at, of.product) && at.target <= of.product.last && goes_on;
-        if (at.branch && at.target > at.at && at.target <= of.stages.last && !whole)
-            go(index(at.target), had, so_far, node);
     }
     return {};
 }
@@ -216,7 +255,7 @@ issued issue(const sass_function& f, const std::vector<std::size_t>& way,
         now += std::max(1, at.stall);
         out.instructions += turns[i];
         out.cycles += turns[i] * (now - before);
-        if (!inside(at, product)) continue;
+        if (!product.holds(i)) continue;
         out.of_product += turns[i];
         out.product_cycles += turns[i] * (now - before);
     }
@@ -242,10 +281,8 @@ const ring* ring_of(const std::vector<ring>& rings, const sass_function& f, cons
     const ring* most = nullptr;
     std::ptrdiff_t constants = 0;
     for (const ring& one : rings) {
-        const auto here =
-            std::count_if(f.code.begin(), f.code.end(), [&](const sass_instruction& i) {
-                return inside(i, one.stages) && i.constant == bytes;
-            });
+        const auto here = std::count_if(one.stages.code.begin(), one.stages.code.end(),
+                                        [&](std::size_t i) { return f.code[i].constant == bytes; });
         if (here > constants) most = &one, constants = here;
     }
     return most;
@@ -272,12 +309,15 @@ warp_codes warp_code_of(const row& r, const sass_function& f) {
     warp_codes out;
     if (r.computes.kind() != skeleton::matvec) return out;
     const purpose is = purpose_of(r);
-    const std::vector<ring> rings = rings_of(f, is);
     std::size_t i = 0;
     for (const format w : r.computes.product().weights) {
-        const ring* const one = ring_of(rings, f, r, w);
-        if (i == std::size(out.of) || one == nullptr) break;
-        out.of[i++] = code_of(f, *one, is);
+        if (i == std::size(out.of)) break;
+        for (const std::vector<ring>& rings : {rings_of(f, is), unrolled_rings_of(f, is)}) {
+            const ring* const one = ring_of(rings, f, r, w);
+            if (one != nullptr) out.of[i] = code_of(f, *one, is);
+            if (!(out.of[i] == warp_code{})) break;
+        }
+        ++i;
     }
     return out;
 }

@@ -15,9 +15,11 @@
 #include "catena/pick/config.hpp"
 #include "catena/pick/name.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -42,6 +44,14 @@ std::string faults(const row& r, const std::string& name,
         return out;
     }
     return name + " was not compiled\n";
+}
+
+/// Is a matvec not counted for one of the formats that a record has counts for?
+bool lacks_counts(const row& r, const warp_codes& codes) {
+    if (r.computes.kind() != skeleton::matvec) return false;
+    const int formats =
+        std::min(r.computes.product().weights.size(), static_cast<int>(std::size(codes.of)));
+    return std::count(codes.of, codes.of + formats, warp_code{}) != 0;
 }
 
 /// What ptxas says of a family, as the build has kept it, or now; and what its matvecs' warps
@@ -92,9 +102,6 @@ int main(int argc, char** argv) try {
             if (!compiled.insert(f).second) continue;
             log += words(f, set, argv[1], argv[3], argv[4]);
         }
-        std::set<std::string> recorded;  // families
-        for (const row& r : set.rows)
-            if (known.count(row_name(r, target->name)) != 0) recorded.insert(family(r.computes));
         for (const std::string& f : families)
             if (!whole && compiled.count(f) == 0)
                 throw std::runtime_error(f + " is no family of " + target->name);
@@ -104,12 +111,13 @@ int main(int argc, char** argv) try {
             if (compiled.count(family(r.computes)) == 0) continue;
             const std::string name = row_name(r, target->name);
             complaints += faults(r, name, kernels, *target);
+            if (now.count(name) != 0 && lacks_counts(r, now.at(name).code))
+                complaints += name +
+                              " has a format without a way that fills a stage and multiplies one: "
+                              "see generators/warp_code.cpp\n";
             const auto on_record = known.find(name);
             const row_record was = on_record == known.end() ? row_record{} : on_record->second;
             if (now.count(name) == 0 || now.at(name) == was) continue;
-            const bool counted = whole || !(was.code == warp_codes{});
-            if (!counted && now.at(name).registers == was.registers) continue;
-            if (recorded.count(family(r.computes)) == 0 && !whole) continue;
             off_record = true;
             complaints += name + " uses " + std::to_string(now.at(name).registers) +
                           " registers, " + std::to_string(was.registers) + " are on record; " +

@@ -1,28 +1,14 @@
 // What a warp issues, read off code that is written by hand.
 #include "warp_code.hpp"
 
+#include "sass_code.hpp"
+
 #include "catena_test/catch.hpp"
 
 using namespace catena;
 using namespace catena::generator;
 
 namespace {
-
-sass_function code_of(const std::vector<sass_kind>& kinds) {
-    sass_function f{"kernel", {}};
-    for (const sass_kind kind : kinds)
-        f.code.push_back({.at = static_cast<std::uint32_t>(16 * f.code.size()),
-                          .target = 0,
-                          .kind = kind,
-                          .branch = false});
-    return f;
-}
-
-void branch(sass_function& f, std::size_t from, std::size_t to, bool always = false) {
-    f.code[from].branch = true;
-    f.code[from].always = always;
-    f.code[from].target = static_cast<std::uint32_t>(16 * to);
-}
 
 row matvec(const matvec_policy& p) {
     row r;
@@ -31,22 +17,32 @@ row matvec(const matvec_policy& p) {
     return r;
 }
 
-/// A ring: one instruction before it; a fill of three, a rare part of two, a product of three in a
-/// loop, results of two, and the loop's end.
-sass_function ring() {
+/// Where the parts of a ring begin.
+enum place : std::size_t {
+    fill = 1,  ///< three instructions
+    rare = 4,  ///< three, where there is nothing to fill
+    product = 7,
+    product_end = 15,  ///< its branch
+    results = 16,      ///< three
+    loop_end = 19,
+    leave = 20
+};
+
+/// A ring: one instruction before it; a fill, a rare part, a product of nine in a loop, results of
+/// two behind a branch, and the loop's end.
+sass_function ring(sass_kind multiplies = sass_kind::dp4a) {
     using enum sass_kind;
-    sass_function f = code_of({integer,                      // 0
-                               control, bulk_copy, integer,  // 1: nothing is left to fill
-                               control, integer, integer,    // 4: rare
-                               dp4a, dp4a, control,          // 7: the product
-                               control, store, integer,      // 10: results
-                               control, control});           // 13: the loop; EXIT
-    branch(f, 1, 4);
-    branch(f, 4, 7);
-    branch(f, 9, 7);
-    branch(f, 10, 13);
-    branch(f, 13, 1);
-    f.code[14].leaves = true;
+    std::vector<sass_kind> kinds = {integer, control, bulk_copy, integer,
+                                    control, integer, integer};
+    kinds.insert(kinds.end(), product_end - product, multiplies);
+    kinds.insert(kinds.end(), {control, control, store, integer, control, control});
+    sass_function f = code_of(kinds);
+    branch(f, fill, rare);
+    branch(f, rare, product);
+    branch(f, product_end, product);
+    branch(f, results, loop_end);
+    branch(f, loop_end, fill);
+    f.code[leave].leaves = true;
     return f;
 }
 
@@ -69,40 +65,117 @@ warp_code stage_of(const matvec_policy& p, const sass_function& f) {
 TEST_CASE("A warp takes the shortest way through the loop that fills, multiplies and stores",
           "[warp_code]") {
     const warp_code c = stage_of(one_step, ring());
-    CHECK(c.stage_instructions == 3 + 1 + 3 + 1 + 1);
+    CHECK(c.stage_instructions == 3 + 1 + 9 + 1 + 1);
     CHECK(c.result_instructions == 2);
-    CHECK(c.product_instructions == 3);
-    CHECK(c.product_cycles == 3);
-    CHECK(c.stage_cycles == 9);
+    CHECK(c.product_instructions == 9);
+    CHECK(c.product_cycles == 9);
+    CHECK(c.stage_cycles == 15);
     CHECK(c.result_cycles == 2);
 }
 
 TEST_CASE("The product's loop is issued for each step of a piece", "[warp_code]") {
     matvec_policy longer = one_step;
     longer.piece = 4096;
-    CHECK(stage_of(longer, ring()).stage_instructions == 3 + 1 + 4 * 3 + 1 + 1);
-    CHECK(stage_of(longer, ring()).product_instructions == 4 * 3);
+    CHECK(stage_of(longer, ring()).stage_instructions == 3 + 1 + 4 * 9 + 1 + 1);
+    CHECK(stage_of(longer, ring()).product_instructions == 4 * 9);
 }
 
 TEST_CASE("A loop over bulk copies is issued for each row", "[warp_code]") {
-    sass_function f = ring();
-    branch(f, 3, 2);
+    sass_function f = ring(sass_kind::mma);
+    branch(f, fill + 2, fill + 1);
     matvec_policy rows = one_step;
-    CHECK(stage_of(rows, f).stage_instructions == 9);
+    rows.columns = 8, rows.piece = 128, rows.activation = activation_source::shared;
+    rows.product = inner_product::mma;
+    CHECK(stage_of(rows, f).stage_instructions == 15);
     rows.rows = 16;
-    CHECK(stage_of(rows, f).stage_instructions == 9 + 15 * 2);
+    CHECK(stage_of(rows, f).stage_instructions == 15 + 15 * 2);
+}
+
+TEST_CASE("A product that is no loop is taken whole", "[warp_code]") {
+    sass_function f = ring();
+    f.code[product_end].branch = false;  // the branch back
+    CHECK(stage_of(one_step, f).stage_instructions == 15);
+    CHECK(stage_of(one_step, f).product_instructions == 10);  // with the branch behind it
+    branch(f, product + 2, product + 7);                      // past a part of it
+    CHECK(stage_of(one_step, f).stage_instructions == 15);
+    branch(f, product + 2, loop_end);  // out of it: no part has all of it
+    CHECK(stage_of(one_step, f) == warp_code{});
+}
+
+TEST_CASE("What multiplies less than a step of all rows is not the product", "[warp_code]") {
+    sass_function f = ring();
+    f.code[product_end].branch = false;
+    // A norm before it: a loop of fewer.
+    f.code[rare + 1].kind = f.code[rare + 2].kind = sass_kind::dp4a;
+    branch(f, product - 1, rare + 1);
+    CHECK(stage_of(one_step, f).product_instructions == 10);
+    matvec_policy two = one_step;
+    two.rows = 2;
+    CHECK(stage_of(two, f) == warp_code{});
+}
+
+TEST_CASE("Of the parts that multiply all of a step, the shortest is the product", "[warp_code]") {
+    using enum sass_kind;
+    sass_function f = ring();
+    f.code[product_end].branch = false;
+    // A function of the results, which takes more.
+    std::vector<sass_kind> function(20, dp4a);
+    function.insert(function.end(), 30, integer);
+    function.push_back(control);
+    branch(f, results + 2, f.code.size(), true);
+    for (const sass_kind kind : function) add(f, kind);
+    branch(f, f.code.size() - 1, loop_end, true);
+    f.code[leave].always = true;
+    CHECK(stage_of(one_step, f).product_instructions == 10);
+}
+
+TEST_CASE("A loop of results multiplies, too, but is not the product", "[warp_code]") {
+    using enum sass_kind;
+    sass_function f = ring();
+    std::vector<sass_kind> loop(12, dp4a);
+    loop.front() = store;
+    loop.push_back(control);
+    loop.push_back(control);
+    branch(f, results + 2, f.code.size(), true);
+    const std::size_t first = f.code.size();
+    for (const sass_kind kind : loop) add(f, kind);
+    branch(f, f.code.size() - 2, first);
+    branch(f, f.code.size() - 1, loop_end, true);
+    f.code[leave].always = true;
+    CHECK(stage_of(one_step, f).product_instructions == 9);
+}
+
+TEST_CASE("A part of the stages' loop that lies behind the kernel's end is counted",
+          "[warp_code]") {
+    sass_function f = ring();
+    f.code[leave].always = true;
+    branch(f, results, leave + 1, true);  // the only way on from the product
+    for (const sass_kind kind : {sass_kind::integer, sass_kind::store, sass_kind::control})
+        add(f, kind);
+    branch(f, leave + 3, loop_end, true);
+    CHECK(stage_of(one_step, f).stage_instructions == 15 + 3);
+}
+
+TEST_CASE("Of a loop that its first test ends, one turn is counted", "[warp_code]") {
+    sass_function f = ring();
+    f.code[rare + 2].kind = sass_kind::control;
+    branch(f, rare + 2, results);  // the test, where the product begins
+    branch(f, rare, rare + 2);
+    branch(f, product_end, rare + 2, true);
+    CHECK(stage_of(one_step, f).product_instructions == 10);
+    CHECK(stage_of(one_step, f).stage_instructions == 16);
 }
 
 TEST_CASE("Stalls and scoreboards make the cycles of a warp alone", "[warp_code]") {
     sass_function f = ring();
-    f.code[3].stall = 5;
-    CHECK(stage_of(one_step, f).stage_cycles == 13);
-    f.code[7].kind = sass_kind::memory;  // shared memory, for which the next instruction waits
-    f.code[7].result_to = 2;
-    f.code[8].waits = 1u << 2;
-    CHECK(stage_of(one_step, f).stage_cycles == 13 + 29);
-    f.code[8].waits = 1u << 3;  // another scoreboard
-    CHECK(stage_of(one_step, f).stage_cycles == 13);
+    f.code[fill + 2].stall = 5;
+    CHECK(stage_of(one_step, f).stage_cycles == 19);
+    f.code[rare].kind = sass_kind::memory;  // shared memory, for which the next instruction waits
+    f.code[rare].result_to = 2;
+    f.code[product].waits = 1u << 2;
+    CHECK(stage_of(one_step, f).stage_cycles == 19 + 29);
+    f.code[product].waits = 1u << 3;  // another scoreboard
+    CHECK(stage_of(one_step, f).stage_cycles == 19);
 }
 
 TEST_CASE("Code without such a loop, and other rows, have no count", "[warp_code]") {
@@ -116,17 +189,19 @@ TEST_CASE("Code without such a loop, and other rows, have no count", "[warp_code
 TEST_CASE("Each format of a kernel has its loop, told by the bytes of its pieces", "[warp_code]") {
     sass_function f = ring();
     const sass_function other = ring();
+    const auto size = static_cast<std::uint32_t>(f.code.size());
     for (sass_instruction i : other.code) {
-        i.at += 16 * 15;
-        if (i.branch) i.target += 16 * 15;
+        i.at += 16 * size;
+        if (i.branch) i.target += 16 * size;
         f.code.push_back(i);
     }
-    f.code[3].constant = 1024 / 256 * 210;   // q6_K's
-    f.code[18].constant = 1024 / 256 * 144;  // q4_K's
-    f.code[18].stall = 3;
+    branch(f, 0, size);
+    f.code[fill + 2].constant = 1024 / 256 * 210;         // q6_K's
+    f.code[size + fill + 2].constant = 1024 / 256 * 144;  // q4_K's
+    f.code[size + fill + 2].stall = 3;
     row two = matvec(one_step);
     two.computes.product().weights = format_set::of(format::q4_K) | format::q6_K;
     const warp_codes found = warp_code_of(two, f);
-    CHECK(found.of[0].stage_cycles == 11);
-    CHECK(found.of[1].stage_cycles == 9);
+    CHECK(found.of[0].stage_cycles == 17);
+    CHECK(found.of[1].stage_cycles == 15);
 }
