@@ -100,7 +100,7 @@ class scale {
         ++plans_;
         row_flags launched(some.rows.size());
         for (const step& one : p.steps()) launched[static_cast<std::size_t>(one.row)] = true;
-        graph_time out{tool::predict(view, p.explain(), *set_.target).total_us(), rows};
+        graph_time out{tool::predict(view, p, p.explain(), *set_.target).total_us(), rows};
         for (std::size_t i = 0, at = 0; i < rows.size(); ++i)
             if (rows[i]) out.picked[i] = launched[at++];
         return out;

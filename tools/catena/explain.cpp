@@ -50,7 +50,7 @@ report make_report(const json::graph& g, const table& t, const options& asked) {
     const json::graph ordered = optimized(g);
     const plan_counters after = now.counters(), before = p.plan(ordered.view()).counters();
     done.groups = {after.groups(), before.groups_whole, after.groups_whole, after.groups_partial};
-    const prediction predicted = predict(view, e, t.limits());
+    const prediction predicted = predict(view, now, e, t.limits());
     return {
         g,        t.limits(), now, std::move(e), std::move(w), std::move(done), count_peer(view),
         predicted};

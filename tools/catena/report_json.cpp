@@ -77,6 +77,7 @@ std::string as_json(const report& r, bool verbose) {
                                  {"peer", r.peer.launches - r.done.launches_engine_fused}};
     root["predicted"] = {{"steps_us", r.predicted.steps_us},
                          {"engine_floor_us", r.predicted.engine_us},
+                         {"cold_us", r.predicted.cold_us},
                          {"tokens", r.predicted.tokens},
                          {"tokens_per_s", r.predicted.tokens_per_s()}};
     root["bytes"] = r.plan.bytes;

@@ -1,6 +1,7 @@
 #include "printable.hpp"
 #include "report.hpp"
 
+#include "catena/pick/cost.hpp"
 #include "catena/plan/explain_text.hpp"
 
 #include <fmt/format.h>
@@ -64,6 +65,8 @@ void print_predicted(buffer& out, const report& r) {
          "predicted      {:.0f} us for Catena's steps, {:.0f} us for the engine's nodes at their "
          "floor",
          p.steps_us, p.engine_us);
+    line(out, "               {:.0f} us for both if cold memory gives {:.0f} % of its bandwidth",
+         p.cold_us, 100 * detail::cold_stream_share);
     line(out, "               {:.0f} tokens/s, {} at once: predicted, not measured",
          p.tokens_per_s(), p.tokens);
 }

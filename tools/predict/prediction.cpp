@@ -2,21 +2,33 @@
 
 #include "traffic.hpp"
 
+#include "catena/pick/cost.hpp"
+#include "catena/pick/measured.hpp"
+
 #include <algorithm>
 
 namespace catena::tool {
 
-prediction predict(const graph_view& g, const explanation& plan, const arch& target) {
+prediction predict(const graph_view& g, const plan& planned, const explanation& explained,
+                   const arch& target) {
     prediction out;
-    for (const explained_step& s : plan.steps) {
+    arch cold = target;
+    cold.bytes_per_us *= detail::cold_stream_share;
+    for (const step& s : planned.steps()) {
+        const row& r = planned.rows().rows[s.row];
         out.steps_us += s.predicted_us;
+        const bool measured = measured_rows(planned.rows(), s.what).median_us(s.row) >= 0;
+        out.cold_us +=
+            measured ? s.predicted_us
+                     : predicted_us(r, s.what, cold, s.band_rows, blocks_per_sm(r, s.what, target));
         if (s.what.kind() == skeleton::row) continue;
         out.tokens = std::max(out.tokens, tokens_of(s.what.product()));
     }
-    traffic engine = planned(g, plan);
-    engine.launches -= static_cast<int>(plan.steps.size());
-    engine.bytes -= plan.bytes;
+    traffic engine = tool::planned(g, explained);
+    engine.launches -= static_cast<int>(explained.steps.size());
+    engine.bytes -= explained.bytes;
     out.engine_us = engine.attainable_us(target);
+    out.cold_us += engine.attainable_us(cold);
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include "catena/arch/arch.hpp"
 #include "catena/match/graph.hpp"
 #include "catena/plan/explain.hpp"
+#include "catena/plan/plan.hpp"
 
 #include <cstdint>
 
@@ -12,6 +13,8 @@ namespace catena::tool {
 struct prediction {
     double steps_us = 0;      ///< the sum of the predicted times of Catena's steps
     double engine_us = 0;     ///< the floor of the engine's nodes, one by one
+    /// Both, with pick/cost.hpp's cold_stream_share of the bandwidth for what was not measured.
+    double cold_us = 0;
     std::int64_t tokens = 1;  ///< computed at once
 
     double total_us() const { return steps_us + engine_us; }
@@ -20,6 +23,8 @@ struct prediction {
     }
 };
 
-prediction predict(const graph_view& g, const explanation& plan, const arch& target);
+/// Of a plan and its explanation, for the GPU with these limits.
+prediction predict(const graph_view& g, const plan& planned, const explanation& explained,
+                   const arch& target);
 
 }  // namespace catena::tool

@@ -17,6 +17,11 @@ inline constexpr double memory_latency_us = 0.7;
 /// The same while all SMs read, as in a matvec: an assumption, between 0.8 and 1.5 us. 3.0 TB/s
 /// with 16 to 32 KB on the way in each SM are 0.7 to 1.4 us.
 inline constexpr double loaded_latency_us = 1.0;
+/// The share of the bandwidth at which bytes arrive that no launch has read for a while: others
+/// report about 60 % for the first 10 to 30 MB, however many bytes are on their way. No prediction
+/// counts that: it slows all kernels, and hardly changes which row is picked. `catena explain` says
+/// what a whole graph would take.
+inline constexpr double cold_stream_share = 0.6;
 inline constexpr double l2_latency_us = 0.15;
 inline constexpr double l2_speedup = 2.5;                 ///< L2 against memory, bytes per us
 inline constexpr double thread_issues_per_cycle = 114.8;  ///< of an SM's threads: 128 at best
