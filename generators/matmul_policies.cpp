@@ -42,13 +42,14 @@ constexpr matmul_policy warpgroup_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 128, .cluster = 4},
 };
 
-/// A warpgroup's tile of fp8 for small grids. sm_90 has no tile of fp8 by warps but the plain one,
-/// because ptxas makes two mma of f16 and five conversions of one of fp8 there.
+/// A warpgroup's tile of fp8 for small grids. sm_90 has no tile of fp8 by warps but the plain one:
+/// see fp8_by_halves.
 constexpr matmul_policy fp8_warpgroup_shape = {
     .threads = 128, .min_blocks = 3, .rows = 16, .columns = 64, .cluster = 4};
 
 /// The tiles of fp8 have pieces of 128 values, those of a scale. A warp holds its rows of one in
-/// registers, 16 or 32 of a lane, which 128 a thread leave no room for.
+/// registers, 16 or 32 of a lane, which 128 a thread leave no room for; by halves, 255 leave none
+/// for 32.
 constexpr matmul_policy fp8_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 64},
@@ -112,6 +113,7 @@ std::vector<policy> matmul_policies(const arch& target, copy_method copy,
     if (in_mma_blocks(computes.activation)) return all;
     for (matmul_policy p : shapes_of(computes.weights)) {
         if (target.wgmma && fp8) break;
+        if (fp8_by_halves(target) && fp8 && p.rows == 32) continue;
         p.piece = piece_of(computes.weights);
         p.copy = copy == copy_method::plain ? copy : copy_method::async;
         const int asked = p.min_blocks;

@@ -180,3 +180,18 @@ TEST_CASE(
     CHECK(picked_for(4096, 2048, 256, true) == 1);
     CHECK(picked_for(4096, 2048, 8, true) == 2);
 }
+
+TEST_CASE("of fp8, a tile by warps takes longer where ptxas makes it of f16", "[tiles]") {
+    product_problem p = product(warps, 4096, 2048);
+    const row r = fp8_tiles(fp8_warps);
+    p.needs = r.computes.product();
+    p.member[0].type = format::fp8_e4m3;
+    const auto us = [&](const arch& a) { return predicted_us(r, p, a, band_rows(r, p, a, 1), 1); };
+    const auto fp8 = [](const char* name) {
+        arch a = *arch_named(name);
+        a.compute_capability = 89;
+        return a;
+    };
+    for (const char* name : {"sm_90", "sm_100"}) CHECK(us(*arch_named(name)) > us(fp8(name)));
+    CHECK(us(*arch_named("sm_120")) == us(fp8("sm_120")));
+}

@@ -61,6 +61,11 @@ inline constexpr arch arch_registry[] = {
 };
 // clang-format on
 
+/// Does ptxas make two mma of f16 and conversions of an mma.sync of fp8? (CUDA 13.0)
+constexpr bool fp8_by_halves(const arch& a) {
+    return a.compute_capability == 90 || a.compute_capability == 100;
+}
+
 /// Whether two texts are the same, letter by letter.
 constexpr bool same_text(const char* a, const char* b) {
     while (*a != '\0' && *a == *b) ++a, ++b;

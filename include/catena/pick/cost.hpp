@@ -252,10 +252,9 @@ inline constexpr step_issues integer_step = {50, 45, 55};
 
 /// The counts for float weights, with two mma of f16, four of tf32 or one of fp8 in a group. An
 /// SM's tensor cores take the time of eight issues for each mma. For fp8, f32 takes over the sums
-/// after every fourth mma. On sm_90 ptxas makes two mma of f16 and five conversions of one of fp8.
+/// after every fourth mma; by halves an mma of fp8 is two of f16 and five conversions.
 constexpr group_issues number_issues(format weights, const arch& a) {
-    if (weights == format::fp8_e4m3)
-        return {3, 1, a.compute_capability == 90 ? 2 * 8 + 5 + 2.0 : 8 + 2.0};
+    if (weights == format::fp8_e4m3) return {3, 1, fp8_by_halves(a) ? 2 * 8 + 5 + 2.0 : 8 + 2.0};
     const int mma = weights == format::f32 ? 4 : 2;
     return {(weights == format::f32 ? 7.0 : 3.0) * mma, 2.0 * mma, 8.0 * mma};
 }
