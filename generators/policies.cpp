@@ -83,8 +83,7 @@ constexpr matvec_policy norm_first = {
     .threads = 512, .rows = 2, .columns = 1, .piece = 1024, .placement = norm_placement::deferred};
 
 /// A norm inside a matvec of numbers: each warp makes it in passing, one row a warp, all of a
-/// router's row of 2048 on its way at once, as in number_policies. 256 threads, for the block that
-/// writes the norm.
+/// router's row of 2048 on its way at once. 256 threads, for the block that writes the norm.
 constexpr matvec_policy norm_in_passing = {.threads = 256,
                                            .min_blocks = 3,
                                            .rows = 1,
@@ -136,20 +135,25 @@ constexpr matvec_policy plain_matvec = {.threads = 64,
                                         .stages = 2,
                                         .product = inner_product::mma};
 
-/// Weights that are numbers, of f32 activations that stay in global memory: as one_row and
-/// two_rows, then 8 columns, then any alignment. A piece is 1 KB of a row, 2 KB of few rows, so
-/// that all of a router's row of 2048 is on its way at once: 16 to 64 KB to a block.
-constexpr matvec_policy number_policies[] = {
-    {.threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma},
-    {.threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma},
-    {.threads = 128, .min_blocks = 3, .rows = 2, .columns = 8, .product = inner_product::fma},
-    {.threads = 64,
-     .min_blocks = 4,
-     .rows = 2,
-     .columns = 8,
-     .stages = 2,
-     .product = inner_product::fma},
-};
+/// Weights that are numbers, with f32 activations: a router's few rows, whose piece is 2 KB, so
+/// that all of a row of 2048 is on its way at once; others have 1 KB. 16 to 64 KB to a block.
+constexpr matvec_policy number_router = {
+    .threads = 128, .min_blocks = 4, .rows = 1, .columns = 1, .product = inner_product::fma};
+constexpr matvec_policy number_rows = {
+    .threads = 128, .min_blocks = 4, .rows = 2, .columns = 1, .product = inner_product::fma};
+/// Several columns that fit into shared memory.
+constexpr matvec_policy number_columns = {.threads = 256,
+                                          .min_blocks = 1,
+                                          .rows = 4,
+                                          .columns = 8,
+                                          .activation = activation_source::shared,
+                                          .product = inner_product::fma};
+/// Several columns that do not: a warp reads them once for four rows.
+constexpr matvec_policy long_number_columns = {
+    .threads = 128, .min_blocks = 3, .rows = 4, .columns = 8, .product = inner_product::fma};
+/// Any alignment.
+constexpr matvec_policy plain_numbers = {
+    .threads = 64, .min_blocks = 4, .rows = 2, .columns = 8, .product = inner_product::fma};
 
 /// How an arch brings weights to shared memory, and the arch that its numbers were thought out on.
 struct arch_choice {
@@ -237,6 +241,40 @@ std::vector<policy> row_policies(const row_computation& computes) {
     return {std::begin(norm_policies), std::end(norm_policies)};
 }
 
+std::vector<policy> number_policies(const arch& target, const arch_choice& choice,
+                                    const product_computation& computes) {
+    const bool f32 = computes.weights.has(format::f32),
+               fp8 = computes.weights.has(format::fp8_e4m3);
+    std::vector<policy> all;
+    const auto made = [&](matvec_policy p, copy_method copy, int stages) {
+        p.piece = (f32 ? 256 : fp8 ? 1024 : 512) * (p.rows == 1 ? 2 : 1);
+        p.copy = copy;
+        p.stages = std::max(2, stages);
+        return p;
+    };
+    const auto bytes_of = [&](const matvec_policy& p, std::int64_t columns) {
+        return shared_bytes(computes, p, usual_column, columns);
+    };
+    if (!fp8) all.push_back(made(number_router, choice.copy, choice.stages));
+    matvec_policy rows = made(number_rows, choice.copy, choice.stages);
+    rows.activation = activation_source::shared;
+    const std::int64_t taken = shared_allocated(bytes_of(rows, 1), target);
+    if (rows.min_blocks * taken > target.shared_per_sm) rows.activation = activation_source::global;
+    all.push_back(rows);
+    // Stages of four rows are twice as large.
+    matvec_policy columns = made(number_columns, choice.copy, choice.stages - 2);
+    const auto holds_half = [&] {
+        return bytes_of(columns, columns.columns / 2) <= target.shared_per_block;
+    };
+    if (!holds_half()) columns.threads /= 2;
+    if (holds_half()) all.push_back(columns);
+    matvec_policy longer = long_number_columns;
+    if (f32) longer.rows = 2;  // most are routers
+    all.push_back(made(longer, choice.copy, f32 ? choice.stages : choice.stages - 1));
+    all.push_back(made(plain_numbers, copy_method::plain, 2));
+    return all;
+}
+
 std::vector<policy> matvec_policies(const arch& target, const arch_choice& choice,
                                     const product_computation& computes) {
     if (has_norm(computes.stages) && computes.activation == format::f32) {
@@ -253,20 +291,8 @@ std::vector<policy> matvec_policies(const arch& target, const arch_choice& choic
         while (shared() > target.shared_per_block) p.threads /= 2;
         return {p};
     }
+    if (computes.activation == format::f32) return number_policies(target, choice, computes);
     std::vector<policy> all;
-    if (computes.activation == format::f32) {
-        for (matvec_policy p : number_policies) {
-            if (p.rows == 1 && computes.weights.has(format::fp8_e4m3)) continue;  // of no router
-            p.piece = computes.weights.has(format::f32)        ? 256
-                      : computes.weights.has(format::fp8_e4m3) ? 1024
-                                                               : 512;
-            if (p.rows == 1) p.piece *= 2;
-            const bool any = p.stages != 0;
-            if (!any) p.copy = choice.copy, p.stages = choice.stages;
-            all.push_back(p);
-        }
-        return all;
-    }
     const auto longer = [&](const matvec_policy& shape) {
         return with_longer_pieces(target, computes, streamed(choice, shape), usual_column);
     };

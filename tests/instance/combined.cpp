@@ -24,6 +24,7 @@ constexpr matvec_policy numbers = {.threads = 64,
                                    .columns = 1,
                                    .piece = 256,
                                    .stages = 2,
+                                   .activation = activation_source::shared,
                                    .product = inner_product::fma};
 constexpr row_policy whole_rows = {.threads = 64, .values = 8, .vector = true};
 constexpr row_computation sums = {.stages = stage_kind::combine | stage_kind::add_residual,

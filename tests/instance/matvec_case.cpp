@@ -134,6 +134,7 @@ std::string launch_matvec(machine& machine, const instance& on, const matvec_cas
                           const bytes& activation) {
     auto a = common_args<matvec_args>(machine, c, p, activation);
     a.x_bytes = stored_bytes(on.computes.product().activation, c.k);
+    if (reads_columns_of_f32(on)) a.x_bytes += column_gap;
     if (c.as_f32) a.x_bytes = 4 * c.k;
     if (c.norm) {
         a.eps = norm_eps;

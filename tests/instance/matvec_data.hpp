@@ -20,7 +20,7 @@ namespace catena_test {
 using namespace catena;
 
 constexpr int dst_gap = 3;      ///< floats between columns of dst
-constexpr int column_gap = 16;  ///< bytes between the f32 columns that a matmul reads
+constexpr int column_gap = 48;  ///< bytes between the f32 columns that a product reads
 
 constexpr float norm_eps = 1e-6f;
 constexpr float product_scale = 0.75f;
@@ -264,10 +264,12 @@ inline lowered_chain chain_of(const matvec_case& c) {
     return chain;
 }
 
+inline bool reads_columns_of_f32(const instance& on) {
+    return on.computes.product().activation == format::f32;
+}
 /// Does the launch round its activation to the type of its weights?
 inline bool rounds(const instance& on) {
-    return on.computes.kind() == skeleton::matmul &&
-           on.computes.product().activation == format::f32;
+    return on.computes.kind() == skeleton::matmul && reads_columns_of_f32(on);
 }
 
 inline double rounded(format weights, double v) {
@@ -325,7 +327,7 @@ inline bytes laid_out(const instance& on, const matvec_data& d) {
         for (const bytes& row : d.rows) {
             out.insert(out.end(), row.begin() + static_cast<std::ptrdiff_t>(at),
                        row.begin() + static_cast<std::ptrdiff_t>(at + piece));
-            if (rounds(on)) out.resize(out.size() + column_gap, untouched);
+            if (reads_columns_of_f32(on)) out.resize(out.size() + column_gap, untouched);
         }
     out.insert(out.end(), d.scales.begin(), d.scales.end());
     return out;

@@ -22,6 +22,14 @@ constexpr matvec_policy three_warps = {.threads = 96,
                                        .stages = 2,
                                        .copy = copy_method::plain,
                                        .product = inner_product::fma};
+constexpr matvec_policy shared_columns = {.threads = 64,
+                                          .rows = 4,
+                                          .columns = 8,
+                                          .piece = 512,
+                                          .stages = 2,
+                                          .copy = copy_method::bulk,
+                                          .activation = activation_source::shared,
+                                          .product = inner_product::fma};
 
 }  // namespace
 
@@ -31,7 +39,8 @@ TEST_CASE("A matvec of numbers stands every case with the same bits, whatever it
         .activation = format::f32,
         .weights = format_set::of(format::f32) | format::f16 | format::bf16 | format::fp8_e4m3,
         .epilogue = every_part};
-    const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>()};
+    const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>(),
+                                        made<c, shared_columns>()};
     same_bits(rows);
     for (const instance& on : rows) {
         INFO(row_name(on.computes, on.policy, "test"));

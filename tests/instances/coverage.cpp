@@ -28,6 +28,28 @@ std::vector<format_set> served_sets(const table& t) {
     return sets;
 }
 
+/// The rows of one format, which are all that a build of that format alone has (CATENA_WEIGHTS).
+struct single_formats {
+    std::vector<row> rows;
+    std::vector<int> index;  ///< in the whole table
+
+    explicit single_formats(const table& t) {
+        for (int i = 0; i < t.row_count; ++i) {
+            const computation& c = t.rows[i].computes;
+            if (c.kind() == skeleton::row || c.product().weights.size() > 1) continue;
+            rows.push_back(t.rows[i]);
+            index.push_back(i);
+        }
+    }
+    int pick_of(const product_problem& p, table t) const {
+        t.rows = rows.data();
+        t.row_count = static_cast<int>(rows.size());
+        t.kernels = nullptr;
+        const int row = pick(p, t).row;
+        return row < 0 ? row : index[static_cast<std::size_t>(row)];
+    }
+};
+
 /// What the bodies ask of a launch.
 bool legal(const picked& best, const row& r, const product_problem& p, const arch& a) {
     const launch_config& c = best.config;
@@ -67,6 +89,7 @@ TEST_CASE(
     for (const arch& a : arch_registry) {
         INFO(a.name);
         const table t = instances::table_named(a.name);
+        const single_formats singles(t);
         std::set<int> used;
         for (const format_set formats : served_sets(t))
             for (const std::int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 512, 4096}) {
@@ -75,6 +98,9 @@ TEST_CASE(
                 each_group_problem(formats, n, [&](const product_problem& p) {
                     const picked best = pick(p, t);
                     used.insert(best.row);
+                    if (best.row >= 0 && t.rows[best.row].computes.product().weights.size() > 1 &&
+                        formats.size() == 1)
+                        used.insert(singles.pick_of(p, t));
                     const auto may_have = [&](const product_problem& other) {
                         const picked row = pick(other, t);
                         if (row.row < 0) return;

@@ -314,6 +314,21 @@ TEST_CASE("A matvec policy that no kernel can have is objected to, with the limi
     CHECK(said("sm_90", [](matvec_policy& p) { p.slices = 4; }) == who);
     CHECK(with([](matvec_policy& p) { p.stages = 1; }) ==
           "warps that share rows fill a stage while they multiply another: 2, and not 1");
+    const objections<matvec_policy> router{{.kind = skeleton::matvec,
+                                            .stages = stage_set::of(stage_kind::rms_norm),
+                                            .activation = format::f32,
+                                            .weights = format_set::of(format::f32)},
+                                           {.threads = 256,
+                                            .rows = 1,
+                                            .columns = 1,
+                                            .piece = 512,
+                                            .stages = 4,
+                                            .copy = copy_method::bulk,
+                                            .product = inner_product::fma,
+                                            .placement = norm_placement::passing}};
+    CHECK(router("sm_90", [](matvec_policy&) {}) == "");
+    CHECK(router("sm_90", [](matvec_policy& p) { p.activation = activation_source::shared; }) ==
+          "a norm is made in passing from a row in global memory");
 }
 
 TEST_CASE("A matmul policy that no kernel can have is objected to") {

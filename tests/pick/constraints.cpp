@@ -210,3 +210,14 @@ TEST_CASE("numbers want an activation of f32, and rows of whole 32", "[constrain
     CHECK(r.why == limit::divisibility);
     CHECK(r.need == 32);
 }
+
+TEST_CASE("numbers may have columns in shared memory, of f32", "[constraints]") {
+    matvec_policy n = narrow_matvec;
+    n.product = inner_product::fma;
+    n.activation = activation_source::global;
+    const computation c =
+        product_computation{.activation = format::f32, .weights = format_set::of(format::f16)};
+    const std::int64_t without = shared_bytes(c, n, 512, 3);
+    n.activation = activation_source::shared;
+    CHECK(shared_bytes(c, n, 512, 3) == without + 3 * (512 * 4 + 16));
+}

@@ -93,7 +93,8 @@ TEST_CASE("a policy of one column adds up as many slots as a warp has lanes", "[
     // block.
     product_problem apart = summed(8, 2);
     apart.needs.epilogue = apart.member[0].epilogue = {};
-    CHECK(shared_bytes(r, summed(8, 2)) - shared_bytes(r, apart) == 7 * shared_column_bytes(512));
+    CHECK(shared_bytes(r, summed(8, 2)) - shared_bytes(r, apart) ==
+          7 * shared_column_bytes(inner_product::dp4a, 512));
     CHECK(blocks_of(r, summed(8, 2), 8) == 2 * 512 / 8);
     CHECK(blocks_of(r, apart, 8) == 16 * 512 / 8);
     CHECK(blocks_of(r, summed(8, 2), band_of(r, summed(8, 2))) <= toy_arch.sms);

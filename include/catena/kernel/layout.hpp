@@ -40,11 +40,11 @@ CATENA_FN constexpr Int padded_q8_1_bytes(Int k) {
     return (k + (padded - 1)) / padded * (padded / 32 * q8_1_bytes);
 }
 
-/// A column in shared memory: 16 bytes more than its row, so that eight columns' same word lies in
-/// eight banks.
+/// A column in shared memory, of q8_1, or of f32 for fma: 16 bytes more than its row, so that for
+/// an mma eight columns' same word lies in eight banks.
 template <class Int>
-CATENA_FN constexpr Int shared_column_bytes(Int k) {
-    return padded_q8_1_bytes(k) + 16;
+CATENA_FN constexpr Int shared_column_bytes(inner_product by, Int k) {
+    return (by == inner_product::fma ? 4 * k : padded_q8_1_bytes(k)) + 16;
 }
 
 /// Warps of a matvec that share weight rows, each with pieces of K of its own, and how many such
@@ -263,7 +263,8 @@ constexpr std::int64_t matvec_shared_bytes(const matvec_policy& p, format_set we
     const std::int64_t warps = p.threads / warp_size, barrier = 8;
     const int teams = warp_teams(p, static_cast<int>(warps));
     std::int64_t bytes = p.stages * (teams * stage_bytes(p, weights) + warps * barrier);
-    if (p.activation == activation_source::shared) bytes += columns * shared_column_bytes(k);
+    if (p.activation == activation_source::shared)
+        bytes += columns * shared_column_bytes(p.product, k);
     if (p.placement == norm_placement::deferred) bytes += norm_bytes(p, columns);
     if (used.has(epilogue_part::quantize)) bytes += columns * max_requantized_rows * 4;
     return round_up(bytes, 16);

@@ -26,9 +26,14 @@
 
 namespace catena::kernel {
 
-/// Bytes of 32 values of an activation row.
+/// Bytes of 32 values of an activation row, and from them to the next 32 in a column.
 template <matvec_policy P>
 inline constexpr int group_bytes = P.product == inner_product::fma ? 32 * 4 : q8_1_bytes;
+template <matvec_policy P>
+inline constexpr int group_step = odd_quads_behind<P> ? group_bytes<P> / 2 : group_bytes<P>;
+
+/// From a column's even quads to its odd ones.
+CATENA_FN int half_of_column(int k) { return k * 2; }
 
 /// How the columns come to shared memory. The whole block waits for them, and for nothing else: so
 /// all are on their way at once, by cp.async where that is not the weights' own.
@@ -36,8 +41,14 @@ template <matvec_policy P>
 inline constexpr copy_method columns_by =
     P.copy == copy_method::bulk ? copy_method::async : copy_method::plain;
 
+/// Is each slot's column copied to shared memory alone, of slots that are added up? Rows of f32 may
+/// have gaps; rows of q8_1 have none, and are copied as one.
+template <matvec_policy P>
+inline constexpr bool copies_slots = (P.product == inner_product::fma) &&
+                                     (P.activation == activation_source::shared) && combines<P>;
+
 /// Waits for the columns and copies them to shared memory, whole chunks of 16 bytes; padding makes
-/// up the last one. Before the last column of a token's slots are `before` bytes of theirs. The
+/// up the last one. Before the last column of q8_1 are `before` bytes of other slots' columns. The
 /// wait is a branch: ptxas leaves what need not wait in front of a branch, but moves it behind a
 /// plain wait.
 template <matvec_policy P, class X, class Stream>
@@ -45,11 +56,11 @@ CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, cons
                                 int before, std::byte* to, int column) {
     constexpr int share = warp_size * chunk_bytes;  // of a warp, in turn
     const int bytes =
-        before + (a.k / 32 * q8_1_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+        before + (a.k / 32 * group_bytes<P> + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
     const int first = x.warp() * share, on = x.warps() * share;
     int own = 0;
     for (int at = first; at < bytes; at += on) own += bytes - at < share ? bytes - at : share;
-    const int columns = P.columns > 1 ? u.count : 1;
+    const int columns = P.columns > 1 || copies_slots<P> ? u.count : 1;
     if (a.weights_early) x.grid_wait();
     stream.begin(0, columns * own);
     CATENA_NO_UNROLL
@@ -57,7 +68,9 @@ CATENA_FN void share_activation(X& x, const matvec_args& a, Stream& stream, cons
         CATENA_NO_UNROLL
         for (int of_warp = first; of_warp < bytes; of_warp += on) {
             const int at = of_warp + x.lane() * chunk_bytes;
-            stream.copy_own(to + c * column + at, u.x + c * u.x_bytes + at,
+            const int place =
+                odd_quads_behind<P> ? at / 32 * 16 + at % 32 / 16 * half_of_column(a.k) : at;
+            stream.copy_own(to + c * column + place, u.x + c * u.x_bytes + at,
                             at < bytes ? chunk_bytes : 0);
         }
     }
@@ -72,8 +85,10 @@ CATENA_FN matvec_columns columns_of(const matvec_args& a, const matvec_band& b) 
 }
 
 /// Bytes from one slot's column to the next, of slots that are added up.
-CATENA_FN int slot_bytes(const matvec_args& a) {
-    return a.x_slots == 1 ? 0 : static_cast<int>(a.x_bytes);
+template <matvec_policy P>
+CATENA_FN int slot_bytes(const matvec_args& a, int column_bytes) {
+    if (a.x_slots == 1) return 0;
+    return copies_slots<P> ? column_bytes : static_cast<int>(a.x_bytes);
 }
 
 /// Waits for the columns and brings or makes them, where all warps then read them. Memory for them
@@ -83,13 +98,15 @@ CATENA_FN std::byte* take_columns(X& x, const matvec_args& a, matvec_band& b, Co
                                   int column_bytes) {
     constexpr bool shared = P.activation == activation_source::shared;
     constexpr bool makes = P.placement == norm_placement::deferred;
-    const int before = combines<P> ? (b.slots - 1) * slot_bytes(a) : 0;
-    int bytes = shared ? before + b.columns * column_bytes : 0;
+    matvec_columns from = columns_of(a, b);
+    if constexpr (copies_slots<P>) from.count = a.x_slots == 1 ? 1 : b.slots;
+    const int before =
+        combines<P> && !copies_slots<P> ? (b.slots - 1) * slot_bytes<P>(a, column_bytes) : 0;
+    int bytes = shared ? before + from.count * column_bytes : 0;
     if constexpr (makes) bytes += static_cast<int>(norm_bytes(P, b.columns));
     std::byte* to = x.template shared<std::byte>(bytes);
     if (b.member->q8_1 != nullptr)
         b.finished = x.template shared<float>(b.columns * max_requantized_rows);
-    const matvec_columns from = columns_of(a, b);
     if constexpr (P.placement != norm_placement::producer) prefetch_weight(x, a);
     if constexpr (makes || !shared)
         if (a.weights_early) x.grid_wait();
@@ -163,15 +180,16 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
     if constexpr (splits) read.start_group(matrix_of_other);
     constexpr bool shared = P.activation == activation_source::shared;
     constexpr bool passes = P.placement == norm_placement::passing;
-    const auto column_bytes = static_cast<int>(shared_column_bytes(static_cast<unsigned>(a.k)));
+    const auto column_bytes =
+        static_cast<int>(shared_column_bytes(P.product, static_cast<unsigned>(a.k)));
     std::byte* shared_x = stages;  // not null: so it is known to be in shared memory
     product<P, F> products;
     products.clear();
     if (!a.weights_early) x.grid_wait();
     // Where the warp's piece begins in a column.
     const auto first_of_column = [&] {
-        const int piece = read.slice * (P.piece / group_values * group_bytes<P>);
-        return combines<P> ? piece + read.slot() * slot_bytes(a) : piece;
+        const int piece = read.slice * (P.piece / group_values * group_step<P>);
+        return combines<P> ? piece + read.slot() * slot_bytes<P>(a, column_bytes) : piece;
     };
     const auto meet_at = [&](int stage) {  // all that the team has brought is there
         stream.wait(stage);
@@ -229,7 +247,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
              .pairs = pairs,
              .member = &m,
              .norm_weight = passes ? a.norm_weight + read.first() : nullptr},
-            {columns.x + x_at, columns.x_bytes, columns.count});
+            {columns.x + x_at, columns.x_bytes, columns.count, half_of_column(a.k)});
         stream.release(stage);
         if (read.last_piece()) {
             if constexpr (!asks_first<P>) ask_own();
@@ -264,7 +282,7 @@ CATENA_FN void multiply_band(X& x, const matvec_args& a, matvec_band& b, Stream&
         if (last)
             x_at = first_of_column();
         else
-            x_at += matvec_place<P>::turn_values / group_values * group_bytes<P>;
+            x_at += matvec_place<P>::turn_values / group_values * group_step<P>;
     }
 }
 

@@ -27,6 +27,13 @@ CATENA_FN void e4m3_pair([[maybe_unused]] X& x, unsigned pair, real& first, real
     }
 }
 
+/// Do the even quads of a column in shared memory lie before its odd ones? A lane multiplies two
+/// quads, and loads of 16 bytes that lie 32 apart would meet in half of the banks.
+template <matvec_policy P>
+inline constexpr bool odd_quads_behind = (P.product == inner_product::fma) &&
+                                         (P.activation == activation_source::shared) &&
+                                         (P.columns > 1);
+
 /// A lane's values from `p` on, which lies in a stage, or is of an f32 activation.
 template <format F, class X>
 CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
@@ -56,6 +63,23 @@ CATENA_FN void load_numbers(X& x, const std::byte* p, real (&v)[lane_numbers]) {
             v[i] = from_bits(bits << 16);
         else if (i % 2 == 0)
             e4m3_pair(x, bits, v[i], v[i + 1]);
+    }
+}
+
+/// A lane's values of a column, from value `at` on.
+template <matvec_policy P, class X>
+CATENA_FN void load_column(X& x, const matvec_columns& u, int column, int at,
+                           real (&v)[lane_numbers]) {
+    const std::byte* const from = u.x + column * u.x_bytes;
+    if constexpr (odd_quads_behind<P>) {
+        CATENA_UNROLL
+        for (int i = 0; i < 2; ++i) {
+            const word4 w = x.load16(from + at / 2 * 4 + i * u.half);
+            v[4 * i] = from_bits(w.x), v[4 * i + 1] = from_bits(w.y);
+            v[4 * i + 2] = from_bits(w.z), v[4 * i + 3] = from_bits(w.w);
+        }
+    } else {
+        load_numbers<format::f32>(x, from + at * 4, v);
     }
 }
 
@@ -94,7 +118,7 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
             for (int c = 0; c < P.columns; ++c) {
                 if (c > 0 && c >= u.count) continue;
                 real v[lane_numbers];
-                load_numbers<format::f32>(x, u.x + c * u.x_bytes + at * 4, v);
+                load_column<P>(x, u, c, at, v);
                 if constexpr (norms) norm(x, piece.norm_weight + at, v);
                 CATENA_UNROLL
                 for (int r = 0; r < P.rows; ++r) {

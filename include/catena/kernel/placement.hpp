@@ -33,7 +33,7 @@ struct norm_share {
 
 template <matvec_policy P>
 CATENA_FN norm_share shared_norm(std::byte* shared_x, int columns, int k) {
-    std::byte* at = shared_x + columns * shared_column_bytes(k);
+    std::byte* at = shared_x + columns * shared_column_bytes(P.product, k);
     return {reinterpret_cast<float*>(at),
             reinterpret_cast<float*>(at + round_up(P.threads / warp_size * 4, 16))};
 }
@@ -81,7 +81,7 @@ CATENA_FN void make_activation(X& x, const matvec_args& a, const matvec_columns&
     CATENA_NO_UNROLL
     for (int c = 0; c < u.count; ++c) {
         const auto* row = reinterpret_cast<const float*>(u.x + c * u.x_bytes);
-        std::byte* out = to + c * shared_column_bytes(a.k);
+        std::byte* out = to + c * shared_column_bytes(P.product, a.k);
         real squares{0};
         each_quad<P>(x, a, row, a.k, [&](int at, real(&v)[quad], const real(&w)[quad]) {
             CATENA_UNROLL

@@ -16,6 +16,7 @@ struct matvec_columns {
     const std::byte* x;    ///< of the first column
     std::int64_t x_bytes;  ///< column to column
     int count;
+    int half = 0;  ///< where odd_quads_behind, from a column's even quads to its odd ones
 };
 
 /// The d of an activation block: where the block was made by the matvec itself it is an f32, in

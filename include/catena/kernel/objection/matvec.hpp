@@ -28,8 +28,8 @@ constexpr objection objection_to(const product_computation& c, const matvec_poli
     if (warps % warp_slices(p) != 0) return {"{} warps do not make {} slices", {warps, p.slices}};
     if (numbers != (p.product == inner_product::fma))
         return {"fma is for weights that are numbers, and no other product is"};
-    if (numbers && p.activation == activation_source::shared)
-        return {"f32 activations stay in global memory"};
+    if (p.placement == norm_placement::passing && p.activation == activation_source::shared)
+        return {"a norm is made in passing from a row in global memory"};
     if (p.product != inner_product::mma && p.rows * p.columns > warp_size)
         return {"a warp's lanes finish a result each, so {} rows have no {} columns",
                 {p.rows, p.columns}};
