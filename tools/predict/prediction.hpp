@@ -11,8 +11,8 @@
 namespace catena::tool {
 
 struct prediction {
-    double steps_us = 0;      ///< the sum of the predicted times of Catena's steps
-    double engine_us = 0;     ///< the floor of the engine's nodes, one by one
+    double steps_us = 0;   ///< the sum of the predicted times of Catena's steps
+    double engine_us = 0;  ///< the floor of the engine's nodes, one by one
     /// Both, with pick/cost.hpp's cold_stream_share of the bandwidth for what was not measured.
     double cold_us = 0;
     std::int64_t tokens = 1;  ///< computed at once
@@ -23,7 +23,7 @@ struct prediction {
     }
 };
 
-/// Of a plan and its explanation, for the GPU with these limits.
+/// Predicts a plan, of which this is the explanation, for the GPU with these limits.
 prediction predict(const graph_view& g, const plan& planned, const explanation& explained,
                    const arch& target);
 
