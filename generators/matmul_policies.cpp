@@ -48,8 +48,8 @@ constexpr matmul_policy fp8_warpgroup_shape = {
     .threads = 128, .min_blocks = 3, .rows = 16, .columns = 64, .cluster = 4};
 
 /// The tiles of fp8 have pieces of 128 values, those of a scale. A warp holds its rows of one in
-/// registers, 16 or 32 of a lane, which 128 a thread leave no room for; by halves, 255 leave none
-/// for 32.
+/// registers, 16 or 32 of a lane, which 128 a thread leave no room for. Where ptxas makes mma of
+/// f16 of fp8 (fp8_by_halves), 255 registers leave no room for 32.
 constexpr matmul_policy fp8_shapes[] = {
     {.threads = 256, .min_blocks = 1, .rows = 32, .columns = 128},
     {.threads = 256, .min_blocks = 1, .rows = 16, .columns = 64},
