@@ -27,7 +27,7 @@ inline constexpr auto finish =
 /// Whatever reads an activation: q8_1 for few columns, the layouts of a matmul for many; tiles by
 /// warpgroups read a copy that is rounded to bf16 or f16.
 inline constexpr auto activation =
-    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, q8_1_mmq_d2s6, bf16_mma, f16_mma> | readers | finish;
+    quantize<q8_1, q8_1_mmq_d4, q8_1_mmq_ds4, bf16_mma, f16_mma> | readers | finish;
 
 /// A value that others read in a plain format, too: numbers, such as the routers of models
 /// with experts, read its f32 beside matrices that read it quantized.

@@ -72,7 +72,6 @@ void fill_row(const row_problem& p, table_of_stretches s) {
     a.q8_1 = quantized(format::q8_1);
     a.q8_1_mmq_d4 = quantized(format::q8_1_mmq_d4);
     a.q8_1_mmq_ds4 = quantized(format::q8_1_mmq_ds4);
-    a.q8_1_mmq_d2s6 = quantized(format::q8_1_mmq_d2s6);
     a.bf16_mma = quantized(format::bf16_mma);
     a.f16_mma = quantized(format::f16_mma);
     const auto scaled = [&](format f) -> scaled_output {

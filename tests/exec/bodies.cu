@@ -103,7 +103,7 @@ __global__ void wgmma_kernel(float* out) {
 #else
 
 constexpr format_set row_emits = format_set::of(format::f32) | format::f16 | format::bf16 |
-                                 format::q8_1 | format::q8_1_mmq_d2s6 | format::int8_token |
+                                 format::q8_1 | format::q8_1_mmq_ds4 | format::int8_token |
                                  format::fp8_group | format::mxfp4_rows | format::nvfp4_rows;
 constexpr row_computation row_norm{.stages = stage_kind::add_residual | stage_kind::layer_norm |
                                              stage_kind::mul_weight | stage_kind::add_bias,

@@ -140,30 +140,17 @@ TEST_CASE("q8_1 rounds by the unrounded d, halves away from zero") {
     values[3] = 1.4999999f;
     values[31] = -127;
     const block_q8_1 block = quantize(values);
-    CHECK(f32_from_f16(block.d) == 1.0f);
-    CHECK(f32_from_f16(block.s) == 1.0f);
+    CHECK(block.d == 1.0f);
     CHECK(block.qs[0] == 127);
     CHECK(block.qs[1] == 1);
     CHECK(block.qs[2] == -1);
     CHECK(block.qs[3] == 1);
     CHECK(block.qs[31] == -127);
 
-    values.assign(32, 0.1f);  // d = 0.1 / 127 is no f16
+    values.assign(32, 0.1f);
     const block_q8_1 tenth = quantize(values);
     for (const std::int8_t q : tenth.qs) CHECK(q == 127);
-    CHECK(tenth.d == f16_from_f32(0.1f / 127));
-    CHECK(tenth.s == f16_from_f32(3.2f));
-}
-
-TEST_CASE("the s of q8_1 is the sum of what the int8 stand for") {
-    std::vector<float> values(32, 0.4f);
-    values[0] = 127;  // d = 1: the others are rounded to 0
-    CHECK(quantize_32(values.data()).sum == 127);
-    values.assign(32, 0.6f);
-    values[0] = 127;
-    CHECK(quantize_32(values.data()).sum == 127 + 31);
-    values[0] = -254;  // d = 2: 0.6 is 0.3 of it
-    CHECK(quantize_32(values.data()).sum == -254);
+    CHECK(tenth.d == 0.1f / 127);
 }
 
 TEST_CASE("a q8_1 block that holds a NaN or an infinity is all NaN") {
@@ -171,25 +158,18 @@ TEST_CASE("a q8_1 block that holds a NaN or an infinity is all NaN") {
         std::vector<float> values = bell(32);
         values[9] = bad;
         const block_q8_1 block = quantize(values);
-        CHECK(block.d == f16_nan);
-        CHECK(block.s == f16_nan);
+        CHECK(f32_bits(block.d) == f32_nan_bits);
         for (const std::int8_t q : block.qs) CHECK(q == 0);
     }
 }
 
-TEST_CASE("q8_1 keeps its rule where the f16 d or s leaves its range") {
-    std::vector<float> values(32, 1e-6f);
-    const block_q8_1 tiny = quantize(values);
-    CHECK(tiny.d == 0);  // 7.9e-9 is below half the smallest f16
-    for (const std::int8_t q : tiny.qs) CHECK(q == 127);
-
-    values.assign(32, 1e7f);
-    const block_q8_1 huge = quantize(values);
-    CHECK(huge.d == 0x7c00);
-    CHECK(huge.s == 0x7c00);
-    for (const std::int8_t q : huge.qs) CHECK(q == 127);
-
-    values.assign(32, 0);  // amax / 127 underflows even f32: x / 0 saturates
+TEST_CASE("q8_1 holds values of every size") {
+    for (const float size : {1e-30f, 1e-6f, 1e7f, 3e38f}) {
+        const block_q8_1 block = quantize(std::vector<float>(32, size));
+        CHECK(block.d == size / 127);
+        for (const std::int8_t q : block.qs) CHECK(q == 127);
+    }
+    std::vector<float> values(32, 0);  // amax / 127 underflows: x / 0 saturates
     values[0] = std::numeric_limits<float>::denorm_min();
     values[1] = -values[0];
     const block_q8_1 least = quantize(values);
@@ -199,29 +179,29 @@ TEST_CASE("q8_1 keeps its rule where the f16 d or s leaves its range") {
     CHECK(least.qs[2] == 0);
 }
 
-TEST_CASE("d2s6 has a scale for 64 values, and the sums of 16 of the first 96") {
-    std::vector<float> values(128, 1.0f);
-    values[60] = 127;   // the scale of the first 64
-    values[64] = -254;  // of the others
-    values[100] = 3;
-    block_q8_1_mmq_d2s6 b;
-    codec<format::q8_1_mmq_d2s6>::encode(values.data(), &b);
-    CHECK(b.d[0] == f16_from_f32(1));
-    CHECK(b.d[1] == f16_from_f32(2));
-    // 1 is half of the second scale, and a half is rounded to one.
-    const float sums[] = {16, 16, 16, 142, -254 + 15 * 2, 16 * 2};
-    for (int i = 0; i < 6; ++i) CHECK(b.s[i] == f16_from_f32(sums[i]));
-    CHECK(b.qs[0] == 1);
-    CHECK(b.qs[60] == 127);
-    CHECK(b.qs[64] == -127);
-    CHECK(b.qs[65] == 1);  // a half, away from zero
-    CHECK(b.qs[100] == 2);
-    values[33] = quiet_nan;
-    codec<format::q8_1_mmq_d2s6>::encode(values.data(), &b);
-    CHECK(b.d[0] == f16_nan);
-    CHECK(b.s[0] == f16_nan);
-    CHECK(b.s[4] == f16_from_f32(-224));
-    CHECK(b.qs[60] == 0);
+TEST_CASE("a word of ds4 has d as a tf32, and the sum of the int8") {
+    const auto word_of = [](std::vector<float> values) {
+        return ds4_word(quantize_32(values.data()));
+    };
+    const auto sum_in = [](std::uint32_t word) { return static_cast<int>(word << 19) >> 19; };
+    const auto d_in = [](std::uint32_t word) { return f32_from_bits(word & ~ds4_sum_mask); };
+    std::vector<float> values(32, 0.4f);
+    values[0] = 127;  // d = 1: the others are rounded to 0
+    CHECK(d_in(word_of(values)) == 1);
+    CHECK(sum_in(word_of(values)) == 127);
+    values.assign(32, 0.6f);
+    values[0] = -254;  // d = 2: 0.6 is 0.3 of it
+    CHECK(d_in(word_of(values)) == 2);
+    CHECK(sum_in(word_of(values)) == -127);
+    for (const float size : {-3e38f, -1e-30f, 1e-30f, 2100.f, 3e38f}) {
+        const std::uint32_t word = word_of(std::vector<float>(32, size));
+        CHECK(sum_in(word) == (size < 0 ? -4064 : 4064));
+        CHECK(std::abs(d_in(word) * 127 / std::abs(size) - 1) <= 1.0f / 2048);
+    }
+    CHECK(d_in(word_of(std::vector<float>(32, 127 * (1 + 1.0f / 2048)))) == 1 + 1.0f / 1024);
+    CHECK(word_of(std::vector<float>(32, 0)) == 0);
+    values[7] = infinity;
+    CHECK(std::isnan(d_in(word_of(values))));
 }
 
 TEST_CASE("the layouts of a matmul hold four q8_1 blocks, scales in front") {
@@ -235,18 +215,10 @@ TEST_CASE("the layouts of a matmul hold four q8_1 blocks, scales in front") {
         const std::vector<float> quarter(values.begin() + std::ptrdiff_t(32 * part),
                                          values.begin() + std::ptrdiff_t(32 * part + 32));
         const block_q8_1 one = quantize(quarter);
-        CHECK(f16_from_f32(d4.d[part]) == one.d);
-        CHECK(ds4.scales[part].d == one.d);
-        CHECK(ds4.scales[part].s == one.s);
+        CHECK(f32_bits(d4.d[part]) == f32_bits(one.d));
+        CHECK(ds4.ds[part] == ds4_word(quantize_32(quarter.data())));
         CHECK(std::equal(one.qs, one.qs + 32, d4.qs + 32 * part));
         CHECK(std::equal(one.qs, one.qs + 32, ds4.qs + 32 * part));
     }
     CHECK(f32_bits(d4.d[1]) == f32_nan_bits);
-    values[40] = 0.1f;  // d in f32 is not rounded to f16
-    values[41] = 127;
-    codec<format::q8_1_mmq_d4>::encode(values.data(), &d4);
-    CHECK(d4.d[1] == 1);
-    values[41] = 12.7f;
-    codec<format::q8_1_mmq_d4>::encode(values.data(), &d4);
-    CHECK(d4.d[1] == 12.7f / 127);
 }

@@ -45,7 +45,7 @@ TEST_CASE("q8_0 and q8_1 hold value i in byte i") {
     check_levels<format::q8_0>({one, {}}, 256, -128, [](block_q8_0& b, int i, int level) {
         b.qs[i] = static_cast<std::int8_t>(level - 128);
     });
-    check_levels<format::q8_1>({one, 0, {}}, 256, -128, [](block_q8_1& b, int i, int level) {
+    check_levels<format::q8_1>({1.0f, {}}, 256, -128, [](block_q8_1& b, int i, int level) {
         b.qs[i] = static_cast<std::int8_t>(level - 128);
     });
 }

@@ -28,7 +28,6 @@ TEST_CASE("block sizes are those of ggml") {
     CHECK(row_bytes(format::q8_1, 64) == 72);
     CHECK(row_bytes(format::q8_1_mmq_d4, 256) == 288);
     CHECK(row_bytes(format::q8_1_mmq_ds4, 256) == 288);
-    CHECK(row_bytes(format::q8_1_mmq_d2s6, 256) == 288);
     CHECK(row_bytes(format::q8_0, 4096) == 4352);
     CHECK(row_bytes(format::q4_0, 4096) == 2304);
     CHECK(row_bytes(format::q4_K, 4096) == 2304);
@@ -66,7 +65,6 @@ TEST_CASE("only activation rows are stored with padding, to whole groups of 512"
     CHECK(stored_elements(format::q8_1, 2880) == 3072);
     CHECK(stored_elements(format::q8_1_mmq_d4, 128) == 512);
     CHECK(stored_elements(format::q8_1_mmq_ds4, 640) == 1024);
-    CHECK(stored_elements(format::q8_1_mmq_d2s6, 640) == 1024);
     CHECK(stored_elements(format::q8_0, 32) == 32);
     CHECK(stored_elements(format::f32, 7) == 7);
 }

@@ -62,7 +62,6 @@ TEST_CASE("Warps that share the rows of a matmul stand every case, and give the 
 
 TEST_CASE("A matmul reads the sums that its activation's layout carries, and adds the others") {
     stands_every_case(edges<tiles<format::q8_1_mmq_d4, format::q4_K>>());
-    stands_every_case(edges<tiles<format::q8_1_mmq_d2s6, format::q2_K>>());
 }
 
 TEST_CASE("A matmul of several formats takes each member's own") {

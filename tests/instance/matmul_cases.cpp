@@ -138,6 +138,18 @@ std::vector<matvec_case> product_cases(const shapes& s, const matmul_policy& how
                    .members = s.members({33, 20}),
                    .columns = 20,
                    .put = special::any_value}});
+    for (const float size : {0x1p-30f, 0x1p30f}) {
+        cases.push_back({.what = "an activation of " + std::to_string(size),
+                         .k = s.ragged,
+                         .members = s.members({33, 20}),
+                         .columns = 9,
+                         .magnitude = size});
+        cases.push_back({.what = "a block of " + std::to_string(size) + " times the others",
+                         .k = s.ragged,
+                         .members = s.members({33, 20}),
+                         .columns = 9,
+                         .outlier = size});
+    }
     if (how.copy == copy_method::plain)
         for (const int offset : {2, 4, 8})
             cases.push_back({.what = "weights " + std::to_string(offset) + " bytes off",
@@ -297,6 +309,10 @@ std::vector<matvec_case> matmul_cases(const product_computation& computes,
     // Quantized, an infinity is a NaN; as a number it stays one.
     if (reads_f32(computes.weights) || in_mma_blocks(computes.activation))
         std::erase_if(cases, [](const matvec_case& c) { return c.put == special::infinity; });
+    // The activation of f16 weights is rounded to f16, which holds no values of such sizes.
+    if (computes.weights.has(format::f16))
+        std::erase_if(cases,
+                      [](const matvec_case& c) { return c.magnitude != 1 || c.outlier > 1; });
     return cases;
 }
 

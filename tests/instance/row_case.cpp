@@ -198,7 +198,6 @@ std::vector<in_blocks> blocks_of(row_args& a) {
     return {{format::q8_1, &a.q8_1},
             {format::q8_1_mmq_d4, &a.q8_1_mmq_d4},
             {format::q8_1_mmq_ds4, &a.q8_1_mmq_ds4},
-            {format::q8_1_mmq_d2s6, &a.q8_1_mmq_d2s6},
             {format::bf16_mma, &a.bf16_mma},
             {format::f16_mma, &a.f16_mma}};
 }

@@ -17,8 +17,8 @@ enum class row_values {
     zeros,
     nan,       ///< one NaN, in the last row
     infinity,  ///< one infinity, in the last row
-    tiny,      ///< results so small that q8_1's half d and s underflow, some blocks in part
-    huge,      ///< so large that they overflow
+    tiny,      ///< results so small that d is a subnormal number, some blocks in part
+    huge,      ///< so large that an f16 overflows
     canceling  ///< every 32 add up to nothing but their rounding, which the order of additions
                ///< decides
 };

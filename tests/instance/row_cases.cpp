@@ -15,19 +15,17 @@ namespace {
 int team(const row_policy& how) { return how.threads / rows_of_block(how); }
 
 constexpr format_set in_blocks = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
-                                 format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 | format::bf16_mma |
-                                 format::f16_mma;
+                                 format::q8_1_mmq_ds4 | format::bf16_mma | format::f16_mma;
 constexpr format_set apart = format_set::of(format::int8_token) | format::fp8_tensor |
                              format::fp8_token | format::fp8_group | format::mxfp8_rows |
                              format::mxfp4_rows | format::nvfp4_rows;
 
 /// Can rows of the case be written in this format?
 bool fits(format f, const row_case& c) {
-    const int k = c.k, quant_k = c.quant_k();
+    const int k = c.k;
     if (info(f).role == format_role::plain) return true;
     if (scales_apart(f)) return k % 4 == 0 && k % info(f).block_elements == 0;
-    if (k % 32 != 0) return false;
-    return f != format::q8_1_mmq_d2s6 || k == quant_k || std::min(k, quant_k) % 64 == 0;
+    return k % 32 == 0;
 }
 
 /// What the row can do of what the case asks for; a case that is left with nothing to write is

@@ -15,7 +15,7 @@ namespace {
 
 constexpr format_set plain = format_set::of(format::f32) | format::f16 | format::bf16;
 constexpr format_set for_ggml = plain | format::q8_1 | format::q8_1_mmq_d4 | format::q8_1_mmq_ds4 |
-                                format::q8_1_mmq_d2s6 | format::bf16_mma | format::f16_mma;
+                                format::bf16_mma | format::f16_mma;
 constexpr format_set for_engines = plain | format::int8_token | format::fp8_tensor |
                                    format::fp8_token | format::fp8_group | format::mxfp8_rows |
                                    format::mxfp4_rows | format::nvfp4_rows;
@@ -69,7 +69,7 @@ TEST_CASE("Every format of other engines, and a row without anything else") {
     stands_every_case<row_computation{.stages = stage_set::of(stage_kind::glu),
                                       .emits = for_engines},
                       long_rows>();
-    stands_every_case<row_computation{.emits = format_set::of(format::q8_1_mmq_d2s6)}, usual>();
+    stands_every_case<row_computation{.emits = format_set::of(format::q8_1_mmq_ds4)}, usual>();
 }
 
 TEST_CASE("Rows that share a block, a warp each") {

@@ -131,7 +131,7 @@ TEST_CASE("lengths must divide", "[constraints]") {
 
 TEST_CASE("what shares a scale is whole", "[constraints]") {
     row all = norm(plain_row);
-    all.computes.row().emits = all.computes.row().emits | format::fp8_group | format::q8_1_mmq_d2s6;
+    all.computes.row().emits = all.computes.row().emits | format::fp8_group;
     row_problem groups = norm_problem(320);
     groups.quant_k = 0;
     groups.needs.emits = format_set::of(format::fp8_group);
@@ -139,13 +139,6 @@ TEST_CASE("what shares a scale is whole", "[constraints]") {
     CHECK(judge(all, groups).need == 128);
     groups.k = 384;
     CHECK(judge(all, groups).why == limit::none);
-
-    row_problem merged = norm_problem(96);
-    merged.needs.emits = format_set::of(format::q8_1_mmq_d2s6);
-    CHECK(judge(all, merged).why == limit::none);
-    merged.quant_k = 192;  // the second row's values begin within 64
-    CHECK(judge(all, merged).why == limit::divisibility);
-    CHECK(judge(all, merged).need == 64);
 }
 
 TEST_CASE("rows that share a block hold what a warp does, and are dealt to fewer blocks",

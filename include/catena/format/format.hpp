@@ -24,7 +24,6 @@ enum class format_role : std::uint8_t {
     X(q8_1, 32, 36, activation)                                                                    \
     X(q8_1_mmq_d4, 128, 144, activation)                                                           \
     X(q8_1_mmq_ds4, 128, 144, activation)                                                          \
-    X(q8_1_mmq_d2s6, 128, 144, activation)                                                         \
     X(bf16_mma, 64, 128, activation)                                                               \
     X(f16_mma, 64, 128, activation)                                                                \
     X(int8_token, 1, 1, activation)                                                                \
@@ -145,7 +144,7 @@ CATENA_FN constexpr bool in_mma_blocks(format f) {
 /// as ggml-cuda does.
 CATENA_FN constexpr std::int64_t stored_elements(format f, std::int64_t k) {
     const bool padded = f == format::q8_1 || f == format::q8_1_mmq_d4 ||
-                        f == format::q8_1_mmq_ds4 || f == format::q8_1_mmq_d2s6 || in_mma_blocks(f);
+                        f == format::q8_1_mmq_ds4 || in_mma_blocks(f);
     return padded ? (k + 511) & ~std::int64_t{511} : k;
 }
 

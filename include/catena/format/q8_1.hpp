@@ -1,8 +1,7 @@
-// q8_1: the activation that integer dot products read. 32 values as int8 times d, and s, the sum of
-// these products, as in ggml's reference. ggml-cuda sums the values before they are rounded, which
-// doubles the error of a product with weights that have a minimum: what rounding adds to the values
-// is then not in the sum that the minimum is multiplied with. quantize_32 states the rule, to the
-// bit, that the kernels follow for every activation format.
+// q8_1: the activation that integer dot products read. 32 values as int8 times d, as ggml's q8_1
+// has them; but d is an f32, where ggml keeps d and a sum as f16: an f16 overflows if a value is
+// beyond 8.3e6, and loses bits of d below 7.8e-3. Matvecs add the int8 where they need the sum.
+// quantize_32 states the rule, to the bit, that the kernels follow for every format of int8.
 #pragma once
 
 #include "catena/format/format.hpp"
@@ -15,21 +14,19 @@
 namespace catena {
 
 struct block_q8_1 {
-    std::uint16_t d;  ///< f16
-    std::uint16_t s;  ///< f16
+    float d;
     std::int8_t qs[32];
 };
-static_assert(sizeof(block_q8_1) == 36, "ggml's layout");
+static_assert(sizeof(block_q8_1) == 36, "no gaps");
 
-/// 32 values as every activation format rounds them.
+/// 32 values as every activation of int8 rounds them.
 struct quantized_32 {
-    float d = 0;    ///< max|x| / 127
-    float sum = 0;  ///< of the rounded values: d times the sum of q
+    float d = 0;  ///< max|x| / 127
     std::int8_t q[32] = {};
 };
 
-/// q = x / d with the unrounded d, halves away from zero, saturating. Values that hold a NaN or an
-/// infinity get NaNs for d and the sum, so that it is not lost in the product.
+/// q = x / d, halves away from zero, saturating. Values that hold a NaN or an infinity get a NaN
+/// for d, so that it is not lost in the product.
 inline quantized_32 quantize_32(const float* in) {
     quantized_32 out;
     std::uint32_t largest = 0;
@@ -38,14 +35,12 @@ inline quantized_32 quantize_32(const float* in) {
         largest = magnitude > largest ? magnitude : largest;
     }
     if (largest >= 0x7f800000u) {
-        out.d = out.sum = f32_from_bits(f32_nan_bits);
+        out.d = f32_from_bits(f32_nan_bits);
         return out;
     }
     out.d = f32_from_bits(largest) / 127.0f;
     if (largest == 0) return out;
-    int total = 0;
-    for (int i = 0; i < 32; ++i) total += out.q[i] = round_to_int8(in[i] / out.d);
-    out.sum = static_cast<float>(total) * out.d;
+    for (int i = 0; i < 32; ++i) out.q[i] = round_to_int8(in[i] / out.d);
     return out;
 }
 
@@ -55,14 +50,14 @@ struct codec<format::q8_1> {
 
     static void encode(const float* in, block* out) {
         const quantized_32 z = quantize_32(in);
-        *out = {f16_from_f32(z.d), f16_from_f32(z.sum), {}};
+        out->d = z.d;
         std::memcpy(out->qs, z.q, sizeof z.q);
     }
 
     template <class Real>
     static void decode(const block* in, Real* out) {
-        const Real d = f32_from_f16(in->d);
-        for (int i = 0; i < 32; ++i) out[i] = d * static_cast<Real>(in->qs[i]);
+        for (int i = 0; i < 32; ++i)
+            out[i] = static_cast<Real>(in->d) * static_cast<Real>(in->qs[i]);
     }
 };
 

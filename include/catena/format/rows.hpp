@@ -12,7 +12,7 @@ struct row_strides {
     std::int64_t nb1 = 0, nb2 = 0, nb3 = 0;
 };
 
-inline constexpr int q8_1_bytes = info(format::q8_1).block_bytes;  ///< half d, half s, int8 q[32]
+inline constexpr int q8_1_bytes = info(format::q8_1).block_bytes;  ///< float d, int8 q[32]
 
 /// Blocks of a q8_1 row of k elements, its padding included.
 CATENA_FN constexpr std::int64_t q8_1_row_blocks(std::int64_t k) {

@@ -1,5 +1,5 @@
 // Where the quantized blocks of a row go, in ggml's layouts and in those of numbers. A norm row may
-// be part of an activation row, or hold several. Those of ggml store scales and int8; they differ
+// be part of an activation row, or hold several. Those of int8 store scales and values; they differ
 // in where.
 #pragma once
 
@@ -12,8 +12,7 @@
 
 namespace catena::kernel {
 
-static_assert(info(format::q8_1_mmq_ds4).block_bytes == mmq_bytes &&
-                  info(format::q8_1_mmq_d2s6).block_bytes == mmq_bytes,
+static_assert(info(format::q8_1_mmq_ds4).block_bytes == mmq_bytes,
               "the layouts of a matmul are alike");
 
 /// The activation rows that a norm row is part of, or holds, in those formats of `Emits` that have
@@ -66,26 +65,24 @@ class activation_rows {
             store_halves<format::f16>(x, in_f16(a_), rows_, row, element, in);
         }
         if (!in_int8(a_)) return;
-        quantized_quad z;
+        const quantized_quad z = quantize(x, in);
+        const unsigned word = operand<ds4>(a_) != nullptr ? ds4_word(x, z) : 0;
         CATENA_NO_UNROLL
         for (int layout = first_of_layout; layout < layouts; ++layout) {
             void* const base = operand(a_, layout);
-            if (layout == first_of_layout || (layout == d2s6 && base != nullptr))
-                z = quantize(x, in, layout == d2s6);
             if (base == nullptr || !inside || element >= (layout == 0 ? of_q8_1() : stored()))
                 continue;
-            store_share(x, static_cast<std::byte*>(base), layout, row, element, z);
+            store_share(x, static_cast<std::byte*>(base), layout, row, element, z.q,
+                        layout == ds4 ? word : z.d_bits());
         }
     }
 
   private:
-    static constexpr int layouts = 4,
-                         d2s6 = 3;  ///< q8_1, then the layouts of a matmul: d4, ds4, d2s6
-    static constexpr int first_of_layout = Emits.has(format::q8_1)            ? 0
-                                           : Emits.has(format::q8_1_mmq_d4)   ? 1
-                                           : Emits.has(format::q8_1_mmq_ds4)  ? 2
-                                           : Emits.has(format::q8_1_mmq_d2s6) ? d2s6
-                                                                              : layouts;
+    static constexpr int layouts = 3, ds4 = 2;  ///< q8_1, then the layouts of a matmul: d4, ds4
+    static constexpr int first_of_layout = Emits.has(format::q8_1)           ? 0
+                                           : Emits.has(format::q8_1_mmq_d4)  ? 1
+                                           : Emits.has(format::q8_1_mmq_ds4) ? ds4
+                                                                             : layouts;
     const row_args& a_;
     int rows_;       ///< of the tensor
     int row_;        ///< where the norm row starts
@@ -102,8 +99,7 @@ class activation_rows {
     }
 
     CATENA_FN static bool in_int8(const row_args& a) {
-        return operand<0>(a) != nullptr || operand<1>(a) != nullptr || operand<2>(a) != nullptr ||
-               operand<3>(a) != nullptr;
+        return operand<0>(a) != nullptr || operand<1>(a) != nullptr || operand<ds4>(a) != nullptr;
     }
     CATENA_FN static void* in_bf16(const row_args& a) {
         return Emits.has(format::bf16_mma) ? a.bf16_mma : nullptr;
@@ -116,41 +112,25 @@ class activation_rows {
     CATENA_FN static void* operand(const row_args& a) {
         if constexpr (Layout == 0 && Emits.has(format::q8_1)) return a.q8_1;
         if constexpr (Layout == 1 && Emits.has(format::q8_1_mmq_d4)) return a.q8_1_mmq_d4;
-        if constexpr (Layout == 2 && Emits.has(format::q8_1_mmq_ds4)) return a.q8_1_mmq_ds4;
-        if constexpr (Layout == d2s6 && Emits.has(format::q8_1_mmq_d2s6)) return a.q8_1_mmq_d2s6;
+        if constexpr (Layout == ds4 && Emits.has(format::q8_1_mmq_ds4)) return a.q8_1_mmq_ds4;
         return nullptr;
     }
     CATENA_FN static void* operand(const row_args& a, int layout) {
-        return layout == 0   ? operand<0>(a)
-               : layout == 1 ? operand<1>(a)
-               : layout == 2 ? operand<2>(a)
-                             : operand<3>(a);
+        return layout == 0 ? operand<0>(a) : layout == 1 ? operand<1>(a) : operand<ds4>(a);
     }
 
     /// Four 32-blocks of a row are a block of a matmul; the same blocks of all rows lie next to
     /// each other.
     template <class X>
-    CATENA_FN void store_share(X& x, std::byte* base, int layout, int row, int element,
-                               const quantized_quad& z) const {
+    CATENA_FN void store_share(X& x, std::byte* base, int layout, int row, int element, unsigned q,
+                               unsigned scales) const {
         const bool for_matmul = layout != 0;
         const int in = for_matmul ? element % mmq_values : element % 32;
         const std::int64_t block = for_matmul ? element / mmq_values * std::int64_t{rows_} + row
                                               : row * std::int64_t{a_.quant_blocks} + element / 32;
         std::byte* const to = base + block * (for_matmul ? mmq_bytes : q8_1_bytes);
-        x.store(reinterpret_cast<unsigned*>(to + (for_matmul ? 16 : 4) + in), z.q);
-        if (layout != d2s6) {
-            if (in % 32 == 0)
-                x.store(reinterpret_cast<unsigned*>(to + in / 32 * 4),
-                        layout == 1 ? z.d_bits() : z.ds);
-        } else if (in % 16 == 0) {
-            if (in % 64 == 0) store_half(x, to + in / 64 * 2, z.ds & 0xffffu);
-            if (in < 96) store_half(x, to + 4 + in / 16 * 2, z.ds >> 16);
-        }
-    }
-
-    template <class X>
-    CATENA_FN static void store_half(X& x, std::byte* to, unsigned half) {
-        x.store(reinterpret_cast<std::uint16_t*>(to), static_cast<std::uint16_t>(half));
+        x.store(reinterpret_cast<unsigned*>(to + (for_matmul ? 16 : 4) + in), q);
+        if (in % 32 == 0) x.store(reinterpret_cast<unsigned*>(to + in / 32 * 4), scales);
     }
 };
 

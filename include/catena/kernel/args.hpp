@@ -63,12 +63,11 @@ struct row_args : row_params {
     float* f32 = nullptr;
     void* f16 = nullptr;
     void* bf16 = nullptr;
-    void* q8_1 = nullptr;           ///< rows of quant_k elements, see below
-    void* q8_1_mmq_d4 = nullptr;    ///< the same values for a matmul: [row][block of 128] becomes
-    void* q8_1_mmq_ds4 = nullptr;   ///< [block of 128][row], its header f32 d[4] or half (d, s)[4]
-    void* q8_1_mmq_d2s6 = nullptr;  ///< or half d[2], s[6]
-    void* bf16_mma = nullptr;       ///< [block of 64][row], rounded to bf16,
-    void* f16_mma = nullptr;        ///< or to f16
+    void* q8_1 = nullptr;          ///< rows of quant_k elements, see below
+    void* q8_1_mmq_d4 = nullptr;   ///< the same values for a matmul: [row][block of 128] becomes
+    void* q8_1_mmq_ds4 = nullptr;  ///< [block of 128][row], its header d[4] or (d, sum)[4]
+    void* bf16_mma = nullptr;      ///< [block of 64][row], rounded to bf16,
+    void* f16_mma = nullptr;       ///< or to f16
     scaled_output int8_token, fp8_tensor, fp8_token, fp8_group, mxfp8, mxfp4, nvfp4;
     std::int32_t* int8_sums = nullptr;   ///< int8_token: receives the sum of each row's data
     const float* fp8_scale = nullptr;    ///< fp8_tensor: value = *fp8_scale * data

@@ -119,7 +119,7 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
         for (int c = 0; c < P.columns; ++c) {
             if (c > 0 && c >= u.count) continue;
             const std::byte* block = q8_1 + c * u.x_bytes;
-            const real d = load_scale<P>(x, block);
+            const real d = load_scale(x, block);
             int q[group_words], total[parts] = {};
             CATENA_UNROLL
             for (int i = 0; i < group_words; ++i) {

@@ -161,12 +161,11 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     for (int c = 0; c < b.columns; ++c, to += column_bytes) {
         CATENA_NO_UNROLL
         for (int first = x.warp() * warp_size; first < rows; first += x.threads()) {
-            const quantized_quad z =
+            const quantized_value z =
                 quantize(x, real{x.load(b.finished + c * rows + first + x.lane())});
             const block_place place = place_of_q8_1(to + (b.first_row + first) / 32u * q8_1_bytes);
-            if (x.lane() == 0) x.store(reinterpret_cast<unsigned*>(place.scales), z.ds);
-            x.store(reinterpret_cast<std::uint8_t*>(place.values + x.lane()),
-                    static_cast<std::uint8_t>(z.q));
+            if (x.lane() == 0) x.store(reinterpret_cast<float*>(place.scales), z.d);
+            x.store(reinterpret_cast<std::int8_t*>(place.values + x.lane()), z.q);
         }
         if (b.first_row + rows != m.rows) continue;
         CATENA_NO_UNROLL

@@ -51,7 +51,7 @@ struct product<P, F, inner_product::mma> {
         const auto step = [&]<bool All>(int at, std::bool_constant<All>) {
             const int left = groups - at, first = steps == 2 ? at & quad : 0;
             const int own = All || t < left ? t : left - 1;
-            const real d = load_scale<P>(x, q8_1 + own * q8_1_bytes);
+            const real d = load_scale(x, q8_1 + own * q8_1_bytes);
             row_scales of_row[2];
             CATENA_UNROLL
             for (int h = 0; h < 2; ++h) of_row[h] = scales_of_row(x, row[h], first, own);

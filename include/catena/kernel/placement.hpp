@@ -8,9 +8,6 @@
 //              norm
 //
 // Without a weight x is quantized as it is.
-//
-// A block of 32 is q8_1's, with an f32 d in place of d and s: without its norm a row may be of any
-// size, and a half would lose small ones and overflow on large ones.
 #pragma once
 
 #include "catena/kernel/args.hpp"
@@ -120,7 +117,7 @@ CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
         if (a.norm_q8_1 == nullptr) return;
         const quantized_quad z = quantize(x, v);
         auto* const block = static_cast<std::byte*>(a.norm_q8_1) + at / 32 * q8_1_bytes;
-        if (at < end) store_share(x, place_of_q8_1(block), z.ds, z.q);
+        if (at < end) store_share(x, place_of_q8_1(block), z.d_bits(), z.q);
     });
 }
 

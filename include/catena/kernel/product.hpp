@@ -19,14 +19,10 @@ struct matvec_columns {
     int half = 0;  ///< where odd_quads_behind, from a column's even quads to its odd ones
 };
 
-/// The d of an activation block: where the block was made by the matvec itself it is an f32, in
-/// place of q8_1's d and s.
-template <matvec_policy P, class X>
+/// The d of a q8_1 block.
+template <class X>
 CATENA_FN real load_scale(X& x, const std::byte* block) {
-    if constexpr (P.placement == norm_placement::producer)
-        return load_half(x, block);
-    else
-        return x.load(reinterpret_cast<const float*>(block));
+    return x.load(reinterpret_cast<const float*>(block));
 }
 
 /// A piece of a warp's weight rows: row r at rows + r * Room + the `offset` of lane r.

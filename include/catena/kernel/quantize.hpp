@@ -4,6 +4,7 @@
 
 #include "catena/exec/real.hpp"
 #include "catena/format/half.hpp"
+#include "catena/format/q8_1_mmq.hpp"
 #include "catena/kernel/divider.hpp"
 #include "catena/kernel/layout.hpp"
 
@@ -22,11 +23,16 @@ CATENA_FN real_quad as_value(const real (&v)[quad]) { return {{v[0], v[1], v[2],
 
 /// A thread's share of a quantized block.
 struct quantized_quad {
-    real d;       ///< of the block
-    unsigned ds;  ///< of the block: d, and d times the sum of its int8, as halves
-    unsigned q;   ///< four int8
+    real d;      ///< of the block
+    unsigned q;  ///< four int8
 
     CATENA_FN unsigned d_bits() const { return bits_of(d); }
+};
+
+/// One value of a quantized block.
+struct quantized_value {
+    real d;  ///< of the block
+    std::int8_t q;
 };
 
 /// The largest magnitude of a quad, as bits: they compare as integers, NaN above infinity.
@@ -57,20 +63,14 @@ CATENA_FN real scale_of(unsigned largest) {
                                    : from_bits(f32_nan_bits);
 }
 
-/// A block's word of halves: d, and d times the sum of its int8. A NaN makes both NaN.
-CATENA_FN unsigned halves_of(real d, int total) {
-    return to_half(d) | static_cast<unsigned>(to_half(from_int(total) * d)) << 16;
-}
-
-/// Quantizes one quad of each thread. Eight neighbors share a scale and a sum; `d2s6`: sixteen a
-/// scale, four a sum. Whole warps. d = amax / 127, q = v / d rounded half away from zero. A block
-/// that holds a NaN or an infinity gets NaNs for d and the sum, so that it is not lost.
+/// Quantizes one quad of each thread. Eight neighbors share a scale. Whole warps.
+/// d = amax / 127, q = v / d rounded half away from zero. A block that holds a NaN or an infinity
+/// gets a NaN for d, so that it is not lost.
 template <class X>
-CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad], bool d2s6 = false) {
+CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad]) {
     unsigned largest = magnitude_of(v);
     CATENA_UNROLL
-    for (int mask = 1; mask < 16; mask *= 2) {
-        if (mask == 8 && !d2s6) continue;
+    for (int mask = 1; mask < 8; mask *= 2) {
         const unsigned other = x.shuffle_xor(largest, mask);
         largest = other > largest ? other : largest;
     }
@@ -80,17 +80,24 @@ CATENA_FN quantized_quad quantize(X& x, const real (&v)[quad], bool d2s6 = false
         const divider quotient = divider::by_scale(d);
         q = int8_word({quotient(v[0]), quotient(v[1]), quotient(v[2]), quotient(v[3])});
     }
-    int total = x.dp4a(static_cast<int>(q), 0x01010101, 0);
-    CATENA_UNROLL
-    for (int mask = 1; mask < 8; mask *= 2)
-        if (mask < 4 || !d2s6) total += x.shuffle_xor(total, mask);
-    return {d, halves_of(d, total), q};
+    return {d, q};
 }
 
-/// One value of each lane of a warp, which share a block; the same bytes as by quads. q has one
-/// int8.
+/// A block's word in q8_1_mmq_ds4. Whole warps.
 template <class X>
-CATENA_FN quantized_quad quantize(X& x, real v) {
+CATENA_FN unsigned ds4_word(X& x, const quantized_quad& z) {
+    int sum = x.dp4a(static_cast<int>(z.q), 0x01010101, 0);
+    CATENA_UNROLL
+    for (int mask = 1; mask < 8; mask *= 2) sum += x.shuffle_xor(sum, mask);
+    const unsigned rounded = z.d_bits() + ds4_half_unit;  // d is not negative: a NaN stays one
+    const unsigned d = rounded < f32_nan_bits ? rounded : f32_nan_bits;
+    return (d & ~ds4_sum_mask) | (static_cast<unsigned>(sum) & ds4_sum_mask);
+}
+
+/// One value of each lane of a warp, which share a block of q8_1; the same bytes as by quads. q has
+/// one int8.
+template <class X>
+CATENA_FN quantized_value quantize(X& x, real v) {
     unsigned largest = bits_of(v) & 0x7fffffffu;
     CATENA_UNROLL
     for (int mask = 1; mask < warp_size; mask *= 2) {
@@ -99,10 +106,7 @@ CATENA_FN quantized_quad quantize(X& x, real v) {
     }
     const real d = scale_of(largest);
     const int q = largest < infinite_bits ? to_int8(divider::by_scale(d)(v)) : 0;
-    int total = q;
-    CATENA_UNROLL
-    for (int mask = 1; mask < warp_size; mask *= 2) total += x.shuffle_xor(total, mask);
-    return {d, halves_of(d, total), static_cast<unsigned>(q) & 0xffu};
+    return {d, static_cast<std::int8_t>(q)};
 }
 
 /// Where a block lies: its word of scales, and its 32 int8.

@@ -147,7 +147,6 @@ class row_launch_check {
         format_set asked;
         for (const layout_field<row_args>& f : layout_fields<row_args>)
             if (a_.*f.to != nullptr) asked = asked | f.layout;
-        if (a_.q8_1_mmq_d2s6 != nullptr) asked = asked | format::q8_1_mmq_d2s6;
         if (asked.empty()) return;
         p_.needs.emits = p_.needs.emits | asked;
         if (a_.quant_k == 0) a_.quant_k = a_.k;

@@ -89,9 +89,6 @@ constexpr rejection row_fits(const row_policy& n, const row_problem& p) {
     if (p.k % unit != 0) return no(limit::divisibility, p.k, unit);
     const int block = info(format::q8_1).block_elements;
     if (p.quant_k % block != 0) return no(limit::divisibility, p.quant_k, block);
-    const std::int64_t shorter = p.k < p.quant_k ? p.k : p.quant_k;  // d2s6: 64 share a scale
-    if (p.needs.emits.has(format::q8_1_mmq_d2s6) && p.k != p.quant_k && shorter % 64 != 0)
-        return no(limit::divisibility, shorter, 64);
     const std::int64_t holds = std::int64_t{n.threads / rows_of_block(n)} * n.values;
     if (n.values > 0 && p.k > holds) return no(limit::held_values, p.k, holds);
     const int aligned = n.vector ? 16 : 4;

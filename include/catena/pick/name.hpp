@@ -70,8 +70,8 @@ struct named_formats {
 inline constexpr format_set plain_formats =
     format_set::of(format::f32) | format::f16 | format::bf16;
 inline constexpr format_set ggml_activations = format_set::of(format::q8_1) | format::q8_1_mmq_d4 |
-                                               format::q8_1_mmq_ds4 | format::q8_1_mmq_d2s6 |
-                                               format::bf16_mma | format::f16_mma;
+                                               format::q8_1_mmq_ds4 | format::bf16_mma |
+                                               format::f16_mma;
 inline constexpr named_formats named_format_sets[] = {
     {"ggml", plain_formats | ggml_activations},
     {"ggml_activations", ggml_activations},

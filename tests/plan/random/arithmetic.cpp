@@ -59,32 +59,30 @@ struct mmq_block {
     std::int8_t q[128];
 };
 
-/// 128 values, those past `left` zero. d is that of q8_1, a half also where the layout has room for
-/// more: a value is the same in every layout, so it does not matter which of them a plan chooses.
+/// The d in a word of ds4.
+float d_of(std::uint32_t word) { return catena::f32_from_bits(word & ~catena::ds4_sum_mask); }
+
+/// 128 values, those past `left` zero. d is that of ds4, also where the layout has room for more
+/// bits: a value is the same in every layout, so it does not matter which of them a plan chooses.
 void quantize_mmq(format layout, const float* x, int left, mmq_block& to) {
     to = {};
     for (int part = 0; part < 4 && part * 32 < left; ++part) {
         float values[32] = {};
         std::copy_n(x + part * 32, std::min(32, left - part * 32), values);
-        catena::block_q8_1 block;
-        catena::codec<format::q8_1>::encode(values, &block);
-        const float d = catena::f32_from_f16(block.d);
-        if (layout == format::q8_1_mmq_d4)
-            std::memcpy(to.header + part * 4, &d, 4);
-        else
-            std::memcpy(to.header + part * 4, &block, 4);
-        std::copy_n(block.qs, 32, to.q + part * 32);
+        const catena::quantized_32 z = catena::quantize_32(values);
+        const std::uint32_t word = catena::ds4_word(z);
+        const std::uint32_t header =
+            layout == format::q8_1_mmq_ds4 ? word : catena::f32_bits(d_of(word));
+        std::memcpy(to.header + part * 4, &header, 4);
+        std::copy_n(z.q, 32, to.q + part * 32);
     }
 }
 
 void decode_mmq(format layout, const mmq_block& block, int left, float* out) {
     for (int i = 0; i < std::min(128, left); ++i) {
-        const std::byte* at = block.header + i / 32 * 4;
-        float d;
-        std::uint16_t half;
-        std::memcpy(&d, at, 4);
-        std::memcpy(&half, at, 2);
-        if (layout == format::q8_1_mmq_ds4) d = catena::f32_from_f16(half);
+        std::uint32_t word;
+        std::memcpy(&word, block.header + i / 32 * 4, 4);
+        const float d = layout == format::q8_1_mmq_ds4 ? d_of(word) : catena::f32_from_bits(word);
         out[i] = d * static_cast<float>(block.q[i]);
     }
 }
@@ -95,7 +93,10 @@ bool keeps_q8_1(format layout) { return layout == format::q8_1 || catena::in_mma
 
 void quantize_q8_1(const float* x, int values, std::byte* to) {
     auto* block = reinterpret_cast<catena::block_q8_1*>(to);
-    for (int i = 0; i < values; i += 32) catena::codec<format::q8_1>::encode(x + i, block++);
+    for (int i = 0; i < values; i += 32, ++block) {
+        catena::codec<format::q8_1>::encode(x + i, block);
+        block->d = d_of(catena::ds4_word(catena::quantize_32(x + i)));
+    }
 }
 
 void decode_q8_1(const std::byte* from, int values, float* out) {

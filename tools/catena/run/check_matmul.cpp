@@ -87,12 +87,11 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);
     const std::vector<double> read =
         numbers ? exact : read_activation(a, picked.computes.product().activation);
-    // The sums of a ds4 are those of the exact values, which the quantized ones do not give again;
-    // of numbers that read f32 the activation is rounded inside, and decoded weights are.
+    // Of numbers that read f32 the activation is rounded inside, and decoded weights are.
     const format layout = picked.computes.product().activation;
     const bool fp8 = layout == format::fp8_group;
     const bool same_sums =
-        fp8 || layout == format::q8_1_mmq_d4 ||
+        fp8 || layout == format::q8_1_mmq_d4 || layout == format::q8_1_mmq_ds4 ||
         (in_mma_blocks(layout) && has_numbers(picked.computes.product().weights));
     const double limit = fp8 ? fp8_limit : exact_limit;
     std::map<int, made_activation> made;  // by member

@@ -50,7 +50,6 @@ std::vector<quantized_output> quantized_outputs(const Args& a, std::int64_t rows
             all.push_back({name(type), type, base, block, rows * block});
     };
     for (const layout_field<Args>& f : layout_fields<Args>) add(f.layout, a.*f.to);
-    if constexpr (requires { a.q8_1_mmq_d2s6; }) add(format::q8_1_mmq_d2s6, a.q8_1_mmq_d2s6);
     return all;
 }
 

@@ -91,13 +91,14 @@ CATENA_FN void quantize_tile(X& x, const matmul_args& a, const matmul_tile& t,
             store_halves<format::f16>(x, m.f16_mma, a.columns, column, t.first_row + row, v);
         }
         const quantized_quad z = quantize(x, v);
+        const unsigned with_sum = m.q8_1_mmq_ds4 != nullptr ? ds4_word(x, z) : 0;
         if (i >= all) continue;
         const auto store = [&](void* to, unsigned scales) {
             if (to == nullptr) return;
             store_share(x, place_of_mmq(to, a.columns, column, t.first_row + row), scales, z.q);
         };
         store(m.q8_1_mmq_d4, z.d_bits());
-        store(m.q8_1_mmq_ds4, z.ds);
+        store(m.q8_1_mmq_ds4, with_sum);
     }
 }
 

@@ -40,10 +40,11 @@ struct warpgroup_scales {
                 const int wanted = of_up ? r - half : r;
                 const int row = t.first_row + (wanted < t.rows ? wanted : t.rows - 1);
                 const float* scales = of_up ? t.member->up_scale : t.member->weight_scale;
-                if (scales != nullptr)
+                if (scales != nullptr) {
                     next[i] = scales + scale_index(*t.member, t.expert, row, part.first);
-                steps[i] = t.member->scale_values / fp8_values;
-                left[i] = steps[i] - first % steps[i];
+                    steps[i] = t.member->scale_values / fp8_values;
+                    left[i] = steps[i] - first % steps[i];
+                }
                 CATENA_NO_UNROLL
                 for (int stage = 0; scales == nullptr && stage < P.stages; ++stage)
                     x.store(of_stage(ring + stage * stage_bytes_of<P, W>) + n, real{1});
