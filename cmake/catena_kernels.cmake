@@ -105,11 +105,12 @@ function(catena_host_sources result every)
 
 namespace catena::instances {
 namespace {
-constexpr host_instance kernels[] = {
+constexpr host_instance kernels_of_${family}_${part}[] = {
 ${kernels}};
 }
 extern const host_family ${family}_${part};
-const host_family ${family}_${part} = {kernels, sizeof(kernels) / sizeof(kernels[0])};
+const host_family ${family}_${part} = {
+    kernels_of_${family}_${part}, sizeof(kernels_of_${family}_${part}) / sizeof(host_instance)};
 }  // namespace catena::instances
 " @ONLY)
       list(APPEND sources ${source})

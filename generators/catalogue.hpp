@@ -1,5 +1,5 @@
 // The catalogue: the chains that Catena ships instances for, and the weight formats that share a
-// launch. To add one, add its line and regenerate (cmake --build BUILD --target regenerate).
+// launch. To add one, add its line and regenerate (cmake --build BUILD --target catena_regenerate).
 #pragma once
 
 #include "catena/chain/catalogue.hpp"
