@@ -21,6 +21,7 @@
 # With the package's component `tool` there is a program, too:
 #   <name>_catena  the command `catena`, whose tables have these rows before Catena's own.
 # Join them with Catena's own table: catena::joined. Everything is written into the build folder.
+include(${CMAKE_CURRENT_LIST_DIR}/catena_options.cmake)
 set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
@@ -146,7 +147,7 @@ int main(int argc, char** argv) {
   target_link_libraries(${name} PUBLIC catena::catena)
   target_include_directories(${name} PUBLIC ${out}/include)
   target_compile_features(${name} PRIVATE cxx_std_20)
-  target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>)
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${catena_long_constants}>)
   if(CUDA IN_LIST languages)
     find_package(CUDAToolkit REQUIRED)
     target_compile_definitions(${name} PRIVATE CATENA_WITH_CUDA=1 INTERFACE CATENA_HAS_KERNELS=1)

@@ -26,7 +26,7 @@ foreach(set IN LISTS catena_export_sets)
   export(EXPORT ${set} NAMESPACE catena:: FILE ${PROJECT_BINARY_DIR}/${set}.cmake)
 endforeach()
 if(TARGET catena_generator)
-  catena_install(FILES ${PROJECT_SOURCE_DIR}/cmake/catena_add_instances.cmake DESTINATION ${catena_package_dir})
+  catena_install(FILES cmake/catena_add_instances.cmake cmake/catena_options.cmake DESTINATION ${catena_package_dir})
 endif()
 
 # For builds without CMake: the headers and the compiled planner. It finds its prefix by itself.

@@ -27,7 +27,7 @@ function(catena_add_library name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${target} PUBLIC catena ${arg_LIBS})
   # Rows are names that the compiler takes apart.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${catena_long_constants}>)
   if(arg_HOST)
     target_link_libraries(${target} PUBLIC catena_exec_host)
     catena_export(catena_host_targets ${target})

@@ -3,6 +3,7 @@
 // kernels all read the order and the rules from here. C++17, so that an engine can read it.
 #pragma once
 
+#include "catena/bits.hpp"
 #include "catena/config.hpp"
 
 #include <cstdint>
@@ -71,9 +72,7 @@ struct stage_set {
     /// For loops over the stages of the set, in their order.
     struct iterator {
         std::uint32_t rest;
-        constexpr stage_kind operator*() const {
-            return static_cast<stage_kind>(__builtin_ctz(rest));
-        }
+        constexpr stage_kind operator*() const { return static_cast<stage_kind>(lowest_bit(rest)); }
         constexpr iterator& operator++() {
             rest &= rest - 1;
             return *this;

@@ -5,12 +5,14 @@
 
 #include "catena/config.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
 // On the host every operand and result passes through an empty asm, which the optimizer cannot see
 // through: no identity (x + 0, x / 127, a * b + c) is left for it to rewrite. Division and square
-// root, which compilers may replace by estimates, are instructions.
+// root, which compilers may replace by estimates, are instructions. A compiler without GNU's asm
+// keeps them in volatile memory, and takes a root in double, which rounds to that in float.
 namespace catena {
 
 struct real {
@@ -81,7 +83,10 @@ namespace detail {
 /// `v`, out of the optimizer's sight.
 template <class Float>
 Float pinned(Float v) {
-#if defined(__x86_64__)
+#if !defined(__GNUC__)
+    volatile Float hidden = v;
+    v = hidden;
+#elif defined(__x86_64__)
     asm("" : "+x"(v));
 #elif defined(__aarch64__)
     asm("" : "+w"(v));
@@ -99,7 +104,9 @@ inline real finished(float v) {
 }
 
 inline float divided(float a, float b) {
-#if defined(__AVX__)
+#if !defined(__GNUC__)
+    a = pinned(a) / pinned(b);
+#elif defined(__AVX__)
     asm("vdivss %2, %1, %0" : "=x"(a) : "x"(a), "x"(b));
 #elif defined(__x86_64__)
     asm("divss %1, %0" : "+x"(a) : "x"(b));
@@ -112,14 +119,16 @@ inline float divided(float a, float b) {
 }
 
 inline float root_of(float a) {
-#if defined(__AVX__)
+#if !defined(__GNUC__)
+    a = static_cast<float>(std::sqrt(pinned<double>(a)));
+#elif defined(__AVX__)
     asm("vsqrtss %1, %1, %0" : "=x"(a) : "x"(a));
 #elif defined(__x86_64__)
     asm("sqrtss %1, %0" : "=x"(a) : "x"(a));
 #elif defined(__aarch64__)
     asm("fsqrt %s0, %s1" : "=w"(a) : "w"(a));
 #else
-    a = __builtin_sqrtf(pinned(a));
+    a = static_cast<float>(std::sqrt(pinned<double>(a)));
 #endif
     return a;
 }
@@ -147,7 +156,9 @@ inline float fused_in_double(float a, float b, float c) {
 }
 
 inline float fused(float a, float b, float c) {
-#if defined(__FMA__)
+#if !defined(__GNUC__)
+    return fused_in_double(a, b, c);
+#elif defined(__FMA__)
     asm("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
     return c;
 #elif defined(__aarch64__)

@@ -2,6 +2,7 @@
 // know a block's size or its name reads it here. Sizes are those of ggml 0.25 (ggml-common.h).
 #pragma once
 
+#include "catena/bits.hpp"
 #include "catena/config.hpp"
 
 #include <cstddef>
@@ -102,7 +103,7 @@ constexpr std::int64_t quotient(std::int64_t a, std::int64_t b) {
 
 /// n / block, and whether it is a whole number: the elements of every block are a power of two.
 constexpr std::int64_t blocks_in(std::int64_t n, int block) {
-    return n >> __builtin_ctz(static_cast<unsigned>(block));
+    return n >> lowest_bit(static_cast<std::uint64_t>(block));
 }
 constexpr bool is_multiple(std::int64_t n, int block) { return (n & (block - 1)) == 0; }
 #define CATENA_ROW(name, elements, bytes, role)                                                    \
@@ -190,7 +191,7 @@ struct format_set {
     /// For loops over the formats of the set, in the order of the registry.
     struct iterator {
         std::uint64_t rest;
-        constexpr format operator*() const { return static_cast<format>(__builtin_ctzll(rest)); }
+        constexpr format operator*() const { return static_cast<format>(lowest_bit(rest)); }
         constexpr iterator& operator++() {
             rest &= rest - 1;
             return *this;

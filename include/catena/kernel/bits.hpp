@@ -40,7 +40,9 @@ CATENA_FN unsigned ones_in(unsigned bits) {
 #if defined(__CUDA_ARCH__)
     return static_cast<unsigned>(__popc(bits));
 #else
-    return static_cast<unsigned>(__builtin_popcount(bits));
+    unsigned count = 0;
+    for (; bits != 0; bits &= bits - 1) ++count;
+    return count;
 #endif
 }
 

@@ -1,0 +1,12 @@
+# Options of compilers, each in the words of the one at hand. clang-cl takes those of MSVC.
+if(MSVC)
+  set(catena_warnings /W4)
+  set(catena_errors /WX)
+  set(catena_optimized /O2)
+  set(catena_long_constants $<IF:$<CXX_COMPILER_ID:Clang>,/clang:-fconstexpr-steps=100000000,/constexpr:steps100000000>)
+else()
+  set(catena_warnings -Wall -Wextra -Wconversion)
+  set(catena_errors -Werror)
+  set(catena_optimized -O2)
+  set(catena_long_constants $<$<CXX_COMPILER_ID:Clang>:-fconstexpr-steps=100000000>)
+endif()
