@@ -20,9 +20,9 @@
 #                 there when the package's component `host` is.
 # With the package's component `tool` there is a program, too:
 #   <name>_catena  the command `catena`, whose tables have these rows before Catena's own.
+# An arch is a set, such as sm_90, or a GPU that one serves: sm_87 makes the set sm_86, whose kernels are compiled for 8.7.
 # Join them with Catena's own table: catena::joined. Everything is written into the build folder.
 include(${CMAKE_CURRENT_LIST_DIR}/catena_options.cmake)
-set_property(GLOBAL PROPERTY CATENA_ARCHS "${CATENA_ARCHS}")  # for callers in other folders
 function(catena_add_instances name)
   get_property(CATENA_ARCHS GLOBAL PROPERTY CATENA_ARCHS)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "CATALOGUE;OPS;POLICIES;TUNING;BUDGET" "ARCHS;GRAPHS;SHAPES")
@@ -87,13 +87,16 @@ function(catena_add_instances name)
     list(APPEND options ${budget} --nvcc=${CMAKE_CUDA_COMPILER}
          -I$<JOIN:$<TARGET_PROPERTY:catena::catena,INTERFACE_INCLUDE_DIRECTORIES>,$<SEMICOLON>-I>)
   endif()
-  foreach(arch IN LISTS arg_ARCHS)
-    if(NOT arch IN_LIST CATENA_ARCHS)
-      message(FATAL_ERROR "${call}: no arch is called ${arch}: choose from ${CATENA_ARCHS}")
-    endif()
-  endforeach()
+  catena_serve("${arg_ARCHS}" serve)
+  if(serve_NONE)
+    catena_nearest("${serve_NONE}" sentence)
+    message(FATAL_ERROR "${call}: ${sentence}")
+  endif()
+  set(arg_ARCHS ${serve_SETS})
   if(CUDA IN_LIST languages)
-    catena_require_nvcc(${call} "${CMAKE_CUDA_COMPILER}" ${arg_ARCHS})
+    foreach(arch IN LISTS arg_ARCHS)
+      catena_require_nvcc(${call} "${CMAKE_CUDA_COMPILER}" ${serve_CODE_${arch}})
+    endforeach()
   endif()
 
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${name})
@@ -153,11 +156,9 @@ int main(int argc, char** argv) {
     target_compile_definitions(${name} PRIVATE CATENA_WITH_CUDA=1 INTERFACE CATENA_HAS_KERNELS=1)
     target_link_libraries(${name} PUBLIC CUDA::cudart_static)
     foreach(arch IN LISTS arg_ARCHS)  # the code of one arch alone: each in objects of its own
-      string(REGEX REPLACE "^sm_(.*)$" "\\1-real" code ${arch})
-      string(REPLACE 90-real 90a-real code ${code})  # has wgmma
       add_library(${name}_${arch} OBJECT ${sets}/${arch}/row.cu ${sets}/${arch}/matvec.cu ${sets}/${arch}/matmul.cu)
       add_dependencies(${name}_${arch} ${name}_sources)
-      set_target_properties(${name}_${arch} PROPERTIES CUDA_ARCHITECTURES ${code})
+      set_target_properties(${name}_${arch} PROPERTIES CUDA_ARCHITECTURES "${serve_CODE_${arch}}")
       set_property(TARGET ${name}_${arch} PROPERTY CUDA_STANDARD)  # the option below instead
       target_compile_options(${name}_${arch} PRIVATE -std=c++20)  # of which CMake up to 3.25.1 knows nothing
       target_link_libraries(${name}_${arch} PRIVATE catena::catena)
@@ -174,18 +175,6 @@ int main(int argc, char** argv) {
   if(TARGET ${name}_host AND TARGET catena::tool)
     catena_add_own_command(${name} ${out}/command.cpp "${arg_OPS}")
   endif()
-endfunction()
-
-# catena_require_nvcc(<call> <nvcc> <arch>...): an error if that nvcc makes no code for one of the archs.
-function(catena_require_nvcc call nvcc)
-  execute_process(COMMAND ${nvcc} --list-gpu-code OUTPUT_VARIABLE known COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCHALL "sm_[0-9]+" known "${known}")
-  foreach(arch IN LISTS ARGN)
-    if(NOT arch IN_LIST known)
-      message(FATAL_ERROR "${call}: ${nvcc} makes no code for ${arch}: take a CUDA toolkit that does, or leave ${arch} "
-                          "out of ARCHS")
-    endif()
-  endforeach()
 endfunction()
 
 # The headers of a set, and a list of what <element> makes of each arch, such as "::my_kernels::@arch@()".

@@ -1,4 +1,5 @@
-# Enables the CUDA language when it is wanted and there. Sets CATENA_HAS_CUDA.
+# Enables the CUDA language when it is wanted and there. Sets CATENA_HAS_CUDA; and of CATENA_CUDA_ARCHS, or of
+# CMAKE_CUDA_ARCHITECTURES, makes the sets whose kernels are compiled, CATENA_CUDA_ARCHS, with CATENA_CODE_<set>.
 set(CATENA_HAS_CUDA OFF)
 if(NOT CATENA_CUDA)
   return()
@@ -15,6 +16,12 @@ endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 90-real)  # each instance set names its own
 endif()
+set(catena_gpus ${CATENA_CUDA_ARCHS})
+if(catena_gpus STREQUAL AUTO)
+  set(catena_gpus ${CMAKE_CUDA_ARCHITECTURES})
+endif()
+# CMake before 4.0 knows no family, such as 120f.
+string(REGEX REPLACE "([0-9])f" "\\1" CMAKE_CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}")
 
 include(CheckLanguage)
 check_language(CUDA)
@@ -35,3 +42,20 @@ elseif(NOT CATENA_CUDA STREQUAL "AUTO")
                       "set CUDACXX to it, or CATENA_CUDA=OFF.")
 endif()
 message(STATUS "Device code: ${CATENA_HAS_CUDA}")
+if(NOT CATENA_HAS_CUDA)
+  return()
+endif()
+
+catena_serve("${catena_gpus}" CATENA)
+if(CATENA_NONE)
+  catena_nearest("${CATENA_NONE}" sentence)
+  if(NOT CATENA_CUDA_ARCHS STREQUAL AUTO)
+    message(FATAL_ERROR "CATENA_CUDA_ARCHS: ${sentence}.")
+  endif()
+  message(STATUS "${sentence}: GPUs with it are left to the engine")
+endif()
+set(CATENA_CUDA_ARCHS ${CATENA_SETS})
+foreach(set IN LISTS CATENA_SETS)
+  catena_require_nvcc("Catena's kernels for ${catena_gpus}" "${CMAKE_CUDA_COMPILER}" ${CATENA_CODE_${set}})
+  message(STATUS "Kernels of ${set}: compiled to ${CATENA_CODE_${set}}")
+endforeach()

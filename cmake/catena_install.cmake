@@ -3,11 +3,11 @@ include(CMakePackageConfigHelpers)
 
 set(catena_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/catena)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/catena-config.cmake.in
-  ${PROJECT_BINARY_DIR}/catena-config.cmake INSTALL_DESTINATION ${catena_package_dir})
+  ${PROJECT_BINARY_DIR}/catena-config.cmake INSTALL_DESTINATION ${catena_package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/catena-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 catena_install(FILES ${PROJECT_BINARY_DIR}/catena-config.cmake ${PROJECT_BINARY_DIR}/catena-config-version.cmake
-               DESTINATION ${catena_package_dir})
+                     cmake/catena_archs.cmake DESTINATION ${catena_package_dir})
 
 # An export set for each component, of an install and of the build folder.
 set(catena_export_sets catena_targets)

@@ -12,6 +12,8 @@
 #include "catena_test/invented.hpp"
 #include "catena_test/problems.hpp"
 
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -159,10 +161,77 @@ TEST_CASE_METHOD(two_gpus, "each GPU of a machine has its own set and its own fi
 TEST_CASE_METHOD(two_gpus, "a GPU that no set serves is told, and which sets there are",
                  "[device]") {
     CHECK(std::string(instances::for_device(1).state.message) ==
-          "no instances run on CUDA device 1 (sm_86): there are sm_90; link a set of sm_86, or of "
-          "an older arch, that is compiled with CUDA");
+          "no instances run on CUDA device 1 (sm_86): there are sm_90; link sm_86, with kernels "
+          "compiled for sm_86 (CATENA_CUDA_ARCHS)");
     CHECK(std::string(instances::for_device(1, {}).state.message).find("there are none;") !=
           std::string::npos);
+}
+
+namespace {
+
+bool on_tegra(int capability) {
+    return capability == 87 || capability == 88 || capability == 110;  // of 8.8 nothing is known
+}
+
+/// Does a GPU load a piece of code, such as 90a-real or 75-virtual? NVIDIA's rule.
+bool loads(int capability, const std::string& code) {
+    const int of = std::stoi(code);
+    if (code.find("-virtual") != std::string::npos) return of <= capability;
+    if (of == capability) return true;
+    return of / 10 == capability / 10 && of < capability && code.find('a') == std::string::npos &&
+           !on_tegra(of) && !on_tegra(capability);
+}
+
+/// Does it load what a set is compiled to for `built_for`; for 0 in a build for all GPUs?
+bool loads_set(int capability, const char* set, int built_for) {
+    for (const served_gpu& g : served_registry) {
+        if (std::string(g.set) != set) continue;
+        if (built_for != 0 && g.compute_capability != built_for) continue;
+        std::istringstream codes(g.code);
+        for (std::string code; std::getline(codes, code, ';');)
+            if (loads(capability, code)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(fresh_runtime, "a GPU runs the set that its build compiles for it", "[device]") {
+    std::vector<table> sets;
+    static const char code[std::size(arch_registry)] = {};
+    static const void* kernels[std::size(arch_registry)];
+    for (std::size_t i = 1; i < std::size(arch_registry); ++i) {
+        sets.push_back(set_of(arch_registry[i].name));
+        kernels[i] = code + i;
+        sets.back().kernels = kernels + i;
+    }
+    for (const served_gpu& g : served_registry)
+        for (const int built_for : {0, g.compute_capability}) {
+            runtime.attributes[cudaDevAttrComputeCapabilityMajor] = g.compute_capability / 10;
+            runtime.attributes[cudaDevAttrComputeCapabilityMinor] = g.compute_capability % 10;
+            runtime.no_image.clear();
+            for (const table& t : sets)
+                if (!loads_set(g.compute_capability, t.target->name, built_for))
+                    runtime.no_image.insert(t.kernels[0]);
+            INFO(g.compute_capability << " in a build for " << built_for);
+            const table t = instances::detail::for_device(0, sets.data(), sets.size());
+            REQUIRE(t.target != nullptr);
+            CHECK(std::string(t.target->name) == g.set);
+        }
+}
+
+TEST_CASE("a GPU is known by its number, and one without a set has a neighbor", "[device]") {
+    CHECK(capability_named("sm_121a") == 121);
+    CHECK(capability_named("90") == 90);
+    CHECK(capability_named("120f") == 120);
+    for (const char* none : {"host", "native", "sm_", "sm_9", "90x", "sm_12345", ""})
+        CHECK(capability_named(none) == 0);
+    CHECK(served(87) != nullptr);
+    CHECK(served(101) == nullptr);
+    CHECK(nearest_served(101).compute_capability == 100);
+    CHECK(nearest_served(70).compute_capability == 75);
+    CHECK(with_limits(*arch_named("sm_86"), 87).shared_per_sm == 167936);
+    CHECK(with_limits(*arch_named("sm_100"), 110).max_threads_per_sm == 1536);
 }
 
 TEST_CASE_METHOD(two_gpus, "medians of another GPU of the arch are left out, and this is said",

@@ -27,7 +27,8 @@ std::string named(cudaStream_t s) {
 }
 
 cudaError_t use(const void* kernel) {
-    if (kernel == runtime.missing) return said(cudaErrorNoKernelImageForDevice);
+    if (kernel == runtime.missing || runtime.no_image.count(kernel) != 0)
+        return said(cudaErrorNoKernelImageForDevice);
     const bool is_new = runtime.loaded.insert({kernel, runtime.device}).second;
     return said(is_new && runtime.capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
 }

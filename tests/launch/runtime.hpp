@@ -25,6 +25,7 @@ struct cuda_runtime {
     std::map<kernel_on_device, int> carve_out;  ///< its share of L1, in percent
     int clusters = 1;                           ///< how many are active at once
     const void* missing = nullptr;              ///< a kernel without code for this GPU
+    std::set<const void*> no_image;             ///< further ones
     cudaError_t broken = cudaSuccess;           ///< what every launch ends in
     cudaError_t last = cudaSuccess;
     int calls = 0;  ///< but launches

@@ -1,4 +1,5 @@
 # What catena_sets_for makes of CMAKE_CUDA_ARCHITECTURES. PROJECT_SOURCE_DIR is Catena's folder.
+cmake_minimum_required(VERSION 3.24)
 include(${PROJECT_SOURCE_DIR}/cmake/catena_archs.cmake)
 
 function(expect architectures sets)
@@ -8,15 +9,32 @@ function(expect architectures sets)
   endif()
 endfunction()
 expect("" sm_90)
-expect(native sm_90)
+expect(OFF sm_90)
+set(CMAKE_CUDA_ARCHITECTURES_NATIVE 121-real 87-real)  # as CMake found the GPUs of a machine
+expect(native "sm_120;sm_86")
 expect(all "${CATENA_ARCHS}")
+expect(all-major "${CATENA_ARCHS}")
 expect(90 sm_90)
 expect("90a-real;120f" "sm_90;sm_120")
 expect("50-virtual;61-virtual;75-virtual;80-virtual;86-real;89-real" "sm_75;sm_80;sm_86;sm_89")
-expect("87;86" sm_86)    # a GPU of 8.7 loads code for 8.6
+expect("87;86" sm_86)
+expect("86;121" "sm_86;sm_120")
 expect("103;100" sm_100)
+expect("sm_90;sm_87" "sm_90;sm_86")  # as CATENA_CUDA_ARCHS names them
 expect(70 "")
-expect("110;90" sm_90)   # code for 10.0 does not run on 11.0
+expect("110;90" "sm_100;sm_90")
+
+function(expect_code architectures set code)
+  catena_serve("${architectures}" found)
+  if(NOT found_CODE_${set} STREQUAL code)
+    message(SEND_ERROR "for ${architectures} ${set} should be compiled to ${code}, not ${found_CODE_${set}}")
+  endif()
+endfunction()
+expect_code("87;86;88" sm_86 "87-real;86-real;88-real")
+expect_code("121;120f" sm_120 120-real)
+expect_code("80-virtual" sm_80 "80-real;80-virtual")
+expect_code("90-virtual" sm_90 90a-real)
+expect_code("75" sm_75 "75-real;75-virtual")
 
 execute_process(COMMAND ${CMAKE_COMMAND} -DPROJECT_SOURCE_DIR=${PROJECT_SOURCE_DIR}
                         -P ${CMAKE_CURRENT_LIST_DIR}/old_nvcc.cmake

@@ -33,6 +33,10 @@ TEST_CASE("explain plans for a named GPU, and says which it was", "[command]") {
     CHECK(explained(w, "--gpu 'H200 SXM'", large)["predicted"]["steps_us"] <
           explained(w, "", large)["predicted"]["steps_us"]);
 
+    CHECK(explained(w, "--gpu gb10")["arch"] == "sm_120");
+    CHECK(explained(w, "--gpu gb10")["gpu"]["sms"] == 48);
+    CHECK(explained(w, "--gpu orin")["arch"] == "sm_86");
+
     const json l4 = explained(w, "--gpu l4");
     CHECK(l4["arch"] == "sm_89");
     CHECK(l4["gpu"]["sms"] == 58);
@@ -42,6 +46,18 @@ TEST_CASE("explain plans for a named GPU, and says which it was", "[command]") {
     CHECK_THAT(w.run("explain small.json --gpu 'RTX 5080'").out,
                Catch::Contains("arch           sm_120\n") &&
                    Catch::Contains("RTX 5080: 84 SMs, 2617 MHz, reads 960 GB/s\n"));
+}
+
+TEST_CASE("an arch without a set of its own is served, or answered with the nearest", "[command]") {
+    const workplace w;
+    const outcome gb10 = w.run("explain small.json --arch sm_121 --json");
+    CHECK(json::parse(gb10.out)["arch"] == "sm_120");
+    CHECK(gb10.err == "catena: sm_121 is served by the set sm_120\n");
+    CHECK(explained(w, "--arch 90a")["arch"] == "sm_90");
+    const outcome none = w.run("explain small.json --arch sm_101");
+    CHECK(none.code == 2);
+    CHECK_THAT(none.err, Catch::Contains("no instance set serves sm_101: the nearest that one "
+                                         "serves is sm_100; there are sm_75"));
 }
 
 TEST_CASE("verify, run, bench and instances take a GPU too", "[command]") {
@@ -70,6 +86,7 @@ TEST_CASE("a GPU that is not on the list is answered with the list", "[command]"
     for (const json& g : listed["gpus"]) {
         INFO(g["name"]);
         CHECK(g["sms"] > 0);
+        if (g["name"] == "GB10") CHECK((g["arch"] == "sm_121" && g["set"] == "sm_120"));
         CHECK(g["source"] != "");
     }
 }

@@ -76,14 +76,35 @@ table on_host(const table& t) {
     return instances::on_host(t, all.data(), static_cast<int>(all.size()));
 }
 
+namespace {
+
+/// The set that serves the GPU called `name`, as sm_121 or 121a; `name` if it is no GPU.
+std::string serving(const std::string& name) {
+    const int wanted = capability_named(name.c_str());
+    if (wanted == 0) return name;
+    const served_gpu* how = served(wanted);
+    if (how == nullptr)
+        throw failure(fmt::format(
+            "no instance set serves sm_{}: the nearest that one serves is sm_{}; there are{}",
+            wanted, nearest_served(wanted).compute_capability, instances::built_in));
+    if (arch_named(how->set)->compute_capability != wanted)
+        fmt::print(stderr, "catena: sm_{} is served by the set {}\n", wanted, how->set);
+    return how->set;
+}
+
+}  // namespace
+
 table table_for(const std::string& arch) {
-    const std::string named = arch == "native" ? tune::native_arch() : arch;
+    const std::string named = arch == "native" ? tune::native_arch() : serving(arch);
     if (named.empty())
         throw failure(
             std::string("there is no GPU whose instance set could be taken: name an --arch:") +
             instances::built_in);
     table t = instances::table_named(named.c_str());
     if (t.state.ok()) t = with_own(t);
+    if (const int gpu = capability_named(arch.c_str());
+        gpu != 0 && t.state.ok() && t.target->compute_capability != gpu)
+        t.device = with_limits(*t.target, gpu);
     if (t.state.ok() && arch == "native") {
         t.device = tune::native_device(*t.target);
         keep_own_medians(t);
@@ -124,6 +145,15 @@ table table_for(const target_options& to) {
                               fmt::join(known, ", "), did_you_mean(to.gpu, known)));
 }
 
+namespace {
+
+/// "sm_121" of a GB10, which the set sm_120 serves.
+std::string own_arch(const gpu_figures& g) {
+    return g.compute_capability == 0 ? g.arch : fmt::format("sm_{}", g.compute_capability);
+}
+
+}  // namespace
+
 std::string gpus_text() {
     fmt::memory_buffer out;
     const auto put = [&](const auto&... field) {
@@ -131,7 +161,7 @@ std::string gpus_text() {
     };
     put("GPU", "arch", "SMs", "L2 MiB", "GB/s", "MHz", "source; what is assumed");
     for (const gpu_figures& g : gpu_registry)
-        put(g.name, g.arch, g.sms, g.l2_mib, g.peak_bytes_per_us / 1000, g.cycles_per_us,
+        put(g.name, own_arch(g), g.sms, g.l2_mib, g.peak_bytes_per_us / 1000, g.cycles_per_us,
             std::string(g.source) +
                 (*g.assumed == '\0' ? "" : std::string("; assumed: ") + g.assumed));
     return fmt::to_string(out);
@@ -141,7 +171,8 @@ std::string gpus_json() {
     nlohmann::ordered_json root{{"gpus", nlohmann::ordered_json::array()}};
     for (const gpu_figures& g : gpu_registry)
         root["gpus"].push_back({{"name", g.name},
-                                {"arch", g.arch},
+                                {"arch", own_arch(g)},
+                                {"set", g.arch},
                                 {"sms", g.sms},
                                 {"l2_mib", g.l2_mib},
                                 {"peak_bytes_per_us", g.peak_bytes_per_us},

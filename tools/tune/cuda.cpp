@@ -199,8 +199,8 @@ std::string native_arch() {
         expect(counted, "there is a driver, but CUDA is not available");
     if (counted != cudaSuccess || count == 0) return "";
     if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return "";
-    const std::string name = "sm_" + std::to_string(device.major * 10 + device.minor);
-    return arch_named(name.c_str()) != nullptr ? name : "";
+    const served_gpu* how = served(device.major * 10 + device.minor);
+    return how != nullptr ? how->set : "";
 }
 
 arch native_device(const arch& a) { return of_device(a, 0); }

@@ -1,6 +1,7 @@
 // The table for a GPU: its own set, or the nearest older one that runs there.
 #pragma once
 
+#include "catena/arch/served.hpp"
 #include "catena/error/message.hpp"
 #include "catena/instances/all.hpp"
 #include "catena/pick/measured_on.hpp"
@@ -96,10 +97,12 @@ inline table for_device(int device, const table* sets, std::size_t count) {
     }
     const int wanted = major * 10 + minor;
     if (const table* const best = newest(sets, count, wanted)) return fitted(*best, device, wanted);
-    none.state = failure(status_code::no_instances,
-                         "no instances run on CUDA device %d (sm_%d): there are%.80s; link a set "
-                         "of sm_%d, or of an older arch, that is compiled with CUDA",
-                         device, wanted, names_of(sets, count).c_str(), wanted);
+    const served_gpu& nearest = nearest_served(wanted);
+    none.state = failure(
+        status_code::no_instances,
+        "no instances run on CUDA device %d (sm_%d): there are%.80s; link %s, with "
+        "kernels compiled for sm_%d (CATENA_CUDA_ARCHS)",
+        device, wanted, names_of(sets, count).c_str(), nearest.set, nearest.compute_capability);
     return none;
 }
 

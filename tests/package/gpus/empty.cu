@@ -1,0 +1,1 @@
+// Nothing: what it would be compiled to is in the build files.
