@@ -2,15 +2,20 @@
 # or as an installed package. Kernels serve the GPUs of CATENA_CUDA_ARCHS, or else those of CMAKE_CUDA_ARCHITECTURES; the
 # rule is Catena's (catena_archs.cmake).
 function(catena_link_kernels target)
-  if(NOT TARGET catena::planner AND CATENA_DIR)
-    add_subdirectory(${CATENA_DIR} ${CMAKE_BINARY_DIR}/catena EXCLUDE_FROM_ALL)
-  elseif(NOT TARGET catena::planner)
-    find_package(catena REQUIRED)
-  endif()
-
   set(gpus ${CATENA_CUDA_ARCHS})
   if(NOT gpus OR gpus STREQUAL "AUTO")  # AUTO is what Catena's project leaves in the cache
     set(gpus ${CMAKE_CUDA_ARCHITECTURES})
+  endif()
+  if(NOT TARGET catena::planner AND CATENA_DIR)
+    include(${CATENA_DIR}/cmake/catena_archs.cmake)
+    if(NOT gpus MATCHES "native|all")  # which nvcc answers; what no set serves, nvcc may not even know
+      catena_serve("${gpus}" serve)
+    endif()
+    if(NOT DEFINED serve_SETS OR serve_SETS)
+      add_subdirectory(${CATENA_DIR} ${CMAKE_BINARY_DIR}/catena EXCLUDE_FROM_ALL)
+    endif()
+  elseif(NOT TARGET catena::planner)
+    find_package(catena REQUIRED)
   endif()
   catena_serve("${gpus}" serve)
   if(serve_NONE)

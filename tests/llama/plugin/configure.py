@@ -53,7 +53,16 @@ class Configure(unittest.TestCase):
         self.refused("is '0.20.1', and the plug-in needs 0.25", LLAMA_DIR=self.root)
 
     def test_a_gpu_that_catena_does_not_know(self):
-        self.refused("Catena has no kernels for CMAKE_CUDA_ARCHITECTURES=61", CMAKE_CUDA_ARCHITECTURES="61")
+        self.refused("Catena has no kernels for '61'", "No instance set serves 61 (the nearest that one serves is 75)",
+                     CMAKE_CUDA_ARCHITECTURES="61")
+
+    def test_a_gpu_that_has_no_set_of_its_own(self):
+        if not NVCC:
+            self.skipTest("needs nvcc")
+        done = self.configured(CMAKE_CUDA_ARCHITECTURES="87;121a")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Kernels of sm_86: compiled to 87-real", done.stdout)
+        self.assertIn("Kernels of sm_120: compiled to 120-real", done.stdout)
 
 
 if __name__ == "__main__":
