@@ -178,7 +178,7 @@ bool loads(int capability, const std::string& code) {
     const int of = std::stoi(code);
     if (code.find("-virtual") != std::string::npos) return of <= capability;
     if (of == capability) return true;
-    return of / 10 == capability / 10 && of < capability && code.find('a') == std::string::npos &&
+    return of / 10 == capability / 10 && of < capability && code.find("a-") == std::string::npos &&
            !on_tegra(of) && !on_tegra(capability);
 }
 
