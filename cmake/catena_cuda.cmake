@@ -1,5 +1,5 @@
-# Enables the CUDA language when it is wanted and there. Sets CATENA_HAS_CUDA; and of CATENA_CUDA_ARCHS, or of
-# CMAKE_CUDA_ARCHITECTURES, makes the sets whose kernels are compiled, CATENA_CUDA_ARCHS, with CATENA_CODE_<set>.
+# Enables the CUDA language when it is wanted and there, and sets CATENA_HAS_CUDA. CATENA_CUDA_ARCHS, which names GPUs,
+# becomes the sets whose kernels are compiled for them, and CATENA_CODE_<set> is what each is compiled to.
 set(CATENA_HAS_CUDA OFF)
 if(NOT CATENA_CUDA)
   return()
@@ -13,7 +13,7 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     set(CMAKE_CUDA_COMPILER ${CATENA_NVCC})
   endif()
 endif()
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 90-real)  # each instance set names its own
 endif()
 set(catena_gpus ${CATENA_CUDA_ARCHS})
