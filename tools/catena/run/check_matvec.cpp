@@ -75,9 +75,20 @@ std::vector<column_place> columns_of(const matvec_args& a, const band& b, int sl
 /// A band that was sampled: of slots that are added up, a piece for each and their weights.
 struct sampled_band {
     std::vector<piece_data> slots;
-    std::vector<double> weights;
+    std::int64_t first_slot = 0;  ///< of those that are added up, among all tokens'
+    std::vector<double> weights{};
 
     const piece_data& place() const { return slots.front(); }
+
+    /// Reads what the launch may write over and what other operands may share, once all is seeded.
+    void keep(machine& on, const matvec_args& a) {
+        slots.front().keep_residual(on);
+        if (!a.combined) return;
+        weights.assign(slots.size(), 1);
+        if (a.slot_weights == nullptr) return;
+        const auto there = read_values(on, a.slot_weights + first_slot, std::ssize(slots));
+        weights.assign(there.begin(), there.end());
+    }
     std::vector<double> reference(machine& on, const lowered_chain& chain,
                                   const std::vector<double>& x) const {
         if (weights.empty()) return place().reference(on, chain, x);
@@ -103,12 +114,9 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     const std::vector<std::int32_t> ids = has_experts(a)
                                               ? seed_ids(on_, a, tokens, random_bits(key, 0))
                                               : std::vector<std::int32_t>{};
-    std::vector<double> weights(a.combined ? ids.size() : 0, 1);
-    if (a.combined && a.slot_weights != nullptr) {
-        const auto own = seeded(random_bits(key, 3), std::ssize(ids), 0, 1);
-        write_values(on_, const_cast<float*>(a.slot_weights), own);
-        weights.assign(own.begin(), own.end());
-    }
+    if (a.combined && a.slot_weights != nullptr)
+        write_values(on_, const_cast<float*>(a.slot_weights),
+                     seeded(random_bits(key, 3), std::ssize(ids), 0, 1));
     const product_computation& needs = s.what.product().needs;
     const bool norm = makes_norm(s.what), as_f32 = needs.activation == format::f32;
     const bool numbers = has_numbers(needs.weights);
@@ -123,10 +131,10 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
     for (const band& b : sampled_bands(a, random_bits(key, 1), asked_.random_rows)) {
         sampled_band& to = bands.emplace_back();
         const int slots = a.combined ? a.slots : 1;
+        to.first_slot = std::int64_t{b.column} * slots;
         for (int slot = 0; slot < slots; ++slot) {
-            const auto at = static_cast<std::size_t>(b.column * slots + slot);
-            const std::int64_t expert = b.column < 0 ? -1 : ids[at];
-            if (a.combined) to.weights.push_back(weights[at]);
+            const std::int64_t expert =
+                b.column < 0 ? -1 : ids[static_cast<std::size_t>(to.first_slot + slot)];
             to.slots.emplace_back(a.member[b.member], a.k, plan_.rows().ops,
                                   piece_of_product{b.member, b.first, b.end, expert, b.block,
                                                    columns_of(a, b, slot), a.combined});
@@ -134,7 +142,7 @@ step_result checker::run_matvec(int step, const matvec_args& a) {
         }
         blocks.push_back(b.block * s.config.cluster);  // the first; it brings the others along
     }
-    for (sampled_band& b : bands) b.slots.front().keep_residual(on_);
+    for (sampled_band& b : bands) b.keep(on_, a);
     const bool writes_norm = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
     if (writes_norm) blocks.push_back(static_cast<std::uint32_t>(a.bands));
     const auto multiplied =  // before the launch: a residual may be the same tensor

@@ -15,41 +15,77 @@ constexpr double fp8_rule_limit = 1e-5;  // a few values round the other way
 constexpr double f16_limit = 1e-6;       // its rounding alone: 2^-24 / 3
 constexpr double bf16_limit = 1e-5;      // its rounding alone: 2^-18 / 3
 
-/// Seeds `rows` rows and returns what then lies there, in double (rows may share memory).
-std::vector<double> seed_rows(machine& on, const row_args& a, const float* base,
-                              const row_strides& at, std::uint64_t key) {
-    auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(base));
-    for (std::int64_t r = 0; r < a.rows; ++r)
-        write_values(on, bytes + row_offset(a, at, r),
-                     seeded(random_bits(key, static_cast<std::uint64_t>(r)), a.k, 0, 1));
-    std::vector<double> values;
-    for (std::int64_t r = 0; r < a.rows; ++r) {
-        const auto row = read_values(on, bytes + row_offset(a, at, r), a.k);
-        values.insert(values.end(), row.begin(), row.end());
-    }
-    return values;
-}
+/// Where an operand of a row step lies, piece after piece, and what its values are seeded with.
+struct row_operand {
+    std::vector<double> chain::inputs::*to;
+    const float* base = nullptr;
+    std::int64_t count = 0;               ///< values of a piece
+    std::vector<std::int64_t> offsets{};  ///< of the pieces, in bytes
+    std::uint64_t key = 0;
+    float mean = 0, deviation = 1;
 
-/// Seeds what experts made, their weights and the gate of what joins them.
-void seed_experts(machine& on, const row_args& a, std::uint64_t key, chain::inputs& in) {
-    const expert_results& e = a.experts;
-    std::uint64_t stream = 0;
-    const auto seed = [&](const float* base, std::int64_t bytes, std::int64_t count,
-                          std::vector<double>& to) {
-        auto* const at = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(base)) + bytes;
-        write_values(on, at, seeded(random_bits(key, stream++), count, 0, 1));
-        const auto values = read_values(on, at, count);
-        to.insert(to.end(), values.begin(), values.end());
+    template <class F>
+    void each_piece(F f) const {
+        for (const std::int64_t bytes : offsets)
+            f(const_cast<std::byte*>(reinterpret_cast<const std::byte*>(base)) + bytes);
+    }
+    void seed(machine& on) const {
+        std::uint64_t piece = 0;
+        each_piece([&](std::byte* at) {
+            write_values(on, at, seeded(random_bits(key, piece++), count, mean, deviation));
+        });
+    }
+    std::vector<double> values(machine& on) const {
+        std::vector<double> out;
+        each_piece([&](std::byte* at) {
+            const auto piece = read_values(on, at, count);
+            out.insert(out.end(), piece.begin(), piece.end());
+        });
+        return out;
+    }
+};
+
+/// The operands of a row step that are there. `key_of`: of a constant, by its address.
+template <class KeyOf>
+std::vector<row_operand> operands_of(const row_args& a, std::uint64_t key, KeyOf key_of) {
+    std::vector<row_operand> all;
+    const auto add = [&](row_operand o) {
+        if (o.base != nullptr) all.push_back(std::move(o));
     };
-    in.expert_slots = e.slots;
-    for (std::int64_t r = 0; r < a.rows; ++r)
+    const auto rows = [&](auto to, const float* base, const row_strides& at, int stream) {
+        row_operand o{to, base, a.k};
+        for (std::int64_t r = 0; r < a.rows; ++r) o.offsets.push_back(row_offset(a, at, r));
+        o.key = random_bits(key, static_cast<std::uint64_t>(stream));
+        add(std::move(o));
+    };
+    const auto vector = [&](auto to, const float* base, float mean) {
+        if (base != nullptr) add({to, base, a.k, {0}, key_of(base), mean, 0.1f});
+    };
+    const expert_results& e = a.experts;
+    const bool alone = a.x == nullptr && e.results == nullptr;  // the gate's function, without x
+    rows(&chain::inputs::x, alone ? a.gate : a.x, alone ? a.gate_at : a.x_at, 0);
+    rows(&chain::inputs::residual, a.residual, a.residual_at, 1);
+    if (!alone) rows(&chain::inputs::gate, a.gate, a.gate_at, 2);
+
+    row_operand made{&chain::inputs::experts, e.results, a.k},
+        weights{&chain::inputs::expert_weights, e.weights, 1},
+        gate{&chain::inputs::shared_gate, e.gate, 1};
+    for (std::int64_t r = 0; e.results != nullptr && r < a.rows; ++r) {
         for (std::int64_t s = 0; s < e.slots; ++s) {
-            seed(e.results, s * e.nb1 + r * e.nb2, a.k, in.experts);
-            if (e.weights != nullptr)
-                seed(e.weights, s * e.weights_nb1 + r * e.weights_nb2, 1, in.expert_weights);
+            made.offsets.push_back(s * e.nb1 + r * e.nb2);
+            weights.offsets.push_back(s * e.weights_nb1 + r * e.weights_nb2);
         }
-    for (std::int64_t r = 0; e.gate != nullptr && r < a.rows; ++r)
-        seed(e.gate, r * e.gate_nb, 1, in.shared_gate);
+        gate.offsets.push_back(r * e.gate_nb);
+    }
+    std::uint64_t stream = 3;
+    for (row_operand* o : {&made, &weights, &gate}) {
+        o->key = random_bits(key, stream++);
+        add(std::move(*o));
+    }
+    vector(&chain::inputs::weight, a.weight, 1);
+    vector(&chain::inputs::bias, a.bias, 0);
+    vector(&chain::inputs::next_weight, a.next_weight, 1);
+    return all;
 }
 
 struct rounded_output {
@@ -106,36 +142,24 @@ step_result checker::run_row(int step, const row_args& a) {
     in.next_eps = static_cast<double>(a.next_eps);
     in.x_scale = static_cast<double>(a.x_scale);
     in.norm_scale = static_cast<double>(a.norm_scale);
-    if (a.sum_factor != nullptr) {
-        const auto one = seeded(random_bits(key, 4), 1, 1, 0.1f);
-        write_values(on_, const_cast<float*>(a.sum_factor), one);
-        in.sum_factor = static_cast<double>(one[0]);
-    }
     const bool experts = a.experts.results != nullptr;
-    if (experts) seed_experts(on_, a, random_bits(key, 3), in);
-    const bool alone = a.x == nullptr && !experts;  // a function of what stands in for the gate
-    if (alone)
-        in.x = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 0));
-    else if (a.x != nullptr)
-        in.x = seed_rows(on_, a, a.x, a.x_at, random_bits(key, 0));
+    if (experts) in.expert_slots = a.experts.slots;
     if (experts && a.residual == nullptr)  // what the chain adds
         in.residual.assign(static_cast<std::size_t>(in.k * in.rows), 0);
-    if (a.residual != nullptr)
-        in.residual = seed_rows(on_, a, a.residual, a.residual_at, random_bits(key, 1));
-    if (a.gate != nullptr) {
-        if (!alone) in.gate = seed_rows(on_, a, a.gate, a.gate_at, random_bits(key, 2));
+    if (a.gate != nullptr)
         in.gated_by = meaning_of(plan_.rows().ops, {a.function, {a.alpha, a.limit}});
-    }
     in.own = meaning_of(plan_.rows().ops, a.own);
-    const auto seed_vector = [&](const float* vector, float mean, std::vector<double>& to) {
-        if (vector == nullptr) return;
-        const auto values = seeded(random_bits(asked_.seed, where_.key(vector)), a.k, mean, 0.1f);
-        write_values(on_, const_cast<float*>(vector), values);
-        to.assign(values.begin(), values.end());
-    };
-    seed_vector(a.weight, 1, in.weight);
-    seed_vector(a.bias, 0, in.bias);
-    seed_vector(a.next_weight, 1, in.next_weight);
+    // Operands may share memory: all are written before any is read.
+    const std::vector<row_operand> all = operands_of(a, key, [&](const float* constant) {
+        return random_bits(asked_.seed, where_.key(constant));
+    });
+    for (const row_operand& o : all) o.seed(on_);
+    if (a.sum_factor != nullptr)
+        write_values(on_, const_cast<float*>(a.sum_factor),
+                     seeded(random_bits(key, 6), 1, 1, 0.1f));
+    for (const row_operand& o : all) in.*o.to = o.values(on_);
+    if (a.sum_factor != nullptr)
+        in.sum_factor = static_cast<double>(read_values(on_, a.sum_factor, 1)[0]);
 
     step_result result;
     result.fault = launch(step, {});

@@ -195,16 +195,21 @@ class piece_data {
     }
 };
 
-/// Distinct experts for every token, or the token's own. Returns ids[slots * token + slot].
+/// Distinct experts for every token, or the token's own. Returns ids[slots * token + slot], as they
+/// lie there then: tokens may share them.
 template <class Args>
 std::vector<std::int32_t> seed_ids(machine& on, const Args& a, int tokens, std::uint64_t key) {
     const int experts = a.member[0].experts;
-    std::vector<std::int32_t> ids;
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(a.slots * tokens));
+    if (a.ids == nullptr) {
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            ids[i] = static_cast<std::int32_t>(i) / a.slots;
+        return ids;
+    }
+    const auto row = [&](int token) {
+        return reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(a.ids)) + token * a.ids_nb1;
+    };
     for (int token = 0; token < tokens; ++token) {
-        if (a.ids == nullptr) {
-            ids.insert(ids.end(), static_cast<std::size_t>(a.slots), token);
-            continue;
-        }
         std::vector<std::int32_t> deck(static_cast<std::size_t>(experts));
         for (int i = 0; i < experts; ++i) deck[static_cast<std::size_t>(i)] = i;
         for (int slot = 0; slot < a.slots; ++slot) {
@@ -216,11 +221,12 @@ std::vector<std::int32_t> seed_ids(machine& on, const Args& a, int tokens, std::
             std::swap(deck[static_cast<std::size_t>(slot)], deck[other]);
         }
         deck.resize(static_cast<std::size_t>(a.slots));
-        auto* const row =
-            reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(a.ids)) + token * a.ids_nb1;
-        on.write(row, std::as_bytes(std::span(deck)));
-        ids.insert(ids.end(), deck.begin(), deck.end());
+        on.write(row(token), std::as_bytes(std::span(deck)));
     }
+    const auto slots = static_cast<std::size_t>(a.slots);
+    for (int token = 0; token < tokens; ++token)
+        on.read(row(token), std::as_writable_bytes(std::span(ids).subspan(
+                                static_cast<std::size_t>(token) * slots, slots)));
     return ids;
 }
 
