@@ -67,7 +67,8 @@ class group_launch : public launch_record {
         if (a.norm_weight == nullptr) return v;  // the row quantizes it as it is
         v = times(normed(term::rms_norm, v, a.eps, a.k),
                   of_rows(vector(a.norm_weight, a.k, 16, "the norm's weight"), a.k, rows));
-        if (a.norm_f32 != nullptr) write(rows_at(a.norm_f32, a.k, rows, 4 * a.k), v, "the norm");
+        if (a.norm_f32 != nullptr)  // by a block that reads nothing but x
+            write(rows_at(a.norm_f32, a.k, rows, 4 * a.k), v, "the norm", reads.size());
         if (a.norm_q8_1 != nullptr) quantize(a.norm_q8_1, format::q8_1, v, a.k, rows);
         const bool wanted = a.norm_f32 != nullptr || a.norm_q8_1 != nullptr;
         if (wanted && c.emits.empty()) fail("is not written by its row", 0, "the norm");
@@ -78,6 +79,7 @@ class group_launch : public launch_record {
     void run_member(const row& r, const Args& a, const matvec_member& m, const value& x,
                     const value& ids, std::int64_t tokens, bool sums) {
         const product_computation& c = r.computes.product();
+        const std::size_t own_reads = reads.size();  // other members have other threads
         const bool picked = m.experts > 0, beside = has_experts(a) && !picked;
         if (picked && !has_experts(a)) fail("stands behind dense ones", 0, "an expert matrix");
         if (picked && a.ids == nullptr && (a.x_slots != a.slots || tokens != m.experts))
@@ -170,7 +172,8 @@ class group_launch : public launch_record {
             const region where = lies(m.residual, m.residual_nb1, m.residual_nb2, "a residual");
             v = plus(v, read_at(where, "a residual", true));
         }
-        if (m.dst != nullptr) write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result");
+        if (m.dst != nullptr)
+            write(lies(m.dst, m.dst_nb1, m.dst_nb2, "a result"), v, "a result", own_reads);
         const std::int64_t quantized_rows = sums ? tokens : columns;
         const bool few = r.computes.kind() == skeleton::matvec;
         const format_set writes = !c.epilogue.has(epilogue_part::quantize) ? format_set{}

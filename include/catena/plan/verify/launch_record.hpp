@@ -25,13 +25,15 @@ struct slot_content {
 struct touched {
     region where;
     const char* name = "";
-    bool by_element = false;  ///< whoever writes an element of the result has read this one before
+    bool by_element = false;  ///< a result that goes with it has its threads: each reads an element
+                              ///< before it writes that of the result
 };
 
 struct result_of_step {
     region where;
     value what;
     const char* name = "";
+    std::size_t first_read = 0, end_read = 0;  ///< the reads that go with it
 };
 
 /// What is wrong: a sentence's end, and the byte that shows it.
@@ -92,8 +94,9 @@ class launch_record {
         return of_all(vector(p, 1, 4, name), elements);
     }
 
-    void write(const region& r, const value& v, const char* name) {
-        results.push_back({r, v, name});
+    /// A result, with which all reads go from `first_read` on that were made so far.
+    void write(const region& r, const value& v, const char* name, std::size_t first_read) {
+        results.push_back({r, v, name, first_read, reads.size()});
     }
 
     void quantize(const void* to, format layout, const value& v, std::int64_t k,

@@ -116,7 +116,7 @@ class row_launch : public launch_record {
         const auto store_sum = [&] {
             if (a.sum == nullptr || !c.stages.any(sum_stages)) return;
             aligned_rows(n, a.sum, a.sum_at, vector, "the sum");
-            write(lies(n, a.sum, a.sum_at), v, "the sum");
+            write(lies(n, a.sum, a.sum_at), v, "the sum", 0);
         };
         if (!joins) store_sum();
         if (c.stages.any(stage_kind::rms_norm | stage_kind::layer_norm)) {
@@ -150,7 +150,7 @@ class row_launch : public launch_record {
             fail("is nothing that its row can do", 0, "an own op");
         if (a.f32 != nullptr && c.emits.has(format::f32)) {
             aligned_rows(n, a.f32, a.f32_at, vector, "the result");
-            write(lies(n, a.f32, a.f32_at), v, "the result");
+            write(lies(n, a.f32, a.f32_at), v, "the result", 0);
         }
         if (a.one_plus_weight || a.f16 != nullptr || a.bf16 != nullptr)
             fail("is nothing that an engine's node computes", 0, "its result");

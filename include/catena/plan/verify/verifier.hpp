@@ -187,29 +187,33 @@ class verifier {
             early_.push_back(e);
             early_step_.push_back(s);
         }
-        check_overlaps(s, replay);
+        const bool at_once = by_row && a.row.rows == 1 && has_norm(r.computes.row().stages) &&
+                             reads_before_it_writes(r.policy.row());
+        if (!at_once) check_reads(s, replay);
+        if (ok()) check_results(s, replay);
         if (ok()) store_results(s, engine, now, replay);
         if (ok()) store_slots(s, stream, replay);
     }
 
-    /// Threads of one launch run in any order: what one writes, another must not read or write.
-    void check_overlaps(std::int32_t s, const launch_record& replay) {
-        const step& one = step_of(s);
-        const row& r = plan_.rows().rows[one.row];
-        const bool by_row = r.computes.kind() == skeleton::row;
-        const bool at_once = by_row && has_norm(r.computes.row().stages) &&
-                             one.what.row().rows == 1 && reads_before_it_writes(r.policy.row());
-        for (const result_of_step& w : replay.results) {
-            for (const touched& t : replay.reads)
-                if (w.where.overlaps(t.where) && !at_once &&
-                    !(t.by_element && w.where.same_elements(t.where)))
-                    return fail(s, one.launch_at, w.where.begin,
+    /// Threads of one launch run in any order: what one writes, another must not read.
+    void check_reads(std::int32_t s, const launch_record& replay) {
+        for (const result_of_step& w : replay.results)
+            for (std::size_t i = 0; i < replay.reads.size(); ++i) {
+                const touched& t = replay.reads[i];
+                const bool before = t.by_element && w.first_read <= i && i < w.end_read &&
+                                    w.where.same_elements(t.where);
+                if (w.where.overlaps(t.where) && !before)
+                    return fail(s, step_of(s).launch_at, w.where.begin,
                                 "is written over by the same launch", t.name);
+            }
+    }
+
+    void check_results(std::int32_t s, const launch_record& replay) {
+        for (const result_of_step& w : replay.results)
             for (const result_of_step& o : replay.results)
                 if (&o != &w && o.where.overlaps(w.where))
-                    return fail(s, one.launch_at, w.where.begin,
+                    return fail(s, step_of(s).launch_at, w.where.begin,
                                 "lies over another result of the launch", w.name);
-        }
     }
 
     void store_results(std::int32_t s, const engine_order& engine, memory& now,
