@@ -49,6 +49,7 @@ TEST_CASE("rows that are strided differently are not element upon element", "[pl
     residual_case c;
     c.g[c.x].nb[1] = 4096;
     c.g[c.x].nb[2] = c.g[c.x].nb[3] = 8192;
+    c.g.share(c.x, c.g.input(format::f32, {1024, 2}));
     c.g.share(c.sum, c.x);
     CHECK(steps_of(checked_plan(c.g)) == "4: 3 4, 5: 5");
 }

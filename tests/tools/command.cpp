@@ -308,6 +308,33 @@ TEST_CASE("verify proves the plans of graph files and says what it looked at", "
     }
 }
 
+TEST_CASE("verify tells a graph that overwrites a value from a wrong plan", "[command]") {
+    workplace w;
+    const std::string graph = CATENA_TEST_DATA "/small/overwrites_a_value.json";
+    const outcome text = w.run("verify small.json " + graph);
+    CHECK(text.code == 4);
+    CHECK(text.err.empty());
+    CHECK(text.out.find("small.json, sm_90: proved\n") == 0);
+    CHECK_THAT(text.out,
+               Catch::Contains(", sm_90: the graph is wrong: node 2 writes over tensor 2, "
+                               "which node 5 still reads") &&
+                   !Catch::Contains("the plan is wrong"));
+    const outcome json = w.run("verify " + graph + " small.json --json");
+    CHECK(json.code == 4);
+    const auto all = nlohmann::json::parse(json.out)["graphs"];
+    CHECK(all[1]["verdict"] == "proved");
+    const auto& wrong = all[0];
+    CHECK(wrong["verdict"] == "wrong graph");
+    CHECK(wrong["proved"] == false);
+    CHECK(wrong["node"] == 2);
+    CHECK(wrong["reader"] == 5);
+    CHECK(wrong["tensor"] == 2);
+    CHECK(wrong["buffer"] == 1);
+    CHECK(wrong["offset"] == 8192);
+    CHECK(wrong["bytes"] == 64);
+    CHECK(w.run("verify " + graph + " --optimized").code == 0);  // in memory of its own
+}
+
 TEST_CASE("verify refuses a graph without memory, and one that is not there", "[command]") {
     workplace w;
     auto bare = catena_test::small_graph();

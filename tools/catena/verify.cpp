@@ -65,6 +65,22 @@ std::string as_text(const std::vector<proof_of_file>& all, const std::string& ar
     return out;
 }
 
+const char* verdict_of(const verification& v) {
+    if (v.proved) return "proved";
+    return v.state.code == status_code::wrong_graph ? "wrong graph" : "wrong plan";
+}
+
+nlohmann::ordered_json fault_of(const verification& v) {
+    if (v.state.code != status_code::wrong_graph)
+        return {{"fault", v.state.message}, {"step", v.step}, {"node", v.node}, {"byte", v.byte}};
+    const value_overwritten& o = v.overwritten;
+    nlohmann::ordered_json reader;  // null: the tensor is a weight
+    if (o.reader >= 0) reader = o.reader;
+    return {{"fault", v.state.message}, {"node", o.writer},   {"reader", reader},
+            {"tensor", o.tensor},       {"buffer", o.buffer}, {"offset", o.offset},
+            {"bytes", o.bytes}};
+}
+
 std::string as_json(const std::vector<proof_of_file>& all, const table& t) {
     nlohmann::ordered_json graphs = nlohmann::ordered_json::array();
     for (const proof_of_file& p : all) {
@@ -72,6 +88,7 @@ std::string as_json(const std::vector<proof_of_file>& all, const table& t) {
         nlohmann::ordered_json one{{"graph", p.file},
                                    {"arch", t.target->name},
                                    {"gpu", t.limits().gpu},
+                                   {"verdict", verdict_of(v)},
                                    {"proved", v.proved}};
         if (v.proved)
             one.update({{"steps", v.steps},
@@ -81,25 +98,30 @@ std::string as_json(const std::vector<proof_of_file>& all, const table& t) {
                         {"activations", v.slots},
                         {"workspace_bytes", p.workspace_bytes}});
         else
-            one.update(
-                {{"fault", v.state.message}, {"step", v.step}, {"node", v.node}, {"byte", v.byte}});
+            one.update(fault_of(v));
         graphs.push_back(std::move(one));
     }
     return json_text({{"graphs", std::move(graphs)}});
+}
+
+int exit_code_of(const std::vector<proof_of_file>& all) {
+    bool wrong_graph = false;
+    for (const proof_of_file& p : all) {
+        if (p.found.proved) continue;
+        if (p.found.state.code != status_code::wrong_graph) return exit_check_failed;
+        wrong_graph = true;
+    }
+    return wrong_graph ? exit_wrong_graph : exit_ok;
 }
 
 int verify_files(const verify_options& o) {
     refuse_unwritable(o.output.file);
     const table t = table_for(o.target);
     std::vector<proof_of_file> all;
-    bool proved = true;
-    for (const std::string& file : o.graphs) {
-        all.push_back(prove(file, o, t));
-        proved = proved && all.back().found.proved;
-    }
+    for (const std::string& file : o.graphs) all.push_back(prove(file, o, t));
     const std::string on = o.target.gpu.empty() ? o.target.arch : t.limits().gpu;
     write_result(o.output, o.output.json ? as_json(all, t) : as_text(all, on));
-    return proved ? exit_ok : exit_check_failed;
+    return exit_code_of(all);
 }
 
 }  // namespace
@@ -110,7 +132,10 @@ void add_verify(CLI::App& app, int& code) {
         "verify",
         "Prove that plans of graphs are right, on a symbolic memory: nothing is computed. Everyone "
         "reads the values that the graph says, and every result is what its node computes.");
-    command->footer(exit_code_help);
+    command->footer(
+        "Exit codes: 0 every plan is proved; 1 a plan is wrong; 2 wrong usage or bad input "
+        "(nothing is written); 4 no plan is wrong, but a graph is: it overwrites a value that it "
+        "still reads.");
     command->add_option("GRAPH", o->graphs, "Graph files: JSON, plain or gzip")->required();
     add_target(*command, o->target)->capture_default_str();
     command->add_flag("--optimized", o->optimized, optimized_help);

@@ -11,7 +11,8 @@ enum class status_code : unsigned char {
     device_error,      ///< the device or its driver refused
     no_clusters,       ///< the device has no room for a thread block cluster of this launch
     wrong_plan,        ///< options::verify found a fault in a plan: it was dropped
-    fallback           ///< a fallback was met, and options::error_on_fallback is set
+    fallback,          ///< a fallback was met, and options::error_on_fallback is set
+    wrong_graph        ///< options::verify: the graph overwrites a value that it still reads
 };
 
 /// `message` is a sentence that names the argument and the remedy; it fits the buffer and is

@@ -37,7 +37,8 @@ struct plan_counters {
     std::int32_t clusters_refused = 0;  ///< steps without the clusters that they would have
     bool stand_in = false;              ///< another architecture's instances serve
     bool proved = false;                ///< options::verify: the plan was proved right
-    bool dropped = false;  ///< a plan was wrong, so all is left to the engine; state() says why
+    bool dropped = false;  ///< plan or graph was wrong, so all is left to the engine; state() says
+                           ///< which and why
 
     /// All groups of two or more matmuls.
     std::int32_t groups() const { return groups_whole + groups_partial + groups_split; }

@@ -47,10 +47,10 @@ struct options {
     /// plan::state() names the first with its remedy.
     bool error_on_fallback = false;
 
-    /// Proves every new plan right, by plan/verify.hpp. If one is wrong, every node stays with the
-    /// engine, and plan::state() names step, node and byte. The proof takes about as long as
-    /// planning. The default follows the build: on where CATENA_VERIFY_PLANS is 1, as in debug
-    /// builds.
+    /// Proves every new plan right, by plan/verify.hpp. If one is wrong, or its graph overwrites a
+    /// value that it still reads, every node stays with the engine, and plan::state() names step,
+    /// node and byte. The proof takes about as long as planning. The default follows the build: on
+    /// where CATENA_VERIFY_PLANS is 1, as in debug builds.
     bool verify = CATENA_VERIFY_PLANS != 0;
 
     log_level log = log_level::off;

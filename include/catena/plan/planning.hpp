@@ -97,7 +97,7 @@ CATENA_PLANNING status planner::prepared(const catena::plan& made) const {
     return {};
 }
 
-// All is left to the engine in place of a plan that turned out to be wrong.
+// All is left to the engine in place of a plan that turned out to be wrong, or whose graph did.
 CATENA_PLANNING plan planner::dropped(const graph_view& view, const status& why) const {
     catena::plan out = all_to_engine(view);
     out.state_ = why;

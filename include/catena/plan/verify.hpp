@@ -11,18 +11,31 @@
 
 namespace catena {
 
-/// What a proof looked at, and the first thing that is wrong.
+/// A value that a graph overwrites although it still reads it.
+struct value_overwritten {
+    std::int32_t writer = -1;         ///< node that writes
+    std::int32_t reader = -1;         ///< node behind it that reads; -1: it is a weight
+    std::int32_t tensor = no_tensor;  ///< whose value it is
+    std::int32_t buffer = no_buffer;  ///< where the tensor lies
+    std::uint64_t offset = 0;         ///< of the first byte written, in the buffer; without one in
+                                      ///< the tensor
+    std::uint64_t bytes = 0;          ///< written from there on
+};
+
+/// What a proof looked at, and the first thing that is wrong: status_code::wrong_plan, or
+/// wrong_graph if no plan of the graph could be right.
 struct verification {
-    status state;              ///< names step, node and byte of the first fault
-    bool proved = false;       ///< false, and no fault: some tensor has no address
-    std::int32_t step = -1;    ///< of the fault; -1: it is no step's
-    std::int32_t node = -1;    ///< of the fault, or where its step launches
-    std::uint64_t byte = 0;    ///< an address, or a byte of the workspace
-    std::int32_t steps = 0;    ///< replayed
-    std::int32_t nodes = 0;    ///< of the engine, replayed
-    std::int64_t reads = 0;    ///< by nodes and steps, each of the value that the graph says
-    std::int64_t results = 0;  ///< of steps, each the value of a node of the graph
-    std::int64_t slots = 0;    ///< activations written into the workspace
+    status state;                   ///< names step, node and byte of the first fault
+    bool proved = false;            ///< false, and no fault: some tensor has no address
+    std::int32_t step = -1;         ///< of the fault; -1: it is no step's
+    std::int32_t node = -1;         ///< of the fault, or where its step launches
+    std::uint64_t byte = 0;         ///< an address, or a byte of the workspace
+    std::int32_t steps = 0;         ///< replayed
+    std::int32_t nodes = 0;         ///< of the engine, replayed
+    std::int64_t reads = 0;         ///< by nodes and steps, each of the value that the graph says
+    std::int64_t results = 0;       ///< of steps, each the value of a node of the graph
+    std::int64_t slots = 0;         ///< activations written into the workspace
+    value_overwritten overwritten;  ///< of a wrong graph
 };
 
 /// The tensors of a view with addresses where they have only a buffer and an offset, as in a bare
@@ -36,11 +49,12 @@ inline std::vector<tensor> with_addresses(const graph_view& view) {
     return out;
 }
 
-/// Proves a plan of this view right, or says what is wrong: every node of the engine and every step
-/// reads the values that the graph says, every result is what its node computes, and is left where
-/// somebody may read it; activations in the workspace live as long as they are read; what is read
-/// early is constant; addresses are aligned. Time and memory grow with nodes and steps. Rounding is
-/// not looked at, nor time.
+/// Proves a plan of this view right, or says what is wrong. First the graph: a node may write over
+/// a value only behind all who read it, unless it names the value's memory (view_src). Then the
+/// plan: every node of the engine and every step reads the values that the graph says, every result
+/// is what its node computes, and is left where somebody may read it; activations in the workspace
+/// live as long as they are read; what is read early is constant; addresses are aligned. Time and
+/// memory grow with nodes and steps. Rounding is not looked at, nor time.
 verification verify(const graph_view& view, const plan& made);
 
 }  // namespace catena

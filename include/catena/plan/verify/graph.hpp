@@ -4,6 +4,7 @@
 
 #include "catena/match/own_ops.hpp"
 #include "catena/plan/verify/memory.hpp"
+#include "catena/plan/verify/overwrite.hpp"
 
 #include <cstdint>
 #include <unordered_set>
@@ -74,13 +75,14 @@ class engine_order {
     engine_order(const graph_view& view, const std::vector<region>& regions,
                  const std::unordered_set<std::uint64_t>& bounds, const own_ops* ops,
                  Covered&& covered)
-        : left(bounds), view_(view), regions_(regions), ops_(ops) {
+        : left(bounds), view_(view), regions_(regions), ops_(ops), search_(view, regions) {
         const auto n = at(view.node_count);
         writes.resize(2 * n + 1);
         first_seen.assign(n + 1, 0);
         seen.reserve(2 * n);
         for (std::int32_t i = 0; i < view.node_count; ++i) {
             if (acts(i)) {
+                search_.look_at(i, left, writes);
                 const bool by_step = covered(i);
                 writes[result(i)].what = by_step ? value_of(i) : opaque(i);
                 writes[result(i)].where = regions_[at(view_.nodes[i])];
@@ -148,12 +150,28 @@ class engine_order {
         return view_.at(t).weight && view_.at(t).kind == op::none;
     }
 
+    /// A value that the graph overwrites although it still reads it, if there is one.
+    const overwrite& overwritten() const { return search_.first(); }
+
+    /// A node that wrote into a tensor, if one did.
+    overwrite written_into(std::int32_t t) const {
+        overwrite out;
+        const region& r = regions_[at(t)];
+        if (r.empty()) return out;
+        left.each_run(r, [&](std::uint64_t begin, std::uint64_t end, memory::write by) {
+            if (by != 0 && !out.found() && search_.changes(by, writes, r))
+                out = {search_.writer(by), -1, t, begin, end};
+        });
+        return out;
+    }
+
     memory left;  ///< as the engine's order leaves it
 
   private:
     const graph_view& view_;
     const std::vector<region>& regions_;
     const own_ops* ops_;
+    overwrite_search search_;
 
     static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 

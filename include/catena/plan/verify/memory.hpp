@@ -94,6 +94,22 @@ class region {
     const spreading& repeats() const { return repeats_; }
     bool same_elements(const region& o) const { return lies_as(o) && repeats_ == o.repeats_; }
 
+    /// Do two that meet surely share no byte, because one lies between the rows of the other?
+    friend bool apart(const region& a, const region& b) {
+        if (!a.overlaps(b)) return true;
+        const auto between = [&](std::int64_t stride) {
+            const std::uint64_t s = static_cast<std::uint64_t>(stride), in_a = a.bytes_within(s),
+                                in_b = b.bytes_within(s);
+            if (in_a == 0 || in_b == 0) return false;
+            const std::uint64_t gap = (b.begin % s + s - a.begin % s) % s;
+            return in_a <= gap && gap + in_b <= s;
+        };
+        for (const region* r : {&a, &b})
+            for (int d = 0; d < r->dimensions_; ++d)
+                if (r->strides_[d] > 0 && between(r->strides_[d])) return true;
+        return false;
+    }
+
     /// The same elements, however often they are repeated?
     bool lies_as(const region& o) const {
         if (begin != o.begin || end != o.end || run_ != o.run_ || dimensions_ != o.dimensions_)
@@ -110,6 +126,18 @@ class region {
     bool empty_ = false;
     spreading repeats_;
 
+    /// Bytes from the first to the last of what lies at every `stride`; 0: it lies otherwise.
+    std::uint64_t bytes_within(std::uint64_t stride) const {
+        std::uint64_t bytes = static_cast<std::uint64_t>(run_ * unit_);
+        for (int d = 0; d < dimensions_; ++d) {
+            const auto own = static_cast<std::uint64_t>(strides_[d]);
+            if (own < stride)
+                bytes += own * static_cast<std::uint64_t>(counts_[d] - 1);
+            else if (own % stride != 0)
+                return 0;
+        }
+        return bytes <= stride ? bytes : 0;
+    }
     void push(std::int64_t count, std::int64_t stride) {
         counts_[dimensions_] = count;
         strides_[dimensions_++] = stride;

@@ -36,6 +36,8 @@ class verifier {
         find_constants();
         engine_order engine(view_, regions_, bounds(), plan_.rows().ops,
                             [this](std::int32_t i) { return plan_.at(i).role != role::engine; });
+        check_graph(engine);
+        if (!ok()) return out_;
         memory now(bounds());
         row_launch rows(now, engine.writes, workspace_, workspace_at);
         group_launch groups(now, engine.writes, workspace_, workspace_at);
@@ -97,6 +99,34 @@ class verifier {
             failure(status_code::wrong_plan, "the plan is wrong: %s: %s%s%s (%s %llu)", who,
                     operand, *operand != '\0' ? " " : "", why, slot ? "workspace byte" : "byte",
                     static_cast<unsigned long long>(slot ? byte - workspace_at : byte));
+    }
+
+    /// Does the graph say one thing of each byte? If not, no plan can be right.
+    void check_graph(const engine_order& engine) {
+        overwrite found = engine.overwritten();
+        for (std::int32_t t = 0; t < view_.tensor_count && !found.found(); ++t)
+            if (view_.at(t).weight && view_.at(t).kind == op::none) found = engine.written_into(t);
+        if (!found.found()) return;
+        const tensor& of = view_.at(found.of);
+        const bool in_buffer = of.buffer != no_buffer;
+        value_overwritten& o = out_.overwritten;
+        o.writer = out_.node = found.writer;
+        o.reader = found.reader;
+        o.tensor = found.of;
+        o.buffer = of.buffer;
+        o.offset = found.begin - regions_[at(found.of)].begin + (in_buffer ? of.offset : 0);
+        o.bytes = found.end - found.begin;
+        out_.byte = found.begin;
+        char where[32] = "the tensor", read[40] = "is a weight";
+        if (in_buffer) std::snprintf(where, sizeof where, "buffer %d", of.buffer);
+        if (o.reader >= 0) std::snprintf(read, sizeof read, "node %d still reads", o.reader);
+        out_.state = failure(
+            status_code::wrong_graph,
+            "the graph is wrong: node %d writes over tensor %d, which %s (%llu bytes from byte "
+            "%llu of %s on); give the node other memory, or let %s",
+            o.writer, o.tensor, read, static_cast<unsigned long long>(o.bytes),
+            static_cast<unsigned long long>(o.offset), where,
+            o.reader >= 0 ? "it name the tensor as its view_src" : "the tensor be no weight");
     }
 
     /// Roles, steps and the nodes that they cover tell the same story.
