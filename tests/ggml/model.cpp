@@ -41,9 +41,13 @@ model::model(const architecture& a, unsigned seed) : shape_(a), context_(context
         const std::int64_t q_size = a.heads * a.head_size;
         const std::int64_t kv_size = a.kv_heads * a.head_size;
         add(layer + "attn_norm", GGML_TYPE_F32, a.hidden);
-        add(layer + "q", a.q, a.hidden, q_size);
-        add(layer + "k", a.k, a.hidden, kv_size);
-        add(layer + "v", a.v, a.hidden, kv_size);
+        if (a.one_qkv) {
+            add(layer + "qkv", a.q, a.hidden, q_size + 2 * kv_size);
+        } else {
+            add(layer + "q", a.q, a.hidden, q_size);
+            add(layer + "k", a.k, a.hidden, kv_size);
+            add(layer + "v", a.v, a.hidden, kv_size);
+        }
         add(layer + "o", a.o, q_size, a.hidden);
         if (a.head_norms) {
             add(layer + "q_norm", GGML_TYPE_F32, a.head_size);
@@ -177,10 +181,23 @@ ggml_tensor* graph::heads(ggml_tensor* x, int count, const std::string& norm_wei
                          0.0f, 1.0f, 32.0f, 1.0f);
 }
 
+/// The weight of Q, K or V, `part`, or the rows of the one weight that are that.
+ggml_tensor* graph::part_of_qkv(const std::string& layer, char part) {
+    const architecture& a = model_.shape();
+    if (!a.one_qkv) return model_.weight(layer + part);
+    ggml_tensor* all = model_.weight(layer + "qkv");
+    const int first[] = {0, a.heads, a.heads + a.kv_heads};
+    const int index = part == 'q' ? 0 : part == 'k' ? 1 : 2;
+    const auto before = static_cast<std::size_t>(first[index] * a.head_size);
+    return ggml_view_2d(nodes_.get(), all, a.hidden,
+                        std::int64_t{index == 0 ? a.heads : a.kv_heads} * a.head_size, all->nb[1],
+                        before * all->nb[1]);
+}
+
 ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
     ggml_context* c = nodes_.get();
     const architecture& a = model_.shape();
-    ggml_tensor* q = ggml_mul_mat(c, model_.weight(layer + "q"), x);
+    ggml_tensor* q = ggml_mul_mat(c, part_of_qkv(layer, 'q'), x);
     if (a.precise) q->op_params[3] = GGML_PREC_F32;  // as ggml_prec_set_src does
     if (a.absorbed) {
         q = ggml_permute(c, ggml_reshape_3d(c, q, a.head_size, a.heads, tokens_), 0, 2, 1, 3);
@@ -194,8 +211,8 @@ ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
     }
     q = heads(q, a.heads, layer + "q_norm");
     ggml_tensor* k =
-        heads(ggml_mul_mat(c, model_.weight(layer + "k"), x), a.kv_heads, layer + "k_norm");
-    ggml_tensor* v = ggml_mul_mat(c, model_.weight(layer + "v"), x);
+        heads(ggml_mul_mat(c, part_of_qkv(layer, 'k'), x), a.kv_heads, layer + "k_norm");
+    ggml_tensor* v = ggml_mul_mat(c, part_of_qkv(layer, 'v'), x);
 
     // As llama.cpp does: Q, K and V stand in the graph before the caches are written.
     for (ggml_tensor* t : {q, v, k}) ggml_build_forward_expand(graph_, t);

@@ -17,6 +17,7 @@ struct architecture {
     bool head_norms = false;    ///< norms of Q and K, per head
     int lora_rank = 0;          ///< 0: none; else an adapter beside Q
     bool precise = false;       ///< Q's activation may not be quantized
+    bool one_qkv = false;       ///< Q, K and V are views of one weight, of type `q`
     bool absorbed = false;      ///< Q passes a matrix of each head, as with latent attention
     ggml_type q = GGML_TYPE_Q4_K, k = GGML_TYPE_Q4_K, v = GGML_TYPE_Q6_K, o = GGML_TYPE_Q4_K;
     ggml_type up = GGML_TYPE_Q4_K, down = GGML_TYPE_Q4_K, output = GGML_TYPE_Q6_K;
@@ -69,6 +70,7 @@ class graph {
 
     void build();
     ggml_tensor* norm(ggml_tensor* x, const std::string& weight);
+    ggml_tensor* part_of_qkv(const std::string& layer, char part);
     ggml_tensor* attention(ggml_tensor* x, const std::string& layer);
     ggml_tensor* attend(ggml_tensor* q, ggml_tensor* keys, ggml_tensor* values);
     ggml_tensor* heads(ggml_tensor* x, int count, const std::string& norm_weight);

@@ -54,6 +54,12 @@ architecture latent() {
     return a;
 }
 
+architecture one_qkv() {
+    architecture a;
+    a.one_qkv = true;
+    return a;
+}
+
 /// Weights that are numbers; what the gated product goes on to is quantized.
 architecture llama_f16() {
     architecture a;
@@ -80,6 +86,7 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"llama f16 and bf16", llama_f16},
                                 {"qwen3moe, experts in bf16", qwen3_moe_bf16},
                                 {"llama with a LoRA", with_lora},
+                                {"llama, one weight for Q, K and V", one_qkv},
                                 {"a precise Q, a matrix for each head", latent}};
 
 /// Is it a matmul of a weight of numbers, not of a cache? No table row has rows of another length.

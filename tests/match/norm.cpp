@@ -149,10 +149,15 @@ TEST_CASE("what cannot be a chain is left with its reason", "[match]") {
         c.g.other({lonely});
         CHECK(reason_of(lonely) == reason::unscaled);
     }
-    SECTION("the weight is not a leaf") {
-        c.g[c.mul].src[1] = c.g.reshape(c.w, {512});
+    SECTION("the weight is made by a node") {
+        c.g[c.mul].src[1] = c.g.same_shape(op::cont, c.w, {c.w});
         std::rotate(c.g.nodes.begin(), c.g.nodes.end() - 1, c.g.nodes.end());
         CHECK(reason_of(c.norm) == reason::weight_not_leaf);
+    }
+    SECTION("it is none: RESHAPE only names the leaf of the weight") {
+        c.g[c.mul].src[1] = c.g.reshape(c.w, {512});
+        std::rotate(c.g.nodes.begin(), c.g.nodes.end() - 1, c.g.nodes.end());
+        CHECK(reason_of(c.norm) == reason::none);
     }
     SECTION("the weight is a leaf that the engine may write") {
         c.g[c.w].weight = false;

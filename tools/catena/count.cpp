@@ -19,8 +19,7 @@ std::int32_t without_reshapes(const graph_view& g, std::int32_t t) {
 /// A matmul of a weight of numbers that read f32; attention's operands are no leaves.
 bool reads_numbers(const graph_view& g, const tensor& t) {
     if ((t.kind != op::mul_mat && t.kind != op::mul_mat_id) || !launches(t)) return false;
-    const tensor& w = g.at(t.src[0]);
-    return w.weight && w.kind == op::none && reads_f32(w.type);
+    return is_weight(g, t.src[0]) && reads_f32(g.at(t.src[0]).type);
 }
 
 bool is_norm(const tensor& t) { return t.kind == op::rms_norm || t.kind == op::norm; }
@@ -29,7 +28,7 @@ bool is_norm(const tensor& t) { return t.kind == op::rms_norm || t.kind == op::n
 std::int32_t scaled_norm(const graph_view& g, const tensor& t) {
     if (t.kind != op::mul) return no_tensor;
     for (const int i : {0, 1})
-        if (is_norm(g.at(t.src[i])) && g.at(t.src[1 - i]).weight) return t.src[i];
+        if (is_norm(g.at(t.src[i])) && is_weight(g, t.src[1 - i])) return t.src[i];
     return no_tensor;
 }
 

@@ -118,7 +118,7 @@ class drawing {
         const tensor& t = g_.node(n);
         std::string label = fmt::format("{} {}\n{}", n, op_text(t), shape(t));
         for (const std::int32_t s : t.src)
-            if (s != no_tensor && g_.at(s).weight) label += "\nx " + shape(g_.at(s));
+            if (s != no_tensor && is_weight(g_, s)) label += "\nx " + shape(g_.at(s));
         line("      n{} [label={}, tooltip={}];", n, in_quotes(label),
              in_quotes(printable(t.name) + why_[at(n)]));
     }

@@ -157,7 +157,7 @@ class outcome {
         for (int i = p.first; i < p.last; ++i) {
             const auto at = static_cast<std::size_t>(i);
             for (const std::int32_t source : g_.node(s_.position[at]).src)
-                if (source != no_tensor && g_.at(source).weight)
+                if (source != no_tensor && is_weight(g_, source))
                     k.push_back(static_cast<std::int64_t>(g_.at(source).type));
             k.push_back(-1);
             for (const std::int64_t s : steps_[at]) {

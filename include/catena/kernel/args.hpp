@@ -83,7 +83,7 @@ struct row_args : row_params {
                                     ///< quant_k / 32 are written as zeros
     format scale_type = format::f32;  ///< f32, f16 or bf16
     bool one_plus_weight = false;     ///< the norm is times 1 + weight
-    bool weight_early = false;        ///< weights are leaves: they may be read before the grid wait
+    bool weight_early = false;  ///< weights never change: they may be read before the grid wait
     weights_ahead ahead[max_weights_ahead];  ///< the first that has no bytes ends them
 };
 
@@ -196,7 +196,7 @@ struct matvec_args {
                                  ///< quantized gives a multiple of 32
     std::int32_t members = 0;
     std::int32_t bands = 0;      ///< of all members; expert: per column, of those that ids pick
-    bool weights_early = false;  ///< every weight is a leaf: it may be read before the grid wait
+    bool weights_early = false;  ///< no weight ever changes: it may be read before the wait
     matvec_member member[max_members];
 };
 

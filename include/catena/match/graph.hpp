@@ -94,7 +94,8 @@ struct tensor {
     sub_op sub = sub_op::none;
     format type = format::unknown;
     std::uint8_t flags = 0;  ///< tensor_flag bits
-    bool weight = false;     ///< a leaf that the engine never writes while the graph lives
+    bool weight = false;     ///< a leaf that the engine never writes while the graph lives. Names
+                             ///< of its memory need no flag (is_weight)
     bool reachable = true;   ///< a kernel can follow `data`: not host memory, not a split buffer
     std::int64_t ne[4] = {1, 1, 1, 1};  ///< elements, innermost first
     std::int64_t nb[4] = {0, 0, 0, 0};  ///< strides in bytes
@@ -154,6 +155,18 @@ constexpr std::int32_t named_by(const tensor& t) {
     return t.view_src == no_tensor && renames ? t.src[0] : t.view_src;
 }
 
+/// Is tensor `index` a weight: a leaf with that flag, or what RESHAPEs and VIEWs name of one? It is
+/// read where it says that it lies, so it need not be the whole leaf.
+constexpr bool is_weight(const graph_view& view, std::int32_t index) {
+    for (std::int32_t hops = 0; index != no_tensor && hops <= view.tensor_count; ++hops) {
+        const tensor& t = view.at(index);
+        if (t.kind == op::none) return t.weight;
+        if (!launches_nothing(t.kind)) return false;
+        index = named_by(t);
+    }
+    return false;
+}
+
 /// Does source `s` of tensor `index` only name the memory that the node writes? ggml_cast makes a
 /// CPY its own source 1. The CPY does not wait for such a source.
 constexpr bool is_own_destination(const tensor& t, std::int32_t index, std::int32_t s) {
@@ -186,7 +199,8 @@ constexpr bool quantized_matmul(const graph_view& view, const tensor& t) {
     if (!is_matmul(t.kind)) return false;
     if (t.src[0] == no_tensor || t.src[1] == no_tensor || elements(t) == 0) return false;
     const tensor& w = view.at(t.src[0]);
-    return (t.flags & flag_compute) != 0 && w.weight && info(w.type).role == format_role::weight;
+    return (t.flags & flag_compute) != 0 && info(w.type).role == format_role::weight &&
+           is_weight(view, t.src[0]);
 }
 
 /// Bytes from a tensor's first to its last, strides respected (as ggml_nbytes). 0 when it has no

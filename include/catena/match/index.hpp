@@ -27,7 +27,7 @@ struct read_edge {
     std::int32_t slot = 0;
 };
 
-/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with a leaf of float weights that read f32,
+/// A MUL_MAT or MUL_MAT_ID with a quantized weight, or with float weights that read f32,
 /// and the value whose elements it multiplies.
 struct matmul_read {
     std::int32_t node = -1;  ///< position
@@ -124,11 +124,10 @@ class graph_index {
     /// do)?
     bool written_in_place(std::int32_t root) const { return (marks_[at(root)] & in_place) != 0; }
 
-    /// A leaf flagged as a weight that no node of the view writes: it may be read at any time.
+    /// A weight whose leaf no node of the view writes: it may be read at any time.
     bool constant(std::int32_t tensor) const {
-        const catena::tensor& t = view.at(tensor);
-        return t.weight && t.kind == op::none && position(tensor) < 0 &&
-               !written_in_place(root(tensor));
+        const std::int32_t leaf = root(tensor);
+        return is_weight(view, tensor) && position(leaf) < 0 && !written_in_place(leaf);
     }
 
     /// The one edge that reads a value, or node -1: nobody or several do, or somebody outside may.

@@ -61,12 +61,13 @@ inline obstacle plain_rows_at(const graph_view& view, std::int32_t index,
 
 namespace detail {
 
-/// Is a weight [k, rows] or, of several matrices, [k, rows, matrices], and a leaf without gaps?
-inline obstacle check_weight(const tensor& w, format_set formats) {
+/// Is a weight [k, rows] or, of several matrices, [k, rows, matrices], and without gaps?
+inline obstacle check_weight(const graph_view& view, std::int32_t weight, format_set formats) {
+    const tensor& w = view.at(weight);
     const bool plain = info(w.type).role != format_role::weight;
     if (plain && !(is_number(w.type) && formats.has(w.type))) return {-1, reason::plain_weight};
     if (elements(w) == 0) return {-1, reason::no_elements};
-    if (!w.weight || w.kind != op::none) return {-1, reason::weight_not_leaf};
+    if (!is_weight(view, weight)) return {-1, reason::weight_not_leaf};
     if (!w.reachable) return {-1, reason::unreachable};
     if (!formats.has(w.type)) return {-1, reason::format_not_in_chain};
     if (w.ne[3] != 1) return {-1, reason::weight_batched};
@@ -181,9 +182,8 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
         if (edge.slot != 1 || !chain.has_group()) return {-1, reason::not_activation};
         const tensor& w = view.at(t.src[0]);
         const tensor& x = view.at(t.src[1]);
-        if (obstacle f = detail::check_weight(w, out.expert ? chain.expert : chain.dense);
-            f.found())
-            return f;
+        const format_set formats = out.expert ? chain.expert : chain.dense;
+        if (obstacle f = detail::check_weight(view, t.src[0], formats); f.found()) return f;
         if (scales != no_tensor)
             if (const reason r = check_scales(w, view.at(scales)); r != reason::none)
                 return {-1, r, scales, 4};

@@ -41,7 +41,8 @@ namespace catena {
     X(read_outside, "the norm's result is, or may be, read outside this graph")                    \
     X(is_output, "the norm's result is flagged OUTPUT, and the chain does not write it")           \
     X(reshaped, "the norm's result is reshaped before its MUL")                                    \
-    X(weight_not_leaf, "the weight is not a leaf that the engine flags as a weight")               \
+    X(weight_not_leaf,                                                                             \
+      "the weight is no leaf that the engine flags as a weight, nor a RESHAPE or VIEW of one")     \
     X(weight_not_f32, "the weight of the norm is not f32")                                         \
     X(weight_shape, "the weight of the norm is not one row of {need} elements (it has {have})")    \
     X(no_residual, "the norm's input is not an ADD of two tensors of its own shape")               \

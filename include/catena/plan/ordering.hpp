@@ -63,7 +63,7 @@ class order_builder {
     /// Could a step take over this matmul, whatever its sizes, and read the same activation
     /// earlier?
     bool groups(const tensor& t, bool numbers) const {
-        return (t.flags & flag_compute) != 0 && view_.at(t.src[0]).kind == op::none &&
+        return (t.flags & flag_compute) != 0 && view_.at(g_.root(t.src[0])).kind == op::none &&
                !detail::check_params(t, numbers).found() &&
                std::all_of(t.src, t.src + max_src, [this](std::int32_t s) { return lasts(s); });
     }
@@ -113,7 +113,7 @@ class order_builder {
 
     bool inputs_there(const tensor& matmul) {
         const std::int32_t ids = matmul.kind == op::mul_mat_id ? matmul.src[2] : no_tensor;
-        for (const std::int32_t s : {matmul.src[1], scales_of(view_, matmul), ids})
+        for (const std::int32_t s : {matmul.src[0], matmul.src[1], scales_of(view_, matmul), ids})
             if (s != no_tensor && !emit_names(s)) return false;
         return true;
     }

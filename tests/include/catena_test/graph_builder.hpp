@@ -110,7 +110,8 @@ class graph_builder {
     /// Undoes allocation: what a graph looks like before the engine has given out memory.
     void deallocate() {
         for (catena::tensor& t : tensors) {
-            if (t.weight) continue;
+            if (t.weight || (t.view_src != catena::no_tensor && (*this)[t.view_src].weight))
+                continue;
             t.buffer = catena::no_buffer;
             t.offset = 0;
             t.data = nullptr;

@@ -86,17 +86,17 @@ void random_graph::place(graph_builder& g, std::vector<bool> wanted_roots) {
     for (id t = 0; t < static_cast<id>(g.tensors.size()); ++t) {
         catena::tensor& x = g[t];
         if (root_of(g, t) != t) continue;
+        const auto names_from = x.offset;
         if (const auto* w = pooled_[n(t)]; w != nullptr) {
             x.buffer = weights++;
             x.offset = 0;
             x.data = const_cast<std::byte*>(w->bytes.data());
-            continue;
+        } else {
+            const auto offset = in_arena[n(t)] ? placed.at[n(t)] : at[n(t)];
+            x.buffer = in_arena[n(t)] ? arena_buffer : state_buffer;
+            x.offset = static_cast<std::uint64_t>(offset);
+            x.data = aligned(in_arena[n(t)] ? arena_ : state_) + offset;
         }
-        x.buffer = in_arena[n(t)] ? arena_buffer : state_buffer;
-        const auto offset = in_arena[n(t)] ? placed.at[n(t)] : at[n(t)];
-        const auto names_from = x.offset;
-        x.offset = static_cast<std::uint64_t>(offset);
-        x.data = aligned(in_arena[n(t)] ? arena_ : state_) + offset;
         for (id v = 0; v < static_cast<id>(g.tensors.size()); ++v) {
             if (g[v].view_src != t) continue;
             const std::uint64_t inside = g[v].offset - names_from;

@@ -42,7 +42,24 @@ sub_op growth::gating() {
                 sub_op::gelu_quick, sub_op::relu});
 }
 
+/// A weight: a leaf, or some of the rows or matrices of one, by a VIEW or by a view of a view.
 id growth::leaf(format type, shape ne, bool around_one) {
+    if (!one_in(8)) return whole_leaf(type, ne, around_one);
+    std::int64_t all[3] = {1, 1, 1};
+    std::copy(ne.begin(), ne.end(), all);
+    const int cut = all[2] > 1 ? 2 : all[1] > 1 ? 1 : 0;  // the outermost dimension
+    const catena::format_info& f = catena::info(type);
+    const int unit = cut == 0 ? f.block_elements : 1, before = unit * below(3);
+    all[cut] += before + unit * below(2);
+    const id from = whole_leaf(type, {all[0], all[1], all[2]}, around_one);
+    const std::int64_t skipped = before * g_[from].nb[cut] / (cut == 0 ? unit : 1);
+    const id name = one_in(3) ? g_.view(from, {all[0], all[1], all[2]}) : from;
+    const id t = g_.view(name, ne, skipped);
+    g_[t].reachable = g_[name].reachable = g_[from].reachable;
+    return t;
+}
+
+id growth::whole_leaf(format type, shape ne, bool around_one) {
     const id t = g_.weight(type, ne);
     const bool secret = one_in(60);  // a weight of which the engine says nothing
     const bool host = !secret && one_in(60);

@@ -43,6 +43,7 @@ class growth {
 
     // growth.cpp: values and matmuls
     id leaf(format type, shape ne, bool around_one = false);
+    id whole_leaf(format type, shape ne, bool around_one);
     id weight(std::int64_t k, std::int64_t rows, std::int64_t matrices = 1);
     id scales(id w);
     id product(id w, id x, id ids = catena::no_tensor);

@@ -159,6 +159,10 @@ class plan_builder {
                 why = {r.left, {}};
                 continue;
             }
+            if (!g_.constant(t.src[0])) {
+                why = {{node, reason::weight_not_leaf}, {}};
+                continue;
+            }
             match m = matcher(g_, f.common).at_value(value, from, most);
             m.readers.erase(m.readers.begin(),
                             std::find_if(m.readers.begin(), m.readers.end(),

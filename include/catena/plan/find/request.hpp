@@ -174,7 +174,8 @@ inline row_args row_arguments(const graph_view& view, const match& m, addresses&
         a.experts.gate = at.floats(m.experts.gate);
         if (m.experts.gate != no_tensor) a.experts.gate_nb = view.at(m.experts.gate).nb[1];
     }
-    a.weight_early = m.reads[operand::weight].tensor != no_tensor;  // the matcher takes leaves only
+    a.weight_early =
+        m.reads[operand::weight].tensor != no_tensor;  // the matcher takes weights only
     if (m.sum_needed) {
         a.sum = at.floats(view.nodes[m.sum]);
         a.sum_at = strides_of(view.node(m.sum));

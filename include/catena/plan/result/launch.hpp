@@ -86,7 +86,7 @@ inline step_args plan::args(int i, void* workspace) const {
     out.matvec.slot_weights = head.slot_weights;
     out.matvec.band_rows = s.band_rows;
     out.matvec.bands = head.bands;
-    out.matvec.weights_early = true;  // only leaves flagged as weights become members
+    out.matvec.weights_early = true;  // weights alone become members
     return out;
 }
 

@@ -73,9 +73,14 @@ class engine_order {
     /// `ops`: of the engine's own. `covered(i)`: does a step do what node i does?
     template <class Covered>
     engine_order(const graph_view& view, const std::vector<region>& regions,
-                 const std::unordered_set<std::uint64_t>& bounds, const own_ops* ops,
-                 Covered&& covered)
-        : left(bounds), view_(view), regions_(regions), ops_(ops), search_(view, regions) {
+                 const std::unordered_set<std::uint64_t>& bounds, const weight_bytes& weights,
+                 const own_ops* ops, Covered&& covered)
+        : left(bounds),
+          view_(view),
+          regions_(regions),
+          weights_(weights),
+          ops_(ops),
+          search_(view, regions) {
         const auto n = at(view.node_count);
         writes.resize(2 * n + 1);
         first_seen.assign(n + 1, 0);
@@ -113,7 +118,7 @@ class engine_order {
         const tensor& t = view_.node(i);
         for (int s = 0, slots = source_slots(t); s < slots; ++s)
             if (t.src[s] != no_tensor && !is_own_destination(t, view_.nodes[i], t.src[s]) &&
-                !constant(t.src[s]))
+                !is_leaf(t.src[s]))
                 f(t.src[s]);
         if (t.view_src != no_tensor && t.kind != op::cpy) f(view_.nodes[i]);
     }
@@ -146,7 +151,7 @@ class engine_order {
     }
 
     /// Is it a leaf of weights?
-    bool constant(std::int32_t t) const {
+    bool is_leaf(std::int32_t t) const {
         return view_.at(t).weight && view_.at(t).kind == op::none;
     }
 
@@ -170,6 +175,7 @@ class engine_order {
   private:
     const graph_view& view_;
     const std::vector<region>& regions_;
+    const weight_bytes& weights_;
     const own_ops* ops_;
     overwrite_search search_;
 
@@ -180,6 +186,11 @@ class engine_order {
 
     static value opaque(std::int32_t i) { return single(hash_of(term::made, i)); }
 
+    /// Does it lie in a leaf of weights, each row without gaps?
+    bool rows_of_weights(std::int32_t t) const {
+        return view_.at(t).nb[0] == info(view_.at(t).type).block_bytes &&
+               weights_.hold(regions_[at(t)]);
+    }
     bool floats(std::int32_t t) const { return t != no_tensor && view_.at(t).type == format::f32; }
     bool same(std::int32_t t, const tensor& o) const {
         if (!floats(t)) return false;
@@ -308,7 +319,7 @@ class engine_order {
     value matmul(std::int32_t i, const tensor& t) {
         const bool picked = t.kind == op::mul_mat_id;
         const tensor& w = view_.at(t.src[0]);
-        if (!floats(t.src[1]) || !constant(t.src[0]) || w.ne[3] != 1 ||
+        if (!floats(t.src[1]) || !rows_of_weights(t.src[0]) || w.ne[3] != 1 ||
             (picked && t.src[2] == no_tensor))
             return opaque(i);
         const tensor& x = view_.at(t.src[1]);

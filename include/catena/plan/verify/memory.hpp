@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace catena::proof {
@@ -177,6 +179,35 @@ inline region region_of(const tensor& t) {
     for (int d = 1; d < 4; ++d) out.add(t.ne[d], t.nb[d]);
     return out;
 }
+
+/// Bytes that hold leaves of weights, as ranges in ascending order that do not overlap.
+class weight_bytes {
+  public:
+    void add(std::uint64_t begin, std::uint64_t end) { ranges_.emplace_back(begin, end); }
+
+    /// Once all are added. A leaf may be a part of another one.
+    void sort() {
+        std::sort(ranges_.begin(), ranges_.end());
+        std::size_t last = 0;
+        for (std::size_t i = 1; i < ranges_.size(); ++i) {
+            if (ranges_[i].first < ranges_[last].second)
+                ranges_[last].second = std::max(ranges_[last].second, ranges_[i].second);
+            else
+                ranges_[++last] = ranges_[i];
+        }
+        if (!ranges_.empty()) ranges_.resize(last + 1);
+    }
+
+    /// Do all bytes of a region lie in one range?
+    bool hold(const region& r) const {
+        const auto above = std::upper_bound(ranges_.begin(), ranges_.end(),
+                                            std::make_pair(r.begin, ~std::uint64_t{0}));
+        return above != ranges_.begin() && std::prev(above)->second >= r.end;
+    }
+
+  private:
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;
+};
 
 /// One write: the value that it left behind, and where.
 struct written {

@@ -33,8 +33,8 @@ class verifier {
         check_structure();
         if (!ok()) return out_;
         if (!all_have_addresses()) return out_;
-        find_constants();
-        engine_order engine(view_, regions_, bounds(), plan_.rows().ops,
+        find_weights();
+        engine_order engine(view_, regions_, bounds(), weights_, plan_.rows().ops,
                             [this](std::int32_t i) { return plan_.at(i).role != role::engine; });
         check_graph(engine);
         if (!ok()) return out_;
@@ -73,7 +73,7 @@ class verifier {
     std::vector<slot_content> workspace_;       // what it holds
     std::vector<touched> early_;  // what steps read before the kernels before them end
     std::vector<std::int32_t> early_step_;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> constants_;  // leaves of weights, sorted
+    weight_bytes weights_;
     std::vector<std::int32_t> step_of_node_;
     verification out_;
 
@@ -189,11 +189,11 @@ class verifier {
         return bounds_;
     }
 
-    void find_constants() {
+    void find_weights() {
         for (std::int32_t t = 0; t < view_.tensor_count; ++t)
             if (view_.at(t).weight && view_.at(t).kind == op::none && !regions_[at(t)].empty())
-                constants_.emplace_back(regions_[at(t)].begin, regions_[at(t)].end);
-        std::sort(constants_.begin(), constants_.end());
+                weights_.add(regions_[at(t)].begin, regions_[at(t)].end);
+        weights_.sort();
     }
 
     void launch(std::int32_t s, const engine_order& engine, memory& now, row_launch& rows,
@@ -337,10 +337,8 @@ class verifier {
     void check_early(const engine_order& engine, const memory& now) {
         for (std::size_t i = 0; i < early_.size() && ok(); ++i) {
             const region& r = early_[i].where;
-            auto c = std::upper_bound(constants_.begin(), constants_.end(),
-                                      std::make_pair(r.begin, ~std::uint64_t{0}));
-            const bool inside = c != constants_.begin() && (--c)->second >= r.end;
-            if (!inside || engine.left.touched(r.begin, r.end) || now.touched(r.begin, r.end))
+            if (!weights_.hold(r) || engine.left.touched(r.begin, r.end) ||
+                now.touched(r.begin, r.end))
                 fail(early_step_[i], step_of(early_step_[i]).launch_at, r.begin,
                      "is read early, and is no constant", early_[i].name);
         }
