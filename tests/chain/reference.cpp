@@ -281,8 +281,8 @@ TEST_CASE("An epilogue scales, biases, gates and adds, in this order, dense and 
         up.push_back(reference_from_activation(finished, other, activation).products[i]);
         m.up = other.matrices[i].values;
         m.scale = 2;
-        m.factor = -1.5;
-        m.up_factor = 3;
+        m.factor = {-1.5};
+        m.up_factor = {3};
         m.bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 21);
         m.up_bias = random_values(m.rows * (m.experts != 0 ? m.experts : 1), 22);
         m.residual = random_values(static_cast<std::int64_t>(up[i].size()), 23);

@@ -85,9 +85,10 @@ void put_member(machine& on, std::span<const quantized_as> layouts, const matvec
     m.scales = static_cast<std::int32_t>(scales.count());
     m.factor = floats("factor", d.factor);
     m.up_factor = floats("up_factor", d.up_factor);
+    m.factor_step = m.experts > 0 && !c.numbered && m.factor != nullptr ? 1 : 0;
     m.bias = floats("bias", d.bias);
     m.up_bias = floats("up_bias", d.up_bias);
-    m.bias_nb1 = m.experts == 0 ? 0 : 4 * (shape.rows + bias_gap);
+    m.bias_nb1 = m.experts == 0 || c.numbered ? 0 : 4 * (shape.rows + bias_gap);
     m.dst_nb1 = 4 * (shape.rows + dst_gap);
     m.dst_nb2 = c.combined() ? m.dst_nb1 : m.dst_nb1 * c.slots;
     m.residual_nb1 = 4 * (shape.rows + residual_gap(shape));

@@ -33,7 +33,7 @@ inline int residual_gap(const member_shape& m) { return m.in_place ? dst_gap : d
 /// A member's operands. Those of parts that are off are empty.
 struct member_data {
     bytes weight, up;                      ///< gaps between rows included
-    std::vector<float> factor, up_factor;  ///< one
+    std::vector<float> factor, up_factor;  ///< one, or one for each expert
     std::vector<float> bias, up_bias;      ///< [rows, matrices] with gaps
     std::vector<float> residual;           ///< [rows, columns] with gaps
     std::vector<float> scale, up_scale;    ///< of fp8, [of a matrix, matrices]
@@ -97,8 +97,22 @@ inline bytes random_weight(const matvec_case& c, const member_shape& m, std::uin
     return weight;
 }
 
+/// Gives all matrices the bias of the first, if no ids pick them.
+inline std::vector<float> biases(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
+    const auto one = static_cast<std::size_t>(m.rows + bias_gap);
+    std::vector<float> out = random_values(seed, one * matrices(c, m));
+    for (std::size_t i = one; c.numbered && i < out.size(); ++i) out[i] = out[i - one];
+    return out;
+}
+
+/// A factor of a dense member, and one for each matrix that ids pick.
+inline std::vector<float> factors(const matvec_case& c, const member_shape& m, float first) {
+    std::vector<float> out(matrices(c, m), first);
+    for (std::size_t i = 1; i < out.size(); ++i) out[i] = out[i - 1] * (c.numbered ? 1 : -0.75f);
+    return out;
+}
+
 inline member_data make_member(const matvec_case& c, const member_shape& m, std::uint64_t seed) {
-    const auto rows = static_cast<std::size_t>(m.rows);
     const bool glu = m.parts.has(epilogue_part::glu);
     member_data d;
     d.weight = random_weight(c, m, seed);
@@ -109,12 +123,12 @@ inline member_data make_member(const matvec_case& c, const member_shape& m, std:
         if (glu) d.up_scale = random_values(seed + 600, count);
     }
     if (m.parts.has(epilogue_part::factor)) {
-        d.factor = {product_factor};
-        if (glu) d.up_factor = {up_factor};
+        d.factor = factors(c, m, product_factor);
+        if (glu) d.up_factor = factors(c, m, up_factor);
     }
     if (m.parts.has(epilogue_part::bias)) {
-        d.bias = random_values(seed + 200, (rows + bias_gap) * matrices(c, m));
-        if (glu) d.up_bias = random_values(seed + 300, (rows + bias_gap) * matrices(c, m));
+        d.bias = biases(c, m, seed + 200);
+        if (glu) d.up_bias = biases(c, m, seed + 300);
     }
     if (m.parts.has(epilogue_part::residual))
         d.residual = random_values(
@@ -234,10 +248,10 @@ inline chain::inputs reference_inputs(const instance& on, const matvec_case& c,
              .experts = c.experts_of(m),
              .values = decoded_weight(c, m, from.weight, from.scale),
              .scale = m.parts.has(epilogue_part::scale) ? product_scale : 1,
-             .factor = from.factor.empty() ? 1 : from.factor.front(),
+             .factor = {from.factor.begin(), from.factor.end()},
              .bias = packed(from.bias, m.rows, bias_gap),
              .up = decoded_weight(c, m, from.up, from.up_scale),
-             .up_factor = from.up_factor.empty() ? 1 : from.up_factor.front(),
+             .up_factor = {from.up_factor.begin(), from.up_factor.end()},
              .up_bias = packed(from.up_bias, m.rows, bias_gap),
              .combined = m.parts.has(epilogue_part::combine),
              .residual = packed(from.residual, m.rows, residual_gap(m)),

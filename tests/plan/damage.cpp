@@ -60,7 +60,7 @@ struct slice {
             [&] { t.ne[below(4)] = size(); },
             [&] { t.nb[below(4)] = size(); },
             [&] { t.allocated = size(); },
-            [&] { t.kind = static_cast<op>(below(static_cast<int>(op::ssm_conv) + 1)); },
+            [&] { t.kind = static_cast<op>(below(static_cast<int>(op::repeat) + 1)); },
             [&] { t.sub = static_cast<sub_op>(below(static_cast<int>(sub_op::swiglu_clamp) + 1)); },
             [&] { t.type = static_cast<format>(below(format_count)); },
             [&] { t.src[below(3)] = index_or_none(); },

@@ -38,7 +38,7 @@ struct one_leaf {
     }
 };
 
-/// The same with a leaf for each.
+/// As one_leaf, but each matrix is a leaf.
 plan of_leaves(std::int64_t columns) {
     graph_builder g;
     const id x = g.scaled_norm(g.input(format::f32, {one_leaf::k, columns}));

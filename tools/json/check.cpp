@@ -224,6 +224,7 @@ struct checker {
             case op::glu:
             case op::argsort:
             case op::sum_rows:
+            case op::repeat:
                 return need_sources(1);
             case op::get_rows:
             case op::set_rows:

@@ -21,11 +21,11 @@ struct matrix {
 
     // What the chain's epilogue does with the products: nothing as long as all this is empty.
     double scale = 1;
-    double factor = 1;                 ///< the same, in memory
-    std::vector<double> bias = {};     ///< [rows], expert: [rows, experts]
-    std::vector<double> up = {};       ///< as values: a second matrix, which the first one gates
-    double up_factor = 1;              ///< as factor
-    std::vector<double> up_bias = {};  ///< as bias
+    std::vector<double> factor = {};     ///< the same, in memory: one, or of experts one for each
+    std::vector<double> bias = {};       ///< [rows], expert: [rows, experts]
+    std::vector<double> up = {};         ///< as values: a second matrix, which the first one gates
+    std::vector<double> up_factor = {};  ///< as factor
+    std::vector<double> up_bias = {};    ///< as bias
     bool combined = false;  ///< expert: a token's products times inputs::expert_weights, added up
     std::vector<double> residual = {};  ///< of the product's shape, combined [rows, tokens]
     gating gated_by = {};               ///< of `up`; without it, of the product alone
@@ -35,7 +35,7 @@ struct matrix {
     epilogue_set asks() const {
         epilogue_set parts;
         if (scale != 1) parts = parts | epilogue_part::scale;
-        if (factor != 1 || up_factor != 1) parts = parts | epilogue_part::factor;
+        if (!factor.empty() || !up_factor.empty()) parts = parts | epilogue_part::factor;
         if (!bias.empty() || !up_bias.empty()) parts = parts | epilogue_part::bias;
         const bool alone = gated_by.function != gate_function::none || gated_by.own != nullptr;
         if (!up.empty() || alone)

@@ -112,7 +112,7 @@ struct matvec_member {
     float* dst = nullptr;      ///< dense: [rows, columns]; expert: [rows, slots, tokens]; null: the
                                ///< result is only quantized
     const void* up = nullptr;  ///< epilogue glu: a matrix like weight; result = f(weight) * up
-    const float* factor = nullptr;     ///< times weight's product: one number
+    const float* factor = nullptr;     ///< times weight's product: one number, or one an expert
     const float* up_factor = nullptr;  ///< the same for `up`; null if factor is
     const float* bias = nullptr;       ///< [rows], of experts [rows, experts]
     const float* up_bias = nullptr;    ///< the same for `up`; null if bias is
@@ -127,12 +127,13 @@ struct matvec_member {
     std::int64_t expert_bytes = 0;     ///< from one expert to the next
     std::int64_t dst_nb1 = 0;          ///< dense: column to column; expert: slot to slot
     std::int64_t dst_nb2 = 0;          ///< expert: token to token; combined: alone counts
-    std::int64_t bias_nb1 = 0;         ///< expert: expert to expert, of both biases
+    std::int64_t bias_nb1 = 0;         ///< by ids: expert to expert, of both biases
     std::int64_t residual_nb1 = 0;     ///< as dst_nb1
     std::int64_t residual_nb2 = 0;     ///< as dst_nb2
     const float* weight_scale = nullptr;  ///< fp8: [experts][rows / scale_rows, rounded up]
     const float* up_scale = nullptr;      ///< [k / scale_values, rounded up]; of `up` the same;
                                           ///< null: values are what they are
+    std::int32_t factor_step = 0;         ///< by ids: 1 if each has a factor, of both factors
     float scale = 1;                      ///< of weight's product, before factor and bias
     float alpha = 0, limit = 0;  ///< gate_function::swiglu_oai; the numbers of an own function
     std::int32_t rows = 0;

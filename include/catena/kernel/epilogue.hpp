@@ -32,12 +32,20 @@ struct matvec_band {
     float* finished = nullptr;  ///< [columns][rows of the block], shared, for what is quantized
 };
 
-/// The matrix that the ids pick, or the token's own. It may not be there.
+/// The matrix that the ids pick, or the token's number. It may not be there.
 template <class X>
 CATENA_FN int expert_of(X& x, const matvec_args& a, const matvec_band& b, int slot) {
     if (a.ids == nullptr) return b.token;
     const auto* ids = reinterpret_cast<const std::byte*>(a.ids) + distance(b.token, a.ids_nb1);
     return x.load(reinterpret_cast<const std::int32_t*>(ids) + slot);
+}
+
+/// From the first expert's number to that of the column's: without ids all have one. The expert is
+/// loaded again: kept, it would cost registers in all loops.
+template <class X>
+CATENA_FN std::int64_t to_expert(X& x, const matvec_args& a, const matvec_band& b, int slot,
+                                 std::int64_t step) {
+    return distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, step);
 }
 
 /// What a slot's results are times.
@@ -73,9 +81,7 @@ CATENA_FN asked_operands ask(X& x, const matvec_args& a, const matvec_band& b, i
     const matvec_member& m = *b.member;
     asked_operands asked;
     if (m.bias != nullptr) {
-        // Its number is loaded again: kept, it would cost registers in all loops.
-        const std::int64_t at =
-            distance(b.expert > 0 ? expert_of(x, a, b, b.slot + slot) : 0, m.bias_nb1);
+        const std::int64_t at = to_expert(x, a, b, slot, m.bias_nb1);
         asked.bias = x.load(row_of(m.bias, at, row));
         if (Pairs && m.up_bias != nullptr) asked.up_bias = x.load(row_of(m.up_bias, at, row));
     }
@@ -95,8 +101,9 @@ CATENA_FN void finish(X& x, const matvec_args& a, matvec_band& b, int row, int c
     const matvec_member& m = *b.member;
     v = v * real{m.scale};
     if (m.factor != nullptr) {
-        v = v * x.load(m.factor);
-        if (Pairs && m.up_factor != nullptr) up = up * x.load(m.up_factor);
+        const std::int64_t at = to_expert(x, a, b, slot, m.factor_step);
+        v = v * x.load(m.factor + at);
+        if (Pairs && m.up_factor != nullptr) up = up * x.load(m.up_factor + at);
     }
     v = v + asked.bias;
     up = up + asked.up_bias;

@@ -3,6 +3,7 @@
 // a token's experts, a residual. A group's launch can do that to its outputs.
 #pragma once
 
+#include "catena/match/expert_factor.hpp"
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/ggml_cuda.hpp"
@@ -19,8 +20,9 @@ namespace catena {
 /// there.
 class node_list {
   public:
-    /// The most nodes of one matmul: itself, a scale or a factor, a bias.
-    static constexpr int max_biased = 3;
+    /// The most nodes of one matmul: itself, a scale or a factor, REPEAT and GET_ROWS of factors of
+    /// experts, a bias.
+    static constexpr int max_biased = 5;
     static constexpr int max_slots = 32;  ///< of experts, whose results are added up
     /// The most nodes of an output: two matmuls, a UNARY and what gates by it, an engine's own op,
     /// the weights' MUL and the ADDs of all slots, and that of a residual.
@@ -64,6 +66,7 @@ struct output {
     bool swapped = false;  ///< halves of one matrix: the gate is the second
     bool renamed = false;  ///< the result's shape is not the matmul's: neither has gaps
     std::int32_t factor = no_tensor, up_factor = no_tensor;
+    bool factor_of_experts = false;  ///< each expert has one, and one for `up`
     std::int32_t bias = no_tensor, up_bias = no_tensor, residual = no_tensor;
     std::int32_t slot_weights = no_tensor;  ///< of results that are added up; no_tensor: each is 1
     std::int32_t latest = -1;  ///< combined: the last position of its nodes but the sum's ADDs
@@ -81,14 +84,29 @@ inline output plain_output(const graph_view& view, std::int32_t matmul) {
     return out;
 }
 
-/// What follows an output, if that could have been part of it but for memory that a kernel cannot
-/// load or store: the node, and the tensor that is not aligned.
-inline obstacle unaligned_behind(const graph_index& g, const output& o) {
+/// Why the MUL at node `position` is no part of the experts' output `o` that it reads: its factors.
+/// Weights of the slots, whose products are added up, are something else.
+inline obstacle factors_behind(const graph_index& g, const output& o, use u) {
+    const tensor& t = g.view.node(u.node);
+    const tensor& matmul = g.view.node(o.matmul);
+    if (t.kind != op::mul || u.slot > 1 || matmul.kind != op::mul_mat_id || !o.parts.empty() ||
+        g.read_by(g.root(g.view.nodes[u.node]), op::add))
+        return {};
+    const std::int32_t factor = t.src[1 - u.slot];
+    const bool apart = factor != no_tensor && elements(g.view.at(factor)) > 1 &&
+                       g.view.at(factor).ne[0] == 1 && t.ne[0] > 1;
+    return apart ? expert_factors_at(g, factor, matmul, u.node).why : obstacle{};
+}
+
+/// What follows an output, if that could have been part of it but for its factors or for memory
+/// that a kernel cannot load or store: the node, and the tensor that is not aligned.
+inline obstacle left_behind(const graph_index& g, const output& o) {
     const use next = g.only_reader(o.result);
     const op kind = next.node < 0 ? op::none : g.kind(next.node);
     const bool follows = kind == op::add || kind == op::add_id || kind == op::mul ||
                          kind == op::scale || kind == op::unary || kind == op::glu;
     if (!follows) return {};
+    if (const obstacle f = factors_behind(g, o, next); f.found()) return f;
     const tensor& t = g.view.node(next.node);
     const std::int32_t result = kind == op::unary ? no_tensor : g.view.nodes[next.node];
     for (const std::int32_t index : {result, t.src[0], t.src[1]}) {
@@ -134,7 +152,9 @@ class epilogue_matcher {
         if (v.gate.tensor != gate.result || v.x.tensor != up.result) return false;
         if (halves ? gate.parts != epilogue_set{} : up.parts.has(epilogue_part::scale))
             return false;
-        if (!halves && (gate.factor == no_tensor) != (up.factor == no_tensor)) return false;
+        if (!halves && ((gate.factor == no_tensor) != (up.factor == no_tensor) ||
+                        gate.factor_of_experts != up.factor_of_experts))
+            return false;
         if (!halves && !(alike(gate, up) && same_shape(view_.node(node), view_.at(up.result))))
             return false;
         const tensor& w = weight_of(gate.matmul);
@@ -358,7 +378,7 @@ class epilogue_matcher {
         return true;
     }
 
-    /// Takes over a MUL by a number in memory.
+    /// Takes over a MUL by a number in memory, or by that of each expert.
     bool add_factor(output& o, use u) const {
         if (!allowed_.has(epilogue_part::factor) || !o.parts.empty() || u.slot > 1) return false;
         const tensor& t = view_.node(u.node);
@@ -366,14 +386,29 @@ class epilogue_matcher {
         if (t.src[u.slot] != o.result || factor == no_tensor || factor == o.result ||
             !follows(u.node, 2, o))
             return false;
-        if (elements(view_.at(factor)) != 1 || plain_rows(view_.at(factor)) != reason::none ||
-            before_combination(u.node))
-            return false;
+        if (before_combination(u.node)) return false;
+        const bool number =
+            elements(view_.at(factor)) == 1 && plain_rows(view_.at(factor)) == reason::none;
+        const expert_factors own =
+            number ? expert_factors{} : expert_factors_at(g_, factor, view_.node(o.matmul), u.node);
+        if (!number && !own.found()) return false;
         o.parts = o.parts | epilogue_part::factor;
-        o.factor = factor;
+        o.factor = number ? factor : own.numbers;
+        o.factor_of_experts = !number;
+        take_gathering(o, own, u.node);
         o.result = view_.nodes[u.node];
         o.take(u.node);
         return true;
+    }
+
+    /// Takes over the nodes that gather factors of experts for node `reader` alone.
+    void take_gathering(output& o, const expert_factors& f, std::int32_t reader) const {
+        const auto alone_by = [this](std::int32_t position, std::int32_t node) {
+            return g_.only_reader(view_.nodes[position]).node == node;
+        };
+        if (!f.found() || !alone_by(f.pick, reader)) return;
+        if (f.repeat >= 0 && alone_by(f.repeat, f.pick)) o.take(f.repeat);
+        o.take(f.pick);
     }
 
     /// Takes over an ADD of one vector over the rows, or an ADD_ID of the vector of each expert.

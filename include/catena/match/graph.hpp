@@ -42,7 +42,8 @@ enum class op : std::uint8_t {
     div,
     concat,
     sqr,
-    ssm_conv
+    ssm_conv,
+    repeat
 };
 
 /// Does the op multiply by a matrix?

@@ -44,7 +44,8 @@ inline constexpr op_spelling op_spellings[] = {{"NONE", op::none},
                                                {"DIV", op::div},
                                                {"CONCAT", op::concat},
                                                {"SQR", op::sqr},
-                                               {"SSM_CONV", op::ssm_conv}};
+                                               {"SSM_CONV", op::ssm_conv},
+                                               {"REPEAT", op::repeat}};
 
 struct sub_op_spelling {
     std::string_view name;

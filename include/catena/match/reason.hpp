@@ -58,6 +58,8 @@ namespace catena {
     X(weight_strided, "its weight is not contiguous")                                              \
     X(weight_scales,                                                                               \
       "the scales of its weight are not f32 of one number, one a row or one a square of 128")      \
+    X(factor_of_experts,                                                                           \
+      "its factors are not a leaf's numbers, one for each expert, picked by its matmul's ids")     \
     X(precision, "it asks for a precision (op_params[0] is {have}) that no row promises")          \
     X(hint, "it carries a transform hint (op_params[1] is {have})")                                \
     X(activation_precision,                                                                        \

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/config.hpp"
+#include "catena/match/expert_factor.hpp"
 #include "catena/match/experts.hpp"
 #include "catena/match/gated.hpp"
 #include "catena/match/ggml_cuda.hpp"
@@ -163,6 +164,20 @@ class order_builder {
             emit(node);
     }
 
+    /// Moves the nodes that gather `source`, the factors of a matmul's experts, to here.
+    bool emit_factors(std::int32_t source, const tensor& reader) {
+        const std::int32_t made =
+            g_.position(reader.src[0] == source ? reader.src[1] : reader.src[0]);
+        if (made < 0 || g_.kind(made) != op::mul_mat_id) return false;
+        const expert_factors f = expert_factors_at(g_, source, view_.node(made), made);
+        if (!f.found() || !emit_names(view_.node(made).src[2]) || !emit_names(f.numbers))
+            return false;
+        if (f.repeat >= 0 && emitted_[at(f.repeat)] == 0) emit(f.repeat);
+        if (!emit_names(view_.node(f.pick).src[0])) return false;
+        if (emitted_[at(f.pick)] == 0) emit(f.pick);
+        return true;
+    }
+
     /// Is a source a leaf, the ids of the group, or made since its first member? The function of a
     /// gate moves with its product.
     bool at_hand(std::int32_t source, std::int32_t first, const tensor& reader) {
@@ -170,6 +185,7 @@ class order_builder {
         if (!lasts(source)) return false;
         if (p < 0) return named_by(view_.at(source)) == no_tensor;
         if (reader.kind == op::add_id && source == reader.src[2]) return emitted_[at(p)] != 0;
+        if (reader.kind == op::mul && emit_factors(source, reader)) return true;
         const std::int32_t made = g_.position(g_.root(source));  // names of it move along
         if (made >= 0 && reader.kind == op::mul) emit_gate(made, first);
         return std::find(order_.begin() + first, order_.end(), made) != order_.end() &&
@@ -236,10 +252,13 @@ inline std::vector<keep_alive> delayed_reads(const graph_index& g) {
         const combination& c = sums.whole(t.src[0]);
         for (const std::int32_t read : {c.results, c.weights, c.shared, c.gate, c.residual})
             keep(read, last);
-        const std::int32_t made = c.found() ? g.position(c.results) : -1;
-        const op by = made < 0 ? op::none : g.kind(made);
         // These may make the sum, and read the ids till then.
-        if (by == op::mul_mat_id || by == op::add_id) keep(g.view.node(made).src[2], last);
+        for (std::int32_t made = c.found() ? g.position(c.results) : -1; made >= 0;) {
+            const tensor& maker = g.view.node(made);
+            if (maker.kind == op::mul_mat_id || maker.kind == op::add_id) keep(maker.src[2], last);
+            made = maker.kind == op::mul && maker.src[0] != no_tensor ? g.position(maker.src[0])
+                                                                      : -1;  // by a factor
+        }
     }
     return out;
 }

@@ -237,6 +237,12 @@ struct node_run {
         });
     }
 
+    void repeat() const {
+        each(t, [&](auto i0, auto i1, auto i2, auto i3) {
+            *at(t, i0, i1, i2, i3) = repeated(src(0), i0, i1, i2, i3);
+        });
+    }
+
     /// t is a view of the cache, source 0 the rows, source 1 where they go.
     void set_rows() const {
         each(src(0), [&](auto i0, auto i1, auto i2, auto i3) {
@@ -326,6 +332,8 @@ struct node_run {
                 return add_id();
             case op::get_rows:
                 return get_rows();
+            case op::repeat:
+                return repeat();
             case op::set_rows:
                 return set_rows();
             case op::cpy:

@@ -43,6 +43,7 @@ class growth {
 
     // growth.cpp: values and matmuls
     id leaf(format type, shape ne, bool around_one = false);
+    id times_factors(id y, id ids, std::int64_t experts);
     id whole_leaf(format type, shape ne, bool around_one);
     id weight(std::int64_t k, std::int64_t rows, std::int64_t matrices = 1);
     id scales(id w);

@@ -80,6 +80,18 @@ void growth::feed_forward() {
     keep(after_matmul(matmul(inner, k_), inner));
 }
 
+/// What experts made, times a factor of each, of which a GET_ROWS picks those of a token's.
+id growth::times_factors(id y, id ids, std::int64_t experts) {
+    id all = g_.reshape(leaf(format::f32, {experts}, true), {1, experts});
+    if (columns_ > 1 || one_in(2))
+        all = g_.node(op::repeat, format::f32, {1, experts, columns_}, {all});
+    const id picked =
+        one_in(10) ? mix({y}, {1, ne(ids, 0), columns_})
+                   : g_.node(op::get_rows, format::f32, {1, ne(ids, 0), columns_}, {all, ids});
+    if (one_in(10)) strays_.push_back(picked);
+    return binary(op::mul, y, picked);
+}
+
 void growth::experts() {
     const std::int64_t count = 4 + below(3), used = 1 + below(4),
                        rows = any<std::int64_t>({32, 256});
@@ -94,7 +106,8 @@ void growth::experts() {
     }
     const id slots = g_.reshape(x, {k_, 1, columns_});
     const auto picked = [&](id value, std::int64_t n) {
-        const id y = product(weight(ne(value, 0), n, count), value, ids);
+        id y = product(weight(ne(value, 0), n, count), value, ids);
+        if (one_in(4)) y = times_factors(y, ids, count);
         if (!one_in(4)) return y;
         return g_.same_shape(op::add_id, y, {y, leaf(format::f32, {n, count}), ids});
     };

@@ -261,8 +261,11 @@ class product_launch {
         const std::int64_t last = (matrices - 1) * m.expert_bytes + (m.rows - 1) * m.row_bytes +
                                   catena::row_bytes(m.type, a_.k);
         demand(last <= m.weight_bytes, "a weight that is larger than its tensor");
+        demand(m.factor_step == 0 || (m.factor_step == 1 && picked(m)),
+               "factors of matrices that are not there");
         for (const float* factor : {m.factor, m.up_factor})
-            if (factor != nullptr) ops.read(flat("factor", factor, 4));
+            if (factor != nullptr)
+                ops.read(flat("factor", factor, 4 * (1 + (matrices - 1) * m.factor_step)));
         for (const float* bias : {m.bias, m.up_bias})
             if (bias != nullptr)
                 ops.read({"bias",
@@ -382,11 +385,11 @@ class product_launch {
         for (int r = 0; r < m.rows; ++r) {
             float v = sum(m.weight, m.weight_scale, r);
             if (m.scale != 1) v *= m.scale;
-            if (m.factor != nullptr) v *= *m.factor;
+            if (m.factor != nullptr) v *= m.factor[matrix * m.factor_step];
             if (m.bias != nullptr) v += offset(m.bias, matrix * m.bias_nb1)[r];
             if (m.up != nullptr) {
                 float up = sum(m.up, m.up_scale, r);
-                if (m.up_factor != nullptr) up *= *m.up_factor;
+                if (m.up_factor != nullptr) up *= m.up_factor[matrix * m.factor_step];
                 if (m.up_bias != nullptr) up += offset(m.up_bias, matrix * m.bias_nb1)[r];
                 v = scalar::gated(m.function, v, up, m.alpha, m.limit);
             } else if (m.function != catena::gate_function::none) {

@@ -88,7 +88,7 @@ class piece_data {
                     auto* const to = const_cast<float*>(s + index);
                     write_values(on, to, seeded(key(to), 1, 1, 0.1f));
                 });
-        for (const float* f : {member.factor, member.up_factor})
+        for (const float* f : {factor(member.factor), factor(member.up_factor)})
             if (f != nullptr) write_values(on, const_cast<float*>(f), seeded(key(f), 1, 1, 0.5f));
         for (const float* b : {member.bias, member.up_bias})
             if (b != nullptr) write_values(on, bias(b), seeded(key(bias(b)), rows(), 0, 1));
@@ -114,11 +114,9 @@ class piece_data {
         chain::matrix w{member.type, rows(), at.expert < 0 ? 0 : 1,
                         read_matrix(on, member.weight, member.weight_scale)};
         w.scale = static_cast<double>(member.scale);
-        const auto number = [&on](const float* at) {
-            return at == nullptr ? 1.0 : static_cast<double>(read_values(on, at, 1).front());
-        };
-        w.factor = number(member.factor);
-        w.up_factor = number(member.up_factor);
+        if (member.factor != nullptr) append(w.factor, read_values(on, factor(member.factor), 1));
+        if (member.up_factor != nullptr)
+            append(w.up_factor, read_values(on, factor(member.up_factor), 1));
         if (member.bias != nullptr) append(w.bias, read_values(on, bias(member.bias), rows()));
         if (member.up != nullptr) w.up = read_matrix(on, member.up, member.up_scale);
         if (member.up_bias != nullptr)
@@ -150,6 +148,9 @@ class piece_data {
     }
     std::byte* matrix(const void* base) const {
         return bytes_at(base, expert() * member.expert_bytes + at.first * member.row_bytes);
+    }
+    const float* factor(const float* base) const {
+        return base == nullptr ? nullptr : base + expert() * member.factor_step;
     }
     std::byte* bias(const float* base) const {
         return bytes_at(base, expert() * member.bias_nb1 + 4 * at.first);

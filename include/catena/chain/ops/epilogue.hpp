@@ -59,7 +59,7 @@ struct epilogue_stage {
             const bool pair = m.epilogue.has(epilogue_part::glu);
             if (m.epilogue.has(epilogue_part::scale)) total.operations += outputs;
             if (m.epilogue.has(epilogue_part::factor)) {
-                total.read += (pair ? 2 : 1) * 4;
+                total.read += matrices * (pair ? 2 : 1) * 4;
                 total.operations += outputs * (pair ? 2 : 1);
             }
             if (m.epilogue.has(epilogue_part::bias)) {
@@ -106,18 +106,24 @@ struct epilogue_stage {
                 m.experts != 0 ? e.in.ids[static_cast<std::size_t>(column)] : 0;
             const auto at = static_cast<std::size_t>(i);
             const auto bias_at = static_cast<std::size_t>(which * m.rows + i % m.rows);
-            double value = product[at] * m.scale * m.factor;
+            double value = product[at] * m.scale * of_matrix(m.factor, which);
             if (!m.bias.empty()) value += m.bias[bias_at];
             if (!m.up.empty())
-                value =
-                    gated(m.gated_by, value,
-                          second[at] * m.up_factor + (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
+                value = gated(m.gated_by, value,
+                              second[at] * of_matrix(m.up_factor, which) +
+                                  (m.up_bias.empty() ? 0 : m.up_bias[bias_at]));
             else
                 value = gated(m.gated_by, value, 1);
             product[at] = gated(m.own, value, 1);
         }
         if (m.combined) combine(e, m, product);
         for (std::size_t i = 0; i < m.residual.size(); ++i) product[i] += m.residual[i];
+    }
+
+    /// The factor of a matrix among those that a member has.
+    static double of_matrix(const std::vector<double>& factors, std::int64_t which) {
+        if (factors.empty()) return 1;
+        return factors.size() == 1 ? factors.front() : factors[static_cast<std::size_t>(which)];
     }
 
     static void combine(const evaluation& e, const matrix& m, std::vector<double>& product) {

@@ -162,8 +162,9 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, boo
                     real up{1};
                     if (t.pairs) up = sum_of_slices<P>(x, product + half);
                     if (m.factor != nullptr) {
-                        v = v * x.load(m.factor);
-                        if (m.up_factor != nullptr) up = up * x.load(m.up_factor);
+                        const int of_expert = t.expert * m.factor_step;
+                        v = v * x.load(m.factor + of_expert);
+                        if (m.up_factor != nullptr) up = up * x.load(m.up_factor + of_expert);
                     }
                     if (m.bias != nullptr) {
                         v = v + bias;

@@ -43,7 +43,7 @@ class grouper {
         const std::int32_t index = draft_.accept();
         for (auto o = static_cast<std::size_t>(draft_.first_output.back());
              o < draft_.outputs.size(); ++o)
-            draft_.leave(unaligned_behind(draft_.g, draft_.outputs[o].what));
+            draft_.leave(left_behind(draft_.g, draft_.outputs[o].what));
         for (made_value& m : values) {
             const std::int32_t p =
                 draft_.add_activation(choices_.chain_of(f, m.value), std::move(m.value), index);

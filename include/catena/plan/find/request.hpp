@@ -243,6 +243,7 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
     strides(dst, m.dst_nb1, m.dst_nb2);
     m.factor = at.floats(o.factor);
     m.up_factor = at.floats(o.up_factor);
+    m.factor_step = o.factor_of_experts ? 1 : 0;
     m.bias = at.floats(o.bias);
     m.up_bias = at.floats(o.up_bias);
     if (o.bias != no_tensor && view.at(o.bias).ne[1] > 1) m.bias_nb1 = view.at(o.bias).nb[1];

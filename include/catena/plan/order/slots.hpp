@@ -186,6 +186,8 @@ class slot_map {
             case op::unary:
             case op::sqr:
             case op::cont:
+            case op::repeat:
+            case op::get_rows:
                 return true;
             default:
                 return own_op_at(g_, node).function != gate_function::none;

@@ -89,7 +89,7 @@ class engine_order {
             if (acts(i)) {
                 search_.look_at(i, left, writes);
                 const bool by_step = covered(i);
-                writes[result(i)].what = by_step ? value_of(i) : opaque(i);
+                writes[result(i)].what = by_step || moves(i) ? value_of(i) : opaque(i);
                 writes[result(i)].where = regions_[at(view_.nodes[i])];
                 writes[scratch(i)].what = single(hash_of(term::scratch, i));
                 if (!by_step) each_read(i, [&](std::int32_t t) { seen.push_back(found(left, t)); });
@@ -184,6 +184,11 @@ class engine_order {
     value source(std::int32_t i, int slot) const { return of_tensor(view_.node(i).src[slot]); }
     value of_tensor(std::int32_t t) const { return read(left, writes, regions_[at(t)]); }
 
+    /// Does it only move numbers? Then its value is told by theirs, whoever runs it.
+    bool moves(std::int32_t i) const {
+        return view_.node(i).kind == op::get_rows || view_.node(i).kind == op::repeat;
+    }
+
     static value opaque(std::int32_t i) { return single(hash_of(term::made, i)); }
 
     /// Does it lie in a leaf of weights, each row without gaps?
@@ -220,6 +225,10 @@ class engine_order {
                 if (gate_of(t.sub) == gate_function::none) return own(i, t);
                 if (!same(t.src[0], t)) return opaque(i);
                 return function_of(gate_of(t.sub), source(i, 0));
+            case op::repeat:
+                return repeated(i, t);
+            case op::get_rows:
+                return numbers_by_id(i, t);
             case op::cont:
                 return floats(t.src[0]) ? source(i, 0) : opaque(i);
             case op::glu:
@@ -284,6 +293,26 @@ class engine_order {
         }
         const value first = source(i, 0), second = read(left, writes, repeated);
         return t.kind == op::add ? plus(first, second) : times(first, second);
+    }
+
+    /// [1, n] again and again: [1, n, times].
+    value repeated(std::int32_t i, const tensor& t) const {
+        if (!floats(t.src[0])) return opaque(i);
+        const tensor& s = view_.at(t.src[0]);
+        const bool one_by_one = s.ne[0] == 1 && t.ne[0] == 1 && s.ne[1] == t.ne[1] && t.ne[3] == 1;
+        if (!one_by_one || elements(s) != s.ne[1]) return opaque(i);
+        return of_rows(source(i, 0), s.ne[1], t.ne[2]);
+    }
+
+    /// The numbers of [1, n, tokens] that ids of [slots, tokens] pick.
+    value numbers_by_id(std::int32_t i, const tensor& t) const {
+        if (!floats(t.src[0]) || t.src[1] == no_tensor) return opaque(i);
+        const tensor& s = view_.at(t.src[0]);
+        const tensor& ids = view_.at(t.src[1]);
+        const bool fits = s.ne[0] == 1 && s.ne[2] == ids.ne[1] && s.ne[3] == 1 && t.ne[0] == 1 &&
+                          t.ne[1] == ids.ne[0] && t.ne[2] == ids.ne[1] && t.ne[3] == 1;
+        if (!fits) return opaque(i);
+        return single(hash_of(term::picked, source(i, 0).hash, source(i, 1).hash));
     }
 
     value glu(std::int32_t i, const tensor& t) {

@@ -127,9 +127,12 @@ class group_launch : public launch_record {
         if (pair) up = product(m.up, m.up_scale), uses(epilogue_part::glu);
         if (m.factor != nullptr) {
             uses(epilogue_part::factor);
-            v = times(v, number(m.factor, m.rows * columns, "a factor"));
-            if (pair && m.up_factor != nullptr)
-                up = times(up, number(m.up_factor, m.rows * columns, "a factor"));
+            const auto factor = [&](const float* f) {
+                return m.factor_step == 0 ? number(f, m.rows * columns, "a factor")
+                                          : of_experts(m, f, ids, columns, tokens);
+            };
+            v = times(v, factor(m.factor));
+            if (pair && m.up_factor != nullptr) up = times(up, factor(m.up_factor));
         }
         const auto bias = [&](const float* b) {
             uses(epilogue_part::bias);
@@ -184,6 +187,19 @@ class group_launch : public launch_record {
         store_quantized(writes, m, v, m.rows * quantized_rows, m.rows);
     }
 
+    /// The factor of each column's expert, for all rows of the column.
+    value of_experts(const matvec_member& m, const float* f, const value& ids, std::int64_t columns,
+                     std::int64_t tokens) {
+        if (m.factor_step != 1 || m.experts == 0)
+            fail("do not lie one behind the other", 0, "factors");
+        aligned(address_of(f), 4, "factors");
+        const value all =
+            of_rows(read_at(rows_at(f, m.experts, 1, 0), "factors"), m.experts, tokens);
+        spreading over;
+        over.add(m.rows, true);
+        over.add(columns, false);
+        return over.of(single(hash_of(term::picked, all.hash, ids.hash)));
+    }
     value sum_of_slots(const matmul_args&, const value& v, std::int64_t, std::int64_t) { return v; }
     value sum_of_slots(const matvec_args& a, value v, std::int64_t rows, std::int64_t tokens) {
         if (a.slot_weights != nullptr) {
