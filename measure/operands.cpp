@@ -203,7 +203,7 @@ void fill_matmul(const product_problem& p, std::int32_t band, table_of_stretches
     a.k = static_cast<std::int32_t>(p.k);
     a.columns = static_cast<std::int32_t>(p.columns);
     a.x_rows = static_cast<std::int32_t>(rows);
-    if (p.expert) fill_ids(a, p, s), a.experts = experts_of(p);
+    if (p.expert) fill_ids(a, p, s), a.experts = matrices_of(p);
     a.tiles = bands_of(p, band);
     fill_members(a, p, band, s);
 }

@@ -37,9 +37,9 @@ struct shapes {
         return out;
     }
     /// The number of each token, for each of its slots.
-    std::vector<std::int32_t> numbers(int slots, int tokens) const {
+    std::vector<std::int32_t> numbers(int slots, int tokens, int matrices) const {
         std::vector<std::int32_t> out;
-        for (int i = 0; i < slots * tokens; ++i) out.push_back(i / slots);
+        for (int i = 0; i < slots * tokens; ++i) out.push_back(i / slots % matrices);
         return out;
     }
     /// `count` ids that go round the experts, one more often than the others.
@@ -104,7 +104,15 @@ std::vector<matvec_case> product_cases(const shapes& s, const matmul_policy& how
                    .experts = 3,
                    .slots = s.columns + 3,
                    .x_slots = s.columns + 3,
-                   .ids = s.numbers(s.columns + 3, 3),
+                   .ids = s.numbers(s.columns + 3, 3, 3),
+                   .numbered = true},
+                  {.what = "matrices that tokens share in turns",
+                   .k = s.unit,
+                   .members = s.members({5}),
+                   .experts = 2,
+                   .slots = 3,
+                   .x_slots = 3,
+                   .ids = s.numbers(3, 5, 2),
                    .numbered = true},
                   {.what = "more experts than columns",
                    .k = s.unit,
@@ -234,7 +242,7 @@ std::vector<matvec_case> epilogue_cases(const shapes& s, const matmul_policy& ho
          .experts = 3,
          .slots = 9,
          .x_slots = 9,
-         .ids = s.numbers(9, 3),
+         .ids = s.numbers(9, 3, 3),
          .numbered = true},
         {.what = "experts with a residual under the result",
          .k = s.unit,

@@ -180,12 +180,12 @@ std::string launch_matmul(machine& machine, const instance& on, const matvec_cas
     auto a = common_args<matmul_args>(machine, c, p, activation);
     a.x_rows = c.x_rows();
     a.x_bytes = rounds(on) ? 4 * c.k + column_gap : c.k;  // of numbers
-    a.experts = c.experts;
+    a.experts = c.matrices();
     a.tiles = p.bands;
     const int column_tiles = (a.columns + columns_of(on.policy) - 1) / columns_of(on.policy);
     const launch_config config{
-        .blocks = static_cast<std::uint32_t>(p.bands * (c.experts == 0 ? column_tiles : c.experts) *
-                                             c.cluster),
+        .blocks = static_cast<std::uint32_t>(
+            p.bands * (c.experts == 0 ? column_tiles : c.matrices()) * c.cluster),
         .threads = static_cast<std::uint32_t>(on.policy.threads()),
         .shared_bytes =
             static_cast<std::uint32_t>(shared_bytes(on.computes, on.policy, c.k, a.columns)),

@@ -61,7 +61,7 @@ struct matvec_case {
     bool weighted = true;        ///< slots that are added up have weights
     /// Expert: [slots, tokens]; one outside 0 .. experts-1 gives NaN.
     std::vector<std::int32_t> ids = {};
-    bool numbered = false;  ///< ids are the tokens' numbers, and the launch is given none
+    bool numbered = false;  ///< matrices are the tokens' in turns, and the launch is given no ids
     int band_rows = 0;      ///< weight rows of a block, or of a cluster
     int cluster = 1;        ///< blocks that share a band, or a tile
     int width = 1;  ///< matvec: how many times the policy's warps a block has, if memory holds them
@@ -82,6 +82,8 @@ struct matvec_case {
     }
     bool combined() const { return parts().has(catena::epilogue_part::combine); }
     int tokens() const { return static_cast<int>(ids.size()) / slots; }
+    /// Matrices that a matmul's launch goes through: without ids one for each token.
+    int matrices() const { return numbered ? tokens() : experts; }
     int x_rows() const { return experts == 0 ? columns : tokens() * x_slots; }
     int out_columns() const {
         return experts == 0 ? columns : combined() ? tokens() : static_cast<int>(ids.size());

@@ -14,11 +14,13 @@ namespace {
 struct heads_case {
     static constexpr std::int64_t heads = 4, size = 192, part = 128, rows = 512;
     graph_builder g;
+    std::int64_t streams;
     id made, of_head, w, product;
 
-    explicit heads_case(std::int64_t tokens, format type = format::q8_0) {
-        made = g.other({g.input(format::f32, {size * heads, tokens})});
-        of_head = g.view(made, {part, tokens, heads});
+    explicit heads_case(std::int64_t tokens, format type = format::q8_0, std::int64_t streams = 1)
+        : streams(streams) {
+        made = g.other({g.input(format::f32, {size * heads, tokens * streams})});
+        of_head = g.view(made, {part, tokens, heads, streams});
         g[of_head].kind = op::permute;
         g[of_head].nb[1] = size * heads * 4;
         g[of_head].nb[2] = size * 4;
@@ -38,7 +40,7 @@ struct heads_case {
 template <class Args>
 void read_by_head(const heads_case& c, const Args& a, std::int64_t tokens) {
     CHECK(a.ids == nullptr);
-    CHECK(a.columns == tokens * c.heads);
+    CHECK(a.columns == tokens * c.heads * c.streams);
     CHECK(a.slots == tokens);
     CHECK(a.x_slots == tokens);
     CHECK(a.member[0].experts == c.heads);
@@ -67,6 +69,33 @@ TEST_CASE("a matrix for each head is a launch, whose activation is quantized fro
         else
             read_by_head(c, a.matmul, tokens);
     }
+}
+
+TEST_CASE("all streams of tokens read the same matrices, in one launch", "[plan][heads]") {
+    for (const std::int64_t streams : {2, 4})
+        for (const std::int64_t tokens : {1, 3, 40}) {
+            heads_case c(tokens, format::q8_0, streams);
+            const plan p = c.planned();
+            REQUIRE(steps_of(p) == "2:, 2: 2");
+            const row_args row = p.args(0, nullptr).row;
+            CHECK(row.x_at.nb3 == c.size * c.heads * tokens * 4);
+            CHECK(row.rows == tokens * c.heads * streams);
+            const step_args a = p.args(1, nullptr);
+            CHECK(a.kind == (tokens < 8 ? skeleton::matvec : skeleton::matmul));
+            if (a.kind == skeleton::matmul) {
+                read_by_head(c, a.matmul, tokens);
+                CHECK(a.matmul.x_rows == tokens * c.heads * streams);
+                CHECK(a.matmul.experts == c.heads * streams);
+            } else {
+                read_by_head(c, a.matvec, tokens);
+            }
+        }
+}
+
+TEST_CASE("streams whose results lie apart stay with the engine", "[plan][heads]") {
+    heads_case c(2, format::q8_0, 2);
+    c.g[c.product].nb[3] *= 2;
+    CHECK(left_why(c.planned(), 2) == reason::batched_result);
 }
 
 TEST_CASE("many heads of one token are few columns of each matrix", "[plan][heads]") {

@@ -164,12 +164,12 @@ CATENA_FN constexpr std::int64_t scale_index(const matvec_member& m, int expert,
 /// f(it), plus residual (which may lie exactly under dst), written as f32 and as q8_1 (whose rows
 /// are the columns: token * slots + slot). Expert (ids [slots, tokens] i32): each (slot, token) is
 /// a column of its own; it reads matrix ids[slot, token] and the activation row token * x_slots +
-/// (x_slots == 1 ? 0 : slot). Without ids (null) a column's matrix has the token's number, and
-/// x_slots is slots. Behind the members that ids pick may stand dense ones (experts = 0), where
-/// there is one token and x_slots is 1: a shared expert, which reads that activation row too.
-/// Combined (of a policy of one column, all members by ids): each token is a column of its own. Its
-/// slots' results, past their function and times their weights, are added up in the order of the
-/// slots; dst and residual are then [rows, tokens].
+/// (x_slots == 1 ? 0 : slot). Without ids (null) matrices are tokens' in turns: token i has
+/// matrix i % experts, and x_slots is slots. Behind the members that ids pick may stand dense ones
+/// (experts = 0), where there is one token and x_slots is 1: a shared expert, which reads that
+/// activation row too. Combined (of a policy of one column, all members by ids): each token is a
+/// column of its own. Its slots' results, past their function and times their weights, are added up
+/// in the order of the slots; dst and residual are then [rows, tokens].
 struct matvec_args {
     const void* x = nullptr;  ///< q8_1 rows of q8_1_row_bytes(k) at least, padding included;
                               ///< 16-byte aligned, and so is x_bytes
@@ -218,7 +218,8 @@ struct matmul_args {
     std::int32_t columns = 0;  ///< dense: columns; expert: slots * tokens
     std::int32_t slots = 1;    ///< expert: matrices used per token
     std::int32_t x_slots = 1;  ///< expert: activation rows per token, 1 or slots
-    std::int32_t experts = 0;  ///< expert: the most matrices of a member; 0: dense
+    std::int32_t experts = 0;  ///< expert: the most matrices of a member, without ids the tokens;
+                               ///< 0: dense
     std::int32_t members = 0;
     std::int32_t tiles = 0;  ///< row tiles of all members
     matvec_member member[max_members];

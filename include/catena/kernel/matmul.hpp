@@ -207,8 +207,8 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
     matmul_tile t = tile_at<P>(a, row_tile, expert);
     if (dense)
         t.first_column = tile % column_tiles * P.columns;
-    else if (a.ids == nullptr)
-        t.first_column = expert * a.slots;
+    else if (a.ids == nullptr)  // matrices are the tokens' in turns
+        t.first_column = expert * a.slots, t.expert = expert % t.member->experts;
 
     // A dense block has one tile of columns, an expert's block any number; the first one's also
     // answers for the ids of no expert.
@@ -222,7 +222,7 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
             columns = column_source::of(x, a, matrix, lists);
             continue;
         }
-        const bool there = matrix != no_expert && (dense || expert < t.member->experts);
+        const bool there = matrix != no_expert && (dense || t.expert < t.member->experts);
         if (there)
             format_list<W>::visit(t.member->type, [&]<format F> {
                 if constexpr (warpgroups_of<P>)

@@ -321,7 +321,8 @@ CATENA_FN int take_slot(X& x, const matvec_args& a, matvec_band& b, int band) {
         slot = x.lane() < a.slots ? x.lane() : 0;
         b.weight = weight_of(x, a, b, slot);
     }
-    b.picked = expert_of(x, a, b, slot);
+    b.picked = a.ids != nullptr ? expert_of(x, a, b, slot)
+                                : token % a.member[0].experts;  // the tokens' in turns
     return band;
 }
 

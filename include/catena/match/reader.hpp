@@ -146,12 +146,15 @@ inline obstacle check_expert(const graph_view& view, const tensor& dst) {
     return {-1, fits ? reason::none : reason::matmul_shape};
 }
 
-/// Has each part of the activation a matrix of its own?
+/// Has each part of the activation a matrix of its own, the same in every stream? The parts of all
+/// streams are numbered, so those of the result must be equally far apart.
 inline obstacle check_own_matrices(const tensor& w, const tensor& x, const tensor& dst) {
-    if (x.ne[2] != w.ne[2] || x.ne[3] != 1) return {-1, reason::weight_batched};
+    if (x.ne[2] != w.ne[2]) return {-1, reason::weight_batched};
     const bool fits = x.ne[0] == w.ne[0] && dst.ne[0] == w.ne[1] && dst.ne[1] == x.ne[1] &&
-                      dst.ne[2] == x.ne[2] && dst.ne[3] == 1;
-    return {-1, fits ? reason::none : reason::matmul_shape};
+                      dst.ne[2] == x.ne[2] && dst.ne[3] == x.ne[3];
+    if (!fits) return {-1, reason::matmul_shape};
+    const bool even = dst.ne[3] == 1 || dst.nb[3] == dst.nb[2] * dst.ne[2];
+    return {-1, even ? reason::none : reason::batched_result};
 }
 
 /// Are there so few columns that float weights, and fp8, are multiplied with f32?

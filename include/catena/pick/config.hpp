@@ -180,6 +180,13 @@ constexpr std::int32_t experts_of(const product_problem& p) {
     return most;
 }
 
+/// The matrices that a launch of a matmul goes through: those that ids may pick, or one for each
+/// part of the activation, though parts may share it.
+constexpr std::int32_t matrices_of(const product_problem& p) {
+    const std::int64_t parts = slots_of(p);
+    return parts > experts_of(p) ? static_cast<std::int32_t>(parts) : experts_of(p);
+}
+
 constexpr std::int64_t blocks_of(const row& r, const row_problem& p) {
     const int rows = rows_of_block(r.policy.row());
     return quotient(p.rows + rows - 1, rows);
@@ -193,7 +200,7 @@ constexpr std::int64_t blocks_of(const row& r, const product_problem& p, std::in
     }
     const std::int64_t rows = bands_of(p, band);
     const int tile = r.policy.matmul().columns;
-    return rows * (p.expert ? experts_of(p) : quotient(p.columns + tile - 1, tile));
+    return rows * (p.expert ? matrices_of(p) : quotient(p.columns + tile - 1, tile));
 }
 
 /// How the work of a band or of a tile is shared out, where they leave SMs without a block.

@@ -272,7 +272,7 @@ inline constexpr double issues_per_cycle = 2.02;  ///< of an SM's warps: four at
 constexpr double columns_of_matrix(const product_problem& p) {
     const double columns = static_cast<double>(p.columns);
     if (!p.expert) return columns;
-    const double used = columns < experts_of(p) ? columns : static_cast<double>(experts_of(p));
+    const double used = columns < matrices_of(p) ? columns : static_cast<double>(matrices_of(p));
     return columns / used;
 }
 

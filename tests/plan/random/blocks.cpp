@@ -28,18 +28,23 @@ void growth::latent() {
     keep(mix({one_in(2) ? by_heads(q) : q, v, turned}, {k_, columns_}));
 }
 
-/// A part of each head times a matrix of the head's own, and all heads times one behind that.
+/// A part of each head times a matrix of the head's own, in one or several streams, and all heads
+/// times one behind that.
 id growth::by_heads(id x) {
     const std::int64_t part = 32, heads = k_ / any<std::int64_t>({32, 64}), rows = 64;
-    const id parts = g_.view(x, {part, columns_, heads});
+    const std::int64_t streams =
+                           columns_ % 2 == 0 && one_in(2) ? any<std::int64_t>({2, columns_}) : 1,
+                       tokens = columns_ / streams;
+    const id parts = g_.view(x, {part, tokens, heads, streams});
     g_[parts].kind = op::permute;
     g_[parts].nb[1] = k_ * 4;
     g_[parts].nb[2] = k_ / heads * 4;
-    const id from = one_in(3) ? mix({parts}, {part, columns_, heads}) : parts;
+    g_[parts].nb[3] = k_ * tokens * 4;
+    const id from = one_in(3) ? mix({parts}, {part, tokens, heads, streams}) : parts;
     const id y = after_matmul(product(weight(part, rows, heads), from), from);
-    const id turned = g_.view(y, {rows, heads, columns_});
+    const id turned = g_.view(y, {rows, heads, tokens, streams});
     g_[turned].kind = op::permute;
-    g_[turned].nb[1] = rows * columns_ * 4;
+    g_[turned].nb[1] = rows * tokens * 4;
     g_[turned].nb[2] = rows * 4;
     return matmul(g_.node(op::cont, format::f32, {rows * heads, columns_}, {turned}), k_);
 }

@@ -365,7 +365,8 @@ class product_launch {
         int matrix = 0;
         if (picked(m)) {
             row = std::int64_t{token(c)} * a_.x_slots + (a_.x_slots == 1 ? 0 : slot);
-            matrix = a_.ids == nullptr ? token(c) : offset(a_.ids, token(c) * a_.ids_nb1)[slot];
+            matrix = a_.ids == nullptr ? token(c) % m.experts
+                                       : offset(a_.ids, token(c) * a_.ids_nb1)[slot];
             demand(matrix >= 0 && matrix < m.experts, "an expert that is not there");
             if (!machine_.fault.empty()) return {};
         }

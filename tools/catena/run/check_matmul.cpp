@@ -30,20 +30,23 @@ std::vector<piece_of_product> sampled_pieces(const matmul_args& a, const matmul_
         const int tiles = (m.rows + rows - 1) / rows;
         const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(member));
         const auto random = static_cast<std::int64_t>(bits >> 32);
+        const auto expert_block = [&](std::int64_t c) {  // without ids a block has a token
+            return a.ids == nullptr ? c / a.slots : ids[static_cast<std::size_t>(c)];
+        };
         std::set<std::pair<int, std::int64_t>> picked;  // row tile, column tile or expert
         if (dense)
             picked = {{0, column_tiles - 1}, {tiles - 1, 0}};
         else
-            picked = {{0, ids.back()}, {tiles - 1, ids.front()}};
+            picked = {{0, expert_block(a.columns - 1)}, {tiles - 1, expert_block(0)}};
         if (dense && random_tile)
             picked.insert({static_cast<int>(random % tiles), random % column_tiles});
         for (const auto& [tile, second] : picked) {
             const std::int64_t block = dense ? (m.first_band + tile) * column_tiles + second
                                              : second * a.tiles + m.first_band + tile;
             piece_of_product p{member, tile * rows, std::min((tile + 1) * rows, m.rows),
-                               dense ? -1 : second, static_cast<std::uint32_t>(block)};
+                               dense ? -1 : second % m.experts, static_cast<std::uint32_t>(block)};
             for (std::int64_t c = 0; c < a.columns; ++c)
-                if (dense ? c / how.columns == second : ids[static_cast<std::size_t>(c)] == second)
+                if (second == (dense ? c / how.columns : expert_block(c)))
                     p.columns.push_back(place_of(a, m, c));
             all.push_back(std::move(p));
         }

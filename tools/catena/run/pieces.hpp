@@ -204,7 +204,7 @@ std::vector<std::int32_t> seed_ids(machine& on, const Args& a, int tokens, std::
     std::vector<std::int32_t> ids(static_cast<std::size_t>(a.slots * tokens));
     if (a.ids == nullptr) {
         for (std::size_t i = 0; i < ids.size(); ++i)
-            ids[i] = static_cast<std::int32_t>(i) / a.slots;
+            ids[i] = static_cast<std::int32_t>(i) / a.slots % experts;
         return ids;
     }
     const auto row = [&](int token) {

@@ -43,7 +43,7 @@ struct column_source {
     template <class X>
     CATENA_FN static column_source of(X& x, const matmul_args& a, int expert,
                                       const column_lists& lists) {
-        if (a.ids == nullptr)  // of a matrix the columns of one token
+        if (a.ids == nullptr)  // those of one token, which has the number of the block's expert
             return {expert, 0, 0, 0, 0, has_experts(a) ? (expert + 1) * a.slots : a.columns};
         const int share = (a.columns + x.threads() - 1) / x.threads();
         const auto at_most = [&a](int n) { return n < a.columns ? n : a.columns; };

@@ -33,9 +33,9 @@ CATENA_FN void share_sums(X& x, const matmul_tile& t, const tile_sums<P>& sum, i
 struct result_column {
     int slot, token;
 
-    /// Without ids a matrix has the number of its token; one that is dense has 0.
+    /// Without ids all columns of a tile are slots of one token; a dense tile's token is 0.
     CATENA_FN static result_column of(const matmul_args& a, const matmul_tile& t, int column) {
-        if (a.ids == nullptr) return {column - t.expert * a.slots, t.expert};
+        if (a.ids == nullptr) return {column - t.token * a.slots, t.token};
         const int token = quotient(column, a.slots);
         return {column - token * a.slots, token};
     }

@@ -65,6 +65,7 @@ struct part_of_k {
 struct matmul_tile {
     const matvec_member* member;
     int expert;            ///< which matrix; dense: 0
+    int token;             ///< without ids: whose columns the tile has; dense: 0
     int first_row, rows;   ///< of the result
     bool pairs;            ///< the tile's second half are rows of `up`
     int first_column = 0;  ///< dense
@@ -96,6 +97,7 @@ CATENA_FN matmul_tile tile_at(const matmul_args& a, int tile, int expert) {
     const int first = (tile - member.first_band) * results, left = member.rows - first;
     return {.member = &member,
             .expert = expert,
+            .token = expert,
             .first_row = first,
             .rows = left < results ? left : results,
             .pairs = pairs};

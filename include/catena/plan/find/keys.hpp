@@ -48,7 +48,7 @@ struct lone_matmul {
     format_set layouts;                         ///< in which it may read its activation
     std::int64_t k = 0, rows = 0, experts = 0;  ///< the weight's shape
     std::int64_t values = 0;                    ///< of the activation
-    std::int64_t slots = 0, tokens = 0;         ///< the shape of the ids
+    std::int64_t slots = 0, tokens = 0;         ///< the shape of the ids; tokens of each matrix
 
     lone_matmul(const graph_view& view, const tensor& t, format_set allowed) {
         const tensor& w = view.at(t.src[0]);
@@ -58,7 +58,10 @@ struct lone_matmul {
         layouts = allowed;
         k = w.ne[0], rows = w.ne[1], experts = w.ne[2];
         values = elements(view.at(t.src[1]));
-        if (kind != op::mul_mat_id) return;
+        if (kind != op::mul_mat_id) {
+            if (experts > 1) tokens = view.at(t.src[1]).ne[1];
+            return;
+        }
         slots = view.at(t.src[2]).ne[0], tokens = view.at(t.src[2]).ne[1];
     }
     bool operator==(const lone_matmul& o) const {

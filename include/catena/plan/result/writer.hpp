@@ -298,9 +298,9 @@ class plan_writer {
         if (asked.expert) {
             const tensor& x = view_.at(first.src[1]);
             h.x_slots = static_cast<std::int32_t>(x.ne[1]);
-            h.x_rows = static_cast<std::int32_t>(x.ne[2]) * h.x_slots;
+            h.x_rows = static_cast<std::int32_t>(x.ne[2] * x.ne[3]) * h.x_slots;
             h.slots = h.x_slots;
-            h.experts = experts_of(asked);
+            h.experts = matrices_of(asked);
         }
         if (first.kind == op::mul_mat_id) {
             const tensor& ids = view_.at(first.src[2]);

@@ -353,7 +353,7 @@ class engine_order {
             return opaque(i);
         const tensor& x = view_.at(t.src[1]);
         const bool own = !picked && w.ne[2] != 1;  // matrices, each for a part of x
-        if (own && (x.ne[2] != w.ne[2] || x.ne[3] != 1)) return opaque(i);
+        if (own && x.ne[2] != w.ne[2]) return opaque(i);
         multiplied m;
         m.type = w.type;
         m.weight = address_of(w.data);

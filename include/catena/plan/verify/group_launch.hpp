@@ -82,7 +82,7 @@ class group_launch : public launch_record {
         const std::size_t own_reads = reads.size();  // other members have other threads
         const bool picked = m.experts > 0, beside = has_experts(a) && !picked;
         if (picked && !has_experts(a)) fail("stands behind dense ones", 0, "an expert matrix");
-        if (picked && a.ids == nullptr && (a.x_slots != a.slots || tokens != m.experts))
+        if (picked && a.ids == nullptr && (a.x_slots != a.slots || tokens % m.experts != 0))
             fail("has not a matrix for each token", 0, "an expert matrix");
         if (beside && (tokens != 1 || a.x_slots != 1))
             fail("stands beside experts of several tokens", 0, "a dense matrix");
