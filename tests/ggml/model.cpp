@@ -64,6 +64,8 @@ model::model(const architecture& a, unsigned seed) : shape_(a), context_(context
         add(layer + "gate", a.up, a.hidden, a.ffn, copies);
         add(layer + "up", a.up, a.hidden, a.ffn, copies);
         add(layer + "down", a.down, a.ffn, a.hidden, copies);
+        for (const char* name : {"gate", "up", "down"})
+            if (a.factors) add(layer + name + "_factors", GGML_TYPE_F32, a.experts);
     }
     add("output_norm", GGML_TYPE_F32, a.hidden);
     add("output", a.output, a.hidden, a.vocabulary);
@@ -200,7 +202,9 @@ ggml_tensor* graph::attention(ggml_tensor* x, const std::string& layer) {
     ggml_tensor* q = ggml_mul_mat(c, part_of_qkv(layer, 'q'), x);
     if (a.precise) q->op_params[3] = GGML_PREC_F32;  // as ggml_prec_set_src does
     if (a.absorbed) {
-        q = ggml_permute(c, ggml_reshape_3d(c, q, a.head_size, a.heads, tokens_), 0, 2, 1, 3);
+        const int streams = tokens_ % a.streams == 0 ? a.streams : 1;
+        q = ggml_reshape_4d(c, q, a.head_size, a.heads, tokens_ / streams, streams);
+        q = ggml_permute(c, q, 0, 2, 1, 3);
         q = ggml_mul_mat(c, model_.weight(layer + "absorb"), q);
         q = ggml_cont_2d(c, ggml_permute(c, q, 0, 2, 1, 3), a.head_size * a.heads, tokens_);
     }
@@ -255,6 +259,17 @@ ggml_tensor* graph::dense(ggml_tensor* x, const std::string& layer) {
     return ggml_mul_mat(c, model_.weight(layer + "down"), ggml_swiglu_split(c, gate, up));
 }
 
+/// What the picked experts make, each times its factor if they have some.
+ggml_tensor* graph::experts(const std::string& name, ggml_tensor* x, ggml_tensor* ids) {
+    ggml_context* c = nodes_.get();
+    ggml_tensor* y = ggml_mul_mat_id(c, model_.weight(name), x, ids);
+    if (!model_.shape().factors) return y;
+    const int count = model_.shape().experts;
+    ggml_tensor* factors = ggml_reshape_3d(c, model_.weight(name + "_factors"), 1, count, 1);
+    factors = ggml_repeat_4d(c, factors, 1, count, tokens_, 1);
+    return ggml_mul(c, y, ggml_get_rows(c, factors, ids));
+}
+
 ggml_tensor* graph::mixture(ggml_tensor* x, const std::string& layer) {
     ggml_context* c = nodes_.get();
     const architecture& a = model_.shape();
@@ -267,10 +282,9 @@ ggml_tensor* graph::mixture(ggml_tensor* x, const std::string& layer) {
     ggml_build_forward_expand(graph_, share);
 
     ggml_tensor* slots = ggml_reshape_3d(c, x, a.hidden, 1, tokens_);
-    ggml_tensor* up = ggml_mul_mat_id(c, model_.weight(layer + "up"), slots, ids);
-    ggml_tensor* gate = ggml_mul_mat_id(c, model_.weight(layer + "gate"), slots, ids);
-    ggml_tensor* out =
-        ggml_mul_mat_id(c, model_.weight(layer + "down"), ggml_swiglu_split(c, gate, up), ids);
+    ggml_tensor* up = experts(layer + "up", slots, ids);
+    ggml_tensor* gate = experts(layer + "gate", slots, ids);
+    ggml_tensor* out = experts(layer + "down", ggml_swiglu_split(c, gate, up), ids);
     out = ggml_mul(c, out, share);
     ggml_tensor* sum = nullptr;
     for (int i = 0; i < a.used; ++i) {

@@ -13,12 +13,15 @@ struct architecture {
     int hidden = 256, heads = 4, kv_heads = 2, head_size = 64, ffn = 512, vocabulary = 96;
     int context = 32;           ///< rows of the caches
     int experts = 0, used = 0;  ///< 0: a dense feed-forward network
-    bool flash = false;         ///< attention as one op
-    bool head_norms = false;    ///< norms of Q and K, per head
-    int lora_rank = 0;          ///< 0: none; else an adapter beside Q
-    bool precise = false;       ///< Q's activation may not be quantized
-    bool one_qkv = false;       ///< Q, K and V are views of one weight, of type `q`
-    bool absorbed = false;      ///< Q passes a matrix of each head, as with latent attention
+    bool factors = false;       ///< of experts, each matrix has one
+    int streams = 1;  ///< in which the tokens come where they pass a matrix of each head, if they
+                      ///< can be dealt to so many
+    bool flash = false;       ///< attention as one op
+    bool head_norms = false;  ///< norms of Q and K, per head
+    int lora_rank = 0;        ///< 0: none; else an adapter beside Q
+    bool precise = false;     ///< Q's activation may not be quantized
+    bool one_qkv = false;     ///< Q, K and V are views of one weight, of type `q`
+    bool absorbed = false;    ///< Q passes a matrix of each head, as with latent attention
     ggml_type q = GGML_TYPE_Q4_K, k = GGML_TYPE_Q4_K, v = GGML_TYPE_Q6_K, o = GGML_TYPE_Q4_K;
     ggml_type up = GGML_TYPE_Q4_K, down = GGML_TYPE_Q4_K, output = GGML_TYPE_Q6_K;
     /// Weights lie in memory as f32, with the values that those types give them.
@@ -70,6 +73,7 @@ class graph {
 
     void build();
     ggml_tensor* norm(ggml_tensor* x, const std::string& weight);
+    ggml_tensor* experts(const std::string& name, ggml_tensor* x, ggml_tensor* ids);
     ggml_tensor* part_of_qkv(const std::string& layer, char part);
     ggml_tensor* attention(ggml_tensor* x, const std::string& layer);
     ggml_tensor* attend(ggml_tensor* q, ggml_tensor* keys, ggml_tensor* values);

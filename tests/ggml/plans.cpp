@@ -60,6 +60,24 @@ architecture one_qkv() {
     return a;
 }
 
+architecture factors_of_experts() {
+    architecture a = qwen3_moe();
+    a.factors = true;
+    return a;
+}
+
+architecture in_two_streams() {
+    architecture a = latent();
+    a.streams = 2;
+    return a;
+}
+
+architecture in_four_streams() {
+    architecture a = latent();
+    a.streams = 4;
+    return a;
+}
+
 /// Weights that are numbers; what the gated product goes on to is quantized.
 architecture llama_f16() {
     architecture a;
@@ -87,6 +105,9 @@ constexpr subject subjects[] = {{"llama", llama},
                                 {"qwen3moe, experts in bf16", qwen3_moe_bf16},
                                 {"llama with a LoRA", with_lora},
                                 {"llama, one weight for Q, K and V", one_qkv},
+                                {"qwen3moe, a factor for each expert", factors_of_experts},
+                                {"a matrix for each head, two streams", in_two_streams},
+                                {"a matrix for each head, four streams", in_four_streams},
                                 {"a precise Q, a matrix for each head", latent}};
 
 /// Is it a matmul of a weight of numbers, not of a cache? No table row has rows of another length.
