@@ -311,6 +311,22 @@ TEST_CASE("a plain row counts as a fallback where its computation has another", 
                                       Contains("CATENA_ERROR_ON_FALLBACK"));
 }
 
+TEST_CASE("a plain row that was measured faster than others is no fallback", "[controls]") {
+    norm_case c;
+    c.g.matmul(format::q4_K, 64, c.mul);
+    table t = aligned_table();
+    const plan before = planner(t).plan(c.g.view());
+    const std::uint64_t key = problem_key(before.steps()[1].what);
+    const measurement medians[] = {{key, 3, 5, 0}, {key, 2, 6, 0}};
+    t.measured = medians;
+    t.measured_count = 1;  // the other row was not held against it
+    REQUIRE(planner(t).plan(c.g.view()).steps()[1].row == 3);
+    CHECK(planner(t).plan(c.g.view()).counters().plain_rows == 1);
+    t.measured_count = 2;
+    REQUIRE(planner(t).plan(c.g.view()).steps()[1].row == 3);
+    CHECK(planner(t).plan(c.g.view()).counters().plain_rows == 0);
+}
+
 TEST_CASE("an error on fallback leaves all to the engine and names the first", "[controls]") {
     mixed_case c;
     options strict;

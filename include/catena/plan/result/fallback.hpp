@@ -3,6 +3,7 @@
 
 #include "catena/error/message.hpp"
 #include "catena/match/reader.hpp"
+#include "catena/pick/measured.hpp"
 #include "catena/pick/name.hpp"
 #include "catena/plan/plan.hpp"
 #include "catena/plan/result/report.hpp"
@@ -22,13 +23,19 @@ constexpr bool is_plain(const row& r, const arch& a) {
     return copy_of(r.policy) == copy_method::plain && a.async_copy;
 }
 
-/// Does the step run on a plain row though its computation has others?
+/// Does the step run on a plain row though its computation has others? If one of those was measured
+/// on the problem, too, the plain row is the faster one.
 inline bool fell_to_plain(const table& t, const step& s) {
     const row& picked = t.rows[s.row];
-    return is_plain(picked, *t.target) &&
-           std::any_of(t.rows, t.rows + t.row_count, [&](const row& r) {
-               return r.computes == picked.computes && !is_plain(r, *t.target);
-           });
+    if (!is_plain(picked, *t.target)) return false;
+    const measured_rows medians(t, s.what);
+    bool others = false;
+    for (std::int32_t i = 0; i < t.row_count; ++i) {
+        if (t.rows[i].computes != picked.computes || is_plain(t.rows[i], *t.target)) continue;
+        if (medians.median_us(i) >= 0) return false;
+        others = true;
+    }
+    return others;
 }
 
 namespace detail {
