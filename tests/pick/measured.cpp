@@ -79,6 +79,44 @@ TEST_CASE("a measured row that may not run is not picked", "[measured]") {
     CHECK(pick(two, with(medians)).row == 4);
 }
 
+TEST_CASE("a row that a tuner found is picked by its medians, never by the model", "[measured]") {
+    std::vector<row> rows(toy_rows, toy_rows + toy_row_count);
+    rows[3].evidence = {.kind = provenance_kind::measured, .by_medians = true};
+    std::vector<measurement> medians = {{problem_key(one), 3, 9, 0}, {problem_key(one), 4, 10, 0}};
+    table t = with(medians);
+    t.rows = rows.data();
+    CHECK(pick(one, t).row == 3);
+    CHECK(pick(one, t).model_row == 5);
+    table without = t;
+    without.measured_count = 0;
+    CHECK(pick(one, without).row == 5);
+    CHECK(pick(one, t).model_us == pick(one, without).predicted_us);
+    REQUIRE(pick(other, toy_table()).row == 3);
+    CHECK(pick(other, t).row == 5);
+    CHECK(pick(other, t).model_row == 5);
+    CHECK(why_not(choose(other, t), 3) == limit::medians_alone);
+    const preference measured{.measured_only = true};
+    CHECK(pick(one, t, measured).row == 3);
+    CHECK(pick(other, t, measured).row == -1);
+}
+
+TEST_CASE("medians do not choose the accumulation order of the same bits", "[measured]") {
+    std::vector<row> rows(toy_rows, toy_rows + toy_row_count);
+    rows[3].order = 7;  // which no row for more columns has
+    product_problem alone = one, two = one;
+    alone.tokens = 1;
+    two.columns = two.tokens = 2;
+    const std::vector<measurement> medians = {{problem_key(alone), 3, 9, 0},
+                                              {problem_key(alone), 4, 10, 0}};
+    table t = with(medians);
+    t.rows = rows.data();
+    rows[3].evidence = {.kind = provenance_kind::measured, .by_medians = true};
+    REQUIRE(pick(alone, t).row == 3);
+    const preference same{.same_bits = true};
+    CHECK(pick(alone, t, same).row == 4);
+    CHECK(pick(two, t, same).row == 4);
+}
+
 TEST_CASE("a matmul's measurement is one of its class of columns", "[measured]") {
     product_problem p = matvec_problem(4096, {{format::q4_K, 4096, 8}}, 16);
     p.needs.kind = skeleton::matmul;

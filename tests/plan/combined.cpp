@@ -195,20 +195,24 @@ TEST_CASE("an order before allocation keeps the ids until a norm could make the 
     }));
 }
 
-TEST_CASE("medians of the two launches are not displaced by a prediction", "[plan]") {
+TEST_CASE("medians decide who adds up if both ways have them", "[plan]") {
     summed_case apart(1);
     apart.g.share(apart.all, apart.weights);  // so it is not combined
-    const plan by_norm = apart.planned();
+    summed_case c(1);
     table rows = shipped_table();
     std::vector<measurement> medians;
-    for (const step& s : by_norm.steps())
-        medians.push_back({problem_key(s.what), s.row, 1000.0f, 0});
-    std::sort(medians.begin(), medians.end(),
-              [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
-    rows.measured = medians.data();
-    rows.measured_count = static_cast<int>(medians.size());
-    summed_case c(1);
-    CHECK(c.by_their_launch(c.planned()));
+    const auto measured = [&](const plan& p, float us) {
+        for (const step& s : p.steps()) medians.push_back({problem_key(s.what), s.row, us, 0});
+        std::sort(medians.begin(), medians.end(),
+                  [](const measurement& a, const measurement& b) { return a.problem < b.problem; });
+        rows.measured = medians.data();
+        rows.measured_count = static_cast<int>(medians.size());
+    };
+    const plan before = c.planned();
+    REQUIRE(c.by_their_launch(before));
+    measured(apart.planned(), 0.01f);  // beside predictions of the other way: they decide nothing
+    CHECK(c.by_their_launch(c.planned(rows)));
+    measured(before, 1000);
     CHECK_FALSE(c.by_their_launch(c.planned(rows)));
 }
 

@@ -52,6 +52,13 @@ constexpr provenance measured(const char* gpu, const char* cuda, const char* dat
     p.median_us = median_us, p.spread = spread;
     return p;
 }
+/// The same of a policy that a tuner found, which medians alone pick.
+constexpr provenance found(const char* gpu, const char* cuda, const char* date, double median_us,
+                           double spread) {
+    provenance p = measured(gpu, cuda, date, median_us, spread);
+    p.by_medians = true;
+    return p;
+}
 
 /// As an element of an array of rows.
 #define CATENA_TABLE_ROW(launch, formats, policy, computation, order, registers, code, evidence)   \

@@ -91,7 +91,6 @@ namespace catena {
     X(norm_split, "it and its readers cannot be one launch: memory or what follows them forbids")  \
     X(norm_slower,                                                                                 \
       "its readers' launch with it should take {have} ns, the two launches {need} ns")             \
-    X(norm_unmeasured, "the norm apart from its readers was measured, inside their launch not")    \
     X(same_bits, "the same bits for all column counts need the norm in a launch of its own")       \
     X(taken, "another step already covers the node")
 

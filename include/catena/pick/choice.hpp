@@ -7,6 +7,7 @@
 #include "catena/pick/row.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ namespace catena {
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")             \
     X(order, "its accumulation order is {have}; the same bits for all column counts need {need}")  \
+    X(medians_alone, "it is picked for problems that it was measured on, and this one is not")     \
     X(not_preferred, "the set prefers the picked row for this shape")                              \
     X(unmeasured, "predicted to take {have} ns; the picked row was measured on this: {need} ns")   \
     X(slower, "predicted to take {have} ns; the picked row takes {need} ns")                       \
@@ -79,7 +81,10 @@ struct picked {
     std::int32_t band_rows = 0;  ///< matvec
     std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
-    bool measured = false;          ///< predicted_us is a median of this row on this problem
+    bool measured = false;  ///< predicted_us is a median of this row on this problem
+    /// What would be picked without medians, and the cost model's time of it; -1: nothing.
+    std::int32_t model_row = -1;
+    double model_us = std::numeric_limits<double>::infinity();
     bool preferred = false;         ///< by the set, for this shape
     bool clusters_refused = false;  ///< the device has no room for the clusters of the first choice
     std::uint64_t key = 0;          ///< problem_key, where the table knows what the engine takes

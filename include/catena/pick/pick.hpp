@@ -108,6 +108,8 @@ void each_contender(const Problem& p, const row_index& index, const arch& a, boo
                         a.registers_per_sm};
         else if (order >= 0 && r.order != order)
             c.barred = {i, limit::order, r.order, order};
+        else if (c.median_us < 0 && r.evidence.by_medians)
+            c.barred.why = limit::medians_alone;
         return c;
     };
     for (const row_run& run : index.candidates(p)) {
@@ -123,6 +125,10 @@ template <class Problem, class Reject>
 picked walk_on(const arch& a, const Problem& p, const row_index& index, bool measured_only,
                std::int64_t order, Reject&& reject) {
     picked best;
+    struct {
+        std::int32_t row = -1;
+        expectation is;
+    } model;  // alone, without medians
     const table& t = index.rows();
     const problem_shape shape = shape_of(p);
     if (t.row_count > 0) best.nearest = {0, limit::computes};
@@ -134,18 +140,20 @@ picked walk_on(const arch& a, const Problem& p, const row_index& index, bool mea
             return true;
         }
         const std::int32_t band = band_rows(r, p, a, c.resident);
-        const bool asked_for = preferred(t, shape, i);
+        const expectation by_model = {preferred(t, shape, i), false,
+                                      predicted_us(r, p, a, band, c.resident)};
+        if (!r.evidence.by_medians && (model.row < 0 || better(by_model, model.is)))
+            model = {i, by_model};
+        const bool timed = c.median_us >= 0;
         const expectation is =
-            c.median_us >= 0
-                ? expectation{asked_for, true, c.median_us}
-                : expectation{asked_for, false, predicted_us(r, p, a, band, c.resident)};
+            timed ? expectation{by_model.preferred, true, c.median_us} : by_model;
         const expectation of_best = {best.preferred, best.measured, best.predicted_us};
         if (best.row >= 0 && !better(is, of_best)) {
             reject(worse(i, is));
             return true;
         }
         if (best.row >= 0) reject(worse(best.row, of_best));
-        best.preferred = asked_for;
+        best.preferred = is.preferred;
         best.row = i;
         best.band_rows = band;
         best.predicted_us = is.us;
@@ -157,6 +165,8 @@ picked walk_on(const arch& a, const Problem& p, const row_index& index, bool mea
         if (!t.target->dependent_launch) best.config.dependent = false;  // its code does not wait
         best.bytes = bytes_of(p);
         if (t.engine_count > 0) best.key = problem_key(p);
+        best.model_row = model.row;
+        if (model.row >= 0) best.model_us = model.is.us;
         best.nearest = {};
     }
     return best;
@@ -202,7 +212,8 @@ constexpr product_problem of_common_size(product_problem p) {
 }
 
 /// The accumulation order in which the problem would run if its size did not matter: aligned, but
-/// for matmuls that of the tiles that take any alignment, if there are some.
+/// for matmuls that of the tiles that take any alignment, if there are some. Medians do not count:
+/// a row that is the fastest for one size may have no other of its order for the next.
 template <class Problem>
 std::int64_t common_order(const Problem& p, const row_index& index, const preference& want) {
     if (!want.same_bits) return -1;
@@ -210,7 +221,8 @@ std::int64_t common_order(const Problem& p, const row_index& index, const prefer
     for (const int alignment : {p.needs.kind == skeleton::matmul ? 2 : 16, 16}) {
         one.alignment = alignment;
         const picked twin = walk(one, index, want.measured_only, -1, ignore);
-        if (twin.row >= 0) return index.rows().rows[twin.row].order;
+        const std::int32_t row = twin.model_row >= 0 ? twin.model_row : twin.row;
+        if (row >= 0) return index.rows().rows[row].order;
     }
     return -1;
 }

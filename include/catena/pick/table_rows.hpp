@@ -14,6 +14,9 @@ enum class provenance_kind : std::uint8_t { predicted, inherited, measured };
 /// Where a row's policy comes from: the cost model, another arch's set, or a measurement on a GPU.
 struct provenance {
     provenance_kind kind = provenance_kind::predicted;
+    /// A tuner found the policy: the row is picked for problems that it has a median for, and the
+    /// cost model never picks it.
+    bool by_medians = false;
     const char* arch = "";  ///< inherited: from where
     const char* gpu = "";   ///< measured: on what
     const char* cuda = "";

@@ -3,6 +3,7 @@
 // remembered.
 #pragma once
 
+#include "catena/plan/find/expected_time.hpp"
 #include "catena/plan/find/keys.hpp"
 #include "catena/plan/find/premises.hpp"
 #include "catena/plan/find/request.hpp"
@@ -27,8 +28,8 @@ class choices {
     }
 
     template <class Problem>
-    double us(const Problem& p) {
-        return pick(p).predicted_us;
+    expected_time time(const Problem& p) {
+        return expected_time(pick(p));
     }
 
     /// The problem of the matmul at a node with nothing else in its launch.
@@ -48,14 +49,14 @@ class choices {
                     kind, layout,
                     served(lone_problem(node, kind, layout), known_.rows, known_.asked.pick)};
                 const auto takes = [&](const lone_launch& l) {
-                    return us(lone_problem(node, l.kind, l.layout));
+                    return time(lone_problem(node, l.kind, l.layout));
                 };
                 const auto better = [&] {
                     const limit now = best.nearest.why, then = way.nearest.why;
                     if (best.layout == format::unknown) return true;
                     if (now == limit::none)  // the quicker may be another one for other columns
                         return then == limit::none && !known_.asked.pick.same_bits &&
-                               takes(way) < takes(best);
+                               shorter(takes(way), takes(best));
                     return then == limit::none || then >= now;  // the later limit is the closer
                 };
                 if (better()) best = way;

@@ -11,7 +11,6 @@
 #include "catena/plan/plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 namespace catena {
@@ -101,7 +100,7 @@ class reader_judge {
             for (std::size_t i = 0; i < by.size(); ++i) matmuls_[i]->layout = by[i];
         };
         const std::vector<format> apart = best;
-        double least = time_of(chain, m);
+        expected_time least = time_of(chain, m);
         for (const bool bf16 : {true, false}) {
             std::vector<format> by = apart;
             for (std::size_t i = 0; i < by.size(); ++i) {
@@ -112,8 +111,8 @@ class reader_judge {
                     by[i] = asked;
             }
             read(by);
-            const double us = time_of(chain, m);
-            if (us < least) least = us, best = by;
+            const expected_time takes = time_of(chain, m);
+            if (shorter(takes, least)) least = takes, best = by;
         }
         read(best);
     }
@@ -148,8 +147,8 @@ class reader_judge {
             return r.servable() && is_number(r.weight) && in_mma_blocks(r.layout);
         };
         const format_set all = m.layouts();
-        format_set others;  // that are there anyway
-        double saved = 0;
+        format_set others;            // that are there anyway
+        expected_time with, without;  // rounding
         for (const reader& r : m.readers) {
             if (!r.servable() || r.float_weight()) continue;
             if (!rounded(r)) {
@@ -158,17 +157,16 @@ class reader_judge {
             }
             const lone_launch as_f32 = choices_.alone(r.node, format_set::of(format::f32));
             if (as_f32.nearest.why != limit::none) return;
-            saved += choices_.us(choices_.lone_problem(r.node, as_f32.kind, format::f32)) -
-                     choices_.us(choices_.lone_problem(r.node, r.served_by, r.layout));
+            without += choices_.time(choices_.lone_problem(r.node, as_f32.kind, format::f32));
+            with += choices_.time(choices_.lone_problem(r.node, r.served_by, r.layout));
         }
         if (all == others) return;
         const picked row = choices_.pick(problem_of(view_, m, all));
-        const auto extra_us = [&] {
-            if (!m.stages.empty()) return 0.0;  // a step makes the value anyway
-            return row.predicted_us -
-                   (others.empty() ? 0 : choices_.us(problem_of(view_, m, others)));
-        };
-        if (row.row >= 0 && !others.has(format::fp8_group) && saved > extra_us()) return;
+        if (m.stages.empty()) {  // else a step makes the value anyway
+            with += expected_time(row);
+            if (!others.empty()) without += choices_.time(problem_of(view_, m, others));
+        }
+        if (row.row >= 0 && !others.has(format::fp8_group) && shorter(with, without)) return;
         for (reader& r : m.readers) {
             if (!rounded(r)) continue;
             r.served_by = choices_.alone(r.node, format_set::of(format::f32)).kind;
@@ -214,12 +212,9 @@ class reader_judge {
 
     /// What the launches of matmuls_ take in the layouts that they have now, and the step that
     /// writes those.
-    double time_of(const pattern& chain, const match& m) {
-        double us = 0;
-        const auto add = [&](const auto& p) {
-            const picked& found = choices_.pick(p);
-            us += found.row < 0 ? std::numeric_limits<double>::infinity() : found.predicted_us;
-        };
+    expected_time time_of(const pattern& chain, const match& m) {
+        expected_time all;
+        const auto add = [&](const auto& p) { all += choices_.time(p); };
         row_problem writing = problem_of(view_, m, m.layouts());
         if (m.stages.empty()) writing.needs.emits = m.layouts();  // f32 is there
         add(writing);
@@ -241,7 +236,7 @@ class reader_judge {
             }
             add(p);
         }
-        return us;
+        return all;
     }
 };
 

@@ -1,11 +1,9 @@
-// What a launch that does more should take beside two launches: medians where there are any, else
-// the cost model.
+// What a launch that does more should take beside two launches: by medians if all three have one,
+// else by the cost model.
 #pragma once
 
 #include "catena/plan/find/choices.hpp"
 #include "catena/plan/order/schedule.hpp"
-
-#include <algorithm>
 
 namespace catena {
 
@@ -59,13 +57,16 @@ class weigher {
                 adds.needs.stages = adds.needs.stages | stage_kind::add_residual;
             adds.sum = true;
             adds.slots = slots_of(with) + shared;
-            const picked launch = rows_.pick(with), norm = rows_.pick(reads);
-            const picked launch_apart = rows_.pick(without), norm_of_sum = rows_.pick(adds);
-            if (launch.row < 0) return false;
-            if (launch_apart.row < 0 || norm.row < 0 || norm_of_sum.row < 0) return true;
-            if (!launch.measured && launch_apart.measured && norm_of_sum.measured) return false;
-            return launch.predicted_us + norm.predicted_us - saved(inside, norm) <
-                   launch_apart.predicted_us + norm_of_sum.predicted_us;
+            if (rows_.pick(with).row < 0) return false;
+            for (const problem& p : {problem(without), problem(reads), problem(adds)})
+                if (rows_.pick(p).row < 0) return true;
+            const expected_time launch = rows_.time(with),
+                                two_launches = rows_.time(without) + rows_.time(adds);
+            if (shorter(launch + rows_.time(reads), two_launches)) return true;
+            product_problem behind = inside;  // which reads the norm of a row step
+            behind.needs.stages = {};
+            return inside.member_count > 0 && rows_.pick(behind).row >= 0 &&
+                   shorter(launch + rows_.time(inside), two_launches + rows_.time(behind));
         });
     }
 
@@ -121,16 +122,6 @@ class weigher {
         return accepted_.blocker(together_) < 0 ? out : product_problem{};
     }
 
-    /// The time that is saved if these readers compute the norm that is a row step otherwise.
-    double saved(product_problem inside, const picked& norm) {
-        if (inside.member_count == 0) return 0;
-        const picked in = rows_.pick(inside);
-        inside.needs.stages = {};
-        const picked behind = rows_.pick(inside);
-        if (in.row < 0 || behind.row < 0) return 0;
-        return std::max(0.0, behind.predicted_us + norm.predicted_us - in.predicted_us);
-    }
-
     obstacle weighed_inside(const match& m, const product_problem& inside) {
         const picked in = rows_.pick(inside);
         if (in.row < 0) return {m.node, reason::no_norm_inside};
@@ -144,11 +135,10 @@ class weigher {
         if (numbers) made.needs.emits = made.needs.emits | format::f32;
         const picked row = rows_.pick(made);
         if (behind.row < 0 || row.row < 0) return {};
-        if (!in.measured && behind.measured && row.measured)
-            return {m.node, reason::norm_unmeasured};
-        const double apart_us = behind.predicted_us + row.predicted_us;
-        if (in.predicted_us < apart_us) return {};
-        return {m.node, reason::norm_slower, static_cast<std::int64_t>(in.predicted_us * 1000),
+        const auto [inside_us, apart_us] =
+            comparable(expected_time(in), expected_time(behind) + expected_time(row));
+        if (inside_us < apart_us) return {};
+        return {m.node, reason::norm_slower, static_cast<std::int64_t>(inside_us * 1000),
                 static_cast<std::int64_t>(apart_us * 1000)};
     }
 };
