@@ -102,8 +102,9 @@ std::string code(const provenance& p) {
         case provenance_kind::inherited:
             return "inherited(" + quoted(p.arch) + ")";
         case provenance_kind::measured:
-            return "measured(" + quoted(p.gpu) + ", " + quoted(p.cuda) + ", " + quoted(p.date) +
-                   ", " + std::to_string(p.median_us) + ", " + std::to_string(p.spread) + ")";
+            return (p.by_medians ? "found(" : "measured(") + quoted(p.gpu) + ", " + quoted(p.cuda) +
+                   ", " + quoted(p.date) + ", " + std::to_string(p.median_us) + ", " +
+                   std::to_string(p.spread) + ")";
     }
     return "predicted";
 }

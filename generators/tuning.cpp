@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <utility>
 
 namespace catena::generator {
 
@@ -89,52 +88,26 @@ tuned_problem problem_of(const json& j) {
 
 bool unbeaten(const tuned_candidate& c) { return c.is == verdict::chosen || c.is == verdict::tied; }
 
-/// The tuning that an arch's rows may come from, and whether it is its own.
-std::pair<const tuning*, bool> source_of(const arch& target, const std::vector<row>& rows,
-                                         const tunings& all) {
-    if (const auto own = all.find(target.name); own != all.end()) return {own->second.get(), true};
-    for (const row& r : rows)
-        if (r.evidence.kind == provenance_kind::inherited)
-            if (const auto of = all.find(r.evidence.arch); of != all.end())
-                return {of->second.get(), false};
-    return {nullptr, false};
-}
+/// A policy that nothing beats on some problem, and how many it does so on.
+struct unbeaten_policy {
+    proven_policy proven;
+    int problems = 0, places = 0;
+};
 
-/// Was the row held against others? One that was listed after the record was made was not.
-bool raced(const tuning& t, const row& r) {
-    return std::any_of(t.problems.begin(), t.problems.end(), [&r](const tuned_problem& p) {
-        return p.decided && p.computes == r.computes &&
-               std::any_of(p.candidates.begin(), p.candidates.end(), [&r](const auto& c) {
-                   return c.is != verdict::unrun && c.policy == r.policy;
-               });
-    });
-}
-
-/// Does a policy take every length and alignment?
-bool takes_any(const row_policy& p) { return p.values == 0; }
-bool takes_any(const matvec_policy& p) {
-    return p.activation == activation_source::global || p.copy == copy_method::plain;
-}
-bool takes_any(const matmul_policy& p) { return p.copy == copy_method::plain; }
-
-/// How many values a row may have, or columns a matvec.
-int reach(const row_policy& p) { return (p.rows > 0 ? warp_size : p.threads) * p.values; }
-int reach(const matvec_policy& p) { return p.columns; }
-/// A tile takes any columns. To be quantized its results are whole blocks, of a GLU half as many.
-int reach(const matmul_policy& p) {
-    const int block = info(format::q8_1).block_elements;
-    return tile_rows(p) % (2 * block) == 0 ? 2 : tile_rows(p) % block == 0 ? 1 : 0;
-}
-int reach_of(const policy& p) {
-    return p.visit([](const auto& own) { return reach(own); });
-}
-
-/// Does a row take problems that none of these policies takes?
-bool irreplaceable(const row& r, const std::vector<proven_policy>& by) {
-    return r.policy.visit([](const auto& p) { return takes_any(p); }) ||
-           std::all_of(by.begin(), by.end(), [&](const proven_policy& other) {
-               return reach_of(other.policy) < reach_of(r.policy);
-           });
+/// Every policy that nothing beats on one of these problems.
+std::vector<unbeaten_policy> unbeaten_of(const std::vector<const tuned_problem*>& problems) {
+    std::vector<unbeaten_policy> all;
+    for (const tuned_problem* p : problems)
+        for (const tuned_candidate& one : p->candidates) {
+            if (!unbeaten(one)) continue;
+            auto at = std::find_if(all.begin(), all.end(), [&](const unbeaten_policy& k) {
+                return k.proven.policy == one.policy;
+            });
+            if (at == all.end()) at = all.insert(all.end(), {{one.policy, {}}, 0, 0});
+            ++at->problems;
+            if (at->places < p->places) at->proven.evidence = one, at->places = p->places;
+        }
+    return all;
 }
 
 }  // namespace
@@ -215,7 +188,8 @@ tunings read_own_tunings(const std::filesystem::path& folder) {
     return out;
 }
 
-std::vector<proven_policy> proven_policies(const tuning& t, const computation& c) {
+std::vector<proven_policy> proven_policies(const tuning& t, const computation& c,
+                                           const std::vector<policy>& listed) {
     std::vector<const tuned_problem*> open;
     for (const tuned_problem& p : t.problems)
         if (p.decided && p.computes == c &&
@@ -223,63 +197,53 @@ std::vector<proven_policy> proven_policies(const tuning& t, const computation& c
             open.push_back(&p);
 
     std::vector<proven_policy> out;
-    while (!open.empty()) {
-        struct candidacy {
-            proven_policy proven;
-            int problems = 0, places = 0;
-        };
-        std::vector<candidacy> all;
-        for (const tuned_problem* p : open)
-            for (const tuned_candidate& one : p->candidates) {
-                if (!unbeaten(one)) continue;
-                auto at = std::find_if(all.begin(), all.end(), [&](const candidacy& k) {
-                    return k.proven.policy == one.policy;
-                });
-                if (at == all.end()) at = all.insert(all.end(), {{one.policy, {}}, 0, 0});
-                ++at->problems;
-                if (at->places < p->places) at->proven.evidence = one, at->places = p->places;
-            }
-        const auto best =
-            std::min_element(all.begin(), all.end(), [](const candidacy& a, const candidacy& b) {
-                return a.problems != b.problems ? a.problems > b.problems
-                                                : simpler(a.proven.policy, b.proven.policy);
-            });
-        out.push_back(best->proven);
+    const auto prove = [&](const proven_policy& by) {
+        out.push_back(by);
         std::erase_if(open, [&](const tuned_problem* p) {
             return std::any_of(p->candidates.begin(), p->candidates.end(), [&](const auto& one) {
-                return unbeaten(one) && one.policy == out.back().policy;
+                return unbeaten(one) && one.policy == by.policy;
             });
         });
+    };
+    for (const unbeaten_policy& one : unbeaten_of(open))
+        if (std::find(listed.begin(), listed.end(), one.proven.policy) != listed.end())
+            prove(one.proven);
+    while (!open.empty()) {
+        const std::vector<unbeaten_policy> all = unbeaten_of(open);
+        prove(std::min_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+                  return a.problems != b.problems ? a.problems > b.problems
+                                                  : simpler(a.proven.policy, b.proven.policy);
+              })->proven);
     }
     return out;
 }
 
 std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, const tunings& all) {
-    const auto [source, own] = source_of(target, rows, all);
-    if (source == nullptr || rows.empty()) return rows;
-    const std::vector<proven_policy> proven = proven_policies(*source, rows.front().computes);
-    std::vector<row> out;
-    for (const proven_policy& p : proven) {
+    const auto own = all.find(target.name);
+    if (own == all.end() || rows.empty()) return rows;
+    const tuned_on& on = own->second->on;
+    std::vector<policy> listed;
+    for (const row& r : rows) listed.push_back(r.policy);
+    std::vector<row> out = rows;
+    for (const proven_policy& p : proven_policies(*own->second, rows.front().computes, listed)) {
+        const provenance evidence = {.kind = provenance_kind::measured,
+                                     .gpu = on.gpu.c_str(),
+                                     .cuda = on.cuda.c_str(),
+                                     .date = on.date.c_str(),
+                                     .median_us = p.evidence.median_us,
+                                     .spread = p.evidence.spread};
+        const auto at = std::find(listed.begin(), listed.end(), p.policy);
+        if (at != listed.end()) {
+            out[static_cast<std::size_t>(at - listed.begin())].evidence = evidence;
+            continue;
+        }
         row r = {.computes = rows.front().computes,
                  .policy = p.policy,
                  .order = order_of(p.policy),
-                 .evidence = {}};
-        if (own)
-            r.evidence = {.kind = provenance_kind::measured,
-                          .gpu = source->on.gpu.c_str(),
-                          .cuda = source->on.cuda.c_str(),
-                          .date = source->on.date.c_str(),
-                          .median_us = p.evidence.median_us,
-                          .spread = p.evidence.spread};
-        else
-            r.evidence = {.kind = provenance_kind::inherited, .arch = source->arch.c_str()};
+                 .registers = p.evidence.registers,
+                 .evidence = evidence};
+        r.evidence.by_medians = true;
         if (objection(target, r).empty()) out.push_back(r);
-    }
-    if (out.empty()) return rows;
-    for (const row& r : rows) {
-        const bool there =
-            std::any_of(out.begin(), out.end(), [&](const row& o) { return o.policy == r.policy; });
-        if (!there && (irreplaceable(r, proven) || !raced(*source, r))) out.push_back(r);
     }
     return out;
 }

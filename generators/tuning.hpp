@@ -75,18 +75,19 @@ tunings read_tunings(const std::filesystem::path& root);
 /// of a simulated GPU, and if the folder has none.
 tunings read_own_tunings(const std::filesystem::path& folder);
 
-/// The policies that were chosen for a computation, and each one's best evidence: the fewest, and
-/// of equals the simplest, such that every problem has one that nothing beats. Empty: none was
-/// measured.
+/// A policy that a record proves, and its best evidence.
 struct proven_policy {
     catena::policy policy;
     tuned_candidate evidence;  ///< of the problem with the most places
 };
-std::vector<proven_policy> proven_policies(const tuning& t, const computation& c);
+/// The policies that a record proves for a computation: those listed that nothing beats on some
+/// problem, and the fewest others, of equals the simplest, such that every problem that was decided
+/// has one that nothing beats. Empty: none was measured.
+std::vector<proven_policy> proven_policies(const tuning& t, const computation& c,
+                                           const std::vector<policy>& listed = {});
 
-/// `rows` of a computation with the policies that were measured in place of those that were thought
-/// out; rows that take what no other takes stay, and rows that were not measured, for the record is
-/// older than they are. An arch that inherits takes its relative's.
+/// `rows` of a computation, all of them, and behind them those that a tuner found on this arch.
+/// Medians alone pick the latter: a record decides the problems that it has measured, and no other.
 std::vector<row> tuned_rows(const arch& target, const std::vector<row>& rows, const tunings& all);
 
 /// The medians of the set's rows on every problem.

@@ -216,85 +216,44 @@ TEST_CASE("An undecided problem proves nothing", "[tune]") {
     CHECK(proven_policies(t, q4_K_matvec).empty());
 }
 
-TEST_CASE("Proven policies replace the list, but for what takes problems that they do not",
-          "[tune]") {
+TEST_CASE("Listed policies that nothing beats are proven first, and spare others", "[tune]") {
     const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
-    const tunings all =
-        only(record_of({beaten(decided(2048, 1, {candidate(lean, verdict::chosen, 5)}), listed)}));
-    const std::vector<row> rows = tuned_rows(sm_90, listed, all);
-    REQUIRE(row_with(rows, lean) == &rows.front());
-    const provenance& evidence = rows.front().evidence;
+    const policy &first = listed[0].policy, second = listed[1].policy;
+    const tuning t = record_of(
+        {decided(2048, 1,
+                 {candidate(lean, verdict::chosen, 5), candidate(first, verdict::tied, 5)}),
+         decided(4096, 9,
+                 {candidate(first, verdict::chosen, 8), candidate(second, verdict::tied, 8)}),
+         decided(8192, 1, {candidate(rich, verdict::chosen, 7)})});
+    const std::vector<proven_policy> proven = proven_policies(t, q4_K_matvec, {first, second});
+    REQUIRE(proven.size() == 3);
+    CHECK(proven[0].policy == first);
+    CHECK(proven[0].evidence.median_us == 8);  // of the problem with more places
+    CHECK(proven[1].policy == second);
+    CHECK(proven[2].policy == rich);
+}
+
+TEST_CASE("A record adds what it found behind the list, all of which stays", "[tune]") {
+    const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
+    tuned_problem one = beaten(decided(2048, 1, {candidate(lean, verdict::chosen, 5)}), listed);
+    one.candidates.back().is = verdict::failed;
+    tuned_problem other = decided(4096, 1, {candidate(listed[1].policy, verdict::chosen, 6)});
+    const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one, other})));
+    REQUIRE(rows.size() == listed.size() + 1);
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+        CHECK(rows[i].policy == listed[i].policy);
+        CHECK_FALSE(rows[i].evidence.by_medians);
+        CHECK((rows[i].evidence.kind == provenance_kind::measured) == (i == 1));
+    }
+    CHECK(rows[1].evidence.median_us == 6);
+    CHECK(rows.back().policy == lean);
+    CHECK(rows.back().registers == 40);
+    const provenance& evidence = rows.back().evidence;
+    CHECK(evidence.by_medians);
     CHECK(evidence.kind == provenance_kind::measured);
     CHECK(std::string(evidence.gpu) == "GPU");
     CHECK(std::string(evidence.date) == "2026-11-21");
     CHECK(evidence.median_us == 5);
-    for (const row& r : listed) {
-        const matvec_policy& p = r.policy.matvec();
-        const bool stays = p.copy == copy_method::plain ||
-                           p.activation == activation_source::global || p.columns > 1;
-        CHECK((row_with(rows, r.policy) != nullptr) == stays);
-    }
-}
-
-TEST_CASE(
-    "A tile that was measured replaces those listed, but for what takes problems that it does not",
-    "[tune]") {
-    product_computation tiles;
-    for (const computation& c : computations_of(catena_catalogue()))
-        if (c.kind() == skeleton::matmul && c.product().weights == format_set::of(format::q4_K) &&
-            c.product().activation == matmul_layout(format::q4_K))
-            tiles = c.product();
-    const std::vector<row> listed = rows_for(sm_90, tiles);
-    constexpr matmul_policy large = {.threads = 256,
-                                     .rows = 16,
-                                     .columns = 64,
-                                     .piece = 256,
-                                     .stages = 3,
-                                     .copy = copy_method::async};
-    matmul_policy sliced = large;  // 16 results of a column: too few to be quantized
-    sliced.slices = 8, sliced.columns = 16, sliced.stages = 2;
-    for (const matmul_policy& p : {large, sliced}) {
-        tuned_problem one = beaten(decided(4096, 1, {candidate(p, verdict::chosen, 5)}), listed);
-        one.computes = tiles;
-        one.what.product().needs = tiles;
-        one.what.product().columns = 512;
-        const std::vector<row> rows = tuned_rows(sm_90, listed, only(record_of({one})));
-        REQUIRE(row_with(rows, p) == &rows.front());
-        for (const row& r : listed) {
-            const bool quantizes = tile_rows(r.policy.matmul()) % 32 == 0;
-            const bool stays =
-                copy_of(r.policy) == copy_method::plain || (p.slices > 0 && quantizes);
-            CHECK((row_with(rows, r.policy) != nullptr) == stays);
-        }
-    }
-}
-
-TEST_CASE("A row that is newer than the record stays, and so does one that was not measured",
-          "[tune]") {
-    const std::vector<row> listed = rows_for(sm_90, q4_K_matvec);
-    const auto streams = [](const row& r) {
-        const matvec_policy& p = r.policy.matvec();
-        return p.activation == activation_source::shared && p.columns == 1;
-    };
-    const auto newer = std::find_if(listed.begin(), listed.end(), streams);
-    REQUIRE(newer != listed.end());
-    const auto stays = [&](verdict is, bool decided_since) {
-        tuned_problem one = decided(2048, 1, {candidate(lean, verdict::chosen, 5)});
-        for (const row& r : listed)
-            if (r.policy != newer->policy)
-                one.candidates.push_back(candidate(r.policy, verdict::slower, 9));
-        tuned_problem other = decided(4096, 1, {candidate(newer->policy, is, 9)});
-        other.decided = decided_since;
-        const tunings all = only(record_of({one, other}));
-        const std::vector<row> rows = tuned_rows(sm_90, listed, all);
-        const row* at = row_with(rows, newer->policy);
-        if (at != nullptr) CHECK(at->evidence.kind == provenance_kind::predicted);
-        return at != nullptr;
-    };
-    CHECK(stays(verdict::open, false));
-    CHECK(stays(verdict::unrun, true));
-    CHECK_FALSE(stays(verdict::slower, true));
-    CHECK_FALSE(stays(verdict::failed, true));
 }
 
 TEST_CASE("Without a record the list is what it was", "[tune]") {
@@ -304,15 +263,18 @@ TEST_CASE("Without a record the list is what it was", "[tune]") {
     for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].policy == listed[i].policy);
 }
 
-TEST_CASE("An arch that inherits takes its relative's policies, and says so", "[tune]") {
-    const arch& sm_100 = *arch_named("sm_100");
+TEST_CASE("A record changes no other arch", "[tune]") {
     const tunings all = only(record_of({decided(2048, 1, {candidate(lean, verdict::chosen, 5)})}));
-    const std::vector<row> rows = tuned_rows(sm_100, rows_for(sm_100, q4_K_matvec), all);
-    REQUIRE(row_with(rows, lean) != nullptr);
-    CHECK(row_with(rows, lean)->evidence.kind == provenance_kind::inherited);
-    CHECK(std::string(row_with(rows, lean)->evidence.arch) == "sm_90");
-    const arch& sm_75 = *arch_named("sm_75");
-    CHECK(row_with(tuned_rows(sm_75, rows_for(sm_75, q4_K_matvec), all), lean) == nullptr);
+    for (const char* name : {"sm_100", "sm_75"}) {  // the first inherits from sm_90
+        const arch& target = *arch_named(name);
+        const std::vector<row> listed = rows_for(target, q4_K_matvec);
+        const std::vector<row> rows = tuned_rows(target, listed, all);
+        REQUIRE(rows.size() == listed.size());
+        for (std::size_t i = 0; i < listed.size(); ++i) {
+            CHECK(rows[i].policy == listed[i].policy);
+            CHECK(rows[i].evidence.kind == listed[i].evidence.kind);
+        }
+    }
 }
 
 TEST_CASE("A table gets the medians of its rows, ordered by problem", "[tune]") {
@@ -330,9 +292,12 @@ TEST_CASE("A table gets the medians of its rows, ordered by problem", "[tune]") 
         CHECK(m.median_us == (m.problem == problem_key(a.what) ? 5 : 9));
     }
     for (const instance_set& other : sets) CHECK((&other == &*set || other.medians.empty()));
-    for (const rendered_file& f : render(catena_catalogue().chains, sets))
-        CHECK((f.content.find("t.measured_count = 2") != std::string::npos) ==
-              (f.path == "instances/sm_90/table.cpp"));
+    for (const rendered_file& f : render(catena_catalogue().chains, sets)) {
+        const auto has = [&f](const char* text) { return f.content.find(text) != f.content.npos; };
+        CHECK(has("t.measured_count = 2") == (f.path == "instances/sm_90/table.cpp"));
+        CHECK(has("found(\"GPU\", \"13.0\", \"2026-11-21\", ") ==
+              (f.path == "instances/sm_90/rows.inc"));
+    }
 }
 
 namespace {

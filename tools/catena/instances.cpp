@@ -47,8 +47,9 @@ std::string evidence_text(const provenance& p) {
         case provenance_kind::inherited:
             return fmt::format("inherited from {}", p.arch);
         case provenance_kind::measured:
-            return fmt::format("measured on {}, CUDA {}, {}: {:.2f} us +- {:.0f} %", p.gpu, p.cuda,
-                               p.date, p.median_us, 100 * p.spread);
+            return fmt::format("{} on {}, CUDA {}, {}: {:.2f} us +- {:.0f} %",
+                               p.by_medians ? "found" : "measured", p.gpu, p.cuda, p.date,
+                               p.median_us, 100 * p.spread);
     }
     return "";
 }

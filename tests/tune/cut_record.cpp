@@ -1,0 +1,209 @@
+// What a real record makes of the set when a part of its problems is decided: it changes what it
+// has measured, and nothing else.
+#include "catena_catalogue.hpp"
+#include "expand.hpp"
+#include "tuning.hpp"
+
+#include "catena/engine/json.hpp"
+#include "catena/pick/domain.hpp"
+#include "catena/pick/measured_on.hpp"
+#include "catena/pick/name.hpp"
+#include "catena/pick/pick.hpp"
+#include "catena/plan/planner.hpp"
+
+#include "catena_test/catch.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+using namespace catena;
+using namespace catena::generator;
+
+namespace {
+
+const arch& sm_90 = *arch_named("sm_90");
+
+/// Of an H100: 170 of 536 problems of the given graphs are decided, at 1 and 4 columns.
+const tuning& record() {
+    static const tuning all = [] {
+        const std::string file = CATENA_SOURCE_DIR "/bench/results/tuning.sm_90.2026-11-26.json.gz";
+        const gzFile in = gzopen(file.c_str(), "rb");
+        REQUIRE(in != nullptr);
+        std::string text;
+        char part[1 << 16];
+        for (int n = 0; (n = gzread(in, part, sizeof part)) > 0;)
+            text.append(part, static_cast<std::size_t>(n));
+        gzclose(in);
+        return parse_tuning(text, file);
+    }();
+    return all;
+}
+
+/// The record with this share of the decided problems. Which, their keys say.
+tunings cut_to(int percent) {
+    auto cut = std::make_shared<tuning>(record());
+    for (tuned_problem& p : cut->problems)
+        p.decided = p.decided && static_cast<int>((problem_key(p.what) >> 32) % 100) < percent;
+    return {{sm_90.name, std::move(cut)}};
+}
+
+const catalogue& chains() {
+    static const catalogue all = catena_catalogue();
+    return all;
+}
+instance_set set_by(const tunings& measured) {
+    static const std::vector<computation> computations = computations_of(chains());
+    return expand_for(sm_90, computations, nullptr, measured);
+}
+const instance_set& set_without() {
+    static const instance_set set = set_by({});
+    return set;
+}
+
+const std::vector<json::graph>& graphs() {
+    static const std::vector<json::graph> all = [] {
+        std::vector<json::graph> out;
+        for (const auto& file : std::filesystem::directory_iterator(CATENA_TEST_DATA "/graphs"))
+            out.push_back(json::read(file.path().string()));
+        return out;
+    }();
+    return all;
+}
+
+/// Medians of a record, by problem and the row's name.
+using medians_by_name = std::map<std::pair<std::uint64_t, std::string>, double>;
+medians_by_name medians_in(const tunings& measured) {
+    medians_by_name out;
+    for (const tuned_problem& p : measured.at(sm_90.name)->problems)
+        for (const tuned_candidate& c : p.candidates)
+            if (p.decided && c.samples > 0)
+                out[{problem_key(p.what), row_name(p.computes, c.policy, sm_90.name)}] =
+                    c.median_us;
+    return out;
+}
+
+/// What a step takes: its median if the record has one, else what the cost model says.
+struct step_time {
+    bool measured = false;
+    double us = 0;
+};
+step_time time_of(const plan& p, const step& s, const medians_by_name& medians) {
+    const auto known = medians.find({problem_key(s.what), row_name(p.rows(), s.row)});
+    if (known != medians.end()) return {true, known->second};
+    const row& r = p.rows().rows[s.row];
+    return {false, predicted_us(r, s.what, sm_90, s.band_rows, blocks_per_sm(r, s.what, sm_90))};
+}
+double time_of(const plan& p, const medians_by_name& medians) {
+    double us = 0;
+    for (const step& s : p.steps()) us += time_of(p, s, medians).us;
+    return us;
+}
+
+/// A step: where it is launched, what it computes and the row's name.
+using launched = std::tuple<std::int32_t, std::uint64_t, std::string>;
+launched launched_as(const plan& p, const step& s) {
+    return {s.launch_at, problem_key(s.what), row_name(p.rows(), s.row)};
+}
+std::set<launched> steps_of(const plan& p) {
+    std::set<launched> out;
+    for (const step& s : p.steps()) out.insert(launched_as(p, s));
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("A record of a part of the problems keeps every listed row", "[tune]") {
+    const int percent = GENERATE(10, 50, 90, 100);
+    const instance_set with = set_by(cut_to(percent));
+    CHECK(with.medians.size() > 10);
+    CHECK(with.rows.size() > set_without().rows.size());
+    const auto in = [](const instance_set& set, const row& r) {
+        return std::any_of(set.rows.begin(), set.rows.end(), [&r](const row& o) {
+            return o.computes == r.computes && o.policy == r.policy;
+        });
+    };
+    for (const row& r : set_without().rows) CHECK(in(with, r));
+    for (const row& r : with.rows) CHECK(r.evidence.by_medians == !in(set_without(), r));
+}
+
+TEST_CASE("A record of a part of the problems makes no plan of a given graph worse", "[tune]") {
+    const int percent = GENERATE(10, 50, 90, 100);
+    const tunings cut = cut_to(percent);
+    const instance_set with = set_by(cut);
+    const medians_by_name medians = medians_in(cut);
+    int measured = 0;
+    for (const json::graph& graph : graphs()) {
+        INFO(percent << " % of the record, " << graph.file);
+        const plan before = planner{described(set_without(), chains())}.plan(graph.view());
+        const plan p = planner{described(with, chains())}.plan(graph.view());
+        REQUIRE(p.state().ok());
+        const std::set<launched> steps_before = steps_of(before);
+        for (const step& s : p.steps()) {
+            const bool timed = time_of(p, s, medians).measured;
+            measured += timed ? 1 : 0;
+            INFO(s.launch_at << ": " << row_name(p.rows(), s.row));
+            CHECK((timed || steps_before.count(launched_as(p, s)) == 1));
+        }
+        CHECK(p.counters().steps <= before.counters().steps);
+        CHECK(p.counters().served >= before.counters().served);
+        CHECK(p.counters().plain_rows <= before.counters().plain_rows);
+        CHECK(time_of(p, medians) <= time_of(before, medians) * (1 + 1e-9));
+    }
+    CHECK(measured > 0);
+}
+
+TEST_CASE("With a record the same bits leave no more to the engine", "[tune]") {
+    const instance_set with = set_by(cut_to(100));
+    options same;
+    same.pick.same_bits = true;
+    for (const json::graph& graph : graphs()) {
+        INFO(graph.file);
+        const plan before = planner{described(set_without(), chains()), same}.plan(graph.view());
+        const plan p = planner{described(with, chains()), same}.plan(graph.view());
+        CHECK(p.explain().engine_launches <= before.explain().engine_launches);
+        CHECK(p.counters().served >= before.counters().served);
+    }
+}
+
+TEST_CASE("On another GPU of the arch a record changes no plan", "[tune]") {
+    const instance_set with = set_by(cut_to(100));
+    const auto on_h200 = [](const instance_set& set) {
+        table t = described(set, chains());
+        t.device = sm_90;
+        std::snprintf(t.device->gpu, sizeof t.device->gpu, "NVIDIA H200");
+        keep_own_medians(t);
+        return t;
+    };
+    for (const json::graph& graph : graphs()) {
+        INFO(graph.file);
+        const plan before = planner{on_h200(set_without())}.plan(graph.view());
+        CHECK(steps_of(planner{on_h200(with)}.plan(graph.view())) == steps_of(before));
+    }
+}
+
+TEST_CASE("A record changes no pick of the domain", "[tune]") {
+    const instance_set with = set_by(cut_to(100));
+    const table before = described(set_without(), chains()), t = described(with, chains());
+    const row_index rows_before(before), rows(t);
+    const auto name_of = [](const table& of, const picked& p) {
+        return p.row < 0 ? "" : row_name(of, p.row);
+    };
+    int changed = 0, served = 0;
+    for (const format_set weights : chains().launches)
+        for (const std::int64_t columns : {1, 4})  // those of the record
+            each_group_problem(weights, columns, [&](const product_problem& p) {
+                const picked was = pick(p, rows_before), is = pick(p, rows);
+                served += is.row >= 0 ? 1 : 0;
+                changed += was.row != is.row && name_of(before, was) != name_of(t, is) ? 1 : 0;
+            });
+    CHECK(served > 1000);
+    CHECK(changed == 0);
+}
