@@ -46,7 +46,9 @@ struct summed_case {
     id out = g.matmul(format::q4_K, 64, norm);
     id end = g.other({out, all});
 
-    plan planned(const table& rows = shipped_table()) { return checked_plan(g, rows); }
+    plan planned(const table& rows = shipped_table(), const options& asked = {}) {
+        return checked_plan(g, rows, asked);
+    }
     /// The step that adds the experts up.
     const step& adds(const plan& p) {
         const int at = p.at(g.position(sum)).step;
@@ -98,6 +100,15 @@ TEST_CASE("the launch of the experts' last matrices adds up what they make", "[p
     const step& norm = p.steps()[static_cast<std::size_t>(p.at(c.g.position(c.norm)).step)];
     CHECK_FALSE(stages_of(norm.what).has(stage_kind::combine));
     CHECK_FALSE(stages_of(norm.what).has(stage_kind::add_residual));
+}
+
+TEST_CASE("with same_bits the norm adds them up, for any number of tokens", "[plan]") {
+    summed_case c(GENERATE(1, 2));
+    options asked;
+    asked.pick.same_bits = true;
+    const plan p = c.planned(shipped_table(), asked);
+    CHECK_FALSE(c.by_their_launch(p));
+    CHECK(stages_of(c.adds(p).what).has(stage_kind::combine));
 }
 
 TEST_CASE("the launch waits for weights that are made behind the matrices", "[plan]") {

@@ -61,6 +61,15 @@ TEST_CASE("a chain that the engine does faster is left to it, and no other", "[p
     CHECK(p.counters().left[static_cast<int>(reason::engine_faster)] == 2);
 }
 
+TEST_CASE("with same_bits no chain is left to an engine that is faster", "[plan][contest]") {
+    two_chains c;  // which it may be for these columns, and not for others
+    contested known{{{key_of_first(), 7.5f, 8}}};
+    options asked;
+    asked.pick.same_bits = true;
+    const plan p = plan_with(c.g, known, asked);
+    for (const int node : {0, 2, 3}) CHECK(left_why(p, node) == reason::none);
+}
+
 TEST_CASE("a chain that the engine does no faster is served", "[plan][contest]") {
     two_chains c, same;
     contested known{{{key_of_first(), 8, 8}, {key_of_first() + 1, 1, 8}}};

@@ -91,7 +91,7 @@ namespace catena {
     X(norm_split, "it and its readers cannot be one launch: memory or what follows them forbids")  \
     X(norm_slower,                                                                                 \
       "its readers' launch with it should take {have} ns, the two launches {need} ns")             \
-    X(same_bits, "the same bits for all column counts need the norm in a launch of its own")       \
+    X(same_bits, "same_bits needs the norm in a launch of its own")                                \
     X(taken, "another step already covers the node")
 
 enum class reason : std::uint8_t {

@@ -34,7 +34,7 @@ namespace catena {
     X(slots, "a token has {have} slots; it adds up at most {need}")                                \
     X(alignment, "operands are aligned to {have} bytes; it needs {need}")                          \
     X(shared_memory, "it needs {have} bytes of shared memory; a block may use {need}")             \
-    X(order, "its accumulation order is {have}; the same bits for all column counts need {need}")  \
+    X(order, "its accumulation order is {have}; same_bits needs {need}")                           \
     X(medians_alone, "it is picked for problems that it was measured on, and this one is not")     \
     X(not_preferred, "the set prefers the picked row for this shape")                              \
     X(unmeasured, "predicted to take {have} ns; the picked row was measured on this: {need} ns")   \

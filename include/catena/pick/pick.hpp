@@ -15,8 +15,10 @@
 namespace catena {
 
 struct preference {
-    bool same_bits = false;      ///< one accumulation order for all column counts: results do not
-                                 ///< depend on the batch
+    /// A column of 1 to 8 (of experts: a token) gets the bits that it gets alone, and a column of 9
+    /// or more those that it gets among any other 9 or more: whatever its launch computes beside
+    /// it.
+    bool same_bits = false;
     bool measured_only = false;  ///< rows without a measurement are not picked
     /// Matvecs and matmuls with more columns (of experts: tokens) have no row; 0: any number. An
     /// engine that wants decode steps alone says 8.
@@ -84,11 +86,28 @@ struct contender {
     double median_us = -1;      ///< negative: not measured
 };
 
+/// The accumulation orders that a row must have, each of them: none asks for nothing, and no row
+/// has two.
+struct needed_orders {
+    std::int64_t one = -1, other = -1;
+
+    constexpr void add(std::int64_t order) {
+        if (one < 0)
+            one = order;
+        else if (order >= 0 && order != one)
+            other = order;
+    }
+    /// The order that a row of the order `has` does not have; negative: it has what is needed.
+    constexpr std::int64_t missed_by(std::int64_t has) const {
+        return one >= 0 && has != one ? one : has != other ? other : -1;
+    }
+};
+
 /// Holds each row that computes what is needed against the limits and tells `f`, in the table's
 /// order, until that says false.
 template <class Problem, class F>
 void each_contender(const Problem& p, const row_index& index, const arch& a, bool measured_only,
-                    std::int64_t order, F&& f) {
+                    const needed_orders& orders, F&& f) {
     const table& t = index.rows();
     const measured_rows medians(t, p);
     const auto judge = [&](std::int32_t i, const row& r) {
@@ -106,8 +125,8 @@ void each_contender(const Problem& p, const row_index& index, const arch& a, boo
         else if (c.resident < 1)
             c.barred = {i, limit::registers, std::int64_t{registers_of(r, a)} * r.policy.threads(),
                         a.registers_per_sm};
-        else if (order >= 0 && r.order != order)
-            c.barred = {i, limit::order, r.order, order};
+        else if (const std::int64_t need = orders.missed_by(r.order); need >= 0)
+            c.barred = {i, limit::order, r.order, need};
         else if (c.median_us < 0 && r.evidence.by_medians)
             c.barred.why = limit::medians_alone;
         return c;
@@ -123,7 +142,7 @@ void each_contender(const Problem& p, const row_index& index, const arch& a, boo
 /// not picked goes to `reject`; of equals the first wins.
 template <class Problem, class Reject>
 picked walk_on(const arch& a, const Problem& p, const row_index& index, bool measured_only,
-               std::int64_t order, Reject&& reject) {
+               const needed_orders& orders, Reject&& reject) {
     picked best;
     struct {
         std::int32_t row = -1;
@@ -132,7 +151,7 @@ picked walk_on(const arch& a, const Problem& p, const row_index& index, bool mea
     const table& t = index.rows();
     const problem_shape shape = shape_of(p);
     if (t.row_count > 0) best.nearest = {0, limit::computes};
-    each_contender(p, index, a, measured_only, order, [&](std::int32_t i, const contender& c) {
+    each_contender(p, index, a, measured_only, orders, [&](std::int32_t i, const contender& c) {
         const row& r = t.rows[i];
         if (c.barred.why != limit::none) {
             if (closer(c.barred, best.nearest)) best.nearest = c.barred;
@@ -183,48 +202,90 @@ inline bool has_room(const table& t, const picked& p) {
 /// Walks on the table's GPU; if that has no room for the clusters of what is picked, walks again
 /// as on a GPU without clusters.
 template <class Problem, class Reject>
-picked walk(const Problem& p, const row_index& index, bool measured_only, std::int64_t order,
-            Reject&& reject) {
+picked walk(const Problem& p, const row_index& index, bool measured_only,
+            const needed_orders& orders, Reject&& reject) {
     const table& t = index.rows();
-    const picked best = walk_on(t.limits(), p, index, measured_only, order, reject);
+    const picked best = walk_on(t.limits(), p, index, measured_only, orders, reject);
     if (has_room(t, best)) return best;
     arch alone = t.limits();
     alone.cluster_blocks = 1;
-    picked out = walk_on(alone, p, index, measured_only, order, reject);
+    picked out = walk_on(alone, p, index, measured_only, orders, reject);
     out.clusters_refused = true;
     return out;
 }
 
 inline constexpr auto ignore = [](const rejection&) {};
 
-/// Columns of a matmul that leave no SM without a tile.
-inline constexpr std::int64_t many_columns = 4096;
-
-/// The size whose accumulation order counts where results must not depend on the size: one row, one
-/// column or, for a matmul, many.
-constexpr row_problem of_common_size(row_problem p) {
-    p.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;
-    return p;
-}
-constexpr product_problem of_common_size(product_problem p) {
-    p.columns = p.tokens = p.needs.kind == skeleton::matmul ? many_columns : 1;
-    return p;
-}
-
-/// The accumulation order in which the problem would run if its size did not matter: aligned, but
-/// for matmuls that of the tiles that take any alignment, if there are some. Medians do not count:
-/// a row that is the fastest for one size may have no other of its order for the next.
+/// The order in which a problem runs by itself, or -1. Medians do not count: a row that is the
+/// fastest for one size may have no other of its order for the next.
 template <class Problem>
-std::int64_t common_order(const Problem& p, const row_index& index, const preference& want) {
-    if (!want.same_bits) return -1;
-    Problem one = of_common_size(p);
-    for (const int alignment : {p.needs.kind == skeleton::matmul ? 2 : 16, 16}) {
-        one.alignment = alignment;
-        const picked twin = walk(one, index, want.measured_only, -1, ignore);
-        const std::int32_t row = twin.model_row >= 0 ? twin.model_row : twin.row;
-        if (row >= 0) return index.rows().rows[row].order;
+std::int64_t own_order(const Problem& p, const row_index& index, const preference& want) {
+    const picked found = walk(p, index, want.measured_only, {}, ignore);
+    const std::int32_t row = found.model_row >= 0 ? found.model_row : found.row;
+    return row < 0 ? -1 : index.rows().rows[row].order;
+}
+
+/// The order of a norm is that of one row, aligned. What sums up nothing has none.
+inline needed_orders same_orders(const row_problem& p, const row_index& index,
+                                 const preference& want) {
+    if (!has_norm(p.needs.stages)) return {};
+    row_problem one = p;
+    one.rows = p.quant_k > p.k ? p.quant_k / p.k : 1;
+    one.alignment = 16;
+    return {own_order(one, index, want)};
+}
+
+/// Columns of a matmul that leave no SM without a tile, and rows as a common matrix has them.
+inline constexpr std::int64_t many_columns = 4096;
+inline constexpr std::int32_t common_rows = 4096;
+
+/// A matrix by itself, of so many columns.
+inline product_problem matrix_alone(const product_problem& p, const problem_member& m,
+                                    std::int64_t columns, int alignment) {
+    product_problem one;
+    one.needs = p.needs;
+    one.needs.weights = format_set::of(m.type);
+    one.needs.epilogue = {};
+    one.needs.own = false;
+    one.expert = by_ids(p, m);
+    one.k = p.k;
+    one.columns = one.tokens = columns;
+    one.alignment = alignment;
+    one.member[one.member_count++] = {m.type, common_rows, one.expert ? m.experts : 0};
+    return one;
+}
+
+/// The order of a product is that of each of its matrices alone, with as many columns as a matvec
+/// serves (a block of experts: one) or, for a matmul, many. So it depends neither on the columns
+/// nor on what else the launch computes. A matrix may be aligned where its launch is not; matmuls
+/// have one order for tiles of any alignment.
+inline needed_orders same_orders(const product_problem& p, const row_index& index,
+                                 const preference& want) {
+    const bool matmul = p.needs.kind == skeleton::matmul;
+    const bool several = p.member_count > 1 || p.needs.epilogue.has(epilogue_part::glu);
+    const auto order = [&](const problem_member& m, int alignment) {
+        const std::int64_t most = by_ids(p, m) ? 1 : min_matmul_columns - 1;
+        for (const std::int64_t columns : {matmul ? many_columns : most, std::int64_t{1}}) {
+            const std::int64_t found =
+                own_order(matrix_alone(p, m, columns, alignment), index, want);
+            if (found >= 0) return found;
+        }
+        return std::int64_t{-1};
+    };
+    needed_orders out;
+    for (int i = 0; i < p.member_count; ++i) {
+        const problem_member& m = p.member[i];
+        const std::int64_t any = order(m, matmul ? 2 : p.alignment);
+        out.add(any >= 0 ? any : order(m, 16));
+        if (several && !matmul) out.add(order(m, 16));
     }
-    return -1;
+    return out;
+}
+
+/// The orders that a row must have for what is wanted.
+template <class Problem>
+needed_orders orders_for(const Problem& p, const row_index& index, const preference& want) {
+    return want.same_bits ? same_orders(p, index, want) : needed_orders{};
 }
 
 /// What `pick`, `served` and `choose` return, for the problem of a row step or of a product.
@@ -233,7 +294,7 @@ picked pick_for(const Problem& p, const row_index& index, const preference& want
     picked out;
     out.nearest = width_rejection(p, want);
     if (out.nearest.why != limit::none) return out;
-    out = walk(p, index, want.measured_only, common_order(p, index, want), ignore);
+    out = walk(p, index, want.measured_only, orders_for(p, index, want), ignore);
     out.config.dependent = out.config.dependent && want.dependent_launch;
     return out;
 }
@@ -242,8 +303,8 @@ template <class Problem>
 rejection served_for(const Problem& p, const row_index& index, const preference& want) {
     if (const rejection wide = width_rejection(p, want); wide.why != limit::none) return wide;
     rejection nearest{0, limit::computes};
-    each_contender(p, index, index.rows().limits(), want.measured_only,
-                   common_order(p, index, want), [&nearest](std::int32_t, const contender& c) {
+    each_contender(p, index, index.rows().limits(), want.measured_only, orders_for(p, index, want),
+                   [&nearest](std::int32_t, const contender& c) {
                        const bool serves = c.barred.why == limit::none;
                        if (serves || closer(c.barred, nearest)) nearest = c.barred;
                        return !serves;
@@ -263,7 +324,7 @@ choice choose_for(const Problem& p, const row_index& index, const preference& wa
         out.best.nearest = wide;
         return out;
     }
-    out.best = walk(p, index, want.measured_only, common_order(p, index, want),
+    out.best = walk(p, index, want.measured_only, orders_for(p, index, want),
                     [&by_row](const rejection& r) { by_row[static_cast<std::size_t>(r.row)] = r; });
     out.best.config.dependent = out.best.config.dependent && want.dependent_launch;
     if (out.best.row >= 0) by_row[static_cast<std::size_t>(out.best.row)].why = limit::none;

@@ -191,9 +191,10 @@ class plan_builder {
         return settle(f, std::move(m));
     }
 
-    /// Turns a match with its readers into steps, unless the engine is known to be faster.
+    /// Turns a match with its readers into steps, unless the engine is known to be faster: for so
+    /// many columns, so not where bits must not depend on these.
     left_over settle(const family& f, match&& m) {
-        const bool contested = known_.rows.rows().engine_count > 0;
+        const bool contested = known_.rows.rows().engine_count > 0 && !choices_.same_bits();
         return contested ? contest(f, std::move(m)) : serve(f, std::move(m));
     }
 

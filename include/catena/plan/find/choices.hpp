@@ -27,6 +27,9 @@ class choices {
         return asked.visit([this](const auto& p) -> const picked& { return pick(p); });
     }
 
+    /// Must a column's bits not depend on the columns beside it?
+    bool same_bits() const { return known_.asked.pick.same_bits; }
+
     template <class Problem>
     expected_time time(const Problem& p) {
         return expected_time(pick(p));
@@ -55,7 +58,7 @@ class choices {
                     const limit now = best.nearest.why, then = way.nearest.why;
                     if (best.layout == format::unknown) return true;
                     if (now == limit::none)  // the quicker may be another one for other columns
-                        return then == limit::none && !known_.asked.pick.same_bits &&
+                        return then == limit::none && !same_bits() &&
                                shorter(takes(way), takes(best));
                     return then == limit::none || then >= now;  // the later limit is the closer
                 };

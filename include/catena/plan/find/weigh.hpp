@@ -24,7 +24,10 @@ class weigher {
     /// launch without the sum, and a norm that adds it up? In both cases the norm adds what else
     /// joins the sum: a shared expert's result and a residual. If nothing does, the norm's readers
     /// may compute it. `group` has no members yet. If no norm reads the sum, the engine adds it up.
+    /// The answer depends on the tokens, and with it what the norm adds up, so it is no where bits
+    /// must not depend on them.
     bool combining_pays(const product_problem& group, const output& apart, const output& together) {
+        if (rows_.same_bits()) return false;
         product_problem with = group, without = group;
         add_member(view_, with, together, false, true);
         add_member(view_, without, apart, false, true);
