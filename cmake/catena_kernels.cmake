@@ -60,7 +60,7 @@ ${kernels_${family}}}" @ONLY)
 endfunction()
 
 # catena_host_sources(<result> <every>): host kernels of the rows of all archs, each computation and policy
-# once, a few to a file, and families.cpp, which lists them. All of the host and sm_90, of the others the row
+# once, many to a file, and families.cpp, which lists the files. All of the host and sm_90, of the others the row
 # skeleton and one weight format; with <every> all of all. Of either, what CATENA_WEIGHTS asks for.
 function(catena_host_sources result every)
   foreach(arch IN ITEMS host LISTS CATENA_ARCHS)
@@ -81,41 +81,41 @@ function(catena_host_sources result every)
         continue()
       endif()
       set("seen ${computation} ${policy}" ON)
-      list(APPEND families ${family})
-      list(APPEND kernels_${family} "    CATENA_HOST_KERNEL(${computation}, ${policy})\n")
+      string(REGEX MATCH "^[a-z]+" skeleton ${family})  # row, matvec or matmul
+      list(APPEND kernels_${skeleton} "    CATENA_HOST_KERNEL(${computation}, ${policy})\n")
     endforeach()
   endforeach()
-  list(REMOVE_DUPLICATES families)
 
-  set(in_a_file 8)  # a few seconds of compilation each
-  foreach(family IN LISTS families)
-    list(LENGTH kernels_${family} count)
+  # The first kernel of a file takes 5 s of processor time, for the executor and the skeleton; another takes 0.4 s.
+  set(in_a_file 24)
+  foreach(skeleton IN ITEMS row matvec matmul)
+    list(LENGTH kernels_${skeleton} count)
     foreach(first RANGE 0 ${count} ${in_a_file})
       if(first EQUAL count)
         break()
       endif()
-      list(SUBLIST kernels_${family} ${first} ${in_a_file} kernels)
+      list(SUBLIST kernels_${skeleton} ${first} ${in_a_file} kernels)
       list(JOIN kernels "" kernels)
       math(EXPR part "${first} / ${in_a_file}")
-      set(source ${PROJECT_BINARY_DIR}/instances/host/${family}_${part}.cpp)
+      set(source ${PROJECT_BINARY_DIR}/instances/host/${skeleton}_${part}.cpp)
       file(CONFIGURE OUTPUT ${source} CONTENT
-"// Host kernels of ${family}, part ${part}: written from instances/*/rows.inc when the build is configured.
+"// Host kernels of ${skeleton}s, part ${part}: written from instances/*/rows.inc when the build is configured.
 #include \"catena/instances/computations.hpp\"
 #include \"catena/instances/host_instance.hpp\"
 
 namespace catena::instances {
 namespace {
-constexpr host_instance kernels_of_${family}_${part}[] = {
+constexpr host_instance kernels_of_${skeleton}_${part}[] = {
 ${kernels}};
 }
-extern const host_family ${family}_${part};
-const host_family ${family}_${part} = {
-    kernels_of_${family}_${part}, sizeof(kernels_of_${family}_${part}) / sizeof(host_instance)};
+extern const host_family ${skeleton}_${part};
+const host_family ${skeleton}_${part} = {kernels_of_${skeleton}_${part},
+    sizeof(kernels_of_${skeleton}_${part}) / sizeof(host_instance)};
 }  // namespace catena::instances
 " @ONLY)
       list(APPEND sources ${source})
-      string(APPEND declared "extern const host_family ${family}_${part};\n")
-      string(APPEND listed "    &${family}_${part},\n")
+      string(APPEND declared "extern const host_family ${skeleton}_${part};\n")
+      string(APPEND listed "    &${skeleton}_${part},\n")
     endforeach()
   endforeach()
   set(source ${PROJECT_BINARY_DIR}/instances/host/families.cpp)
