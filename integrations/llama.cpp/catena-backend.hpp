@@ -30,7 +30,8 @@ struct device_memory {
 inline options options_of_user() {
     options asked;
     asked.log_to = {[](const char* line, void*) { GGML_LOG_INFO("%s\n", line); }, nullptr};
-    asked.engine_may_skip_wait = true;  // many kernels of ggml-cuda can return before they wait
+    asked.engine_may_skip_wait = true;  // some of ggml-cuda's kernels may return before they wait
+    asked.engine_version = ggml_version();
     return options::from_environment(asked);
 }
 

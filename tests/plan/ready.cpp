@@ -1,5 +1,6 @@
 // What a plan does about its launches before anything is launched: kernels are made ready on the
 // device, and a launch starts early only where that is safe.
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/runtime.hpp"
 
 #include "epilogue_cases.hpp"
@@ -131,6 +132,38 @@ TEST_CASE("a device without room for clusters gets a plan without, and that is t
                Contains("runs without clusters, for which the device has no room"));
 }
 
+TEST_CASE("ggml-cuda waits in the kernels of these nodes, of the version that was read",
+          "[ready]") {
+    graph_builder g;
+    const auto waits = [&](id node, std::string_view version = ggml_cuda_version) {
+        return ggml_cuda.waits(g.view(), g.position(node), version);
+    };
+    const id x = g.input(format::f32, {64, 8});
+    const id sum = g.add(x, x);
+    CHECK(waits(sum));
+    CHECK_FALSE(waits(sum, "0.25.2"));
+    CHECK_FALSE(waits(sum, ""));
+    CHECK_FALSE(waits(g.matmul(format::f16, 64, x)));
+    CHECK_FALSE(waits(g.other({x})));
+    const auto attention = [&](std::int64_t keys, std::int32_t of_a_query) {
+        const id k = g.input(format::f16, {64, keys});
+        const id t = g.node(op::flash_attn_ext, format::f32, {64, 1, 8}, {x, k, k});
+        g[t].params[4] = of_a_query;
+        return t;
+    };
+    CHECK(waits(attention(256, 0)));
+    CHECK(waits(attention(4096, 512)));
+    CHECK_FALSE(waits(attention(128, 0)));
+    CHECK_FALSE(waits(attention(4096, 128)));
+    const auto sorted = [&](std::int64_t values) {
+        return g.node(op::argsort, format::i32, {values}, {g.input(format::f32, {values})});
+    };
+    CHECK(waits(sorted(1024)));
+    CHECK_FALSE(waits(sorted(1025)));
+    graph_view view = g.view();
+    CHECK_FALSE(node_by_node.waits(view, 0, ggml_cuda_version));
+}
+
 TEST_CASE("behind a node of an engine that may skip its wait, a step starts late", "[ready]") {
     norm_case c;
     const id a = c.g.matmul(format::q4_K, 512, c.mul), b = c.g.matmul(format::q8_0, 256, c.mul);
@@ -152,6 +185,15 @@ TEST_CASE("behind a node of an engine that may skip its wait, a step starts late
     CHECK(starts_early(p) == std::vector<bool>{false, true, true, true, true, false, true});
     CHECK_FALSE(p.choice_of(5).best.config.dependent);
     CHECK(p.choice_of(6).best.config.dependent);
+
+    // A node between steps that its engine is known to wait in changes nothing.
+    c.g[engines].kind = c.g[c.g.view().nodes[9]].kind = op::rope;
+    CHECK_FALSE(starts_early(plan_now())[5]);  // of which version?
+    asked.engine_version = ggml_cuda_version;
+    CHECK(starts_early(plan_now())[5]);
+    CHECK_FALSE(starts_early(plan_now())[0]);
+    c.g[engines].kind = op::other;  // one of two is not known
+    CHECK_FALSE(starts_early(plan_now())[5]);
 
     c.g[c.g.view().nodes[6]].stream = c.g[c.g.view().nodes[5]].stream = 1;
     CHECK_FALSE(starts_early(plan_now())[3]);  // another stream: what came before it is not known

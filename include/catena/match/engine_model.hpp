@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace catena {
 
@@ -21,6 +22,10 @@ struct engine_model {
     /// The engine's launches for a norm and what its chain takes over around it. A norm that no
     /// matmul reads is taken from an engine that needs two or more.
     int (*launches)(const graph_view& view, const match& m);
+
+    /// With this version of the engine: when the kernels of the node at `position` are done, is all
+    /// done that was launched before them?
+    bool (*waits)(const graph_view& view, std::int32_t position, std::string_view version);
 };
 
 }  // namespace catena

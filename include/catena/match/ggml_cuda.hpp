@@ -3,6 +3,7 @@
 // ggml_cuda_can_fuse). Each is known by who reads what, wherever it stands in the order.
 #pragma once
 
+#include "catena/match/ggml_cuda_waits.hpp"
 #include "catena/match/index.hpp"
 #include "catena/match/match.hpp"
 
@@ -88,6 +89,9 @@ inline constexpr engine_model ggml_cuda{
         const bool turned = m.stages.has(stage_kind::rms_norm) && m.readers.size() == 1 &&
                             view.node(m.readers[0].node).kind == op::rope;
         return static_cast<int>(own) + sums - (turned ? 1 : 0);
+    },
+    [](const graph_view& view, std::int32_t position, std::string_view version) {
+        return version == ggml_cuda_version && ggml_cuda_waits(view, position);
     }};
 
 /// An engine that launches each node by itself.
@@ -95,7 +99,8 @@ inline constexpr engine_model node_by_node{
     "node by node", [](const graph_index&, std::int32_t) { return false; },
     [](const graph_view&, const match& m) {
         return static_cast<int>(m.taken.size() + m.experts.nodes.size());
-    }};
+    },
+    [](const graph_view&, std::int32_t, std::string_view) { return false; }};
 
 /// The model of a graph's engine: the one that the view names, or ggml-cuda's.
 inline const engine_model& engine_of(const graph_view& view) {

@@ -36,8 +36,13 @@ struct options {
 
     /// The engine launches kernels programmatically too, and all threads of such a kernel may
     /// return without having waited (griddepcontrol.wait). It is done then while the kernel before
-    /// it still runs, so the first step behind a node of the engine starts when all is done.
+    /// it still runs, so a step behind nodes of the engine starts when all is done, unless the
+    /// engine's model says that their kernels wait (engine_model::waits).
     bool engine_may_skip_wait = false;
+
+    /// The version of the engine, such as ggml_version(). A model speaks for those whose kernels
+    /// were read.
+    std::string engine_version;
 
     /// Percent of the GPU's L2 into which a row step brings dense weights of the steps behind it
     /// (plan/result/ahead.hpp). 0, the default: none, since no measurement has shown a gain yet.

@@ -4,6 +4,7 @@
 
 #include "catena/arch/gpu.hpp"
 #include "catena/error/message.hpp"
+#include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/build/draft.hpp"
 #include "catena/plan/find/request.hpp"
 #include "catena/plan/order/slots.hpp"
@@ -144,20 +145,26 @@ class plan_writer {
         return stored;
     }
 
+    /// Is all that was launched before a node of the engine done when its kernels are?
+    bool waits(std::int32_t node, std::int32_t stream) const {
+        return view_.node(node).stream == stream &&
+               engine_of(view_).waits(view_, node, out_.options_.engine_version);
+    }
+
     /// A step that is launched programmatically waits for the kernel before it alone. Behind one of
-    /// the engine, which may be done before those before it, it starts when all is done. So does
-    /// the first step of a graph or of a stream: the engine's kernels may stand before it.
+    /// the engine that may be done before those before it, the step starts when all is done. So
+    /// does the first step of a graph or of a stream: nobody knows what stands before it.
     void wait_behind_engine() const {
-        bool behind_step = false;  // of this stream
+        bool all_wait = false;  // since a step of this stream
         std::int32_t stream = 0;
         for (std::int32_t i = 0; i < view_.node_count; ++i) {
             const role by = out_.nodes_[at(i)].role;
-            if (by == role::engine && g_.acts(i)) behind_step = false;
+            if (by == role::engine && g_.acts(i)) all_wait = all_wait && waits(i, stream);
             if (by != role::launch) continue;
             const bool same_stream = view_.node(i).stream == stream;
-            if (!behind_step || !same_stream)
+            if (!all_wait || !same_stream)
                 out_.steps_[at(out_.first_step_at_[at(i)])].config.dependent = false;
-            behind_step = true;
+            all_wait = true;
             stream = view_.node(i).stream;
         }
     }
