@@ -52,7 +52,7 @@ function(catena_cuda_sources arch result)
 #include \"catena/instances/computations.hpp\"
 #include \"catena/instances/device_instance.cuh\"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 ${kernels_${family}}}" @ONLY)
     list(APPEND sources ${source})
   endforeach()
@@ -103,7 +103,7 @@ function(catena_host_sources result every)
 #include \"catena/instances/computations.hpp\"
 #include \"catena/instances/host_instance.hpp\"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 namespace {
 constexpr host_instance kernels_of_${skeleton}_${part}[] = {
 ${kernels}};
@@ -111,7 +111,7 @@ ${kernels}};
 extern const host_family ${skeleton}_${part};
 const host_family ${skeleton}_${part} = {kernels_of_${skeleton}_${part},
     sizeof(kernels_of_${skeleton}_${part}) / sizeof(host_instance)};
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances
 " @ONLY)
       list(APPEND sources ${source})
       string(APPEND declared "extern const host_family ${skeleton}_${part};\n")
@@ -123,12 +123,12 @@ const host_family ${skeleton}_${part} = {kernels_of_${skeleton}_${part},
 "// The files of host kernels: written from instances/*/rows.inc when the build is configured.
 #include \"catena/instances/on_host.hpp\"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 ${declared}
 const host_family* const host_families[] = {
 ${listed}};
 const int host_family_count = sizeof(host_families) / sizeof(host_families[0]);
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances
 " @ONLY)
   set(${result} ${sources} ${source} PARENT_SCOPE)
 endfunction()

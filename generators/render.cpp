@@ -37,7 +37,7 @@ std::string all_header(const std::vector<instance_set>& sets) {
     out +=
         "#include \"catena/error/message.hpp\"\n#include \"catena/pick/row.hpp\"\n\n"
         "#include <string_view>\n\n"
-        "namespace catena::instances {\n\n"
+        "namespace CATENA_NAMESPACE::instances {\n\n"
         "// Each file has its own of what follows: those of one program may be compiled with "
         "different "
         "sets.\n\n"
@@ -64,7 +64,7 @@ std::string all_header(const std::vector<instance_set>& sets) {
         "\" none\");\n"
         "    return none;\n"
         "}\n\n"
-        "}  // namespace catena::instances\n";
+        "}  // namespace CATENA_NAMESPACE::instances\n";
     return out;
 }
 

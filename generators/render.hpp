@@ -16,10 +16,10 @@ struct rendered_file {
 
 /// What the files of a catalogue's sets define, and where.
 struct naming {
-    std::string space = "catena::instances";    ///< namespace
-    std::string headers = "catena/instances/";  ///< their folder, as files include them
-    std::string symbols;                        ///< what a kernel's symbol ends with
-    std::string ops;                            ///< the header of ops of one's own; "": none
+    std::string space = "CATENA_NAMESPACE::instances";  ///< namespace
+    std::string headers = "catena/instances/";          ///< their folder, as files include them
+    std::string symbols;                                ///< what a kernel's symbol ends with
+    std::string ops;  ///< the header of ops of one's own; "": none
 };
 
 /// Every file, stamped, ordered by path.

@@ -1,6 +1,6 @@
 #include "catena/instances/on_host.hpp"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 host_kernel host_kernel_for(const computation& computes, const policy& numbers) {
     return host_kernel_of(computes, numbers, host_families, host_family_count);
@@ -10,4 +10,4 @@ table on_host(const table& described) {
     return on_host(described, host_families, host_family_count);
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

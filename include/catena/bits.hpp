@@ -1,9 +1,11 @@
 // The place of a bit in a word. Compilers spell it differently, so it stands here alone.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The number of the lowest bit of `bits` that is set; there must be one.
 constexpr int lowest_bit(std::uint64_t bits) {
@@ -17,4 +19,4 @@ constexpr int lowest_bit(std::uint64_t bits) {
 }
 static_assert(lowest_bit(1) == 0 && lowest_bit(std::uint64_t{5} << 40) == 40, "");
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -1,5 +1,24 @@
-// What every header of Catena may rely on: the marker of functions that run on both executors.
+// What every header of Catena may rely on: the namespace of this version, and the markers of
+// functions that run on both executors.
 #pragma once
+
+// Two shared objects of one process may have been compiled with two versions of these headers.
+// Their symbols differ by the version, so that neither takes the other's tables for its own.
+#define CATENA_HEADERS_VERSION "0.1.0"  // the project's, in CMakeLists.txt
+namespace catena {
+inline namespace v0_1_0 {}
+}  // namespace catena
+#define CATENA_NAMESPACE catena::v0_1_0
+// Nor do two states of one version share the table that gives formats their sizes: GCC would give
+// all shared objects that of the first one.
+#if defined(__GNUC__)
+#define CATENA_OWN_TABLE __attribute__((visibility("hidden")))
+#else
+#define CATENA_OWN_TABLE
+#endif
+#if defined(__clang__)  // C++17 has no `inline` inside a nested name
+#pragma clang diagnostic ignored "-Winline-namespace-reopened-noninline"
+#endif
 
 #if defined(__CUDACC__)
 #define CATENA_FN __host__ __device__ __forceinline__

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash afa49799bc99c35d.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 2b3d7b0b020d275d.
 // The table of the host set.
 #include "catena/instances/host.hpp"
 
 #include "catena/instances/computations.hpp"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 namespace {
 
@@ -30,4 +30,4 @@ table host() {
     return on_host(t);
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

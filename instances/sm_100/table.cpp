@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3ddc6130ff7c9778.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 57a6e47722673278.
 // The table of sm_100.
 #include "catena/instances/sm_100.hpp"
 
@@ -7,7 +7,7 @@
 #include "catena/launch/cuda.cuh"
 #endif
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 namespace {
 
@@ -48,4 +48,4 @@ table sm_100() {
     return t;
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 590922b272ebb5d8.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash d51bda56e4e10e30.
 // The table of sm_75.
 #include "catena/instances/sm_75.hpp"
 
@@ -7,7 +7,7 @@
 #include "catena/launch/cuda.cuh"
 #endif
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 namespace {
 
@@ -48,4 +48,4 @@ table sm_75() {
     return t;
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

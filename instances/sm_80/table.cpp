@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a6b18449c31acb2c.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 6f5627769f662d74.
 // The table of sm_80.
 #include "catena/instances/sm_80.hpp"
 
@@ -7,7 +7,7 @@
 #include "catena/launch/cuda.cuh"
 #endif
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 namespace {
 
@@ -48,4 +48,4 @@ table sm_80() {
     return t;
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

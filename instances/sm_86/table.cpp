@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a6b7fec175577fb0.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 483a005b326289e0.
 // The table of sm_86.
 #include "catena/instances/sm_86.hpp"
 
@@ -7,7 +7,7 @@
 #include "catena/launch/cuda.cuh"
 #endif
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 namespace {
 
@@ -48,4 +48,4 @@ table sm_86() {
     return t;
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

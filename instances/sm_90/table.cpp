@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 3c4806e31ae5a2a2.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a6cb290f44fd229a.
 // The table of sm_90.
 #include "catena/instances/sm_90.hpp"
 
@@ -7,7 +7,7 @@
 #include "catena/launch/cuda.cuh"
 #endif
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 namespace {
 
@@ -48,4 +48,4 @@ table sm_90() {
     return t;
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <vector>
 
-namespace catena::ggml {
+namespace CATENA_NAMESPACE::ggml {
 
 /// The memory of the device on which the kernels run.
 struct device_memory {
@@ -189,4 +189,4 @@ class timed_walks {
     Timer timer_;
 };
 
-}  // namespace catena::ggml
+}  // namespace CATENA_NAMESPACE::ggml

@@ -10,7 +10,7 @@ from pathlib import Path
 
 planning = [f"plan/{name}.hpp" for name in ("counters", "explain", "observer", "sink", "options", "environment", "plan")]
 planning += ["plan/order", "plan/find", "plan/build", "plan/result", "plan"]
-library = ["bits.hpp", "config.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", *planning,
+library = ["config.hpp", "bits.hpp", "arch", "format", "error", "chain", "match", "exec", "kernel", "pick", *planning,
            "launch", "engine", "runtime.hpp", "catena.hpp", "instances"]
 programs = ["tools/predict", "tools/text", "tools/shape", "generators", "measure", "tools/json", "tools/tune", "tools/catena", "bench"]
 layers = [f"include/catena/{name}" for name in library] + programs

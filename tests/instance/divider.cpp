@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 namespace {
 
 /// Random bits.
@@ -79,4 +79,4 @@ TEST_CASE("A divider takes zeros, infinities and NaNs as a division does") {
 }
 
 }  // namespace
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A set with its host kernels, and PTX files of its kernels where there are some.
 struct tested_set {
@@ -23,4 +23,4 @@ struct tested_set {
 /// Returns main's exit code.
 int test_instances(int argc, char** argv, std::vector<tested_set> sets);
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

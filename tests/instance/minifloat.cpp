@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 namespace {
 
 TEST_CASE("A kernel rounds to e4m3 and e2m1 as the format rule does, next to every half") {
@@ -33,4 +33,4 @@ TEST_CASE("A kernel reads every e4m3 as the format rule does") {
 }
 
 }  // namespace
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

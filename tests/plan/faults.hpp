@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The inside of a plan, for tests that break it.
 struct plan_faults {
@@ -61,7 +61,7 @@ struct plan_faults {
     std::size_t index(std::size_t s) const { return static_cast<std::size_t>(p.args_[s].index); }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE
 
 namespace catena_test {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 namespace {
 
 constexpr std::size_t chunk = std::size_t{1} << 18;
@@ -146,4 +146,4 @@ std::string bytes_of(const std::string& path) {
     return std::move(to.text);
 }
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

@@ -1,10 +1,12 @@
 // The text of a graph file, unpacked.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstddef>
 #include <string>
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 
 /// The most text of a graph file that is read, in bytes. What it becomes takes some ten times as
 /// much memory, and gzip packs a thousand bytes into one.
@@ -14,4 +16,4 @@ inline constexpr std::size_t most_text = std::size_t{64} << 20;
 /// it is absent, truncated, damaged or too long, or if something else stands behind the gzip data.
 std::string bytes_of(const std::string& path);
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

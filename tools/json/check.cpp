@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 namespace {
 
 std::string shape(const tensor& t) { return fmt::format("{}", t.ne); }
@@ -334,4 +334,4 @@ void check_order(const graph& g) {
         });
 }
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

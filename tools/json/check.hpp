@@ -3,7 +3,7 @@
 
 #include "catena/engine/json.hpp"
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 
 /// Sizes that fit 64 bits, whole blocks, strides that keep apart what a node writes, views inside
 /// their sources, shapes that fit their ops.
@@ -13,4 +13,4 @@ void check_tensors(const graph& g, const std::vector<std::int64_t>& view_offsets
 /// Every source stands before its reader, and no tensor depends on itself.
 void check_order(const graph& g);
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 
 std::string shown(const value& v) {
     std::string s = v.dump(-1, ' ', true, value::error_handler_t::replace);
@@ -52,4 +52,4 @@ std::int64_t whole(const location& at, const std::string& name, const value& v, 
     return n;
 }
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

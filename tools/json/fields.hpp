@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 
 using value = nlohmann::json;
 
@@ -38,4 +38,4 @@ std::int64_t whole(const location& at, const std::string& name, const value& v,
                    std::int64_t min = std::numeric_limits<std::int64_t>::min(),
                    std::int64_t max = std::numeric_limits<std::int64_t>::max());
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

@@ -12,7 +12,7 @@
 #include <map>
 #include <utility>
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 namespace {
 
 /// Names found in the file that this library does not know, with how often and where first.
@@ -211,4 +211,4 @@ graph parse(std::string_view json_text, const std::string& name) {
 
 graph read(const std::string& path) { return parse(bytes_of(path), path); }
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

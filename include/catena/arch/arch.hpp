@@ -4,7 +4,9 @@
 // replaces them where there is one.
 #pragma once
 
-namespace catena {
+#include "catena/config.hpp"
+
+namespace CATENA_NAMESPACE {
 /// A GPU architecture: its limits, and the rates of one GPU that has it.
 struct arch {
     const char* name;        ///< "sm_90"; "host" for the host executor
@@ -103,4 +105,4 @@ constexpr const arch* arch_named(const char* text) {
     return nullptr;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

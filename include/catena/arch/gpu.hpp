@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Figures of a GPU. 0 is unknown: the arch's figure stays.
 struct gpu_figures {
@@ -99,4 +99,4 @@ constexpr arch with_figures(arch a, const gpu_figures& of) {
     return a;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,7 +11,7 @@
 
 #include "catena/arch/arch.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// How GPUs of one compute capability are served.
 struct served_gpu {
@@ -74,4 +74,4 @@ constexpr const served_gpu& nearest_served(int compute_capability) {
     return *nearest;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <boost/hana/tuple.hpp>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 template <literal Name, class Chain>
 struct catalogue_entry {
@@ -36,4 +36,4 @@ struct shared_launch_entry {
 template <format W, format... More>
 inline constexpr shared_launch_entry<W, More...> shared_launch{};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 namespace hana = boost::hana;
 using enum format;
@@ -63,4 +63,4 @@ constexpr auto operator|(Left left, Right right) {
     }
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

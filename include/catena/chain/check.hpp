@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 constexpr bool reads_weight(const stage& s) {
     return s.reads == operand::weight || s.reads == operand::one_plus_weight ||
@@ -54,4 +54,4 @@ constexpr bool complete() {
     return true;
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -5,7 +5,7 @@
 #include "catena/chain/ops.hpp"
 #include "catena/chain/parts.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct chain_work {
     work row;
@@ -25,4 +25,4 @@ constexpr chain_work cost(const lowered_chain& chain, const sizes& n) {
     return total;
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 /// One reader of the activation, decoded: [k, rows] when dense, [k, rows, experts] when expert.
 struct matrix {
@@ -101,4 +101,4 @@ inline void expect_elements(const char* what, const std::vector<double>& data,
                                 std::to_string(wanted));
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

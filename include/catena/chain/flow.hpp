@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct flow {
     bool refused = false;       ///< a rule was broken: nothing that follows is looked at
@@ -73,4 +73,4 @@ struct refused_op {
     }
 };
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

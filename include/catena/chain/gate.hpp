@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct gating {
     gate_function function = gate_function::none;
@@ -52,4 +52,4 @@ inline double gated(const gating& by, double g, double x) {
     return 0;
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

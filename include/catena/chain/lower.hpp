@@ -3,7 +3,7 @@
 
 #include "catena/chain/print.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 /// The chain's signature as a string that lives as long as the program.
 template <class Chain>
@@ -40,4 +40,4 @@ constexpr lowered_chain lower(const char* name, const sequence<Ops...>&) {
     return out;
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

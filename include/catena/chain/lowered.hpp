@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 enum class operand : std::uint8_t {
     none,
@@ -176,4 +176,4 @@ constexpr skeleton skeleton_of(const product_computation& c) { return c.kind; }
 /// problem when it computes at least what the problem needs (`serves`).
 using computation = by_skeleton<row_computation, product_computation>;
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

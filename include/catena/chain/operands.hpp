@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 template <operand Which>
 struct operand_name {
@@ -49,4 +49,4 @@ constexpr const char* name(operand o) {
     return "unknown";
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -14,7 +14,7 @@
 
 #include <utility>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 namespace detail {
 
@@ -35,4 +35,4 @@ constexpr void with_meaning(stage_kind kind, Visit visit) {
     detail::with_meaning_among(kind, visit, std::make_integer_sequence<int, stage_kind_count>());
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

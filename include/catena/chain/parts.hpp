@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 constexpr skeleton skeleton_of(stage_kind kind) {
     return group_stages.has(kind) ? skeleton::matvec : skeleton::row;
@@ -84,4 +84,4 @@ constexpr std::optional<product_computation> normed_matvec_part(const lowered_ch
     return part;
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

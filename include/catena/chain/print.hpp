@@ -6,7 +6,7 @@
 
 #include <boost/hana/for_each.hpp>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 /// "rms_norm | mul(weight) | emit<f32> | quantize<q8_1> | group<mul_mat<q4_K>>"
 template <class... Ops>
@@ -19,4 +19,4 @@ constexpr text signature(const sequence<Ops...>& chain) {
     return out;
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -5,7 +5,7 @@
 #include "catena/chain/ops.hpp"
 #include "catena/chain/parts.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 namespace detail {
 
@@ -41,4 +41,4 @@ inline outputs reference_from_activation(const lowered_chain& chain, const input
     return detail::run_stages(chain, first, {.in = in, .value = activation});
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -2,10 +2,12 @@
 // matvec or a matmul; what is asked of one means nothing for the other.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cassert>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 enum class skeleton : std::uint8_t { row, matvec, matmul };
 constexpr const char* name(skeleton s) {
@@ -49,4 +51,4 @@ class by_skeleton {
     };
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

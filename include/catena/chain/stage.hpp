@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 enum class stage_kind : std::uint8_t {
     combine,       ///< value = the results of a token's experts times their weights, added up, plus
@@ -177,4 +177,4 @@ CATENA_FN constexpr bool adds_residual(stage_set stages) {
     return stages.any(stage_kind::add_residual | stage_kind::join_residual);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -1,10 +1,12 @@
 // Strings at compile time: enough to spell a chain.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstddef>
 #include <string_view>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 /// A short string built piece by piece in a constant expression. Longer than the capacity does not
 /// compile.
@@ -31,4 +33,4 @@ struct literal {
     constexpr std::string_view view() const { return {data, N - 1}; }
 };
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

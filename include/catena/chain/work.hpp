@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct matrix_size {
     format type = format::unknown;
@@ -45,4 +45,4 @@ constexpr bool operator==(const work& a, const work& b) {
     return a.read == b.read && a.written == b.written && a.operations == b.operations;
 }
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -17,7 +17,7 @@
 #include <iterator>
 #include <vector>
 
-namespace catena::ggml {
+namespace CATENA_NAMESPACE::ggml {
 
 /// What an engine knows beyond ggml's public interface. Every member may be left as it is.
 struct knowledge {
@@ -219,4 +219,4 @@ static_assert(GGML_MAX_DIMS == 4 && GGML_MAX_SRC <= max_src,
 static_assert(GGML_MAX_OP_PARAMS <= sizeof(tensor::params),
               "catena::tensor must hold ggml's op_params");
 
-}  // namespace catena::ggml
+}  // namespace CATENA_NAMESPACE::ggml

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace catena::json {
+namespace CATENA_NAMESPACE::json {
 
 /// what() is one sentence: file, tensor, field, what was expected and what was found.
 struct error : std::runtime_error {
@@ -56,4 +56,4 @@ graph read(const std::string& path);
 /// Reads and checks the JSON text of a graph file; `name` stands for the file in errors.
 graph parse(std::string_view text, const std::string& name);
 
-}  // namespace catena::json
+}  // namespace CATENA_NAMESPACE::json

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A failure whose message is printf's rendering of `format`, cut to fit.
 template <class... Args>
@@ -21,4 +21,4 @@ inline status failure(status_code code, const char* message) {
     return failure(code, "%s", message);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

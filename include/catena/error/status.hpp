@@ -1,7 +1,9 @@
 // How a call of the runtime says that it failed: a value, never an exception.
 #pragma once
 
-namespace catena {
+#include "catena/config.hpp"
+
+namespace CATENA_NAMESPACE {
 /// What kind of failure a call met.
 enum class status_code : unsigned char {
     ok,
@@ -24,4 +26,4 @@ struct [[nodiscard]] status {
     bool ok() const { return code == status_code::ok; }  ///< the call did what it was asked for
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

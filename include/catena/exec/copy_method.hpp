@@ -1,9 +1,11 @@
 // How weight bytes travel from global to shared memory: what an executor's stream is made for.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 enum class copy_method : std::uint8_t {
     plain,  ///< loads and stores of any alignment; every arch
@@ -11,4 +13,4 @@ enum class copy_method : std::uint8_t {
     bulk    ///< cp.async.bulk with an mbarrier per stage (sm_90)
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class cuda {
   public:
@@ -253,4 +253,4 @@ class cuda {
     unsigned shared_used_ = 0;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// Made by an executor X, of which a stream may take shared memory.
 template <copy_method M, int Stages>
@@ -255,4 +255,4 @@ class cuda_stream<copy_method::bulk, Stages> {
 
 #endif
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

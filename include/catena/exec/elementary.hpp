@@ -5,7 +5,7 @@
 
 #include "catena/exec/real.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// a < b as numbers: false for NaN, and -0 is not below 0.
 CATENA_FN bool less(real a, real b) {
@@ -132,4 +132,4 @@ CATENA_FN real normal_logit(real v) {
     return v * polynomial(v * v, p);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// 16 bytes, moved at once.
 struct alignas(16) word4 {
@@ -26,9 +26,9 @@ struct copied_row {
     int bytes;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// The weight stream of one warp: `Stages` pieces of shared memory, filled and waited for in ring
 /// order. Every lane makes every call, with the same arguments where nothing else is said, and
@@ -133,4 +133,4 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
 template <class X>
 using by_call = std::conditional_t<std::is_copy_constructible_v<X>, X, X&>;
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct launch_config {
     std::uint32_t blocks = 1;
@@ -28,4 +28,4 @@ using launch_fn = status (*)(const void* kernel, const launch_config& config, co
 /// status_code::no_clusters: the device has no room for one cluster of the launch.
 using prepare_fn = status (*)(const void* kernel, const launch_config& config, int device) noexcept;
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 inline constexpr int warpgroup_threads = 128;
 inline constexpr int swizzled_row_bytes = 128;
@@ -41,4 +41,4 @@ struct wgmma_operand {
     }
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

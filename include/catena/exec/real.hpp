@@ -13,7 +13,7 @@
 // through: no identity (x + 0, x / 127, a * b + c) is left for it to rewrite. Division and square
 // root, which compilers may replace by estimates, are instructions. A compiler without GNU's asm
 // keeps them in volatile memory, and takes a root in double, which rounds to that in float.
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct real {
     float v;
@@ -330,4 +330,4 @@ CATENA_FN std::uint32_t to_tf32(real a) {
 #endif
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

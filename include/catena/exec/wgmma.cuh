@@ -5,7 +5,7 @@
 #include "catena/exec/operand.hpp"
 #include "catena/exec/real.hpp"
 
-namespace catena::exec::detail {
+namespace CATENA_NAMESPACE::exec::detail {
 
 #define CATENA_SUMS(is, n) is(s[n][0].v), is(s[n][1].v), is(s[n][2].v), is(s[n][3].v)
 #define CATENA_WGMMA(shape_and_types, is, adds, transposed)                                        \
@@ -61,4 +61,4 @@ __device__ __forceinline__ void wgmma_e4m3_alone(real (&s)[8][4], wgmma_operand 
 #undef CATENA_WGMMA_64
 #undef CATENA_SUMS
 
-}  // namespace catena::exec::detail
+}  // namespace CATENA_NAMESPACE::exec::detail

@@ -2,7 +2,9 @@
 // compiled with it is apart from Catena's kernels, which know nothing of these ops.
 #pragma once
 
-namespace catena::exec {
+#include "catena/config.hpp"
+
+namespace CATENA_NAMESPACE::exec {
 
 /// `Machine`: exec::host or exec::cuda. `Ops`: an own_op_list.
 template <class Machine, class Ops>
@@ -10,4 +12,4 @@ struct with_ops : Machine {
     using ops = Ops;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

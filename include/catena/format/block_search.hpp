@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct scale_min {
     int scale, min;
@@ -162,4 +162,4 @@ struct scale_min_block {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

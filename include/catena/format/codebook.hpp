@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A point to a word: of eight values the digits 0, 1, 2 as nibbles, of four the levels as bytes.
 template <int Points>
@@ -146,4 +146,4 @@ inline constexpr codebook<2048> codebook_of<format::iq1_s> = detail::expanded<20
 
 // clang-format on
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

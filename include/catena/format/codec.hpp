@@ -37,7 +37,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 template <format F>
 concept has_block = requires {
@@ -201,4 +201,4 @@ std::vector<Real> decode_row(format f, std::span<const std::byte> row, std::int6
     return values;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

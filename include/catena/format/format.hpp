@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 /// What numbers of a format are for.
 enum class format_role : std::uint8_t {
     plain,       ///< one number per element
@@ -81,7 +81,7 @@ struct format_info {
 };
 
 // clang-format off
-inline constexpr format_info format_registry[] = {
+CATENA_OWN_TABLE inline constexpr format_info format_registry[] = {
     {"unknown", 0, 0, format_role::plain},
 #define CATENA_ROW(name, elements, bytes, role) {#name, elements, bytes, format_role::role},
     CATENA_FORMATS(CATENA_ROW)
@@ -207,4 +207,4 @@ constexpr format_set operator|(format_set a, format b) { return a | format_set::
 constexpr bool operator==(format_set a, format_set b) { return a.bits == b.bits; }
 constexpr bool operator!=(format_set a, format_set b) { return !(a == b); }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 template <>
 struct codec<format::fp8_e4m3> {
@@ -81,4 +81,4 @@ inline std::vector<double> decode_fp8(const fp8_matrix& m) {
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 inline constexpr std::uint16_t f16_nan = 0x7fff;
 inline constexpr std::uint16_t bf16_nan = 0x7fff;
@@ -76,4 +76,4 @@ CATENA_FN float f32_from_bf16(std::uint16_t brain) {
     return f32_from_bits(f32_bits_from_bf16(brain));
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

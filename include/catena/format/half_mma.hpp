@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_half_mma {
     std::uint16_t v[64];  ///< bf16 or f16
@@ -35,4 +35,4 @@ struct codec<format::bf16_mma> : half_mma_codec<bf16_from_f32, f32_from_bf16> {}
 template <>
 struct codec<format::f16_mma> : half_mma_codec<f16_from_f32, f32_from_f16> {};
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_iq1_s {
     std::uint16_t d;      ///< f16
@@ -82,4 +82,4 @@ struct codec<format::iq1_m> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_iq2_xxs {
     std::uint16_t d;       ///< f16
@@ -114,4 +114,4 @@ struct codec<format::iq2_s> {
     static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

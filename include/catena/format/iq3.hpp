@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_iq3_xxs {
     std::uint16_t d;         ///< f16
@@ -77,4 +77,4 @@ struct codec<format::iq3_s> {
     static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0800 | (b->d & 0x3ff)); }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

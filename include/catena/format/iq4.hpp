@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_iq4_nl {
     std::uint16_t d;  ///< f16
@@ -176,4 +176,4 @@ struct codec<format::iq4_xs> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

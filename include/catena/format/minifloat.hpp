@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A float of a few bits, without infinities: sign, exponent, `Mantissa` bits. `Largest`: the bits
 /// of the largest magnitude.
@@ -91,4 +91,4 @@ CATENA_FN constexpr std::uint32_t f32_bits_of_inverse_e8m0(std::uint8_t code) {
     return (254u - code) << 23;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

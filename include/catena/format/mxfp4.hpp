@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_mxfp4 {
     std::uint8_t e;  ///< e8m0
@@ -147,4 +147,4 @@ struct codec<format::nvfp4> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

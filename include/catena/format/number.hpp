@@ -3,7 +3,7 @@
 
 #include "catena/format/format.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Those whose activation is f32 at any number of columns; a matmul rounds it to the weights' type,
 /// or reads what its maker rounded so.
@@ -22,4 +22,4 @@ constexpr bool has_numbers(format_set weights) {
     return reads_f32(weights) || weights.has(format::fp8_e4m3);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

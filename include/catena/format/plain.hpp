@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 template <>
 struct codec<format::f32> {
@@ -38,4 +38,4 @@ struct codec<format::bf16> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

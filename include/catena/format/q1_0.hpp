@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q1_0 {
     std::uint16_t d;  ///< f16
@@ -73,4 +73,4 @@ struct codec<format::q2_0> {
     static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x2200 | (b->d & 0x81ff)); }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q2_K {
     std::uint8_t scales[16];
@@ -56,4 +56,4 @@ struct codec<format::q2_K> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

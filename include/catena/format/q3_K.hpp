@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q3_K {
     std::uint8_t hmask[32];
@@ -78,4 +78,4 @@ struct codec<format::q3_K> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

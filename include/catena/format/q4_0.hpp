@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q4_0 {
     std::uint16_t d;  ///< f16
@@ -51,4 +51,4 @@ struct codec<format::q4_0> {
     static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x1c00 | (b->d & 0x83ff)); }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

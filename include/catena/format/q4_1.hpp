@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q4_1 {
     std::uint16_t d;  ///< f16
@@ -53,4 +53,4 @@ struct codec<format::q4_1> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q4_K {
     std::uint16_t d;     ///< f16
@@ -86,4 +86,4 @@ struct codec<format::q4_K> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

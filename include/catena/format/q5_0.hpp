@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q5_0 {
     std::uint16_t d;  ///< f16
@@ -100,4 +100,4 @@ struct codec<format::q5_1> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

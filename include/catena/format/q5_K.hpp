@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q5_K {
     std::uint16_t d;     ///< f16
@@ -59,4 +59,4 @@ struct codec<format::q5_K> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

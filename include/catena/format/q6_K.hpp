@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q6_K {
     std::uint8_t ql[128];
@@ -64,4 +64,4 @@ struct codec<format::q6_K> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q8_0 {
     std::uint16_t d;  ///< f16
@@ -41,4 +41,4 @@ struct codec<format::q8_0> {
     static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x0c00 | (b->d & 0x3ff)); }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

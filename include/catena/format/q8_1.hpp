@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q8_1 {
     float d;
@@ -61,4 +61,4 @@ struct codec<format::q8_1> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

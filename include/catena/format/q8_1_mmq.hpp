@@ -6,7 +6,7 @@
 
 #include "catena/format/q8_1.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_q8_1_mmq_d4 {
     float d[4];
@@ -71,4 +71,4 @@ struct codec<format::q8_1_mmq_ds4> {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

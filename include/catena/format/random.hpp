@@ -13,7 +13,7 @@
 #include <string>
 #include <type_traits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// 64 random bits for an index (the output function of splitmix64).
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
@@ -69,4 +69,4 @@ inline void fill_random_blocks(format f, std::uint64_t seed, std::uint64_t first
     });
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

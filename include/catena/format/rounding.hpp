@@ -2,9 +2,11 @@
 // call.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The integer nearest to x, halves away from zero. |x| < 2^31.
 inline int round_half_away(float x) {
@@ -30,4 +32,4 @@ inline std::int8_t round_to_int8(float x) {
     return static_cast<std::int8_t>(x != x ? 0 : nearest_level(x, -128, 127));
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

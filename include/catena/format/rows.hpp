@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Where one logical row starts: rows are numbered r = i1 + n1 * (i2 + n2 * i3).
 struct row_strides {
@@ -31,4 +31,4 @@ constexpr std::int64_t activation_row_bytes(format f, std::int64_t k) {
     return f == format::f32 ? 4 * k : q8_1_row_bytes(k);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

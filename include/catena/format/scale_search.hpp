@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct scale_fit {
     float scale = 0;
@@ -88,4 +88,4 @@ scale_fit fit_scale_min(const float* values, int highest) {
     return best;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -29,7 +29,7 @@
 #include <span>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct scaled_row {
     std::vector<std::uint8_t> data;
@@ -142,4 +142,4 @@ inline std::vector<std::byte> stored_scales(format f, const std::vector<float>& 
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct block_tq1_0 {
     std::uint8_t qs[52];  ///< the last four hold four values each
@@ -116,4 +116,4 @@ struct codec<format::tq2_0> {
     static void bound(block* b) { b->d = static_cast<std::uint16_t>(0x2200 | (b->d & 0x81ff)); }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -1,4 +1,4 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash a9b96eaecead1567.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 16c775180cbc0f1f.
 // The instance sets that this program links, by the name of their arch. A set is there when its
 // target catena::instances_<arch> is linked, which defines CATENA_HAS_<ARCH>.
 #pragma once
@@ -32,7 +32,7 @@
 
 #include <string_view>
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 // Each file has its own of what follows: those of one program may be compiled with different sets.
 
@@ -100,4 +100,4 @@ static inline table table_named(const char* arch) {
     return none;
 }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

@@ -1,10 +1,10 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 22f0f0007152a3a3.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 9bba7502157f07b3.
 // What the rows of every instance set compute, by the names that the rows use.
 #pragma once
 
 #include "catena/instances/rows.hpp"
 
-namespace catena::instances::computations {
+namespace CATENA_NAMESPACE::instances::computations {
 
 inline constexpr row_computation combine_scale_add_rms_norm_mul_ggml =
     {.stages = stage_set::of(stage_kind::combine) | stage_kind::scale | stage_kind::add_residual | stage_kind::rms_norm | stage_kind::mul_weight, .emits = formats("ggml")};
@@ -217,4 +217,4 @@ inline constexpr product_computation matvec_q3_K_q5_K =
 inline constexpr product_computation matvec_q8_0_q5_0 =
     {.kind = skeleton::matvec, .activation = format::q8_1, .weights = formats("q8_0_q5_0"), .epilogue = full_epilogue};
 
-}  // namespace catena::instances::computations
+}  // namespace CATENA_NAMESPACE::instances::computations

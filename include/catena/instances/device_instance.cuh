@@ -8,7 +8,7 @@
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 template <row_computation C, row_policy P, class Ops>
 __device__ __forceinline__ void run_on_device(const row_args& args) {
@@ -55,4 +55,4 @@ constexpr int bound_blocks(const Policy& p) {
                                            policy_of_##computes##_##numbers, ops>(args);           \
     }
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

@@ -17,7 +17,7 @@
 #include "catena/launch/prepare.cuh"
 #endif
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 /// The table for CUDA device `device` among the sets that this program links. `state` is ok, and
 /// its message says so, if the set is not the device's own, or if its medians are of another GPU
@@ -134,4 +134,4 @@ static inline table for_device(int device) noexcept { return for_device(device, 
 
 #endif
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

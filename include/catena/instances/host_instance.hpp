@@ -9,7 +9,7 @@
 #include "catena/kernel/matvec.hpp"
 #include "catena/kernel/row.hpp"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 template <auto C, policy_of<C.kind> P, class X = exec::host>
 void run_on_host(exec::host& machine, const void* args) {
@@ -34,4 +34,4 @@ constexpr host_instance host_instance_of() {
         computations::computation,                                                                 \
         ::catena::policy_named<computations::computation.kind>(#policy).value(), ops>(),
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 /// A compiled host kernel, and the computation and policy that it has.
 struct host_instance {
     computation computes;
@@ -65,4 +65,4 @@ inline table on_host(const table& described, const host_family* const* families,
 /// With the kernels of Catena's own sets.
 table on_host(const table& described);
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

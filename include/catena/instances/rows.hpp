@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 /// Every part of an epilogue; the columns of a tile are of any token and slot, so a matmul does
 /// not combine experts.
@@ -114,4 +114,4 @@ constexpr bool built(std::string_view launch, std::string_view formats) {
             return nullptr;                                                                        \
     }(),
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

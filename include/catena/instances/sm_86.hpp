@@ -1,12 +1,12 @@
-// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 33f68ec54bd284e7.
+// Generated from generators/catalogue.hpp and generators/policies.cpp: do not edit, regenerate. Hash 920396af12087ef7.
 // The instance set of sm_86 (RTX 3090): link catena::instances_sm_86.
 #pragma once
 
 #include "catena/pick/row.hpp"
 
-namespace catena::instances {
+namespace CATENA_NAMESPACE::instances {
 
 /// The table. Without CUDA its rows are described and their kernels are missing.
 catena::table sm_86();
 
-}  // namespace catena::instances
+}  // namespace CATENA_NAMESPACE::instances

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 static_assert(info(format::q8_1_mmq_ds4).block_bytes == mmq_bytes,
               "the layouts of a matmul are alike");
@@ -134,4 +134,4 @@ class activation_rows {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// An activation whose scales lie apart: data [k, rows], scales [k / scale_group, rows], both
 /// without gaps. data is 4-byte aligned; scales are of `row_args::scale_type`, of the mx and nv
@@ -250,4 +250,4 @@ CATENA_FN constexpr std::int32_t band_results(const matvec_args& a, const matvec
     return a.band_rows >> (m.up != nullptr ? 1 : 0);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -4,7 +4,7 @@
 
 #include "catena/config.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Bit i of the low four bits of `bits` becomes bit `at` of byte i; bits around it are anything.
 /// 1 <= at <= 7. A product with four powers of two, 2^7 apart: four bits never overlap.
@@ -60,4 +60,4 @@ CATENA_FN void minus_one_each(int (&bytes)[N]) {
         bytes[i] = static_cast<int>((static_cast<unsigned>(bytes[i]) + 0x7f7f7f7fu) ^ 0x80808080u);
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Sixteen int8, four in a word.
 struct table16 {
@@ -132,4 +132,4 @@ struct unpack_eights {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

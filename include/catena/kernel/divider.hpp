@@ -3,7 +3,7 @@
 
 #include "catena/exec/real.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The quotient of two numbers that are not negative. It is a function of its own: an integer
 /// division is twenty instructions, and nobody waits for these.
@@ -66,4 +66,4 @@ class divider {
         : zero_(false), unit_(real{1}), by_(by), inverse_(inverse) {}
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -5,7 +5,7 @@
 
 #include "catena/kernel/product.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The lanes' sums of N values each, N a power of two: value i ends up in the lanes whose number
 /// begins with i, that is in lane i * (32 / N) and those behind it. Every value is added in the
@@ -158,4 +158,4 @@ struct product<P, F, inner_product::dp4a> : lane_sums<P> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The results of one block: of its band, or of its share where the blocks of a cluster have one.
 struct matvec_band {
@@ -181,4 +181,4 @@ CATENA_FN void quantize_band(X& x, const matvec_args& a, const matvec_band& b) {
     }
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <format_set W, format F>
 inline constexpr bool holds = W.has(F);
@@ -31,4 +31,4 @@ struct format_list {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <matvec_policy P, format F>
 struct product<P, F, inner_product::mma> {
@@ -288,4 +288,4 @@ struct product<P, F, inner_product::mma> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

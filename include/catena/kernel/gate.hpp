@@ -5,7 +5,7 @@
 #include "catena/chain/lowered.hpp"
 #include "catena/exec/elementary.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// `alpha` and `limit` are swiglu_oai's. A NaN on either side stays one. Most functions are the
 /// gate times a logistic function of something: 1 + tanh(u) is twice that of 2u.
@@ -77,4 +77,4 @@ CATENA_FN real gated_on(X& x, gate_function function, real gate, real value, flo
         return gated(function, gate, value, real{alpha}, real{limit});
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 inline constexpr int warp_size = 32;
 
@@ -318,4 +318,4 @@ constexpr bool bits_of_device(const computation& c) {
     return has_numbers(c.product().weights) || c.product().activation == format::bf16_mma;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

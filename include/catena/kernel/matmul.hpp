@@ -37,7 +37,7 @@
 #include "catena/kernel/objection/matmul.hpp"
 #include "catena/kernel/unpack/all.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <matmul_policy P>
 inline constexpr bool warpgroups_of = by_warpgroups(P);
@@ -238,4 +238,4 @@ CATENA_FN void matmul_body(X& x, const matmul_args& a) {
     }
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -24,7 +24,7 @@
 
 #include <type_traits>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Bytes of 32 values of an activation row, and from them to the next 32 in a column.
 template <matvec_policy P>
@@ -374,4 +374,4 @@ CATENA_FN void matvec_body(X& x, const matvec_args& a) {
     if (member.q8_1 != nullptr) quantize_band<shares>(x, a, b);
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The value of an e4m3: a half of the same bits one to the right is its 256th part.
 CATENA_FN real from_e4m3(unsigned bits) {
@@ -32,4 +32,4 @@ CATENA_FN unsigned minifloat_of(real v, bool narrow) {
     return given >= 0x7f800000u ? e4m3_nan : small | (bits_of(v) >> 24 & 0x80u);
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -10,7 +10,7 @@
 #include "catena/kernel/minifloat.hpp"
 #include "catena/kernel/reduce.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int lane_numbers = 8;  ///< values of a lane in a step
 
@@ -186,4 +186,4 @@ struct product<P, F, inner_product::fma> : lane_sums<P> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

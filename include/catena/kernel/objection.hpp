@@ -7,7 +7,7 @@
 #include "catena/kernel/objection/matvec.hpp"
 #include "catena/kernel/objection/row.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Why no kernel can compute this with these numbers, whatever the arch.
 constexpr objection objection_to(const computation& c, const policy& p) {
@@ -17,4 +17,4 @@ constexpr objection objection_to(const computation& c, const policy& p) {
                                           : objection_to(c.product(), p.matmul());
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

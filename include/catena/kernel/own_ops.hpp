@@ -18,7 +18,7 @@
 
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A parameter of a node that is a float.
 inline float float_param(const tensor& node, int word) {
@@ -74,4 +74,4 @@ struct own_op_list<false, Ops...> {  // a sentence says what is missing
 template <class... Ops>
 using own_op_list = detail::own_op_list<(detail::is_own_op<Ops>() && ...), Ops...>;
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

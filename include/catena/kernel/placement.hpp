@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int line_floats = 32;  ///< of a line of L2
 
@@ -121,4 +121,4 @@ CATENA_FN void write_norm(X& x, const matvec_args& a, float* partial) {
     });
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

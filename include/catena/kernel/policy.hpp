@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct row_policy {
     int threads = 0;      ///< of a block
@@ -181,4 +181,4 @@ using policy_of =
     std::conditional_t<Kind == skeleton::row, row_policy,
                        std::conditional_t<Kind == skeleton::matvec, matvec_policy, matmul_policy>>;
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

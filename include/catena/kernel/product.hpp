@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The part of the activation that goes with a piece.
 struct matvec_columns {
@@ -98,4 +98,4 @@ CATENA_FN real weighed(const group_scales<Scales, Mins>& w, const real (&product
     return v;
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int quad = 4;  ///< neighboring elements that a thread owns
 
@@ -159,4 +159,4 @@ CATENA_FN void store_share(X& x, const block_place& to, unsigned scales, unsigne
     x.store(reinterpret_cast<unsigned*>(to.values + 4 * part), q);
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

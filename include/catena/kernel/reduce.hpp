@@ -5,7 +5,7 @@
 #include "catena/exec/real.hpp"
 #include "catena/kernel/layout.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 namespace detail {
 
@@ -45,4 +45,4 @@ CATENA_FN real block_sum(X& x, real value, float* partial) {
     return over_threads<P.threads>(x, value, partial, [](real a, real b) { return a + b; });
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

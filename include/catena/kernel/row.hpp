@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// One row's work; see row_body.
 template <class X, row_policy P, row_computation C>
@@ -243,4 +243,4 @@ CATENA_FN void row_body(X& x, const row_args& a) {
     }
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The largest magnitude of `threads` neighbors, as bits.
 template <class X>
@@ -168,4 +168,4 @@ class scaled_row {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int chunk_bytes = 16;
 
@@ -84,4 +84,4 @@ CATENA_FN void copy_ends(X& x, std::byte* stage_row, const slice& s) {
         x.store(to + s.head + s.whole + i, i < s.tail ? x.load(from + i) : std::uint8_t{0});
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int group_values = 32;
 inline constexpr int group_words = 8;
@@ -306,4 +306,4 @@ CATENA_FN void load_nibbles(X& x, const std::byte* block, int at, int first,
     }
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

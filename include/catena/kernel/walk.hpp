@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// With a GLU a group takes half its rows from each of the two matrices: first those of the gate,
 /// then the same rows of the other.
@@ -142,4 +142,4 @@ CATENA_FN void fill_stage(X& x, Stream& stream, std::byte* stages, int stage,
     stream.fill(stage, to + s.head, s.source, s.whole, rows_brought<P>);
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -87,4 +87,4 @@ inline status launch_cuda(const void* kernel, const launch_config& config, const
     return e == cudaSuccess ? status{} : detail::cuda_failed("the launch", e);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

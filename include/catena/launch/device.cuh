@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -44,4 +44,4 @@ inline arch of_device(arch a, int device) {
     return with_figures(a, figures);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

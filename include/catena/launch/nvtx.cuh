@@ -6,7 +6,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -39,4 +39,4 @@ inline observer nvtx_ranges() {
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

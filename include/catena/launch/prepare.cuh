@@ -15,7 +15,7 @@
 #include <tuple>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -102,4 +102,4 @@ inline status prepare_cuda(const void* kernel, const launch_config& config, int 
     return known.prepare(kernel, config, device);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -237,4 +237,4 @@ inline status launch_row(const table& t, stage_set stages, const row_args& a, vo
     return row_launcher(t).launch(stages, a, stream);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,7 +11,7 @@
 #include "catena/launch/cuda.cuh"
 #include "catena/launch/timer.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The clock of a GPU, for basic_step_timer. Its functions fail with what CUDA says, and `record`
 /// in a stream that is being captured.
@@ -55,4 +55,4 @@ struct cuda_clock {
 /// The timer of a GPU: it belongs to the device that is current when it first watches a launch.
 using step_timer = basic_step_timer<cuda_clock>;
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// What a step took: it is launched once in each walk. Times are in microseconds.
 struct step_time {
@@ -210,4 +210,4 @@ class basic_step_timer {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

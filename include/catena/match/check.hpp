@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Above these no product of a size and a stride is in range; no tensor of any engine comes near.
 /// (As floating-point numbers, in which a product that is too large does not wrap.)
@@ -203,4 +203,4 @@ inline status check_nodes(const graph_view& view, std::vector<std::int32_t>& pos
     return {};
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

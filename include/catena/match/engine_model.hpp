@@ -2,10 +2,12 @@
 // model of its engine; ggml-cuda's is ggml_cuda.hpp.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstdint>
 #include <string_view>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class graph_index;
 struct graph_view;
@@ -28,4 +30,4 @@ struct engine_model {
     bool (*waits)(const graph_view& view, std::int32_t position, std::string_view version);
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

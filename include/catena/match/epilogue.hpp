@@ -14,7 +14,7 @@
 #include <cassert>
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A short list of positions. Copies are made often, so a copy takes only the positions that are
 /// there.
@@ -438,4 +438,4 @@ class epilogue_matcher {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

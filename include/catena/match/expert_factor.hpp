@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The factors that a matmul's results are times, and the nodes that gather them for its slots.
 struct expert_factors {
@@ -47,4 +47,4 @@ inline expert_factors expert_factors_at(const graph_index& g, std::int32_t value
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

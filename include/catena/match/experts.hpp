@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// ((sum over slots of results * weights) + shared * sigmoid(gate)) * scale + residual, of [k,
 /// tokens]. Nobody else reads the values between these operands and the sum.
@@ -256,4 +256,4 @@ inline bool combined_before_norm(slot_sums& sums, std::int32_t part, std::int32_
     return g.root(all) == all && g.read_by(all, op::rms_norm);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

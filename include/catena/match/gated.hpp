@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct gated {
     obstacle why;
@@ -252,4 +252,4 @@ inline gated gathered_at(const graph_index& g, std::int32_t position) {
     return v;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Is node `position` the function by which experts are picked? Its values are sorted, as they are
 /// or behind one ADD, and those of the picked are gathered.
@@ -112,4 +112,4 @@ inline bool engine_fuses(const graph_index& g, std::int32_t position) {
     return engine_of(g.view).fuses(g, position);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The version of ggml whose sources were read for this; the test `llama_waits` reads them again.
 inline constexpr std::string_view ggml_cuda_version = "0.25.3";
@@ -107,4 +107,4 @@ inline bool ggml_cuda_waits(const graph_view& view, std::int32_t position) {
     }
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

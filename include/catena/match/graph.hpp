@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The ops that some rule of Catena tells apart; every other op is `other` and is left to the
 /// engine.
@@ -281,4 +281,4 @@ constexpr bool contiguous(const tensor& t) {
     return true;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -13,7 +13,7 @@
 #include <limits>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// One source edge of a node that launches something.
 struct use {
@@ -287,4 +287,4 @@ class graph_index {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

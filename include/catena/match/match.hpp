@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 inline constexpr std::int32_t no_stream = -1;
 
@@ -100,4 +100,4 @@ inline const tensor& rows_of(const graph_view& view, const match& m) {
     return contiguous(from) ? value : from;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

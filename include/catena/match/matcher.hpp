@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class matcher {
   public:
@@ -102,4 +102,4 @@ class matcher {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Do two tensors begin at the same byte, as far as the engine says where they are? A name without
 /// a place is where its op says.
@@ -44,4 +44,4 @@ inline std::int32_t value_behind(const graph_view& view, std::int32_t name) {
     return name;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The version of graph files that is written, and the newest that is read (docs/graph-format.md).
 inline constexpr int graph_file_version = 2;
@@ -83,4 +83,4 @@ constexpr sub_op sub_op_named(std::string_view name) {
     return sub_op::other;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// One op: f(value) for each element of the first source of its node.
 struct own_op {
@@ -45,4 +45,4 @@ inline int difference(const own_ops& a, const own_ops& b) {
     return -1;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

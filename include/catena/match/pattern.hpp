@@ -8,7 +8,7 @@
 
 #include <initializer_list>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The formats in which a group can read its activation, in the order in which rows are asked.
 inline constexpr format activation_layouts[] = {format::q8_1,         format::q8_1_mmq_d4,
@@ -155,4 +155,4 @@ constexpr pattern pattern_of(const lowered_chain& chain) {
     return reader.finished();
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Kernels number rows, columns and blocks of 32 values in 32 bits. A matvec that adds up a token's
 /// slots numbers the pairs of a row and a slot in 32 bits.
@@ -210,4 +210,4 @@ inline reader read_of(const graph_view& view, const pattern& chain, std::int32_t
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -3,12 +3,14 @@
 // position.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 // name, sentence.
 #define CATENA_REASONS(X)                                                                          \
@@ -144,4 +146,4 @@ inline std::string sentence(const obstacle& f) {
     return filled(reason_sentences[static_cast<int>(f.why)], f.have, f.need);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

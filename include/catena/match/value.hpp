@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// f32 rows that a row step reads: all of a tensor, or the part of every row that starts at
 /// `offset` bytes.
@@ -108,4 +108,4 @@ inline scaled_value unscaled(const graph_index& g, std::int32_t value, std::int3
     return n.found ? scaled_value{g.view.node(scale).src[0], scale, n.by} : scaled_value{value};
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Sources of a matmul before its scales.
 constexpr int plain_sources(op kind) { return kind == op::mul_mat_id ? 3 : 2; }
@@ -54,4 +54,4 @@ constexpr bool same_scales(const graph_view& view, const tensor& a, const tensor
     return true;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

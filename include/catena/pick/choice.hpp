@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 // name, sentence. In the order in which they are looked at: the later, the closer the row came.
 #define CATENA_LIMITS(X)                                                                           \
@@ -97,4 +97,4 @@ struct choice {
     std::vector<rejection> rejected;  ///< every other row of the table, in its order
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

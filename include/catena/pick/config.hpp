@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <iterator>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Registers that a thread usually takes. For a tile they are a little more than one for each of
 /// its sums; for a tile of fp8 by warpgroups one for each sum, and those for the products of 64
@@ -313,4 +313,4 @@ inline launch_config config_of(const row& r, const problem& p, const arch& a, st
     return p.visit([&](const auto& own) { return config_of(r, own, a, band); });
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

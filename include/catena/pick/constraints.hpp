@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The most tokens for which a matvec serves experts. With more tokens the same experts are picked
 /// several times, and a matmul that reads each matrix once is better.
@@ -161,4 +161,4 @@ constexpr rejection constraint(const row& r, const problem& asked, const arch& a
     });
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

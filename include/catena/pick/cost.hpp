@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -368,4 +368,4 @@ constexpr double attainable_us(const problem& p, const arch& a) {
     return a.node_us + static_cast<double>(bytes_of(p)) / a.bytes_per_us;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Columns that stand for all others: a step of decoding, a few sequences at once, the first that a
 /// matvec leaves to a matmul, and prompts.
@@ -104,4 +104,4 @@ void each_group_problem(format_set weights, std::int64_t columns, const Visit& v
                 }
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The rows and chains of tables of one arch, in their order. If two rows serve a problem equally
 /// well, the earlier one is picked. If several chains find the same places, the first that lists
@@ -113,4 +113,4 @@ class joined {
     std::vector<preferred_row> preferred_;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

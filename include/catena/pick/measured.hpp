@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The columns (for experts: tokens) at which a problem is measured. A matvec is measured at its
 /// own number. A prompt may have any number, so a matmul is measured at the next power of two from
@@ -112,4 +112,4 @@ class measured_rows {
     const measurement* last_ = nullptr;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

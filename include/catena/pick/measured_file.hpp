@@ -23,7 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Reads files of medians. Keep it as long as tables made by `over` are used.
 class measured_file {
@@ -139,4 +139,4 @@ class measured_file {
     };
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// CUDA's name of the GPU that a table's policies were measured on; empty: on none.
 inline std::string_view measured_on(const table& t) {
@@ -31,4 +31,4 @@ inline void keep_own_medians(table& t) {
                       gpu.data(), t.device->gpu);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

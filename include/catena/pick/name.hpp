@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 constexpr const char* name(copy_method m) {
     return m == copy_method::plain ? "plain" : m == copy_method::async ? "async" : "bulk";
@@ -306,4 +306,4 @@ constexpr std::optional<named_row> row_named(std::string_view text) {
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct preference {
     /// A column of 1 to 8 (of experts: a token) gets the bits that it gets alone, and a column of 9
@@ -363,4 +363,4 @@ inline choice choose(const problem& p, const table& t, const preference& want = 
     return choose(p, row_index(t), want);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

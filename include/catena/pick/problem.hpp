@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// One matrix of a group: its format, its size, and what is done with its result.
 struct problem_member {
@@ -192,4 +192,4 @@ constexpr std::int64_t bytes_of(const problem& p) {
     return p.visit([](const auto& own) { return bytes_of(own); });
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// An instance set: all rows of an arch, the chains that they serve, and how they are launched.
 struct table {
@@ -41,4 +41,4 @@ inline table readable(const table& t) {
     return none.state.ok() ? t : none;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Rows that stand together in the table and compute the same: [first, last).
 struct row_run {
@@ -65,4 +65,4 @@ class row_index {
     std::vector<row_run> groups_[format_count];  // by weight format; [unknown] stays empty
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
-/// The version of these headers: that of the project, in CMakeLists.txt.
-inline constexpr char headers_version[] = "0.1.0";
+/// The version of these headers.
+inline constexpr char headers_version[] = CATENA_HEADERS_VERSION;
 
 namespace detail {
 
@@ -76,4 +76,4 @@ inline status match_headers(const table_stamp& made) {
                    static_cast<unsigned>(here.layout));
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

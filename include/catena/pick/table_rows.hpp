@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 /// How the policy of a row was found.
 enum class provenance_kind : std::uint8_t { predicted, inherited, measured };
 /// Where a row's policy comes from: the cost model, another arch's set, or a measurement on a GPU.
@@ -82,4 +82,4 @@ struct preferred_row {
     std::int32_t row = -1;  ///< index into the table's rows
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 #include <list>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// 128 bits: graphs that differ in anything a plan depends on differ here, but for chance.
 struct fingerprint {
@@ -115,4 +115,4 @@ class plan_cache {
     std::list<entry> kept_;  // the oldest first; a plan stays where it is
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

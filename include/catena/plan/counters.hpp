@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 inline constexpr int reason_count = sizeof(reason_names) / sizeof(reason_names[0]);
 
@@ -49,4 +49,4 @@ struct plan_counters {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -166,4 +166,4 @@ inline status check(const options& asked, const table& t) {
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

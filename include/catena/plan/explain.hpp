@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Where a chain runs: a value that is made or quantized once, and its readers. Node
 /// positions and tensor indices; -1: not part of it.
@@ -81,4 +81,4 @@ struct explanation {
     std::int64_t workspace_bytes = 0;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Lines that differ by node numbers alone once, with how often and where first, in the order of
 /// their first appearance.
@@ -159,4 +159,4 @@ inline std::ostream& operator<<(std::ostream& to, const explanation& e) {
     return to << to_string(e);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

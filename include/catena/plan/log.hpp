@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <string>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// "catena sm_90: 431 of 431 quantized matmuls in 320 steps; 120 groups, 90 whole, 30 in part"
 inline std::string summary(const plan& p) {
@@ -72,4 +72,4 @@ inline void log_as_asked(const plan& p) {
     if (asked.log == log_level::steps) log(p, asked.log_to);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

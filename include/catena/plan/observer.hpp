@@ -4,7 +4,7 @@
 
 #include "catena/error/status.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class plan;
 
@@ -24,4 +24,4 @@ struct observer {
     void* user = nullptr;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

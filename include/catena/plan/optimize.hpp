@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The engine's allocator must not reuse the memory of `tensor` before node `until` has run.
 struct keep_alive {
@@ -40,7 +40,7 @@ struct ordering {
 /// those of the table that plans the graph (table::ops).
 ordering optimize(const graph_view& view, const own_ops* ops = nullptr) noexcept;
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE
 
 #if !defined(CATENA_SEPARATE_COMPILATION)
 #include "catena/plan/ordering.hpp"

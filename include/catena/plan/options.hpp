@@ -13,7 +13,7 @@
 #define CATENA_VERIFY_PLANS 0
 #endif
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// What a planner logs of each plan that it makes.
 enum class log_level : std::uint8_t {
@@ -84,4 +84,4 @@ struct options {
     static inline options from_environment();
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -286,4 +286,4 @@ CATENA_PLANNING ordering optimize(const graph_view& view, const own_ops* ops) no
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Bytes; plan::launch takes no workspace of less.
 inline constexpr std::size_t workspace_alignment = 256;
@@ -223,4 +223,4 @@ class plan {
     plan_counters counters_;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -10,7 +10,7 @@
 #include "catena/plan/result/step_name.hpp"
 #include "catena/plan/verify.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Plans graphs with one table and one set of options.
 class planner {
@@ -43,7 +43,7 @@ class planner {
     status ready() const;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE
 
 #if !defined(CATENA_SEPARATE_COMPILATION)
 #include "catena/plan/planning.hpp"

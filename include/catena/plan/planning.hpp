@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 CATENA_PLANNING planner::planner(const table& rows, const options& asked) : known_(rows, asked) {}
 
@@ -140,4 +140,4 @@ CATENA_PLANNING status planner::ready() const {
     return check(known_.asked, t);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -1,12 +1,14 @@
 // Where lines of text go: a function of the engine's.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstdio>
 #include <functional>
 #include <type_traits>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Takes lines without a newline, from every thread that plans. What it calls must not throw.
 /// Empty: stderr.
@@ -35,4 +37,4 @@ class sink {
     std::function<void(const char*)> line_;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A value that a graph overwrites although it still reads it.
 struct value_overwritten {
@@ -57,7 +57,7 @@ inline std::vector<tensor> with_addresses(const graph_view& view) {
 /// memory grow with nodes and steps. Rounding is not looked at, nor time.
 verification verify(const graph_view& view, const plan& made);
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE
 
 #if !defined(CATENA_SEPARATE_COMPILATION)
 #include "catena/plan/verify/verifier.hpp"

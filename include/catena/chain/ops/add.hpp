@@ -8,7 +8,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 template <stage_kind Kind>
 struct add_stage {
@@ -77,4 +77,4 @@ struct stage_meaning<stage_kind::add_bias> : add_stage<stage_kind::add_bias> {};
 template <>
 struct stage_meaning<stage_kind::join_residual> : add_stage<stage_kind::join_residual> {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

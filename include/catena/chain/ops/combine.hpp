@@ -8,7 +8,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct combine_op {
     static constexpr bool is_op = true;
@@ -60,4 +60,4 @@ inline constexpr combine_op combine{};
 template <>
 struct stage_meaning<stage_kind::combine> : combine_op {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

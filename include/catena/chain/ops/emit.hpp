@@ -6,7 +6,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct emit_stage {
     static constexpr stage_kind kind = stage_kind::emit;
@@ -67,4 +67,4 @@ inline constexpr emit_op<F> emit{};
 template <>
 struct stage_meaning<stage_kind::emit> : emit_stage {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

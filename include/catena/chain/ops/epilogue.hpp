@@ -13,7 +13,7 @@
 
 #include <type_traits>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 /// The part of an epilogue that an op is; empty if none.
 template <class Op>
@@ -201,4 +201,4 @@ inline constexpr auto epilogue = make_epilogue<Parts...>();
 template <>
 struct stage_meaning<stage_kind::epilogue> : epilogue_stage {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -8,7 +8,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 template <stage_kind Kind>
 struct glu_stage {
@@ -68,4 +68,4 @@ struct stage_meaning<stage_kind::glu> : glu_stage<stage_kind::glu> {};
 template <>
 struct stage_meaning<stage_kind::gate> : glu_stage<stage_kind::gate> {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -10,7 +10,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 template <stage_kind Kind>
 struct mul_stage {
@@ -93,4 +93,4 @@ struct stage_meaning<stage_kind::mul_weight> : mul_stage<stage_kind::mul_weight>
 template <>
 struct stage_meaning<stage_kind::mul_next_weight> : mul_stage<stage_kind::mul_next_weight> {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

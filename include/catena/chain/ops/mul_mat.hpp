@@ -10,7 +10,7 @@
 #include "catena/format/number.hpp"
 #include "catena/format/rows.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 /// What a group of matrices means. Dense matrices belong to mul_mat, those with experts to
 /// mul_mat_id.
@@ -222,4 +222,4 @@ struct stage_meaning<stage_kind::mul_mat> : mul_mat_stage<stage_kind::mul_mat> {
 template <>
 struct stage_meaning<stage_kind::mul_mat_id> : mul_mat_stage<stage_kind::mul_mat_id> {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <span>
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 template <stage_kind Kind>
 struct norm_stage {
@@ -93,4 +93,4 @@ struct stage_meaning<stage_kind::l2_norm> : norm_stage<stage_kind::l2_norm> {};
 template <>
 struct stage_meaning<stage_kind::next_norm> : norm_stage<stage_kind::next_norm> {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -7,7 +7,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct own_stage {
     static constexpr bool is_op = true;
@@ -37,4 +37,4 @@ struct stage_meaning<stage_kind::own> {
     }
 };
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

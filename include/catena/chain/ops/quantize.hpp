@@ -7,7 +7,7 @@
 #include "catena/chain/text.hpp"
 #include "catena/chain/work.hpp"
 
-namespace catena::chain {
+namespace CATENA_NAMESPACE::chain {
 
 struct quantize_stage {
     static constexpr stage_kind kind = stage_kind::quantize;
@@ -68,4 +68,4 @@ inline constexpr quantize_op<Fs...> quantize{};
 template <>
 struct stage_meaning<stage_kind::quantize> : quantize_stage {};
 
-}  // namespace catena::chain
+}  // namespace CATENA_NAMESPACE::chain

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::ggml {
+namespace CATENA_NAMESPACE::ggml {
 
 /// A graph as a backend gets it.
 struct submission {
@@ -73,4 +73,4 @@ class backend_planner {
     std::int64_t bound_ = 0, walks_ = 0;
 };
 
-}  // namespace catena::ggml
+}  // namespace CATENA_NAMESPACE::ggml

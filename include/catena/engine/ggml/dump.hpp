@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace catena::ggml {
+namespace CATENA_NAMESPACE::ggml {
 
 /// What a graph file says of where its graph comes from; any of it may be empty.
 struct origin {
@@ -156,4 +156,4 @@ inline std::string dump(const view_builder& built, const origin& from) {
     return std::move(out.text);
 }
 
-}  // namespace catena::ggml
+}  // namespace CATENA_NAMESPACE::ggml

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace catena::ggml {
+namespace CATENA_NAMESPACE::ggml {
 
 /// Do the nodes keep the order in which they were planned? With GGML_CUDA_GRAPH_OPT=1 ggml-cuda
 /// puts them in another one after planning, and runs them on several streams. `value` is what the
@@ -16,4 +16,4 @@ inline status keeps_order(const char* value) {
                    "GGML_CUDA_GRAPH_OPT=1 reorders nodes behind the plan: unset it to use Catena");
 }
 
-}  // namespace catena::ggml
+}  // namespace CATENA_NAMESPACE::ggml

@@ -1,11 +1,13 @@
 // Numbers for pointers, given out in the order of arrival. Emptied in constant time, its room kept.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace catena::ggml {
+namespace CATENA_NAMESPACE::ggml {
 
 class pointer_index {
   public:
@@ -56,4 +58,4 @@ class pointer_index {
     }
 };
 
-}  // namespace catena::ggml
+}  // namespace CATENA_NAMESPACE::ggml

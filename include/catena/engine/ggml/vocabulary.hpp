@@ -9,7 +9,7 @@
 
 #include <ggml.h>
 
-namespace catena::ggml {
+namespace CATENA_NAMESPACE::ggml {
 
 class vocabulary {
   public:
@@ -53,4 +53,4 @@ class vocabulary {
     }
 };
 
-}  // namespace catena::ggml
+}  // namespace CATENA_NAMESPACE::ggml

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 enum class access : std::uint8_t { read, write };
 
@@ -214,4 +214,4 @@ class checked_memory {
     shadow_view shared_view_;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

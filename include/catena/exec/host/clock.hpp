@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class launch_clock {
   public:
@@ -61,4 +61,4 @@ class launch_clock {
     std::uint32_t era_ = 0;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

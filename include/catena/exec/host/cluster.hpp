@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class block_cluster {
   public:
@@ -100,4 +100,4 @@ class block_cluster {
     int syncs_of_others_ = 0;  // that those of its cluster passed
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

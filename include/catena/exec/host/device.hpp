@@ -16,14 +16,14 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A kernel on the host executor; `args` points to the skeleton's argument struct.
 using host_kernel = void (*)(exec::host& x, const void* args);
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// One at a time: launches on one device must not overlap. Devices are independent of each other.
 class host_device {
@@ -136,4 +136,4 @@ class host_device {
     const void* args_ = nullptr;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -2,13 +2,15 @@
 // Boost.Context.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <boost/context/detail/fcontext.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 
 #include <cstddef>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// Something that can be left and resumed: a thread of the block, or the loop that started it.
 struct fiber {
@@ -69,4 +71,4 @@ class fiber_stacks {
     std::vector<boost::context::stack_context> stacks_;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

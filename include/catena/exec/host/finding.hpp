@@ -2,11 +2,13 @@
 // sentence.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// A place in the body's source.
 struct site {
@@ -53,4 +55,4 @@ struct finding {
     std::string message;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <exception>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A launch_fn. A finding gives status_code::device_error with as much of its sentence as fits; the
 /// device keeps it whole.
@@ -37,4 +37,4 @@ inline status launch_host(const void* kernel, const launch_config& config, const
     }
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

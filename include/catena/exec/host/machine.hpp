@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class machine {
     scheduler threads_;
@@ -85,4 +85,4 @@ class machine {
     bool dependent_ = false;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class thread_meetings {
   public:
@@ -160,4 +160,4 @@ class thread_meetings {
     bool all_past_grid_wait_ = false;  // some thread had, at the last sync
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

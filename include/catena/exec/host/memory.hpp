@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 enum class memory : std::uint8_t {
     constant,      ///< holds data, no kernel writes it: weights. Costs no shadow
@@ -177,4 +177,4 @@ class global_memory {
     std::array<window, 256> windows_{};
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

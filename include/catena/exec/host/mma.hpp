@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// What lanes that meet at an mma must agree on: the K of an integer one, or behind those a format.
 constexpr int mma_of_numbers = 64;
@@ -88,4 +88,4 @@ struct mma_operands {
     }
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

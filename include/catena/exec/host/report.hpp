@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class fault_report {
   public:
@@ -50,4 +50,4 @@ class fault_report {
     std::string kernel_;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

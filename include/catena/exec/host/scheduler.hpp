@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// Where a thread can wait for others.
 enum class meeting : std::uint8_t {
@@ -248,4 +248,4 @@ class scheduler {
     order_seed seed_;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// The stamps of a word or, once it is split, of a byte. In a split word `read` is an index.
 struct cell {
@@ -178,4 +178,4 @@ inline bool quick_write(const shadow_view& view, std::uintptr_t address, stamp m
     return true;
 }
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class shared_memory {
   public:
@@ -107,4 +107,4 @@ class shared_memory {
     std::vector<split_word> splits_;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -6,9 +6,11 @@
 // different steps; accesses of two blocks are ordered if a launch ended between them.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstdint>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// era (31 bits) | step (20) | many_blocks | many_warps | many_lanes | thread (10)
 using stamp = std::uint64_t;
@@ -103,4 +105,4 @@ constexpr bool plainly_read(stamp other, stamp me, const present& now) {
             stamps::of_one_warp(other, me));
 }
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

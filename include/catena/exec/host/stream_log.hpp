@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 struct stream_call {
     enum kind : std::uint8_t { begin, copy, commit } what = begin;
@@ -203,4 +203,4 @@ class stream_log {
     stream_call of_lane_[32] = {};
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

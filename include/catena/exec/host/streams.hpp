@@ -11,7 +11,7 @@
 #include <deque>
 #include <string>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class weight_streams {
   public:
@@ -139,4 +139,4 @@ class weight_streams {
     std::deque<stream_log> logs_;  // of all warps
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 template <copy_method M, int Stages>
 class host_stream {
@@ -253,4 +253,4 @@ class host {
 
 static_assert(executor<host>);
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 class warpgroup_products {
   public:
@@ -199,4 +199,4 @@ class warpgroup_products {
     int threads_ = 0;                             // of the block
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

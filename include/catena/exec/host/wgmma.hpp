@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace catena::exec {
+namespace CATENA_NAMESPACE::exec {
 
 /// Sums of a thread that tensor cores add to.
 struct pending_sums {
@@ -84,4 +84,4 @@ struct wgmma_warp {
     std::vector<pending_operand> reads;
 };
 
-}  // namespace catena::exec
+}  // namespace CATENA_NAMESPACE::exec

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// A lane's two columns of an mma in one group. `sum` belongs to whole groups, or to each half.
 template <int Scales, bool Mins>
@@ -66,4 +66,4 @@ CATENA_FN column_pair<Scales, Mins> load_columns(X& x, const std::byte* p, int p
     return c;
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -10,7 +10,7 @@
 #include "catena/kernel/matmul/wgmma.hpp"
 #include "catena/kernel/quantize.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Four values of a word, scale * q - min, or scale * q.
 template <int Scales, bool Mins, class X>
@@ -123,4 +123,4 @@ requires(!is_number(F)) struct warpgroup_step<P, F, W> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -4,7 +4,7 @@
 
 #include "catena/kernel/matmul/tile.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// No expert: the columns whose id is none of a.experts matrices.
 inline constexpr int no_expert = -1;
@@ -92,4 +92,4 @@ struct column_source {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

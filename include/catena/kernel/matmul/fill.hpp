@@ -5,7 +5,7 @@
 #include "catena/kernel/matmul/tile.hpp"
 #include "catena/kernel/slice.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// A warp's weight rows, and where they are in K. Rows behind the tile repeat its last.
 template <matmul_policy P, format F>
@@ -152,4 +152,4 @@ CATENA_FN void fill_stage(X& x, Stream& stream, const matmul_args& a, const matm
     stream.commit(stage);
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -8,7 +8,7 @@
 #include "catena/kernel/matmul/multiply.hpp"
 #include "catena/kernel/quantize.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Puts a warp's sums where `finish_tile` reads them: [column][row of the tile], of each slice.
 template <matmul_policy P, class X>
@@ -186,4 +186,4 @@ CATENA_FN void finish_tile(X& x, const matmul_args& a, const matmul_tile& t, boo
     quantize_tile<P>(x, a, t, finished);
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -10,7 +10,7 @@
 
 #include "catena/kernel/matmul/multiply.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <matmul_policy P, format F, format_set W>
 struct stage_product<P, format::fp8_group, F, W> {
@@ -157,4 +157,4 @@ struct stage_product<P, format::fp8_group, F, W> {
     CATENA_FN bool of_up(int r) const { return t_.pairs && weights_.row + r >= weights_.half; }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -7,7 +7,7 @@
 
 #include "catena/kernel/matmul/wgmma.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// A thread's share of a step's scales: first those of the columns, then of the rows.
 template <matmul_policy P, format_set W>
@@ -169,4 +169,4 @@ struct warpgroup_step<P, format::fp8_e4m3, W> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

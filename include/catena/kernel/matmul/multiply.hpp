@@ -8,7 +8,7 @@
 #include "catena/kernel/matmul/columns.hpp"
 #include "catena/kernel/matmul/fill.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Sums of a warp's tile: its mma_rows times mma_columns products at a time, dealt to lanes as mma
 /// deals them.
@@ -208,4 +208,4 @@ struct stage_product : nothing_apart {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -8,7 +8,7 @@
 #include "catena/kernel/matmul/multiply.hpp"
 #include "catena/kernel/quantize.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int mma_bytes = 32;  ///< of K
 
@@ -110,4 +110,4 @@ struct stage_product<P, format::f32, F, W> : nothing_apart {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 // The sizes of kernel/layout.hpp, as constants that a body may use on any executor.
 template <matmul_policy P>
@@ -103,4 +103,4 @@ CATENA_FN matmul_tile tile_at(const matmul_args& a, int tile, int expert) {
             .pairs = pairs};
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -12,7 +12,7 @@
 #include "catena/kernel/matmul/fill.hpp"
 #include "catena/kernel/matmul/multiply.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr int wgmma_rows = 64, wgmma_bytes = 32;  ///< of K
 inline constexpr int swizzled_chunks = exec::swizzled_row_bytes / chunk_bytes;
@@ -200,4 +200,4 @@ requires(F == format::f16 || F == format::bf16) struct warpgroup_step<P, F, W> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -5,7 +5,7 @@
 #include "catena/kernel/objection/rule.hpp"
 #include "catena/match/pattern.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -86,4 +86,4 @@ constexpr product_computation matmul_of(format activation, format_set weights) {
     return c;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

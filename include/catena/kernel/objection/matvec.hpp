@@ -3,7 +3,7 @@
 
 #include "catena/kernel/objection/rule.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 constexpr objection objection_to(const product_computation& c, const matvec_policy& p) {
     const bool numbers = has_numbers(c.weights), inside = p.placement != norm_placement::producer;
@@ -58,4 +58,4 @@ constexpr product_computation matvec_of(const matvec_policy& p, format_set weigh
     return c;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

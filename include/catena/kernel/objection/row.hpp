@@ -3,7 +3,7 @@
 
 #include "catena/kernel/objection/rule.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 constexpr objection objection_to(const row_computation&, const row_policy& p) {
     if (const objection no = threads_objection(p.threads)) return no;
@@ -15,4 +15,4 @@ constexpr objection objection_to(const row_computation&, const row_policy& p) {
     return {};
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Why no kernel can compute so; none: it can.
 struct objection {
@@ -21,4 +21,4 @@ constexpr objection threads_objection(int threads) {
     return {};
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

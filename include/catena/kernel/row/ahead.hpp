@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// What block `part` of those behind all rows does: the grid has blocks_of() each. They are
 /// constants, so it need not wait for the kernels before; but each block does, or the next kernel
@@ -24,4 +24,4 @@ CATENA_FN void bring_ahead(X& x, const row_args& a, int part) {
     x.grid_wait();
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <class Row>
 struct row_stage<stage_kind::combine, Row> : idle_stage<Row> {
@@ -57,4 +57,4 @@ struct row_stage<stage_kind::combine, Row> : idle_stage<Row> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Quad j from element `at` on. An engine's own op need not make a zero of one: past the row it is
 /// not asked, because a NaN there would spoil a scale of the row.
@@ -51,4 +51,4 @@ struct row_stage<stage_kind::gate, Row> : idle_stage<Row> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

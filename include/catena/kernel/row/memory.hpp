@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 struct row_place {
     std::int32_t i1, i2, i3;
@@ -74,4 +74,4 @@ CATENA_FN void store_quad(X& x, std::uint16_t* row, int at, int k, const real (&
     }
 }
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

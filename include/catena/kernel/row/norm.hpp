@@ -5,7 +5,7 @@
 #include "catena/exec/elementary.hpp"
 #include "catena/kernel/row/stage.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// 1 / rms of k numbers whose squares come to this.
 CATENA_FN real over_rms(real squares, int k, float eps) {
@@ -82,4 +82,4 @@ struct row_stage<stage_kind::next_norm, Row> : scaling_norm<Row> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -4,7 +4,7 @@
 #include "catena/kernel/gate.hpp"
 #include "catena/kernel/row/stage.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <class Row>
 struct row_stage<stage_kind::own, Row> : idle_stage<Row> {
@@ -14,4 +14,4 @@ struct row_stage<stage_kind::own, Row> : idle_stage<Row> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -5,7 +5,7 @@
 
 #include "catena/kernel/row/stage.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <class Row>
 struct row_stage<stage_kind::scale, Row> : idle_stage<Row> {
@@ -44,4 +44,4 @@ struct row_stage<stage_kind::join_residual, Row> : idle_stage<Row> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

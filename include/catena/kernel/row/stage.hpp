@@ -6,7 +6,7 @@
 #include "catena/chain/stage.hpp"
 #include "catena/kernel/row/thread.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The hooks of a stage that does nothing. `Row` is a row_thread.
 template <class Row>
@@ -33,4 +33,4 @@ struct idle_stage {
 template <stage_kind Kind, class Row>
 struct row_stage;
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

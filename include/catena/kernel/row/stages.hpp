@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// A stage that the computation lacks.
 template <stage_kind Kind, class Row>
@@ -43,4 +43,4 @@ struct stage_sequence<Stages, Row, std::integer_sequence<int, Kinds...>>
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

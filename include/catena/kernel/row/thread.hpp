@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Thread t owns elements 4 * (j * team + t) .. + 3 for j = 0, 1, ...: `held` quads of them at a
 /// time.
@@ -101,4 +101,4 @@ struct row_thread {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -3,7 +3,7 @@
 
 #include "catena/kernel/row/stage.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <class Row>
 struct row_stage<stage_kind::mul_weight, Row> : idle_stage<Row> {
@@ -43,4 +43,4 @@ struct row_stage<stage_kind::add_bias, Row> : idle_stage<Row> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -6,7 +6,7 @@
 #include "catena/kernel/codebook.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 CATENA_FN chosen_levels moved_point(unsigned point, bool down) {
     const unsigned lower = kept<0x0007fff7u>();
@@ -60,4 +60,4 @@ struct unpack<format::iq1_m> : unpack_eights<format::iq1_m> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -7,7 +7,7 @@
 #include "catena/kernel/codebook.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Seven signs become bit 2 of seven nibbles by one product: four copies nine bits apart, none of
 /// which reaches the next. For that the values stand in the sequence 2, 6, 1, 5, 0, 4, 7, 3.
@@ -96,4 +96,4 @@ struct unpack<format::iq2_s> : unpack_eights<format::iq2_s>, iq2_eights {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -6,7 +6,7 @@
 #include "catena/kernel/codebook.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// Bytes of 1 to 127, negated where the top bit of `signs` is set. No byte carries.
 template <class X>
@@ -74,4 +74,4 @@ struct unpack<format::iq3_s> : unpack_eights<format::iq3_s> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -7,7 +7,7 @@
 #include "catena/kernel/codebook.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr table16 iq4_table = table16_of(iq4_levels);
 
@@ -47,4 +47,4 @@ struct unpack<format::iq4_xs> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

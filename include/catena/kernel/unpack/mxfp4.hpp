@@ -7,7 +7,7 @@
 #include "catena/kernel/codebook.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 inline constexpr table16 e2m1_table = table16_of(doubled_e2m1);
 
@@ -64,4 +64,4 @@ struct unpack<format::nvfp4> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

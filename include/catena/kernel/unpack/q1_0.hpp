@@ -5,7 +5,7 @@
 #include "catena/kernel/bits.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// A bit becomes 64 or -64: a sign over a bit that is always set.
 template <>
@@ -80,4 +80,4 @@ struct unpack<format::q2_0> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

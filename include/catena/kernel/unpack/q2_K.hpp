@@ -5,7 +5,7 @@
 
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <>
 struct unpack<format::q2_K> {
@@ -56,4 +56,4 @@ struct unpack<format::q2_K> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

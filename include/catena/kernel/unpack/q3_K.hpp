@@ -7,7 +7,7 @@
 #include "catena/kernel/bits.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <>
 struct unpack<format::q3_K> {
@@ -73,4 +73,4 @@ struct unpack<format::q3_K> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

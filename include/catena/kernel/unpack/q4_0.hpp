@@ -5,7 +5,7 @@
 
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <>
 struct unpack<format::q4_0> {
@@ -27,4 +27,4 @@ struct unpack<format::q4_0> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -4,7 +4,7 @@
 
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// d and -m where a block begins with them, as a scale and a min.
 template <class X>
@@ -33,4 +33,4 @@ struct unpack<format::q4_1> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

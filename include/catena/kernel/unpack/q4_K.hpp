@@ -5,7 +5,7 @@
 
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 /// The 6-bit scale and min of a group of q4_K and q5_K, times d and dmin: their blocks begin alike.
 /// Bytes 4 .. 7 hold the low 6 bits of scales 0 .. 3, bytes 8 .. 11 those of mins 0 .. 3; their top
@@ -45,4 +45,4 @@ struct unpack<format::q4_K> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

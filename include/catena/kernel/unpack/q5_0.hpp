@@ -6,7 +6,7 @@
 #include "catena/kernel/bits.hpp"
 #include "catena/kernel/unpack/q4_1.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <>
 struct unpack<format::q5_0> {
@@ -55,4 +55,4 @@ struct unpack<format::q5_1> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -5,7 +5,7 @@
 #include "catena/kernel/bits.hpp"
 #include "catena/kernel/unpack/q4_K.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <>
 struct unpack<format::q5_K> {
@@ -30,4 +30,4 @@ struct unpack<format::q5_K> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

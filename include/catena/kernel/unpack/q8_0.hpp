@@ -3,7 +3,7 @@
 
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <>
 struct unpack<format::q8_0> {
@@ -24,4 +24,4 @@ struct unpack<format::q8_0> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

@@ -6,7 +6,7 @@
 #include "catena/kernel/bits.hpp"
 #include "catena/kernel/unpack.hpp"
 
-namespace catena::kernel {
+namespace CATENA_NAMESPACE::kernel {
 
 template <>
 struct unpack<format::tq1_0> {
@@ -114,4 +114,4 @@ struct unpack<format::tq2_0> {
     }
 };
 
-}  // namespace catena::kernel
+}  // namespace CATENA_NAMESPACE::kernel

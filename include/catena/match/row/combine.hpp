@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 template <>
 struct stage_match<stage_kind::combine> : idle_match {
@@ -38,4 +38,4 @@ struct stage_match<stage_kind::combine> : idle_match {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Takes over the nodes of a gated value that begins or ends at `node`, and its operands but x.
 inline void take_gated(match& m, stage_kind stage, std::int32_t node, const gated& v) {
@@ -85,4 +85,4 @@ struct stage_match<stage_kind::gate> : idle_match {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The node of `m`, a norm, with its input and eps; its result is the value so far.
 inline obstacle take_norm(const site& s, match& m, float& eps) {
@@ -88,4 +88,4 @@ struct stage_match<stage_kind::next_norm> : idle_match {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

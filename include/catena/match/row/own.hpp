@@ -4,7 +4,7 @@
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/match/row/stage.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 template <>
 struct stage_match<stage_kind::own> : idle_match {
@@ -25,4 +25,4 @@ struct stage_match<stage_kind::own> : idle_match {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

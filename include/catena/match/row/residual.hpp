@@ -5,7 +5,7 @@
 
 #include "catena/match/row/weight.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 template <>
 struct stage_match<stage_kind::add_residual> : idle_match {
@@ -129,4 +129,4 @@ struct stage_match<stage_kind::join_residual> : idle_match {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

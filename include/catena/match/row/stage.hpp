@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Where a chain is laid over a graph.
 struct site {
@@ -68,4 +68,4 @@ struct idle_match {
 template <stage_kind Kind>
 struct stage_match;
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

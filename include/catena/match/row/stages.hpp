@@ -10,7 +10,7 @@
 
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -68,4 +68,4 @@ inline match place_at(const site& s) {
     return m;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -5,7 +5,7 @@
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/match/row/stage.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The MUL by the weight of a norm that was found. It must be the norm's only reader.
 struct weighted {
@@ -86,4 +86,4 @@ struct stage_match<stage_kind::add_bias> : idle_match {
 template <>
 struct stage_match<stage_kind::mul_next_weight> : idle_match {};
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class plan_builder {
   public:
@@ -292,4 +292,4 @@ class plan_builder {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A value that is quantized once, and its readers. A row step computes it, or the epilogue of a
 /// group's step. Or the engine computes it, and float weights are multiplied with it as it is.
@@ -129,4 +129,4 @@ struct draft {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class grouper {
   public:
@@ -59,4 +59,4 @@ class grouper {
     group_trial& trial_;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// A value that an output of the step being tried quantizes, and its readers.
 struct made_value {
@@ -261,4 +261,4 @@ class group_trial {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Which readers of a match are in the launch that computes its activation, and what that launch
 /// writes for other readers.
@@ -193,4 +193,4 @@ class inside_fuser {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Is the value the activation of a matmul that may read a quantized or rounded copy of it?
 inline bool read_as_copy(const graph_index& g, std::int32_t value) {
@@ -115,4 +115,4 @@ class output_finder {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

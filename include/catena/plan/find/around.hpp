@@ -4,7 +4,7 @@
 
 #include "catena/match/ggml_cuda.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Is it a MUL of which no factor is the result of a UNARY?
 inline bool mere_product(const graph_index& g, std::int32_t node) {
@@ -28,4 +28,4 @@ inline bool engine_needs_one(const graph_view& view, const match& m) {
     return !has_norm(m.stages) || engine_of(view).launches(view, m) < 2;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

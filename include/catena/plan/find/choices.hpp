@@ -8,7 +8,7 @@
 #include "catena/plan/find/premises.hpp"
 #include "catena/plan/find/request.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// How a matmul runs on its own. If no row serves it, `nearest` says why.
 struct lone_launch {
@@ -97,4 +97,4 @@ class choices {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

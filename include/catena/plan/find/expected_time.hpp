@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The time of launches one after the other: by the table's medians where it has some, and by the
 /// cost model alone.
@@ -43,4 +43,4 @@ inline bool shorter(const expected_time& a, const expected_time& b) {
     return us < other_us;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

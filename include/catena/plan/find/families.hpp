@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct family {
     struct member {
@@ -65,4 +65,4 @@ inline std::int32_t chain_for(const family& f, format_set dense, format_set expe
     return best;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

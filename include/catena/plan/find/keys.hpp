@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -89,4 +89,4 @@ inline std::uint64_t hash(const read_set& r) {
     return (hasher() << r.family << r.dense.bits << r.expert.bits).value();
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -1,11 +1,13 @@
 // Layers repeat: a plan asks the same few questions again and again.
 #pragma once
 
+#include "catena/config.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Words mixed into a hash, one after the other.
 class hasher {
@@ -65,4 +67,4 @@ class memo {
     std::vector<entry> known_;
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 struct premises {
     row_index rows;
@@ -30,4 +30,4 @@ struct premises {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// Could one launch hold both, formats aside? A matvec of one token has dense matrices beside its
 /// experts.
@@ -240,4 +240,4 @@ class reader_judge {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

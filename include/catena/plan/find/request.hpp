@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The rows that a row step works on. Elementwise steps may cut rows as the matmuls read them.
 struct row_shape {
@@ -261,4 +261,4 @@ inline void fill_member(matvec_member& m, const graph_index& g, const output& o,
     m.type = w.type;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

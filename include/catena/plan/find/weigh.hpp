@@ -5,7 +5,7 @@
 #include "catena/plan/find/choices.hpp"
 #include "catena/plan/order/schedule.hpp"
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class weigher {
   public:
@@ -146,4 +146,4 @@ class weigher {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -61,4 +61,4 @@ inline bool same_place(const tensor& a, const tensor& b) {
     return true;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

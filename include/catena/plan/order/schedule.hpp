@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// What a node of a step really does to memory: less than the engine's node would.
 struct covered_node {
@@ -302,4 +302,4 @@ class schedule {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

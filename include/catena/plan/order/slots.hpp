@@ -15,7 +15,7 @@
 #include <limits>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class slot_map {
   public:
@@ -259,4 +259,4 @@ class slot_map {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The sources of `node` that are results of nodes in a range, as bits.
 inline unsigned fed_by(const graph_index& g, std::int32_t node, array_view<std::int32_t> makers) {
@@ -78,4 +78,4 @@ inline std::int32_t find_position(schedule& accepted, trial_step& trial) {
     return blocked;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class ahead_dealer {
   public:
@@ -58,4 +58,4 @@ inline std::uint32_t blocks_ahead(const row_args& a) {
     return all;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 /// The row of its computation that takes any shape and alignment: element by element, or weights
 /// copied by plain loads where the arch has better.
@@ -141,4 +141,4 @@ inline status first_fallback(const graph_view& view, const plan& p) {
                    name(view.at(view.node(left).src[0]).type), sentence(word).c_str(), allow);
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

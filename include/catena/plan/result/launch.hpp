@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -150,4 +150,4 @@ inline status plan::launch_watched(int n, void* stream, void* workspace,
     return result;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

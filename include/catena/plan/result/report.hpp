@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 inline std::string sentence(const left_over& l) {
     std::string out = sentence(l.what);
@@ -105,4 +105,4 @@ inline std::vector<std::string> rejected_rows(const choice& c, const table& t) {
     return out;
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace detail {
 
@@ -44,4 +44,4 @@ inline std::string plan::step_name(int i) const {
            (at < step_tensors_.size() ? step_tensors_[at] : "");
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 class plan_writer {
   public:
@@ -335,4 +335,4 @@ class plan_writer {
     }
 };
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE

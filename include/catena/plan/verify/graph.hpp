@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::proof {
+namespace CATENA_NAMESPACE::proof {
 
 /// One number for `n` elements; a vector of `k` for each of `n` rows.
 inline value of_all(const value& number, std::int64_t n) {
@@ -401,4 +401,4 @@ class engine_order {
     }
 };
 
-}  // namespace catena::proof
+}  // namespace CATENA_NAMESPACE::proof

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace catena::proof {
+namespace CATENA_NAMESPACE::proof {
 
 class group_launch : public launch_record {
   public:
@@ -254,4 +254,4 @@ class group_launch : public launch_record {
     }
 };
 
-}  // namespace catena::proof
+}  // namespace CATENA_NAMESPACE::proof

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena::proof {
+namespace CATENA_NAMESPACE::proof {
 
 /// A quantized activation in the workspace.
 struct slot_content {
@@ -156,4 +156,4 @@ class launch_record {
     std::int32_t stream_ = 0;
 };
 
-}  // namespace catena::proof
+}  // namespace CATENA_NAMESPACE::proof

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena::proof {
+namespace CATENA_NAMESPACE::proof {
 
 /// In which dimensions of a value one element stands for many. Neighboring dimensions alike are
 /// one.
@@ -305,4 +305,4 @@ inline value read(const memory& m, const std::vector<written>& writes, const reg
     return r.repeats().of(read_once(m, writes, r));
 }
 
-}  // namespace catena::proof
+}  // namespace CATENA_NAMESPACE::proof

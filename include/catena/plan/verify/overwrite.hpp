@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace catena::proof {
+namespace CATENA_NAMESPACE::proof {
 
 /// Node `writer` wrote the bytes [begin, end) of tensor `of`, which node `reader` reads behind it;
 /// reader -1: which is a weight.
@@ -76,4 +76,4 @@ class overwrite_search {
     }
 };
 
-}  // namespace catena::proof
+}  // namespace CATENA_NAMESPACE::proof

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace catena::proof {
+namespace CATENA_NAMESPACE::proof {
 
 class row_launch : public launch_record {
   public:
@@ -176,4 +176,4 @@ class row_launch : public launch_record {
     }
 };
 
-}  // namespace catena::proof
+}  // namespace CATENA_NAMESPACE::proof

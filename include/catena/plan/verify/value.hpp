@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace catena::proof {
+namespace CATENA_NAMESPACE::proof {
 
 /// What a hash is of.
 enum class term : std::uint64_t {
@@ -105,4 +105,4 @@ inline value gated(gate_function f, const value& gate, const value& v, float alp
     return times(function_of(f, gate, {alpha, limit}), v);
 }
 
-}  // namespace catena::proof
+}  // namespace CATENA_NAMESPACE::proof

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace catena {
+namespace CATENA_NAMESPACE {
 
 namespace proof {
 
@@ -351,4 +351,4 @@ CATENA_PLANNING verification verify(const graph_view& view, const plan& made) {
     return proof::verifier(view, made).run();
 }
 
-}  // namespace catena
+}  // namespace CATENA_NAMESPACE
