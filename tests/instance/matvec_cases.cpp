@@ -46,20 +46,16 @@ std::vector<matvec_case> product_cases(const product_computation& computes,
                          .band_rows = band});
     std::vector<member_shape> one_each;
     for (const format f : formats) one_each.push_back({f, 5});
-    for (const float size : {1e-9f, 1e12f}) {
-        cases.push_back({.what = "rows of magnitude " + std::to_string(size),
+    for (const auto& [magnitude, outlier] :
+         {std::pair{1e-9f, 1.f}, {1e12f, 1.f}, {1.f, 1e-9f}, {1.f, 1e12f}})
+        cases.push_back({.what = "rows times " + std::to_string(magnitude) + ", a block of each " +
+                                 std::to_string(outlier) + " times the others",
                          .k = 3 * unit,
                          .members = members({6, 5}),
                          .columns = columns,
                          .band_rows = band,
-                         .magnitude = size});
-        cases.push_back({.what = "a block of " + std::to_string(size) + " times the others",
-                         .k = 3 * unit,
-                         .members = members({6, 5}),
-                         .columns = columns,
-                         .band_rows = band,
-                         .outlier = size});
-    }
+                         .magnitude = magnitude,
+                         .outlier = outlier});
     cases.insert(cases.end(), {{.what = "every format",
                                 .k = ragged,
                                 .members = one_each,

@@ -83,6 +83,21 @@ TEST_CASE("A factor for each expert costs no launch, of gate, up and down", "[pl
     }
 }
 
+TEST_CASE("factors that are gathered before the activation is made do not draw the launch there",
+          "[plan][factors]") {
+    experts_case c(3);
+    for (const int which : {0, 1, 2}) {
+        const id pick = c.picked[which], repeat = c.g[pick].src[0], all = c.g[repeat].src[0];
+        for (const id t : {pick, repeat, all}) {  // behind the ids
+            c.g.nodes.erase(std::find(c.g.nodes.begin(), c.g.nodes.end(), t));
+            c.g.nodes.insert(c.g.nodes.begin() + c.g.position(c.ids) + 1, t);
+        }
+    }
+    const plan p = c.planned();
+    CHECK(p.left().size() == 0);
+    for (const step& s : p.steps()) CHECK(s.launch_at >= 11);
+}
+
 TEST_CASE("what gathers factors stays if somebody else reads it", "[plan][factors]") {
     experts_case c(3);
     c.g.read_outside(c.picked[2]);

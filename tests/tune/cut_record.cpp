@@ -31,7 +31,7 @@ namespace {
 
 const arch& sm_90 = *arch_named("sm_90");
 
-/// Of an H100: 170 of 536 problems of the given graphs are decided, at 1 and 4 columns.
+/// A record of an H100: 170 of 536 problems of the given graphs are decided, at 1 and 4 columns.
 const tuning& record() {
     static const tuning all = [] {
         const std::string file = CATENA_SOURCE_DIR "/bench/results/tuning.sm_90.2026-11-26.json.gz";

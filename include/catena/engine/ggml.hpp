@@ -149,7 +149,7 @@ class view_builder {
         t.name = s.name;
         if (made_by == GGML_OP_UNARY || made_by == GGML_OP_GLU) t.sub = words.sub(s);
         t.type = words.type(s.type);
-        t.reachable = engine.reachable == nullptr || engine.reachable(&s, engine.user);
+        t.reachable = is_reachable(s, engine);
         if (engine.stream != nullptr && computed_[i]) t.stream = engine.stream(&s, engine.user);
         t.flags = static_cast<std::uint8_t>(s.flags);
         for (int d = 0; d < GGML_MAX_DIMS; ++d) {
@@ -164,6 +164,13 @@ class view_builder {
         place(t, s);
         if (engine.uses != nullptr) t.uses = std::max(engine.uses(&s, engine.user), unknown_uses);
         t.weight = s.op == GGML_OP_NONE && is_weight(s, engine);
+    }
+
+    /// A view is where its source is, whatever the engine says of the view.
+    static bool is_reachable(const ggml_tensor& s, const knowledge& engine) {
+        return engine.reachable == nullptr ||
+               (engine.reachable(&s, engine.user) &&
+                (s.view_src == nullptr || engine.reachable(s.view_src, engine.user)));
     }
 
     void place(tensor& t, const ggml_tensor& s) {

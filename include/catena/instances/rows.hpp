@@ -52,7 +52,7 @@ constexpr provenance measured(const char* gpu, const char* cuda, const char* dat
     p.median_us = median_us, p.spread = spread;
     return p;
 }
-/// The same of a policy that a tuner found, which medians alone pick.
+/// The evidence of a policy that a tuner found: medians alone pick it.
 constexpr provenance found(const char* gpu, const char* cuda, const char* date, double median_us,
                            double spread) {
     provenance p = measured(gpu, cuda, date, median_us, spread);

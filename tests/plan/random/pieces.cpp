@@ -82,7 +82,9 @@ void growth::feed_forward() {
 
 /// What experts made, times a factor of each, of which a GET_ROWS picks those of a token's.
 id growth::times_factors(id y, id ids, std::int64_t experts) {
-    id all = g_.reshape(leaf(format::f32, {experts}, true), {1, experts});
+    const id factors = leaf(format::f32, {experts}, true);
+    id all = g_.reshape(factors, {1, experts});
+    g_[all].reachable = g_[factors].reachable;
     if (columns_ > 1 || one_in(2))
         all = g_.node(op::repeat, format::f32, {1, experts, columns_}, {all});
     const id picked =

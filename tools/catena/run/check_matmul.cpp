@@ -90,7 +90,7 @@ step_result checker::run_matmul(int step, const matmul_args& a) {
     const std::vector<double>& exact = numbers ? multiplied : activations_.at(s.chain);
     const std::vector<double> read =
         numbers ? exact : read_activation(a, picked.computes.product().activation);
-    // Of numbers that read f32 the activation is rounded inside, and decoded weights are.
+    // Launches of numbers that read f32 round it themselves, and those that decode round weights.
     const format layout = picked.computes.product().activation;
     const bool fp8 = layout == format::fp8_group;
     const bool same_sums =

@@ -125,8 +125,9 @@ class group_trial {
         return blocked == joined;
     }
 
-    /// Opens the step that is tried with an output, at its first node or at its last; a sum of
-    /// slots stands before its ADDs. The output is quantized too if that is possible. `apart`: the
+    /// Opens the step that is tried with an output, at its first matmul or at its last node (what
+    /// gathers factors may stand before the activation is there); a sum of slots stands before its
+    /// ADDs. The output is quantized too if that is possible. `apart`: the
     /// output without that sum, which must take longer. False: no position is legal.
     bool open(step& s, const output& o, std::optional<match>& value,
               const output* apart = nullptr) {
@@ -136,8 +137,9 @@ class group_trial {
             if (apart != nullptr && (draft_.accepted.meets_itself(draft_.trial) ||
                                      !weigh_.combining_pays(s.what.product(), *apart, o)))
                 return false;
-            const auto [first, last] = std::minmax_element(o.nodes.begin(), o.nodes.end());
-            for (const std::int32_t position : {*first, o.latest >= 0 ? o.latest : *last}) {
+            const std::int32_t first = o.up >= 0 ? std::min(o.matmul, o.up) : o.matmul,
+                               last = *std::max_element(o.nodes.begin(), o.nodes.end());
+            for (const std::int32_t position : {first, o.latest >= 0 ? o.latest : last}) {
                 draft_.trial.launch_at = position;
                 if (value && join_covered(s, o, &*value, before) == joined) return true;
                 if (join_covered(s, o, nullptr, before) != joined) continue;
