@@ -1,7 +1,8 @@
 // GPUs by name: what one of them has in place of what its arch's representative has. Bandwidth is
 // the peak of the memory, and clocks are boost clocks, as CUDA reports them. `source` names the
-// document of NVIDIA's to check a figure with, and `assumed` what that does not state. No figure
-// was read from a GPU yet; for_device (instances/for_device.hpp) reads those of the GPU at hand.
+// document of NVIDIA's to check a figure with, and `assumed` what that does not state. An H100 SXM
+// reported the SMs and the clock that stand here; no other figure was read from a GPU. for_device
+// (instances/for_device.hpp) reads those of the GPU at hand.
 #pragma once
 
 #include "catena/arch/arch.hpp"
