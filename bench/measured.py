@@ -17,13 +17,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/llama")]
 import ab_record
 import bars
-from ab_record import median_and_spread
+from ab_record import Problem, median_and_spread
 
 END = "<!-- end -->"
 RESULTS = ROOT / "bench/results"
 DATE = "2026-11-26"
 SPEEDS = (f"llama.h100.{DATE}.json", f"llama.h200.{DATE}.json")
 STEPS = f"steps.sm_90.{DATE}.json"
+TESTS = f"device_tests.sm_90.{DATE}.json"
 
 MODELS = {"qwen3-8b": "Qwen3-8B", "llama-3.1-8b": "Llama-3.1-8B", "qwen3-30b-a3b": "Qwen3-30B-A3B",
           "gpt-oss-20b": "gpt-oss-20b", "qwen3.6-35b-a3b": "Qwen3.6-35B-A3B"}
@@ -60,6 +61,11 @@ class Cell:
 def speeds():
     """{(GPU, model, load): Cell} and the records, by GPU."""
     records = {gpu_name(r["provenance"]["gpu"]): r for r in (ab_record.read(RESULTS / name) for name in SPEEDS)}
+    for gpu, record in records.items():
+        for model in MODELS:
+            for load in LOADS:
+                if "on" not in record["models"].get(model, {"stages": {}})["stages"].get(load, {}):
+                    raise Problem(f"the record of the {gpu} has no {load} of {model}: measure it, or name another one")
     return {(gpu, model, load): Cell(r["models"][model]["stages"][load])
             for gpu, r in records.items() for model in MODELS for load in LOADS}, records
 
@@ -144,7 +150,12 @@ def logits(records):
 
 
 def part_of(kind):
-    return OTHER if kind == "get_rows" else next(part for part, kinds in PARTS.items() if kind in kinds)
+    if kind == "get_rows":
+        return OTHER
+    found = next((part for part, kinds in PARTS.items() if kind in kinds), None)
+    if found is None:
+        raise Problem(f"{STEPS}: kernels of the kind '{kind}' belong to no part: name the kind in PARTS")
+    return found
 
 
 def parts(step):
@@ -173,9 +184,29 @@ class Step:
         return None if self.floor is None else (self.parts["matrices"] - self.floor) / self.launches
 
 
-def steps(cells, records, sequences):
-    with open(RESULTS / STEPS, encoding="utf-8") as file:
+def loaded(name, form):
+    with open(RESULTS / name, encoding="utf-8") as file:
         record = json.load(file)
+    if record.get("format") != form:
+        raise Problem(f"{name}: 'format' should be '{form}'")
+    return record
+
+
+def device_tests():
+    """What tests of the kernels on a GPU said."""
+    record = loaded(TESTS, "catena device tests 1")
+    facts, checks = record["provenance"], (record["memcheck"], record["racecheck"])
+    if record["failed"] or checks[0]["errors"] or checks[1]["hazards"]:
+        raise Problem(f"{TESTS}: something failed, and README has no sentence for that")
+    sampled = len(set(checks[0]["families"]) & set(checks[1]["families"]))
+    return wrapped([f"**On a GPU** the kernels of sm_90 have run ({facts['date']}, CUDA {facts['cuda']}, commit "
+                    f"{facts['commit']}), and the first launch was right: all {len(record['passed'])} families gave "
+                    f"the host executor's bits, and {sampled} of them had no error under memcheck and racecheck. No "
+                    "other set has run on a GPU."])
+
+
+def steps(cells, records, sequences):
+    record = loaded(STEPS, "catena decode steps 1")
     order = list(MODELS)
     read = record["read_bytes_per_us"]
     chosen = [Step(s, cells, records, read) for s in record["steps"] if s["sequences"] == sequences]
@@ -244,7 +275,7 @@ def main():
     if sys.argv[1:] not in ([], ["--check"], ["--print"]):
         sys.exit(__doc__)
     cells, records = speeds()
-    pages = {"README.md": {"tokens in short": short_tokens(cells, records)},
+    pages = {"README.md": {"tokens in short": short_tokens(cells, records), "device tests": device_tests()},
              "docs/performance.md": {"tokens": all_tokens(cells, records), "logits": logits(records),
                                      "steps": all_steps(cells, records)}}
     if sys.argv[1:] == ["--print"]:
@@ -267,5 +298,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (ab_record.Problem, OSError) as problem:
+    except (Problem, OSError) as problem:
         sys.exit(f"measured.py: {problem}")
