@@ -47,15 +47,12 @@ std::vector<matvec_case> product_cases(const product_computation& computes,
     std::vector<member_shape> one_each;
     for (const format f : formats) one_each.push_back({f, 5});
     for (const auto& [magnitude, outlier] :
-         {std::pair{1e-9f, 1.f}, {1e12f, 1.f}, {1.f, 1e-9f}, {1.f, 1e12f}})
-        cases.push_back({.what = "rows times " + std::to_string(magnitude) + ", a block of each " +
-                                 std::to_string(outlier) + " times the others",
-                         .k = 3 * unit,
-                         .members = members({6, 5}),
-                         .columns = columns,
-                         .band_rows = band,
-                         .magnitude = magnitude,
-                         .outlier = outlier});
+         {std::pair{1e-9f, 1.f}, {1e12f, 1.f}, {1.f, 1e-9f}, {1.f, 1e12f}}) {
+        matvec_case& c = cases.emplace_back(matvec_case(cases.back()));
+        c.what = std::to_string(magnitude) + ", a block times " + std::to_string(outlier);
+        c.magnitude = magnitude;
+        c.outlier = outlier;
+    }
     cases.insert(cases.end(), {{.what = "every format",
                                 .k = ragged,
                                 .members = one_each,
