@@ -222,7 +222,8 @@ template <class Problem>
 std::int64_t own_order(const Problem& p, const row_index& index, const preference& want) {
     const picked found = walk(p, index, want.measured_only, {}, ignore);
     const std::int32_t row = found.model_row >= 0 ? found.model_row : found.row;
-    return row < 0 ? -1 : index.rows().rows[row].order;
+    if (row < 0) return -1;
+    return index.rows().rows[row].order;
 }
 
 /// The order of a norm is that of one row, aligned. What sums up nothing has none.
