@@ -1,6 +1,10 @@
 # catena_export(<set> <targets...>): they stand in an export set, so that a project that Catena is a part of may export
-# targets that link them. They are installed if CATENA_INSTALL is on.
+# targets that link them. There catena_x is catena::x. They are installed if CATENA_INSTALL is on.
 function(catena_export set)
+  foreach(target IN LISTS ARGN)
+    string(REGEX REPLACE "^catena_" "" name ${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  endforeach()
   if(CATENA_INSTALL)
     install(TARGETS ${ARGN} EXPORT ${set})
   else()
@@ -24,7 +28,7 @@ function(catena_add_library name)
   set(target catena_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(catena::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${target} PUBLIC catena ${arg_LIBS})
   # Rows are names that the compiler takes apart.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${catena_long_constants}>)
