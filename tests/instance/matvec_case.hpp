@@ -73,7 +73,7 @@ struct matvec_case {
     catena::format_set emits = {};  ///< in which it writes that norm
     bool as_f32 = false;  ///< the launch quantizes its activation itself, or multiplies f32
     float magnitude = 1;  ///< of x
-    float outlier = 1;    ///< of each row, the 32 values in the middle are times that
+    float outlier = 1;    ///< not 1: 32 values in the middle of each row are of that size
 
     catena::epilogue_set parts() const {
         catena::epilogue_set all;
