@@ -57,7 +57,7 @@ TEST_CASE("an arch without a set of its own is served, or answered with the near
     const outcome none = w.run("explain small.json --arch sm_101");
     CHECK(none.code == 2);
     CHECK_THAT(none.err, Catch::Contains("no instance set serves sm_101: the nearest that one "
-                                         "serves is sm_100; there are sm_75"));
+                                         "serves is sm_100; there are host sm_75"));
 }
 
 TEST_CASE("verify, run, bench and instances take a GPU too", "[command]") {

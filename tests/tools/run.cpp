@@ -131,7 +131,7 @@ status launch_row_wrong(const void* kernel, const launch_config& c, const void* 
     if (bytes == sizeof(row_args)) {
         row_args a;
         std::memcpy(&a, args, sizeof a);
-        static_cast<std::byte*>(a.q8_1)[1] ^= std::byte{4};
+        static_cast<std::byte*>(a.q8_1)[2] ^= std::byte{64};  // of the first block's scale
     }
     return s;
 }

@@ -203,7 +203,7 @@ TEST_CASE("what an epilogue quantizes wrong is found, and its padding", "[run][l
     };
     CHECK(run_all(layer(), "sm_90", each_q8_1([](std::byte*) {})).failed() == 0);
     // The scale of the first block.
-    const auto scaled = each_q8_1([](std::byte* q) { q[1] ^= std::byte{4}; });
+    const auto scaled = each_q8_1([](std::byte* q) { q[2] ^= std::byte{64}; });
     CHECK(run_all(layer(), "sm_90", scaled).failed() == 1);
     const auto padding = each_q8_1([](std::byte* q) { q[1280 / 32 * 36 + 5] = std::byte{1}; });
     CHECK(run_all(layer(), "sm_90", padding).failed() == 1);
