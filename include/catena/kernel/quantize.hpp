@@ -151,7 +151,7 @@ CATENA_FN void store_halves(X& x, void* base, std::int64_t rows, int row, int el
             rounded_quad<F>(v));
 }
 
-/// Stores a thread's share. `scales` is what the block's format wants of d and s.
+/// Stores a thread's share. `scales` is the word that the block's format has for its scale.
 template <class X>
 CATENA_FN void store_share(X& x, const block_place& to, unsigned scales, unsigned q) {
     const int part = x.thread() % 8;

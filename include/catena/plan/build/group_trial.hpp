@@ -127,8 +127,8 @@ class group_trial {
 
     /// Opens the step that is tried with an output, at its first matmul or at its last node (what
     /// gathers factors may stand before the activation is there); a sum of slots stands before its
-    /// ADDs. The output is quantized too if that is possible. `apart`: the
-    /// output without that sum, which must take longer. False: no position is legal.
+    /// ADDs. The output is quantized too if that is possible. `apart`: the output without that sum,
+    /// which must take longer. False: no position is legal.
     bool open(step& s, const output& o, std::optional<match>& value,
               const output* apart = nullptr) {
         const std::size_t before = draft_.trial.nodes.size();
