@@ -31,22 +31,28 @@ std::vector<format_set> served_sets(const table& t) {
 /// The rows of one format, which are all that a build of that format alone has (CATENA_WEIGHTS).
 struct single_formats {
     std::vector<row> rows;
-    std::vector<int> index;  ///< in the whole table
+    std::vector<int> place;  ///< in the whole table
+    row_index index;
 
-    explicit single_formats(const table& t) {
+    explicit single_formats(const table& t) : index(only(t)) {}
+
+    int pick_of(const product_problem& p) const {
+        const int row = pick(p, index).row;
+        return row < 0 ? row : place[static_cast<std::size_t>(row)];
+    }
+
+  private:
+    table only(table t) {
         for (int i = 0; i < t.row_count; ++i) {
             const computation& c = t.rows[i].computes;
             if (c.kind() == skeleton::row || c.product().weights.size() > 1) continue;
             rows.push_back(t.rows[i]);
-            index.push_back(i);
+            place.push_back(i);
         }
-    }
-    int pick_of(const product_problem& p, table t) const {
         t.rows = rows.data();
         t.row_count = static_cast<int>(rows.size());
         t.kernels = nullptr;
-        const int row = pick(p, t).row;
-        return row < 0 ? row : index[static_cast<std::size_t>(row)];
+        return t;
     }
 };
 
@@ -89,6 +95,7 @@ TEST_CASE(
     for (const arch& a : arch_registry) {
         INFO(a.name);
         const table t = instances::table_named(a.name);
+        const row_index index(t);
         const single_formats singles(t);
         std::set<int> used;
         for (const format_set formats : served_sets(t))
@@ -96,13 +103,13 @@ TEST_CASE(
                 if (n > max_matvec_columns && formats.size() > 1) continue;  // a launch for each
                 if (absence_of(*formats.begin(), n, a) != nullptr) continue;
                 each_group_problem(formats, n, [&](const product_problem& p) {
-                    const picked best = pick(p, t);
+                    const picked best = pick(p, index);
                     used.insert(best.row);
                     if (best.row >= 0 && t.rows[best.row].computes.product().weights.size() > 1 &&
                         formats.size() == 1)
-                        used.insert(singles.pick_of(p, t));
+                        used.insert(singles.pick_of(p));
                     const auto may_have = [&](const product_problem& other) {
-                        const picked row = pick(other, t);
+                        const picked row = pick(other, index);
                         if (row.row < 0) return;
                         used.insert(row.row);
                         CHECK(legal(row, t.rows[row.row], p, a));

@@ -68,9 +68,10 @@ TEST_CASE("Every row problem of the domain has a row, and every row of a row set
     for (const arch& a : arch_registry) {
         INFO(a.name);
         const table t = instances::table_named(a.name);
+        const row_index index(t);
         std::set<int> used;
         const auto has_a_row = [&](const row_problem& p) {
-            const picked best = pick(p, t);
+            const picked best = pick(p, index);
             used.insert(best.row);
             if (best.row >= 0 && legal(best, t.rows[best.row], p)) return;
             INFO(chain_part(p.needs) << ": k " << p.k << ", rows " << p.rows << ", alignment "
