@@ -69,7 +69,8 @@ int main(int argc, char** argv) try {
     if (target == nullptr || target->compute_capability == 0)
         throw std::runtime_error(arch_name + " has no CUDA kernels: name a set such as sm_90");
 
-    const std::vector<compiled_family> files = bench::compile_families(*target, nvcc, jobs, only);
+    const std::vector<compiled_family> files =
+        bench::make_families(bench::compile_family, *target, nvcc, jobs, only);
     if (!log_file.empty()) {
         std::string said;
         for (const compiled_family& f : files) said += f.result.said;

@@ -36,8 +36,20 @@ std::vector<compiled_family> families_of(const arch& target, const std::set<std:
 
 }  // namespace
 
-std::vector<compiled_family> compile_families(const arch& target, const std::string& nvcc, int jobs,
-                                              const std::set<std::string>& only) {
+compiled_file compile_family(const std::string& nvcc, const arch& target, const std::string& family,
+                             const std::string& scratch) {
+    return compile(nvcc, target, {CATENA_SOURCE_DIR "/include"}, kernel_source(target, family),
+                   scratch);
+}
+
+compiled_file assemble_family(const std::string& nvcc, const arch& target,
+                              const std::string& family, const std::string& scratch) {
+    return assemble(nvcc, target, {CATENA_SOURCE_DIR "/include"}, family, scratch);
+}
+
+std::vector<compiled_family> make_families(make_family make, const arch& target,
+                                           const std::string& nvcc, int jobs,
+                                           const std::set<std::string>& only) {
     std::vector<compiled_family> files = families_of(target, only);
     std::atomic<std::size_t> next{0};
     std::size_t done = 0;
@@ -51,8 +63,7 @@ std::vector<compiled_family> compile_families(const arch& target, const std::str
         for (std::size_t i = next++; i < files.size(); i = next++) {
             const std::string& family = files[i].family.name;
             try {
-                files[i].result = compile(nvcc, target, {CATENA_SOURCE_DIR "/include"},
-                                          kernel_source(target, family), scratch);
+                files[i].result = make(nvcc, target, family, scratch);
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(guard);
                 if (!failed) failed = std::current_exception();

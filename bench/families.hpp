@@ -16,10 +16,21 @@ struct compiled_family {
     generator::compiled_file result;
 };
 
-/// Compiles the families of an arch's set, in the order of its rows, `jobs` at a time, with a line
-/// of progress for each. `only`: no others; empty: all. Throws with nvcc's words where it refuses
-/// one, and on a name that the set does not have.
-std::vector<compiled_family> compile_families(const arch& target, const std::string& nvcc, int jobs,
-                                              const std::set<std::string>& only = {});
+/// How a family becomes machine code: generator::compile, or generator::assemble, which spares what
+/// the build has compiled.
+using make_family = generator::compiled_file (*)(const std::string& nvcc, const arch& target,
+                                                 const std::string& family,
+                                                 const std::string& scratch);
+generator::compiled_file compile_family(const std::string& nvcc, const arch& target,
+                                        const std::string& family, const std::string& scratch);
+generator::compiled_file assemble_family(const std::string& nvcc, const arch& target,
+                                         const std::string& family, const std::string& scratch);
+
+/// Makes the families of an arch's set, in the order of its rows, `jobs` at a time, with a line of
+/// progress for each. `only`: no others; empty: all. Throws with nvcc's words where it refuses one,
+/// and on a name that the set does not have.
+std::vector<compiled_family> make_families(make_family make, const arch& target,
+                                           const std::string& nvcc, int jobs,
+                                           const std::set<std::string>& only = {});
 
 }  // namespace catena::bench

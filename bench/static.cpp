@@ -123,8 +123,8 @@ int main(int argc, char** argv) try {
 
     std::vector<instance_evidence> all;
     bool sound = true;
-    for (const bench::compiled_family& f :
-         bench::compile_families(*target, nvcc, jobs, {only.begin(), only.end()})) {
+    for (const bench::compiled_family& f : bench::make_families(
+             bench::assemble_family, *target, nvcc, jobs, {only.begin(), only.end()})) {
         const std::vector<compiled_kernel> kernels = parse_ptxas(f.result.said);
         const std::vector<sass_function> code = read_sass(f.result.cubin, *target);
         for (const row& r : f.family.rows) {

@@ -70,8 +70,14 @@ compiled_file compile(const std::string& nvcc, const arch& target,
 }
 
 compiled_file assemble(const std::string& nvcc, const arch& target,
-                       const std::filesystem::path& ptx, const std::string& scratch) {
-    return run(nvcc, target, "-O3", ptx.string(), scratch);
+                       const std::vector<std::filesystem::path>& includes,
+                       const std::string& family, const std::string& scratch) {
+    const std::filesystem::path build = std::filesystem::path(CATENA_KERNEL_SOURCES).parent_path();
+    for (const char* folder : {"compiled", "tests/ptx"})
+        if (const auto ptx = build / folder / target.name / (family + ".ptx");
+            std::filesystem::exists(ptx))
+            return run(nvcc, target, "-O3", ptx.string(), scratch);
+    return compile(nvcc, target, includes, kernel_source(target, family), scratch);
 }
 
 }  // namespace catena::generator

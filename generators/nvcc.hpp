@@ -33,8 +33,10 @@ compiled_file compile(const std::string& nvcc, const arch& target,
                       const std::vector<std::filesystem::path>& includes, const std::string& source,
                       const std::string& scratch);
 
-/// Assembles a family's PTX that the build has to a cubin, and throws as `compile` does.
+/// The same of a family of the set of `target`: assembled from its PTX, which a build with tests
+/// keeps of what it compiles, or else compiled.
 compiled_file assemble(const std::string& nvcc, const arch& target,
-                       const std::filesystem::path& ptx, const std::string& scratch);
+                       const std::vector<std::filesystem::path>& includes,
+                       const std::string& family, const std::string& scratch);
 
 }  // namespace catena::generator

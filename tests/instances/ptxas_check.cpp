@@ -65,13 +65,8 @@ std::string words(const std::string& family, const instance_set& set, const std:
         return read_text(kept / (family + ".cu"));
     std::printf("compiling %s of %s\n", family.c_str(), target.name);
     std::fflush(stdout);
-    const auto compiled = [&] {
-        for (const std::filesystem::path& folder : {kept, build / "tests/ptx" / target.name})
-            if (const auto ptx = folder / (family + ".ptx"); std::filesystem::exists(ptx))
-                return assemble(nvcc, target, ptx, log);
-        return compile(nvcc, target, {CATENA_SOURCE_DIR "/include"}, kernel_source(target, family),
-                       log);
-    }();
+    const compiled_file compiled =
+        assemble(nvcc, target, {CATENA_SOURCE_DIR "/include"}, family, log);
     std::string out = compiled.said;
     if (matvec)
         for (const sass_function& f : read_sass(compiled.cubin, target))
