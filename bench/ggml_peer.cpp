@@ -51,7 +51,10 @@ ggml_device::ggml_device(enum ggml_backend_dev_type type, std::int64_t bytes) {
                                  " device: build it with -DGGML_CUDA=ON and name its prefix in "
                                  "CMAKE_PREFIX_PATH");
     backend_.reset(ggml_backend_dev_init(device, nullptr));
-    if (type != GGML_BACKEND_DEVICE_TYPE_CPU) cpu_.reset(ggml_backend_cpu_init());
+    if (type != GGML_BACKEND_DEVICE_TYPE_CPU)
+        cpu_.reset(ggml_backend_cpu_init());
+    else  // tests compute on it, as many at a time as there are cores: its other threads would spin
+        ggml_backend_cpu_set_n_threads(backend_.get(), 1);
     buffer_.reset(ggml_backend_alloc_buffer(backend_.get(), static_cast<std::size_t>(bytes)));
     if (!buffer_)
         throw std::runtime_error(name() + " has no " + std::to_string(bytes) +
