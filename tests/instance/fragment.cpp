@@ -8,21 +8,21 @@ using namespace catena_test;
 
 namespace {
 
-constexpr matvec_policy lone_warp = {.threads = 32,
-                                     .rows = 16,
-                                     .columns = 8,
-                                     .piece = 256,
-                                     .stages = 1,
-                                     .copy = copy_method::plain,
-                                     .product = inner_product::mma};
-constexpr matvec_policy three_warps = {.threads = 96,
-                                       .rows = 16,
-                                       .columns = 8,
-                                       .piece = 768,
-                                       .stages = 2,
-                                       .copy = copy_method::bulk,
-                                       .activation = activation_source::shared,
-                                       .product = inner_product::mma};
+constexpr matvec_policy mma_warp = {.threads = 32,
+                                    .rows = 16,
+                                    .columns = 8,
+                                    .piece = 256,
+                                    .stages = 1,
+                                    .copy = copy_method::plain,
+                                    .product = inner_product::mma};
+constexpr matvec_policy three_mma_warps = {.threads = 96,
+                                           .rows = 16,
+                                           .columns = 8,
+                                           .piece = 768,
+                                           .stages = 2,
+                                           .copy = copy_method::bulk,
+                                           .activation = activation_source::shared,
+                                           .product = inner_product::mma};
 
 /// Warps that share rows: two teams, with more warps than a short K has pieces, and one.
 constexpr matvec_policy two_teams = {.threads = 256,
@@ -58,7 +58,7 @@ constexpr matvec_policy eight_warps = {.threads = 256,
 TEST_CASE("A matvec by mma stands every case with the same bits, whatever its policy") {
     every_format([]<format... F> {
         constexpr product_computation c = products<F...>;
-        const std::vector<instance> rows = {made<c, lone_warp>(), made<c, three_warps>()};
+        const std::vector<instance> rows = {made<c, mma_warp>(), made<c, three_mma_warps>()};
         same_bits(rows);
         for (const instance& on : rows) {
             INFO(row_name(on.computes, on.policy, "test"));

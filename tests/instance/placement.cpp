@@ -35,14 +35,14 @@ constexpr product_computation normed = {.kind = skeleton::matvec,
                                         .weights = format_set::of(format::q4_K) | format::q8_0,
                                         .epilogue = every_part};
 
-constexpr matvec_policy numbers = {.threads = 96,
-                                   .rows = 2,
-                                   .columns = 1,
-                                   .piece = 256,
-                                   .stages = 3,
-                                   .copy = copy_method::bulk,
-                                   .product = inner_product::fma,
-                                   .placement = norm_placement::passing};
+constexpr matvec_policy fma_rows = {.threads = 96,
+                                    .rows = 2,
+                                    .columns = 1,
+                                    .piece = 256,
+                                    .stages = 3,
+                                    .copy = copy_method::bulk,
+                                    .product = inner_product::fma,
+                                    .placement = norm_placement::passing};
 constexpr product_computation normed_numbers = {
     .kind = skeleton::matvec,
     .stages = stage_kind::rms_norm | stage_kind::mul_weight,
@@ -65,12 +65,12 @@ TEST_CASE("A matvec defers the norm of its activation to its results") {
 }
 
 TEST_CASE("A matvec of numbers makes the norm of its activation in passing, and writes it") {
-    stands_every_case<numbers, normed_numbers>();
+    stands_every_case<fma_rows, normed_numbers>();
 }
 
 TEST_CASE("Each placement of the norm is an order of its own") {
     CHECK(order_of(with(few, norm_placement::deferred)) != order_of(few));
-    matvec_policy producer = numbers;
+    matvec_policy producer = fma_rows;
     producer.placement = norm_placement::producer;
-    CHECK(order_of(numbers) != order_of(producer));
+    CHECK(order_of(fma_rows) != order_of(producer));
 }

@@ -385,7 +385,7 @@ void addresses(table& t) {
     t["cvta.to.local.u64"] = op<[](u64 a) { return a - local_window; }>();
 }
 
-table make_table() {
+table arithmetic_table() {
     table t;
     integers<s16>(t, "s16"), integers<s32>(t, "s32"), integers<s64>(t, "s64");
     integers<u16>(t, "u16"), integers<u32>(t, "u32"), integers<u64>(t, "u64");
@@ -403,7 +403,7 @@ table make_table() {
 }  // namespace
 
 opcode arithmetic(const std::string& name) {
-    static const table known = make_table();
+    static const table known = arithmetic_table();
     const auto found = known.find(name);
     return found == known.end() ? opcode{} : found->second;
 }

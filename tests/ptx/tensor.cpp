@@ -273,7 +273,7 @@ void wait_for_products(warp& w, const instruction& i, lanes) {
     w.wgmma_fenced = false;
 }
 
-std::map<std::string, opcode> make_table() {
+std::map<std::string, opcode> tensor_table() {
     const std::string mma_of = "mma.sync.aligned.", integers = ".row.col.s32.s8.s8.s32";
     const std::string product = "wgmma.mma_async.sync.aligned.m64n";
     const std::string form = std::string(64, 'w') + "ddnnn",
@@ -301,7 +301,7 @@ std::map<std::string, opcode> make_table() {
 }  // namespace
 
 opcode tensor_operation(const std::string& name) {
-    static const auto known = make_table();
+    static const auto known = tensor_table();
     const auto found = known.find(name);
     return found == known.end() ? opcode{} : found->second;
 }
