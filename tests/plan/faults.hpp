@@ -3,6 +3,7 @@
 
 #include "catena/plan/planner.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,6 +34,15 @@ struct plan_faults {
     node_plan& node(std::int32_t n) const { return p.nodes_[static_cast<std::size_t>(n)]; }
     std::vector<std::int32_t>& covered() const { return p.covered_; }
     std::int64_t& workspace_bytes() const { return p.workspace_bytes_; }
+    /// Per node, and one past: the number of the first step that it launches.
+    std::vector<std::int32_t>& first_steps() const { return p.first_step_at_; }
+    /// Lets another row of the table do step s, in blocks of its own size.
+    void give_row(std::size_t s, int row) const {
+        const policy& by = p.rows().rows[row].policy;
+        at(s).row = row;
+        at(s).config.threads = static_cast<std::uint32_t>(by.threads());
+        at(s).config.shared_bytes = 200 << 10;
+    }
 
     /// Exchanges two steps, and when they launch.
     void exchange(std::size_t a, std::size_t b) const {
@@ -55,6 +65,10 @@ struct plan_faults {
         for (; s < other; ++s) exchange(s, s + 1);
         for (; s > other; --s) exchange(s, s - 1);
         at(other).launch_at = node;
+        for (std::size_t n = 0; n < first_steps().size(); ++n)
+            first_steps()[n] = static_cast<std::int32_t>(std::count_if(
+                p.steps_.begin(), p.steps_.end(),
+                [n](const step& one) { return one.launch_at < static_cast<std::int32_t>(n); }));
     }
 
   private:
@@ -73,5 +87,7 @@ struct fault {
 
 /// Every kind of fault that the proof is tried on.
 std::vector<fault> faults();
+/// Those of launches that their kernels cannot do.
+std::vector<fault> faults_of_kernels();
 
 }  // namespace catena_test

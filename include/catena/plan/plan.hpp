@@ -121,6 +121,13 @@ class plan {
     /// All steps, in launch order.
     array_view<step> steps() const { return {steps_.data(), steps_.data() + steps_.size()}; }
 
+    /// The steps that `launch` launches at node i.
+    array_view<step> steps_at(int i) const {
+        if (i < 0 || i >= size()) return {nullptr, nullptr};
+        const std::int32_t* const first = first_step_at_.data() + i;
+        return {steps_.data() + first[0], steps_.data() + first[1]};
+    }
+
     /// Positions of the nodes that a step covers, in order.
     array_view<std::int32_t> covered(const step& s) const {
         return {covered_.data() + s.first_node, covered_.data() + s.first_node + s.node_count};

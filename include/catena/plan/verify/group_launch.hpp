@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catena/plan/verify/launch_record.hpp"
+#include "catena/plan/verify/limits.hpp"
 
 #include <cstdint>
 
@@ -13,9 +14,8 @@ class group_launch : public launch_record {
     using launch_record::launch_record;
 
     void run(const step& s, const row& r, const step_args& a, std::int32_t stream) {
-        begin(stream);
-        if (a.kind == skeleton::matvec) run_group(s, r, a.matvec);
-        if (a.kind == skeleton::matmul) run_group(s, r, a.matmul);
+        if (a.kind == skeleton::matvec) begin_group(s, r, a.matvec, stream);
+        if (a.kind == skeleton::matmul) begin_group(s, r, a.matmul, stream);
     }
 
   private:
@@ -25,6 +25,12 @@ class group_launch : public launch_record {
         return has_experts(a) ? tokens * a.x_slots : a.columns;
     }
     static std::int64_t x_rows_of(const matmul_args& a, std::int64_t) { return a.x_rows; }
+
+    template <class Args>
+    void begin_group(const step& s, const row& r, const Args& a, std::int32_t stream) {
+        begin(stream, beyond(s, r, a));
+        if (!wrong) run_group(s, r, a);
+    }
 
     template <class Args>
     void run_group(const step& s, const row& r, const Args& a) {
@@ -43,8 +49,6 @@ class group_launch : public launch_record {
             ids = read_at(r4, "the ids");
         }
         const value x = few != nullptr ? x_of_matvec(c, *few, rows) : x_of(c, a, rows);
-        if (a.members < 1 || a.members > max_members)
-            return fail("are none or too many", 0, "its matrices");
         for (std::int32_t i = 0; i < a.members && !wrong; ++i)
             run_member(r, a, a.member[i], x, ids, tokens, sums);
         if (!wrong) check_bands(s, r, a);
@@ -52,8 +56,13 @@ class group_launch : public launch_record {
 
     template <class Args>
     value x_of(const product_computation& c, const Args& a, std::int64_t rows) {
-        if (c.activation != format::f32) return activation(a.x, c.activation, a.k, rows);
-        return f32_rows(a, rows);
+        if (c.activation == format::f32) return f32_rows(a, rows);
+        const bool fp8 = c.activation == format::fp8_group;
+        const bool in_blocks = !fp8 && c.activation != format::q8_1;  // rows of a block together
+        if (!in_blocks && rows > 1 && a.x_bytes != (fp8 ? a.k : q8_1_row_bytes(a.k)))
+            fail("has rows at other distances than they were written",
+                 static_cast<std::uint64_t>(a.x_bytes), "the activation");
+        return activation(a.x, c.activation, a.k, rows);
     }
     template <class Args>
     value f32_rows(const Args& a, std::int64_t rows) {
@@ -107,16 +116,17 @@ class group_launch : public launch_record {
             const std::uint64_t at = address_of(weight);
             aligned(at, copy_of(r.policy) == copy_method::plain ? 2 : 16, "a weight");
             early.push_back({bytes_at(at, std::uint64_t(m.weight_bytes)), "a weight", false});
-            p.weight = at;
+            multiplied own = p;
+            own.weight = at;
             if (scales != nullptr) {
-                p.scale_rows = m.scale_rows;
-                p.scale_values = m.scale_values;
-                p.scale_stride = m.scale_stride;
-                p.scales_of_matrix = m.scales;
+                own.scale_rows = m.scale_rows;
+                own.scale_values = m.scale_values;
+                own.scale_stride = m.scale_stride;
+                own.scales_of_matrix = m.scales;
                 aligned(address_of(scales), 4, "a weight's scales");
-                p.scales = read_at(p.scales_at(scales), "a weight's scales").hash;
+                own.scales = read_at(own.scales_at(scales), "a weight's scales").hash;
             }
-            return single(p.hash());
+            return single(own.hash());
         };
         const auto uses = [&](epilogue_part part) {
             if (!c.epilogue.has(part)) fail("is nothing that its row can do", 0, "an epilogue");

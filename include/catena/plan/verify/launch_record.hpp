@@ -5,6 +5,7 @@
 #include "catena/kernel/layout.hpp"
 #include "catena/pick/row.hpp"
 #include "catena/plan/plan.hpp"
+#include "catena/plan/verify/fault.hpp"
 #include "catena/plan/verify/graph.hpp"
 
 #include <cstdint>
@@ -36,14 +37,6 @@ struct result_of_step {
     std::size_t first_read = 0, end_read = 0;  ///< the reads that go with it
 };
 
-/// What is wrong: a sentence's end, and the byte that shows it.
-struct fault {
-    const char* why = nullptr;  ///< null: nothing is
-    std::uint64_t byte = 0;
-    const char* operand = "";
-    explicit operator bool() const { return why != nullptr; }
-};
-
 /// What one launch reads and writes.
 class launch_record {
   public:
@@ -59,11 +52,12 @@ class launch_record {
     fault wrong;                            ///< the first
 
   protected:
-    /// Begins with the next launch, on one of the engine's streams.
-    void begin(std::int32_t stream) {
+    /// Begins with the next launch, on one of the engine's streams. It is replayed only if it is
+    /// none that its kernel cannot do.
+    void begin(std::int32_t stream, const fault& beyond_its_kernel) {
         stream_ = stream;
         reads.clear(), results.clear(), early.clear(), quantized.clear(), activations.clear();
-        wrong = {};
+        wrong = beyond_its_kernel;
     }
 
     void fail(const char* why, std::uint64_t byte, const char* operand) {

@@ -8,6 +8,7 @@
 #include "catena/plan/verify.hpp"
 #include "catena/plan/verify/graph.hpp"
 #include "catena/plan/verify/group_launch.hpp"
+#include "catena/plan/verify/launch_order.hpp"
 #include "catena/plan/verify/memory.hpp"
 #include "catena/plan/verify/row_launch.hpp"
 
@@ -58,6 +59,9 @@ class verifier {
         }
         if (ok()) check_end(engine, now);
         if (ok()) check_early(engine, now);
+        const launch_order order(view_, plan_, regions_, engine);
+        if (ok()) check_order(order.crossed_stream(bounds()));
+        if (ok()) check_order(order.early_start());
         out_.proved = ok();
         return out_;
     }
@@ -129,10 +133,28 @@ class verifier {
             o.reader >= 0 ? "it name the tensor as its view_src" : "the tensor be no weight");
     }
 
+    void check_order(const unordered_step& found) {
+        if (found.why != nullptr) fail(found.step, found.node, found.byte, found.why);
+    }
+
+    /// The nodes launch all steps, in their order, each where it says.
+    void check_launches() {
+        const step* next = plan_.steps().begin();
+        for (std::int32_t i = 0; i < view_.node_count && ok(); ++i) {
+            const array_view<step> here = plan_.steps_at(i);
+            const auto is_here = [i](const step& s) { return s.launch_at == i; };
+            if (here.begin() != next || !std::all_of(here.begin(), here.end(), is_here))
+                return fail(-1, i, 0, "launches other steps than stand there");
+            next = here.end();
+        }
+        if (next != plan_.steps().end()) fail(-1, -1, 0, "has steps that no node launches");
+    }
+
     /// Roles, steps and the nodes that they cover tell the same story.
     void check_structure() {
         step_of_node_.assign(at(view_.node_count), -1);
         if (plan_.size() != view_.node_count) return fail(-1, -1, 0, "is of another graph");
+        check_launches();
         std::int32_t last = 0;
         for (std::int32_t s = 0; s < steps() && ok(); ++s) {
             const step& one = step_of(s);
@@ -143,6 +165,9 @@ class verifier {
                 return fail(s, last, 0, "stands at a node that launches nothing");
             if (one.row < 0 || one.row >= plan_.rows().row_count)
                 return fail(s, last, 0, "has no row of the table");
+            const row& does = plan_.rows().rows[one.row];
+            if (does.computes.kind() != one.what.kind())
+                return fail(s, last, 0, "has a row of another skeleton");
             for (const std::int32_t n : plan_.covered(one)) {
                 if (n < 0 || n >= view_.node_count)
                     return fail(s, last, 0, "covers a node that is not there");
@@ -261,6 +286,8 @@ class verifier {
                             w.name);
             if (engine.made(*n) != w.what)
                 return fail(s, *n, w.where.begin, "is not the value of that node", w.name);
+            if (overlaps_itself(view_.node(*n)))
+                return fail(s, *n, w.where.begin, "has elements that share bytes", w.name);
             now.store(w.where, static_cast<memory::write>(engine_order::result(*n)));
             ++out_.results;
         }
@@ -280,8 +307,8 @@ class verifier {
                 return fail(s, one.launch_at, workspace_at + c.begin,
                             "was written on another stream", "the activation");
         for (const slot_content& w : replay.quantized) {
-            if (w.end > static_cast<std::uint64_t>(plan_.workspace_bytes()))
-                return fail(s, one.launch_at, workspace_at + w.begin, "is past the workspace",
+            if (w.end < w.begin || w.end > static_cast<std::uint64_t>(plan_.workspace_bytes()))
+                return fail(s, one.launch_at, workspace_at + w.begin, "is not in the workspace",
                             "a quantized result");
             for (const slot_content& c : replay.activations)
                 if (overlap(w, c))

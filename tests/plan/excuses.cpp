@@ -1,0 +1,258 @@
+// What the proof excuses, each with a fault that looks like it: docs/reliability.md lists them.
+#include "cases.hpp"
+#include "faults.hpp"
+
+#include "catena/instances/sm_90.hpp"
+#include "catena/match/ggml_cuda.hpp"
+
+#include <string>
+
+using namespace catena;
+using namespace catena_test;
+
+namespace {
+
+options unproved() {
+    options asked;
+    asked.verify = false;
+    return asked;
+}
+
+plan planned(graph_builder& g, const options& asked = unproved()) {
+    return planner(instances::sm_90(), asked).plan(g.view());
+}
+
+/// What the proof says of a plan; "" if it is right.
+std::string fault_of(graph_builder& g, const plan& made) {
+    const verification v = verify(g.view(), made);
+    CHECK((v.proved || v.state.code == status_code::wrong_plan));
+    return v.state.message;
+}
+
+using Catch::Contains;
+
+/// A value of the engine's, its norm, and a matrix that reads it.
+struct normed {
+    graph_builder g;
+    id x, weight, mul, product;
+
+    explicit normed(std::int64_t columns, std::int64_t k = 512) {
+        x = g.other({g.input(format::f32, {k, columns})});
+        weight = g.weight(format::f32, {k});
+        mul = g.mul(g.rms_norm(x), weight);
+        product = g.matmul(format::q4_K, 256, mul);
+        g.other({mul});
+        g.other({product});
+    }
+};
+
+/// The step that computes node t.
+std::size_t step_of(graph_builder& g, const plan& made, id t) {
+    const std::int32_t s = made.at(g.position(t)).step;
+    REQUIRE(s >= 0);
+    return static_cast<std::size_t>(s);
+}
+
+/// The first row that computes the same as step s has, for whose policy `f` holds.
+template <class F>
+int row_like(const plan& made, std::size_t s, F f) {
+    const table& t = made.rows();
+    const row& own = t.rows[made.steps()[s].row];
+    for (int r = 0; r < t.row_count; ++r)
+        if (t.rows[r].computes.kind() == skeleton::row && t.rows[r].computes == own.computes &&
+            f(t.rows[r].policy.row()))
+            return r;
+    FAIL("the table has no such row");
+    return -1;
+}
+
+/// A matrix, a residual that is added to its result, and another node of the engine behind them.
+struct moved {
+    graph_builder g;
+    id x, past, product, sum, behind;
+
+    moved() {
+        x = g.other({g.input(format::f32, {256, 1})});
+        past = g.other({g.input(format::f32, {256, 1})});
+        product = g.matmul(format::q4_K, 256, x);
+        sum = g.add(product, past);
+        behind = g.other({g.input(format::f32, {256, 1})});
+        g.other({sum});
+        g.other({behind});
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a launch of one row may write what it reads only if it reads all of it before") {
+    normed c(1);
+    c.g.share(c.mul, c.x, 64);
+    plan made = planned(c.g);
+    REQUIRE(fault_of(c.g, made) == "");
+    const plan_faults inside{made};
+    const std::size_t s = step_of(c.g, made, c.mul);
+    REQUIRE(inside.is_row(s));
+    inside.give_row(s, row_like(made, s, [&](const row_policy& p) {
+                        return !reads_before_it_writes(p) && rows_of_block(p) == 1;
+                    }));
+    CHECK_THAT(fault_of(c.g, made), Contains("is written over by the same launch"));
+}
+
+TEST_CASE("a row may lie over its operand, not between the rows of it") {
+    normed c(2);
+    c.g.share(c.mul, c.x);
+    plan made = planned(c.g);
+    REQUIRE(fault_of(c.g, made) == "");
+    const plan_faults inside{made};
+    const std::size_t s = step_of(c.g, made, c.mul);
+    c.g.share(c.mul, c.x, 2048);  // its first row over the second one of x
+    inside.row(s).f32 = static_cast<float*>(c.g[c.mul].data);
+    CHECK_THAT(fault_of(c.g, made), Contains("x is written over by the same launch"));
+}
+
+TEST_CASE("a row of odd length is not read four elements at a time") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {510})});
+    const id mul = g.scaled_norm(x);
+    g.other({mul});
+    graph_view view = g.view();
+    view.engine = &node_by_node;  // of which a norm and its weight are two launches
+    plan made = planner(instances::sm_90(), unproved()).plan(view);
+    REQUIRE(verify(view, made).proved);
+    const plan_faults inside{made};
+    const std::size_t s = step_of(g, made, mul);
+    REQUIRE_FALSE(made.rows().rows[inside.at(s).row].policy.row().vector);
+    inside.give_row(s, row_like(made, s, [](const row_policy& p) {
+                        return p.vector && (p.values == 0 || p.values * p.threads >= 510);
+                    }));
+    CHECK_THAT(verify(view, made).state.message,
+               Contains("no multiple of what its kernel takes together"));
+}
+
+TEST_CASE("what is no constant is not read early") {
+    normed c(2);
+    plan made = planned(c.g);
+    REQUIRE(fault_of(c.g, made) == "");
+    const plan_faults inside{made};
+    const std::size_t s = step_of(c.g, made, c.mul);
+    REQUIRE((inside.is_row(s) && inside.row(s).weight_early));
+    c.g[c.weight].weight = false;  // a leaf that the engine may change
+    CHECK_THAT(fault_of(c.g, made),
+               Contains("the norm's weight is read early, and is no constant"));
+    inside.row(s).weight_early = false;
+    CHECK(fault_of(c.g, made) == "");
+    const id matrix = c.g[c.product].src[0];
+    c.g[matrix].weight = false;
+    CHECK_THAT(fault_of(c.g, made), Contains("is not the value of that node"));
+}
+
+TEST_CASE("a step starts early only where all before it is done") {
+    normed c(2);
+    options asked = unproved();
+    asked.engine_may_skip_wait = true;
+    plan made = planned(c.g, asked);
+    REQUIRE(fault_of(c.g, made) == "");
+    const plan_faults inside{made};
+    int late = 0;
+    for (std::size_t s = 0; s < inside.steps(); ++s) {
+        launch_config& config = inside.at(s).config;
+        if (config.dependent) continue;
+        ++late;
+        config.dependent = true;
+        CHECK_THAT(fault_of(c.g, made), Contains("may start before all that stands before it"));
+        config.dependent = false;
+    }
+    CHECK(late > 0);
+    plan trusting = planned(c.g);  // an engine whose kernels all wait
+    for (std::size_t s = 0; s < trusting.steps().size(); ++s)
+        plan_faults{trusting}.at(s).config.dependent = true;
+    CHECK(fault_of(c.g, trusting) == "");
+}
+
+TEST_CASE("a step behind another one of its stream alone starts early") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512, 2})});
+    const auto chain = [&] { return g.matmul(format::q4_K, 256, g.scaled_norm(x)); };
+    const id first = chain();
+    const auto before = static_cast<std::size_t>(g.position(first)) + 1;
+    const id second = chain();
+    for (std::size_t n = before; n < g.nodes.size(); ++n) g[g.nodes[n]].stream = 1;
+    options asked = unproved();
+    asked.engine_may_skip_wait = true;
+    plan made = planned(g, asked);
+    REQUIRE(fault_of(g, made) == "");
+    REQUIRE(step_of(g, made, first) == 1);
+    REQUIRE(step_of(g, made, second) == 3);
+    launch_config& config = plan_faults{made}.at(2).config;
+    REQUIRE_FALSE(config.dependent);
+    config.dependent = true;
+    CHECK_THAT(fault_of(g, made), Contains("may start before all that stands before it"));
+}
+
+TEST_CASE("an activation is read on the stream that wrote it") {
+    normed c(2);
+    const plan made = planned(c.g);
+    REQUIRE(fault_of(c.g, made) == "");
+    c.g[c.product].stream = 1;
+    CHECK_THAT(fault_of(c.g, made), Contains("the activation was written on another stream"));
+}
+
+TEST_CASE("a node that moves meets no node of another stream") {
+    moved c;
+    c.g.share(c.behind, c.past);  // nobody reads the residual any more
+    plan made = planned(c.g);
+    REQUIRE(fault_of(c.g, made) == "");
+    const std::size_t s = step_of(c.g, made, c.product);
+    REQUIRE(step_of(c.g, made, c.sum) == s);
+    const int at = made.steps()[s].launch_at;
+    CAPTURE(at);
+    const auto other_stream = [&](id writes_over) {
+        c.g.share(c.behind, writes_over);
+        c.g[c.behind].stream = 1;
+        const std::string found = fault_of(c.g, made);
+        c.g[c.behind].stream = 0;
+        return found;
+    };
+    const bool product_moves = at != c.g.position(c.product);
+    const char* const meets = "moves, and meets a node of another stream";
+    if (product_moves)
+        CHECK_THAT(other_stream(c.x), Contains(meets));
+    else
+        CHECK_THAT(other_stream(c.past), Contains(meets));
+    const id apart = c.g.input(format::f32, {256, 1});
+    CHECK(other_stream(apart) == "");
+}
+
+TEST_CASE("a result whose elements share bytes is a fault") {
+    normed c(2);
+    plan made = planned(c.g);
+    REQUIRE(fault_of(c.g, made) == "");
+    const plan_faults inside{made};
+    const std::size_t s = step_of(c.g, made, c.product);
+    REQUIRE(inside.members(s) == 1);
+    c.g[c.product].nb[1] -= 4;
+    inside.member(s, 0).dst_nb1 -= 4;
+    CHECK_THAT(fault_of(c.g, made), Contains("has elements that share bytes"));
+}
+
+TEST_CASE("a GLU whose second matrix has no scales is not excused by those of the first") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {512, 2})});
+    const id first = g.weight(format::f32, {4, 2}), second = g.weight(format::f32, {4, 2});
+    g.share(second, first);
+    const auto product = [&](id scales) {
+        const id m = g.matmul(format::fp8_e4m3, 256, x);
+        g[m].src[2] = scales;
+        return m;
+    };
+    const id gate = product(first), up = product(second);
+    const id value = g.glu(gate, up);
+    g.other({value});
+    plan made = planned(g);
+    REQUIRE(fault_of(g, made) == "");
+    const plan_faults inside{made};
+    const std::size_t s = step_of(g, made, value);
+    REQUIRE(inside.member(s, 0).up_scale != nullptr);
+    inside.member(s, 0).up_scale = nullptr;
+    CHECK_THAT(fault_of(g, made), Contains("is not the value of that node"));
+}
