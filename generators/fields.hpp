@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -106,6 +108,25 @@ E enumerator(const std::string& text, int count) {
     throw std::runtime_error("'" + text + "' is not the name of anything expected here");
 }
 
+/// What a policy's numbers are at most: longer pieces and wider tiles no kernel has, and what is
+/// computed from them stays in range.
+inline constexpr int most_of_policy = 4096;
+template <class T>
+inline constexpr std::int64_t most_of = std::is_same_v<T, row_policy> ||
+                                                std::is_same_v<T, matvec_policy> ||
+                                                std::is_same_v<T, matmul_policy>
+                                            ? most_of_policy
+                                            : std::numeric_limits<std::int32_t>::max();
+
+/// A whole number from 0 to `most`: as kernels take it, and as nothing that is not one becomes.
+inline std::int32_t count(const json& j, std::int64_t most) {
+    const bool huge = j.is_number_unsigned() && j.get<std::uint64_t>() > std::uint64_t(most);
+    const std::int64_t n = j.is_number_integer() && !huge ? j.get<std::int64_t>() : -1;
+    if (n >= 0 && n <= most) return static_cast<std::int32_t>(n);
+    throw std::runtime_error("expected a whole number from 0 to " + std::to_string(most) +
+                             ", found " + j.dump());
+}
+
 /// Was it written besides others when records of tuning runs were made that are still read?
 inline bool is_retired_format(const std::string& text) { return text == "q8_1_mmq_d2s6"; }
 
@@ -171,7 +192,15 @@ T from_json_value(const json& j) {
         std::size_t taken = 0;
         each_field(out, [&](const char* key, auto& field) {
             if (!j.contains(key)) return;
-            field = from_json_value<std::remove_reference_t<decltype(field)>>(j[key]);
+            using own = std::remove_reference_t<decltype(field)>;
+            try {
+                if constexpr (std::is_integral_v<own> && !std::is_same_v<own, bool>)
+                    field = fields::count(j[key], fields::most_of<T>);
+                else
+                    field = from_json_value<own>(j[key]);
+            } catch (const std::exception& e) {
+                throw std::runtime_error("field '" + std::string(key) + "': " + e.what());
+            }
             ++taken;
         });
         if constexpr (std::is_same_v<T, product_problem>)

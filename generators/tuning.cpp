@@ -2,6 +2,7 @@
 
 #include "fields.hpp"
 #include "files.hpp"
+#include "nesting.hpp"
 #include "policies.hpp"
 #include "simplicity.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace catena::generator {
@@ -53,16 +55,23 @@ double number(const json& j, const char* field, bool may_be_0) {
                              j.at(field).dump());
 }
 
+/// The whole number in a field.
+int count(const json& j, const char* field) {
+    try {
+        return fields::count(j.at(field), std::numeric_limits<std::int32_t>::max());
+    } catch (const std::runtime_error& e) {
+        throw std::runtime_error(std::string("field '") + field + "': " + e.what());
+    }
+}
+
 tuned_candidate candidate_of(const json& j, skeleton kind) {
     tuned_candidate out;
     out.policy = policy_of_json(kind, j.at("policy"));
-    out.registers = j.value("registers", 0);
+    if (j.contains("registers")) out.registers = count(j, "registers");
     out.predicted_us = number(j, "predicted_us", false);
     out.is = fields::enumerator<verdict>(j.at("verdict"), verdict_count);
     out.why = j.value("why", "");
-    out.samples = j.value("samples", 0);
-    if (out.samples < 0)
-        throw std::runtime_error("field 'samples': expected a count, found " + j["samples"].dump());
+    if (j.contains("samples")) out.samples = count(j, "samples");
     if (out.samples > 0) {
         out.median_us = number(j, "median_us", false);
         out.spread = number(j, "spread", true);
@@ -79,7 +88,7 @@ tuned_problem problem_of(const json& j) {
     tuned_problem out;
     out.computes = computation_of_json(j.at("computes"));
     out.what = problem_of_json(out.computes.kind(), j.at("problem"));
-    out.places = j.at("places");
+    out.places = count(j, "places");
     out.decided = j.at("decided");
     out.candidates = each(j.at("candidates"), "candidate",
                           [&](const json& one) { return candidate_of(one, out.computes.kind()); });
@@ -113,12 +122,12 @@ std::vector<unbeaten_policy> unbeaten_of(const std::vector<const tuned_problem*>
 }  // namespace
 
 tuning parse_tuning(const std::string& text, const std::string& file) try {
-    const json root = json::parse(text);
+    const json root = json::parse(text, tool::bounded_nesting<json>());
     tuning out;
     out.arch = root.at("arch");
     const json& on = root.at("on");
-    out.on = {on.at("gpu"),  on.at("driver"), on.at("cuda"),
-              on.at("date"), on.at("sm_mhz"), on.at("memory_mhz")};
+    out.on = {on.at("gpu"),  on.at("driver"),     on.at("cuda"),
+              on.at("date"), count(on, "sm_mhz"), count(on, "memory_mhz")};
     out.problems = each(root.at("problems"), "problem", problem_of);
     return out;
 } catch (const std::exception& e) {

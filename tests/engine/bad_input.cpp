@@ -137,6 +137,29 @@ TEST_CASE("text that is no JSON object is refused with line and column", "[json]
     CHECK_THAT(said_of("{\"model\": \"\xff\"}"), Catch::Contains("invalid"));
 }
 
+TEST_CASE("values that nest too deep are refused, wherever they stand", "[json]") {
+    const auto nested = [](std::size_t deep) {
+        return std::string(deep, '[') + std::string(deep, ']');
+    };
+    const std::string refused = "g.json: values nest deeper than 64, the most that is read";
+    for (const std::size_t deep : {std::size_t{100}, std::size_t{3000000}}) {
+        CHECK(said_of(nested(deep)) == refused);
+        CHECK(said_of("{\"model\": " + nested(deep) + "}") == refused);
+        CHECK(said_of(std::string(deep, '[')) == refused);
+    }
+    CHECK(said_of("{\"model\": " + nested(60) + "}") ==
+          "g.json: field 'model': expected a string, found " + nested(60).substr(0, 57) + "...");
+}
+
+TEST_CASE("products of sizes are in range, of tensors without elements too", "[json]") {
+    const std::int64_t large = std::int64_t{1} << 40;
+    for (const nlohmann::json& ne :
+         {nlohmann::json{large, large, 1, 1}, nlohmann::json{0, large, large, 1},
+          nlohmann::json{large, large, 0, 1}})
+        CHECK_THAT(said("/tensors/8/ne", ne),
+                   Catch::Contains("expected a tensor whose elements fit 63 bits"));
+}
+
 TEST_CASE("missing fields are named", "[json]") {
     CHECK(said_without("", "model") == "g.json: field 'model': is missing");
     CHECK(said_without("", "tensors") == "g.json: field 'tensors': is missing");

@@ -185,9 +185,54 @@ TEST_CASE("A record's times are numbers above 0", "[tune]") {
                                          "': expected a number above 0, found " + wrong));
     CHECK_THAT(refused("spread", "-0.1"),
                Catch::StartsWith(where + "'spread': expected a number from 0 on"));
-    CHECK_THAT(refused("samples", "-3"), Catch::StartsWith(where + "'samples': expected a count"));
+    CHECK_THAT(refused("samples", "-3"),
+               Catch::StartsWith(where + "'samples': expected a whole number from 0 to "));
     CHECK_THAT(refused("us", "[1.5, 0]"),
                Catch::StartsWith(where + "'us': expected numbers above 0, found [1.5,0]"));
+}
+
+TEST_CASE("A record's numbers are what kernels take, and nothing is cut to fit", "[tune]") {
+    const std::string text =
+        tuning_text(record_of({decided(4096, 1, {candidate(lean, verdict::chosen, 5)})}));
+    const auto refused = [&text](const char* pointer, const char* value) -> std::string {
+        nlohmann::json j = nlohmann::json::parse(text);
+        j[nlohmann::json::json_pointer(pointer)] = nlohmann::json::parse(value);
+        try {
+            parse_tuning(j.dump(), "a.json");
+        } catch (const std::runtime_error& e) {
+            return e.what();
+        }
+        return "";
+    };
+    const std::string problem = "/problems/0/problem", one = "/problems/0/candidates/0";
+    const std::string huge[] = {
+        "4294967297", "-1",  "9223372036854775807", "18446744073709551615", "1e300", "1.5",
+        "\"8\"",      "null"};
+    for (const std::string& field :
+         {problem + "/k", problem + "/columns", problem + "/members/0/rows",
+          one + "/policy/threads", one + "/policy/piece", one + "/registers", one + "/samples",
+          std::string("/problems/0/places"), std::string("/on/sm_mhz")})
+        for (const std::string& value : huge) {
+            CAPTURE(field, value);
+            CHECK_THAT(refused(field.c_str(), value.c_str()),
+                       Catch::Contains("expected a whole number from 0 to "));
+        }
+    CHECK_THAT(refused((one + "/policy/threads").c_str(), "4097"), Catch::Contains("0 to 4096"));
+    CHECK(refused((one + "/policy/threads").c_str(), "96").empty());
+    CHECK(refused((problem + "/k").c_str(), "2147483647").empty());
+}
+
+TEST_CASE("A record that nests too deep is refused, however deep", "[tune]") {
+    const std::string deep(3000000, '[');
+    for (const std::string& text :
+         {deep, "{\"arch\": " + deep + std::string(deep.size(), ']') + "}"}) {
+        try {
+            parse_tuning(text, "a.json");
+            FAIL("it is read");
+        } catch (const std::runtime_error& e) {
+            CHECK_THAT(e.what(), Catch::Contains("values nest deeper than 64"));
+        }
+    }
 }
 
 TEST_CASE("The fewest policies are proven that every problem has an unbeaten one of", "[tune]") {

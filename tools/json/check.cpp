@@ -45,7 +45,7 @@ struct checker {
         std::int64_t end = 0;
         for (int d = 0; d < 4; ++d) {
             std::int64_t span = 0;
-            if (__builtin_mul_overflow(count, t.ne[d], &count))
+            if (__builtin_mul_overflow(count, std::max<std::int64_t>(t.ne[d], 1), &count))
                 fail("ne", fmt::format("expected a tensor whose elements fit 63 bits, found {}",
                                        shape(t)));
             if (__builtin_mul_overflow(t.ne[d], t.nb[d], &span) ||

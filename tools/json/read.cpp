@@ -3,6 +3,7 @@
 #include "bytes.hpp"
 #include "check.hpp"
 #include "fields.hpp"
+#include "nesting.hpp"
 #include "printable.hpp"
 
 #include "catena/match/op_name.hpp"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 namespace CATENA_NAMESPACE::json {
@@ -140,19 +142,21 @@ void count_uses(graph& g) {
 
 value parsed(std::string_view text, const std::string& name) {
     if (text.empty()) throw error(name, no_tensor, "", "expected a JSON object, found nothing");
+    value v;
     try {
-        value v = value::parse(text);
-        if (!v.is_object())
-            throw error(name, no_tensor, "",
-                        fmt::format("expected a JSON object, found {}", shown(v)));
-        return v;
+        v = value::parse(text, tool::bounded_nesting<value>());
     } catch (const value::exception& e) {
         const std::string_view why = e.what();  // "[json.exception.name.id] sentence"
         const std::size_t begin = why.find("] ");
         throw error(name, no_tensor, "",
                     fmt::format("expected JSON, found a {}",
                                 why.substr(begin == why.npos ? 0 : begin + 2)));
+    } catch (const std::runtime_error& e) {
+        throw error(name, no_tensor, "", e.what());
     }
+    if (!v.is_object())
+        throw error(name, no_tensor, "", fmt::format("expected a JSON object, found {}", shown(v)));
+    return v;
 }
 
 /// A file without a version is of the first.
