@@ -121,6 +121,8 @@ std::vector<fault> faults_of_kernels() {
          [](plan_faults& p, std::size_t s) {
              return p.first_steps()[static_cast<std::size_t>(p.at(s).launch_at) + 1]-- > 0;
          }},
+        {"a first step that no node launches",
+         [](plan_faults& p, std::size_t s) { return s == 0 && ++p.first_steps()[0] > 0; }},
         {"a step that is launched twice",
          [](plan_faults& p, std::size_t s) {
              const auto n = static_cast<std::size_t>(p.at(s).launch_at) + 1;

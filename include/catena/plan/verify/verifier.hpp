@@ -143,7 +143,8 @@ class verifier {
         for (std::int32_t i = 0; i < view_.node_count && ok(); ++i) {
             const array_view<step> here = plan_.steps_at(i);
             const auto is_here = [i](const step& s) { return s.launch_at == i; };
-            if (here.begin() != next || !std::all_of(here.begin(), here.end(), is_here))
+            if (here.begin() != next || here.end() < next || here.end() > plan_.steps().end() ||
+                !std::all_of(here.begin(), here.end(), is_here))
                 return fail(-1, i, 0, "launches other steps than stand there");
             next = here.end();
         }
