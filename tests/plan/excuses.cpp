@@ -223,6 +223,18 @@ TEST_CASE("a node that moves meets no node of another stream") {
     CHECK(other_stream(apart) == "");
 }
 
+TEST_CASE("a node that moves makes nothing that another stream reads") {
+    graph_builder g;
+    const id x = g.other({g.input(format::f32, {256, 1})});
+    const id first = g.matmul(format::q4_K, 256, x), second = g.matmul(format::q4_K, 256, x);
+    const id readers[] = {g.other({first}), g.other({second})};
+    const plan made = planned(g);
+    REQUIRE(fault_of(g, made) == "");
+    REQUIRE(step_of(g, made, first) == step_of(g, made, second));
+    for (const id r : readers) g[r].stream = 1;
+    CHECK_THAT(fault_of(g, made), Contains("moves, and meets a node of another stream"));
+}
+
 TEST_CASE("a result whose elements share bytes is a fault") {
     normed c(2);
     plan made = planned(c.g);
