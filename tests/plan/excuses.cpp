@@ -197,44 +197,6 @@ TEST_CASE("an activation is read on the stream that wrote it") {
     CHECK_THAT(fault_of(c.g, made), Contains("the activation was written on another stream"));
 }
 
-TEST_CASE("a node that moves meets no node of another stream") {
-    moved c;
-    c.g.share(c.behind, c.past);  // nobody reads the residual any more
-    plan made = planned(c.g);
-    REQUIRE(fault_of(c.g, made) == "");
-    const std::size_t s = step_of(c.g, made, c.product);
-    REQUIRE(step_of(c.g, made, c.sum) == s);
-    const int at = made.steps()[s].launch_at;
-    CAPTURE(at);
-    const auto other_stream = [&](id writes_over) {
-        c.g.share(c.behind, writes_over);
-        c.g[c.behind].stream = 1;
-        const std::string found = fault_of(c.g, made);
-        c.g[c.behind].stream = 0;
-        return found;
-    };
-    const bool product_moves = at != c.g.position(c.product);
-    const char* const meets = "moves, and meets a node of another stream";
-    if (product_moves)
-        CHECK_THAT(other_stream(c.x), Contains(meets));
-    else
-        CHECK_THAT(other_stream(c.past), Contains(meets));
-    const id apart = c.g.input(format::f32, {256, 1});
-    CHECK(other_stream(apart) == "");
-}
-
-TEST_CASE("a node that moves makes nothing that another stream reads") {
-    graph_builder g;
-    const id x = g.other({g.input(format::f32, {256, 1})});
-    const id first = g.matmul(format::q4_K, 256, x), second = g.matmul(format::q4_K, 256, x);
-    const id readers[] = {g.other({first}), g.other({second})};
-    const plan made = planned(g);
-    REQUIRE(fault_of(g, made) == "");
-    REQUIRE(step_of(g, made, first) == step_of(g, made, second));
-    for (const id r : readers) g[r].stream = 1;
-    CHECK_THAT(fault_of(g, made), Contains("moves, and meets a node of another stream"));
-}
-
 TEST_CASE("a result whose elements share bytes is a fault") {
     normed c(2);
     plan made = planned(c.g);

@@ -237,15 +237,9 @@ class memory {
     }
 
     void store(const region& r, write by) {
-        change(r, [by](write) { return by; });
-    }
-
-    /// f(write) is what becomes of it, for all bytes of a region.
-    template <class F>
-    void change(const region& r, F&& f) {
         if (r.empty()) return;
         for (std::size_t c = first(r.begin); c < cells_.size() && bounds_[c] < r.end; ++c)
-            cells_[c] = f(cells_[c]);
+            cells_[c] = by;
     }
 
     /// f(begin, end, write) for every run of bytes of a region that one write left.
