@@ -2,7 +2,7 @@
 
 #include "bytes.hpp"
 #include "check.hpp"
-#include "fields.hpp"
+#include "graph_fields.hpp"
 #include "nesting.hpp"
 #include "printable.hpp"
 

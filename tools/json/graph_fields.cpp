@@ -1,4 +1,4 @@
-#include "fields.hpp"
+#include "graph_fields.hpp"
 
 #include <fmt/format.h>
 
