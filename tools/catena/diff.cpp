@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -29,7 +30,8 @@ using value = nlohmann::ordered_json;
 struct diff_options {
     std::string a, b;  ///< b empty: it is a
     std::vector<std::string> archs = {"sm_90"};
-    bool optimized = false;
+    std::string measured;  ///< a record of launches; empty: none
+    bool optimized = false, arch_is_named = false;
     output_options output;
 };
 
@@ -53,6 +55,13 @@ constexpr quantity quantities[] = {
     {"tokens/s, predicted", "/predicted/tokens_per_s"},
 };
 
+/// Totals where both reports have measured times.
+constexpr quantity measured_quantities[] = {
+    {"steps measured as planned", "/measured/same_instance/steps"},
+    {"their us, measured", "/measured/same_instance/us"},
+    {"their us, predicted", "/measured/same_instance/predicted_us"},
+};
+
 /// The file as a report of explain, if it is one; else null.
 value report_in(const std::string& file) {
     try {
@@ -65,10 +74,14 @@ value report_in(const std::string& file) {
     }
 }
 
-value explained(const std::string& file, const std::string& arch, bool in_better_order) {
+value explained(const std::string& file, const std::string& arch, bool in_better_order,
+                const diff_options& o) {
     json::graph g = json::read(file);
     if (in_better_order) g = optimized(g);
-    return value::parse(as_json(make_report(g, table_for(arch)), false));
+    target_options target{arch, ""};
+    const auto record = record_and_target(o.measured, o.arch_is_named, target);
+    return value::parse(
+        as_json(make_report(g, table_for(target), {}, record ? &*record : nullptr), false));
 }
 
 double number(const value& report, const quantity& q, const std::string& file) {
@@ -103,6 +116,33 @@ value differing(const counts& all) {
     return out;
 }
 
+/// Measured microseconds of a launch, and how many launches.
+struct launch_time {
+    double us = 0;
+    int count = 0;
+};
+
+/// The mean time of a launch on both sides, by chain and work, where both are measured and differ
+/// by a hundredth at least.
+value measured_difference(const std::array<value, 2>& sides) {
+    std::map<std::string, std::array<launch_time, 2>> all;
+    for (std::size_t side = 0; side < 2; ++side)
+        for (const value& s : sides[side].value("steps", value::array())) {
+            const double us = s.value(value::json_pointer("/measured/us"), -1.0);
+            if (us < 0) continue;
+            launch_time& t = all[s.value("chain", std::string("?")) + ": " +
+                                 s.value("work", std::string())][side];
+            t.us += us, ++t.count;
+        }
+    value out = value::object();
+    for (const auto& [work, t] : all) {
+        if (t[0].count == 0 || t[1].count == 0) continue;
+        const double a = t[0].us / t[0].count, b = t[1].us / t[1].count;
+        if (std::abs(b - a) >= 0.01 * a) out[work] = {a, b};
+    }
+    return out;
+}
+
 value difference(const std::array<value, 2>& sides, const std::array<std::string, 2>& names) {
     value out{{"a", names[0]}, {"b", names[1]}, {"totals", value::object()}};
     for (const quantity& q : quantities)
@@ -112,6 +152,11 @@ value difference(const std::array<value, 2>& sides, const std::array<std::string
     out["instances"] = differing(one_arch ? instances : without_arch(instances));
     out["norms"] = differing(count_of(sides, "norms", "placement"));
     out["not_fused"] = differing(count_of(sides, "not_fused", "reason"));
+    if (sides[0].contains("measured") && sides[1].contains("measured")) {
+        for (const quantity& q : measured_quantities)
+            out["totals"][q.name] = {number(sides[0], q, names[0]), number(sides[1], q, names[1])};
+        out["measured_us"] = measured_difference(sides);
+    }
     return out;
 }
 
@@ -133,6 +178,13 @@ std::string as_text(const value& d) {
             fmt::format_to(put, "{:>12} {:>12} {:>+12}  {}\n", n[0].get<int>(), n[1].get<int>(),
                            n[1].get<int>() - n[0].get<int>(), printable(name));
     }
+    if (!d.contains("measured_us")) return fmt::to_string(out);
+    fmt::format_to(put, "\nmeasured us of a launch, mean, by chain and work{}\n",
+                   d["measured_us"].empty() ? ": no difference" : "");
+    for (const auto& [work, us] : d["measured_us"].items()) {
+        const double a = us[0].get<double>(), b = us[1].get<double>();
+        fmt::format_to(put, "{:>12.1f} {:>12.1f} {:>+12.1f}  {}\n", a, b, b - a, printable(work));
+    }
     return fmt::to_string(out);
 }
 
@@ -144,6 +196,7 @@ int diff(const diff_options& o) {
             "(--arch sm_80,sm_90), or --optimized");
     std::array<value, 2> sides;
     std::array<std::string, 2> names;
+    int planned = 0;
     for (std::size_t side = 0; side < 2; ++side) {
         const std::string& file = side == 0 || o.b.empty() ? o.a : o.b;
         const std::string& arch = side == 0 ? o.archs.front() : o.archs.back();
@@ -153,10 +206,12 @@ int diff(const diff_options& o) {
             throw failure(file +
                           ": is a report of explain, whose graph cannot be planned again: "
                           "name a graph file");
-        if (sides[side].is_null()) sides[side] = explained(file, arch, better);
+        if (sides[side].is_null()) sides[side] = explained(file, arch, better, o), ++planned;
         names[side] = fmt::format("{}, {}{}", file, sides[side].value("arch", std::string("?")),
                                   better ? ", optimized" : "");
     }
+    if (!o.measured.empty() && planned == 0)
+        throw failure("both files are reports of explain: name the record of --measured there");
     const value d = difference(sides, names);
     write_result(o.output, o.output.json ? json_text(d) : as_text(d));
     return exit_ok;
@@ -181,8 +236,12 @@ void add_diff(CLI::App& app, int& code) {
         ->capture_default_str();
     command->add_flag("--optimized", o->optimized,
                       "Plan B as if the engine had asked for an order before it allocated");
+    command->add_option("--measured", o->measured, measured_help)->type_name("FILE");
     add_output_options(*command, o->output);
-    command->callback([o, &code] { code = diff(*o); });
+    command->callback([o, command, &code] {
+        o->arch_is_named = command->count("--arch") > 0;
+        code = diff(*o);
+    });
 }
 
 }  // namespace catena::tool

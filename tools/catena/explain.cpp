@@ -9,7 +9,13 @@
 
 #include "catena/runtime.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace catena::tool {
 namespace {
@@ -18,17 +24,19 @@ struct explain_options {
     std::string graph;
     target_options target{"sm_90", ""};
     std::string html, dot;  ///< empty: not asked for
-    bool optimized = false, verbose = false;
+    std::string measured;   ///< a record of launches; empty: none
+    bool optimized = false, verbose = false, target_is_named = false;
     options asked;
     output_options output;
 };
 
-int explain(const explain_options& o) {
+int explain(explain_options o) {
     for (const std::string& file : {o.html, o.dot, o.output.file}) refuse_unwritable(file);
     json::graph g = json::read(o.graph);
     if (o.optimized) g = optimized(g);
+    const auto record = record_and_target(o.measured, o.target_is_named, o.target);
     const table t = table_for(o.target);
-    const report r = make_report(g, t, o.asked);
+    const report r = make_report(g, t, o.asked, record ? &*record : nullptr);
     if (!o.html.empty()) write_whole(o.html, as_html(r));
     if (!o.dot.empty()) write_whole(o.dot, as_dot(r));
     const bool instead = !(o.html.empty() && o.dot.empty());
@@ -37,9 +45,32 @@ int explain(const explain_options& o) {
     return exit_ok;
 }
 
+void refuse_other_gpu(const launch_record& record, const arch& target) {
+    const bool same_gpu =
+        record.gpu.empty() || target.gpu == record.gpu || target.gpu == record.device;
+    if (record.arch == target.name && same_gpu) return;
+    throw failure(
+        fmt::format("{} was measured on {} ({}), and the plan is for {} ({}): leave --arch and "
+                    "--gpu out, and it is for the GPU of the record",
+                    record.file, record.device, record.arch, target.gpu, target.name));
+}
+
 }  // namespace
 
-report make_report(const json::graph& g, const table& t, const options& asked) {
+std::optional<launch_record> record_and_target(const std::string& file, bool is_named,
+                                               target_options& target) {
+    if (file.empty()) return {};
+    try {
+        launch_record record = read_launches(file);
+        if (!is_named) target = {record.arch, record.gpu};
+        return record;
+    } catch (const std::runtime_error& e) {
+        throw failure(e.what());
+    }
+}
+
+report make_report(const json::graph& g, const table& t, const options& asked,
+                   const launch_record* measured) {
     const graph_view view = g.view();
     const planner p{t, asked};
     const plan now = p.plan(view);
@@ -51,9 +82,20 @@ report make_report(const json::graph& g, const table& t, const options& asked) {
     const plan_counters after = now.counters(), before = p.plan(ordered.view()).counters();
     done.groups = {after.groups(), before.groups_whole, after.groups_whole, after.groups_partial};
     const prediction predicted = predict(view, now, e, t.limits());
-    return {
-        g,        t.limits(), now, std::move(e), std::move(w), std::move(done), count_peer(view),
-        predicted};
+    std::optional<measured_plan> times;
+    if (measured != nullptr) {
+        refuse_other_gpu(*measured, t.limits());
+        times = join(*measured, e);
+    }
+    return {g,
+            t.limits(),
+            now,
+            std::move(e),
+            std::move(w),
+            std::move(done),
+            count_peer(view),
+            predicted,
+            std::move(times)};
 }
 
 std::vector<std::string> rejected(const report& r, std::size_t i) {
@@ -75,6 +117,7 @@ void add_explain(CLI::App& app, int& code) {
         add_output_file(*command, "--dot", o->dot,
                         "Write each distinct layer for graphviz to FILE, instead of text");
     command->add_flag("--optimized", o->optimized, optimized_help);
+    command->add_option("--measured", o->measured, measured_help)->type_name("FILE");
     command
         ->add_option("--l2-ahead", o->asked.l2_percent_ahead,
                      "Let row steps bring weights of later steps to L2, into that share of it")
@@ -84,7 +127,10 @@ void add_explain(CLI::App& app, int& code) {
                       "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);
     command->get_option("--json")->excludes(html)->excludes(dot);
-    command->callback([o, &code] { code = explain(*o); });
+    command->callback([o, command, &code] {
+        o->target_is_named = command->count("--arch") + command->count("--gpu") > 0;
+        code = explain(*o);
+    });
 }
 
 }  // namespace catena::tool

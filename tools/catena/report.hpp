@@ -2,6 +2,7 @@
 #pragma once
 
 #include "count.hpp"
+#include "measured.hpp"
 #include "peer.hpp"
 #include "prediction.hpp"
 
@@ -10,10 +11,13 @@
 #include "catena/runtime.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace catena::tool {
+
+struct target_options;
 
 struct report {
     const json::graph& graph;
@@ -24,10 +28,22 @@ struct report {
     progress done;
     peer_launches peer;
     prediction predicted;
+    std::optional<measured_plan> measured;  ///< if a record was named
 };
 
-/// Plans the graph for the table's GPU. Throws failure if nothing can be planned.
-report make_report(const json::graph& g, const table& t, const options& asked = {});
+/// Plans the graph for the table's GPU. Throws failure if nothing can be planned, or if the record
+/// of launches is of another GPU.
+report make_report(const json::graph& g, const table& t, const options& asked = {},
+                   const launch_record* measured = nullptr);
+
+inline constexpr const char* measured_help =
+    "Show the times that a record of launches has beside the predicted ones, such as "
+    "bench/results/launches.h100.2026-11-26.json.gz. Without --arch the plan is for its GPU";
+
+/// The record of a file; nothing if none is named. Throws failure. Without an arch or a GPU by name
+/// the target becomes the record's.
+std::optional<launch_record> record_and_target(const std::string& file, bool is_named,
+                                               target_options& target);
 
 /// The rows that were rejected for step i, "name: sentence" each.
 std::vector<std::string> rejected(const report& r, std::size_t i);

@@ -3,6 +3,9 @@
 #include "json_text.hpp"
 
 #include "catena/pick/name.hpp"
+#include "catena/plan/explain_text.hpp"
+
+#include "fields.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -24,12 +27,59 @@ value activations_json(const progress& done) {
     return all;
 }
 
+/// Kernels of the engine, with their times.
+value engine_json(const measured_plan& m, const std::vector<int>& launches) {
+    value out = value::array();
+    for (const int i : launches) {
+        const recorded_launch& l = m.walk.launches[static_cast<std::size_t>(i)];
+        value one{{"kernel", m.from.kernels[static_cast<std::size_t>(l.kernel)]}, {"us", l.us}};
+        if (l.gap_us > 0) one["gap_us"] = l.gap_us;
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+value measured_step_json(const report& r, std::size_t i) {
+    const measured_step& s = *r.measured->steps[i];
+    value out{{"us", s.us}};
+    if (s.gap_us > 0) out["gap_us"] = s.gap_us;
+    out["launches"] = s.launches;
+    if (!s.planned) out["instance"] = s.instance;
+    out["slower"] = r.measured->slower(r.plan, i);
+    if (!s.engine.empty()) out["engine_before"] = engine_json(*r.measured, s.engine);
+    return out;
+}
+
+value sum_json(const measured_sum& s) {
+    return {{"steps", s.steps}, {"us", s.us}, {"predicted_us", s.predicted_us}};
+}
+
+value measured_json(const measured_plan& m) {
+    value out{{"record", m.from.file},
+              {"gpu", m.from.device},
+              {"driver", m.from.driver},
+              {"cuda", m.from.cuda},
+              {"date", m.from.date},
+              {"commit", m.from.commit},
+              {"same_instance", sum_json(m.same)},
+              {"other_instance", sum_json(m.other)}};
+    if (!m.walk.launches.empty())
+        out["walk"] = {{"model", m.walk.model},
+                       {"load", m.walk.load},
+                       {"repeats", m.walk.repeats},
+                       {"us", m.walk.us}};
+    if (!m.engine_after.empty()) out["engine_after"] = engine_json(m, m.engine_after);
+    return out;
+}
+
 value step_json(const report& r, std::size_t i, bool verbose) {
     const explained_step& s = r.plan.steps[i];
     const explained_chain& c = r.plan.chains[static_cast<std::size_t>(s.chain)];
     value v{{"chain", c.name},
             {"place", s.chain},
             {"instance", s.instance},
+            {"work", work(s.what)},
+            {"problem", generator::problem_json(s.what)},
             {"launch_at", s.launch_at},
             {"nodes", s.nodes},
             {"bytes", s.bytes},
@@ -40,6 +90,7 @@ value step_json(const report& r, std::size_t i, bool verbose) {
         v["predicted_gain_us"] = s.predicted_gain_us;
     }
     if (!s.makes.empty()) v["makes"] = s.makes;  // places whose activation its epilogue quantizes
+    if (r.measured && r.measured->steps[i]) v["measured"] = measured_step_json(r, i);
     if (verbose) v["rejected"] = rejected(r, i);
     return v;
 }
@@ -80,6 +131,7 @@ std::string as_json(const report& r, bool verbose) {
                          {"cold_us", r.predicted.cold_us},
                          {"tokens", r.predicted.tokens},
                          {"tokens_per_s", r.predicted.tokens_per_s()}};
+    if (r.measured) root["measured"] = measured_json(*r.measured);
     root["bytes"] = r.plan.bytes;
     root["attainable_us"] = r.plan.attainable_us;
     root["workspace_bytes"] = r.plan.workspace_bytes;

@@ -71,6 +71,60 @@ void print_predicted(buffer& out, const report& r) {
          p.tokens_per_s(), p.tokens);
 }
 
+void print_measured(buffer& out, const measured_plan& m) {
+    line(out, "measured       {}: {}, driver {}, CUDA {}, {}, commit {}", printable(m.from.file),
+         printable(m.from.device), printable(m.from.driver), printable(m.from.cuda),
+         printable(m.from.date), printable(m.from.commit));
+    if (m.walk.launches.empty())
+        return line(out, "               no step of this plan is in the record");
+    line(out, "               the record's step of {}, {}: {:.0f} us with the engine's kernels",
+         printable(m.walk.model), printable(m.walk.load), m.walk.us);
+    const auto sum = [&](const measured_sum& s, const char* how) {
+        if (s.steps > 0)
+            line(out, "               {} of {} steps{}: {:.0f} us measured, {:.0f} us predicted",
+                 s.steps, m.steps.size(), how, s.us, s.predicted_us);
+    };
+    sum(m.same, "");
+    sum(m.other, " ran as another instance");
+}
+
+/// Steps of the same instance and work, measured alike.
+struct measured_line {
+    int count = 0, measured = 0, slower = 0;
+    double us = 0, predicted_us = 0;
+    std::int32_t first = 0;
+};
+
+/// A line for each instance with the same work: means of a launch.
+void print_measured_steps(buffer& out, const report& r) {
+    std::map<std::string, measured_line> lines;
+    std::vector<std::string> order;
+    for (std::size_t i = 0; i < r.plan.steps.size(); ++i) {
+        const explained_step& s = r.plan.steps[i];
+        const auto& time = r.measured->steps[i];
+        const std::string text =
+            fmt::format("{}: {}{}", s.instance, work(s.what),
+                        time && !time->planned ? ", measured as " + printable(time->instance) : "");
+        const auto [at, is_new] = lines.try_emplace(text);
+        if (is_new) order.push_back(text), at->second.first = s.launch_at;
+        measured_line& l = at->second;
+        ++l.count, l.predicted_us += s.predicted_us;
+        if (time) ++l.measured, l.us += time->us;
+        if (r.measured->slower(r.plan, i)) ++l.slower;
+    }
+    line(out,
+         "\nsteps, us of a launch: means; ! measured more than a quarter slower than predicted");
+    line(out, "{:>8}{:>10}{:>11}", "", "measured", "predicted");
+    for (const std::string& text : order) {
+        const measured_line& l = lines[text];
+        const std::string us = l.measured == 0 ? "-" : fmt::format("{:.1f}", l.us / l.measured);
+        const bool some = l.slower > 0 && l.slower < l.count;
+        line(out, "  {:>4} x{:>10}{:>11.1f} {} {}  (first at node {}{})", l.count, us,
+             l.predicted_us / l.count, l.slower > 0 ? '!' : ' ', text, l.first,
+             some ? fmt::format("; {} of them slower", l.slower) : "");
+    }
+}
+
 void print_rejected(buffer& out, const report& r) {
     std::map<std::string, std::vector<std::string>> by_step;
     for (std::size_t i = 0; i < r.plan.steps.size(); ++i) {
@@ -99,11 +153,16 @@ std::string as_text(const report& r, bool verbose) {
     print_activations(out, r);
     print_launches(out, r);
     print_predicted(out, r);
-
+    if (r.measured) {
+        print_measured(out, *r.measured);
+        print_measured_steps(out, r);
+    } else {
+        line(out, "\nsteps");
+        out.append(steps_text(r.plan));
+    }
     fmt::format_to(std::back_inserter(out),
-                   "\nsteps\n{}{}\nnorms, by the launch that makes them\n{}\nnot fused, or not as "
-                   "far\n",
-                   steps_text(r.plan), ahead_text(r.plan), norms_text(r.plan));
+                   "{}\nnorms, by the launch that makes them\n{}\nnot fused, or not as far\n",
+                   ahead_text(r.plan), norms_text(r.plan));
     folded_lines left;
     for (const left_node& l : r.done.not_fused)
         left.add(fmt::format("{}: {}", printable(r.graph.view().node(l.node).op_name), l.sentence),
