@@ -66,10 +66,10 @@ addEventListener("load", () => {
             for (const row of all("#graph .row")) if (row.isConnected) row.click();
     }
     let shown = 0;
-    for (const step of all("#map [data-step]")) {
+    for (const step of all("#map [data-step]").filter(s => !s.classList.contains("rest"))) {
         step.click();
         const instance = document.querySelector("#details .instance").textContent;
-        shown += instance === step.title.split(": ")[1];
+        shown += instance === step.title.split(": ")[1].split(", ")[0];
     }
     const arrows = ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowLeft"];
     for (const key of [...arrows, "[", "]", "v", "v", "t", "Escape"]) press(key);
@@ -86,6 +86,28 @@ addEventListener("load", () => {
     return html.replace(end, 7, walk);
 }
 
+/// The page with a script behind it that holds the width of every step's bar against its time, and
+/// counts the kinds of bars and the steps whose bar is more than a pixel off.
+std::string scaled(std::string html) {
+    const std::string hold = R"(<script>
+addEventListener("load", () => {
+    const all = query => [...document.querySelectorAll(query)];
+    const steps = JSON.parse(document.getElementById("explain").textContent).steps;
+    const times = steps.map(s => s.measured ? s.measured.us : s.predicted_us);
+    const widths = steps.map(() => 0);
+    for (const bar of all("#map [data-step]"))
+        widths[bar.dataset.step] += bar.getBoundingClientRect().width;
+    const sum = list => list.reduce((a, b) => a + b, 0);
+    const scale = sum(widths) / sum(times);
+    const off = times.filter((us, i) => Math.abs(widths[i] - us * scale) > 1).length;
+    const count = kind => all(`#map .step.${kind}:not(.rest)`).length;
+    Object.assign(document.documentElement.dataset, {
+        off, measured: count("measured"), predicted: count("predicted"), slower: count("slower")});
+});
+</script></body>)";
+    return html.replace(html.rfind("</body>"), 7, hold);
+}
+
 }  // namespace
 
 TEST_CASE("a page loads without an error, and its map holds every step", "[page]") {
@@ -99,12 +121,12 @@ TEST_CASE("a page loads without an error, and its map holds every step", "[page]
         CHECK(root_attribute(dom, "data-ready") == "yes");
         dom = dom.substr(0, dom.find("id=\"graph\""));  // the map
         std::multiset<int> steps;
-        const std::regex step("data-step=\"([0-9]+)\"");
+        const std::regex step("class=\"[^\"]*hue[0-9]\"[^>]* data-step=\"([0-9]+)\"");
         for (std::sregex_iterator i(dom.begin(), dom.end(), step), end; i != end; ++i)
             steps.insert(std::stoi((*i)[1]));
         REQUIRE(steps.size() == r.plan.steps.size());
         for (std::size_t s = 0; s < r.plan.steps.size(); ++s)
-            CHECK(steps.count(static_cast<int>(s)) == 1);
+            CHECK(steps.count(static_cast<int>(s)) == 1);  // without what goes on in a next line
     }
 }
 
@@ -117,6 +139,29 @@ TEST_CASE("every layer opens, every step shows its instance, every node has a ro
     CHECK(root_attribute(dom, "data-shown") == std::to_string(r.plan.steps.size()));
     CHECK(root_attribute(dom, "data-found") == "60");
     CHECK(root_attribute(dom, "data-address").rfind("#node-", 0) == 0);
+}
+
+TEST_CASE("bars are to scale in time, and a measured one looks unlike a predicted one", "[page]") {
+    const launch_record record =
+        read_launches(CATENA_TEST_RECORDS "/launches.h100.2026-11-26.json.gz");
+    const json::graph g = json::read(CATENA_TEST_DATA "/graphs/qwen3-8b-q4km.tg1.json.gz");
+    for (const bool with : {true, false}) {
+        CAPTURE(with);
+        // In the file's order some steps are in the record, and others are not.
+        const report r = make_report(g, table_for("sm_90"), {}, with ? &record : nullptr);
+        const std::string dom = dom_of(scaled(as_html(r)));
+        const int measured = with ? r.measured->same.steps + r.measured->other.steps : 0;
+        const int all = static_cast<int>(r.plan.steps.size());
+        CHECK(root_attribute(dom, "data-error") == "");
+        CHECK(root_attribute(dom, "data-off") == "0");
+        CHECK(root_attribute(dom, "data-measured") == std::to_string(measured));
+        CHECK(root_attribute(dom, "data-predicted") == std::to_string(all - measured));
+        CHECK((measured < all && (measured > 0) == with));
+        int slower = 0;
+        for (std::size_t i = 0; with && i < r.plan.steps.size(); ++i)
+            slower += r.measured->slower(r.plan, i);
+        CHECK(root_attribute(dom, "data-slower") == std::to_string(slower));
+    }
 }
 
 TEST_CASE("a graph without layers, with hostile names, is shown too", "[page]") {

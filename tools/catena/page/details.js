@@ -41,11 +41,74 @@ function activationTable() {
     return table(["made by", "once", "matmuls"], [...lines, line(h("b", {}, "all"), all)]);
 }
 
+// Bars of a step's times below each other, to one scale.
+function timeBars(s) {
+    const most = Math.max(s.us, s.predicted_us, s.attainable_us);
+    const bar = (what, kind, us) => h(
+        "div.time", {}, h("span", {}, what), h("span.track", {}, h(`i.${kind}`, {style: `width:${100 * us / most}%`})),
+        h("b", {}, format.us(us)));
+    const m = s.measured;
+    const how = !m ? "" : m.launches > 1 ? `The median of ${m.launches} launches of this problem. ` : "";
+    const as = m && m.instance ? `Measured as ${m.instance}, which the plan no longer has. ` : "";
+    return [
+        m ? bar("measured", "measured", s.us) : "", bar("predicted", "predicted", s.predicted_us),
+        bar("attainable", "attainable", s.attainable_us),
+        s.slower ? h("p.slow", {}, `${ratio(s)} the prediction.`) : "",
+        m ? h("p.hint", {}, how, as, `On ${report.measured.gpu}, ${report.measured.date}.`)
+            : report.measured ? h("p.hint", {}, "The record has no launch of this problem.") : ""
+    ];
+}
+
+// Steps of the same instance and work that are slower than predicted, those that lose most first.
+function slowerTable() {
+    const folded = new Map();
+    for (const s of steps.filter(s => s.slower)) {
+        const key = `${s.instance}: ${s.work}`;
+        if (!folded.has(key)) folded.set(key, {first: s, count: 0, us: 0, predicted: 0});
+        const f = folded.get(key);
+        f.count++, f.us += s.us, f.predicted += s.predicted_us;
+    }
+    if (!folded.size) return h("p.hint", {}, "No step takes more than a quarter longer than predicted.");
+    const lost = f => f.us - f.predicted;
+    const rows = [...folded.values()].sort((a, b) => lost(b) - lost(a)).map(f => [
+        link({step: f.first}, `${f.first.instance.split(".")[0]}: ${f.first.work}`, f.first.instance), amount(`${f.count} ×`),
+        amount(format.us(f.us / f.count)), amount(format.us(f.predicted / f.count)),
+    ]);
+    return [h("h3", {}, "Slower than predicted"), table(["launch, mean time", "", "measured", "predicted"], rows)];
+}
+
+function measuredPart() {
+    const m = report.measured;
+    if (!m) return "";
+    const sum = s => s.steps ? `${s.steps} of ${steps.length}: ${format.us(s.us)} measured, ` +
+        `${format.us(s.predicted_us)} predicted` : "";
+    const walk = m.walk ? `${m.walk.model}, ${m.walk.load}: ${format.us(m.walk.us)}, the engine's kernels among them`
+        : "The record has no step of this plan.";
+    return [
+        h("h2", {}, "Measured"), pairs([
+            ["GPU", `${m.gpu}, driver ${m.driver}, CUDA ${m.cuda}`], ["when", `${m.date}, commit ${m.commit}`],
+            ["record", m.record], ["decode step", walk], ["steps", sum(m.same_instance)],
+            ["as another instance", sum(m.other_instance)]
+        ]),
+        slowerTable()
+    ];
+}
+
+// The kernels that the engine ran where this node stands.
+function kernelsPart(n) {
+    if (!n.kernels) return "";
+    const {kernels, first, last} = n.kernels;
+    return [
+        h("h3", {}, `The engine's kernels, nodes ${first} to ${last}, measured`),
+        table(["kernel", ""], kernels.map(k => [k.kernel, amount(format.us(k.us))]))
+    ];
+}
+
 function drawSummary() {
     const most = Math.max(...page.costs.map(c => c.launches), 1);
     const groups = Object.entries(report.groups || {});
     fill(
-        details, h("h2", {}, "Launches"), page.costs.map((c, k) => costBar(c, k, most)),
+        details, measuredPart(), h("h2", {}, "Launches"), page.costs.map((c, k) => costBar(c, k, most)),
         h("p.hint", {}, "Attainable: launches of an empty graph node, and bytes at the bandwidth of ",
           `${page.gpu}. Catena's ${format.count(steps.length)} steps, in blue: `,
           `${format.bytes(report.bytes)}, ${format.us(report.attainable_us)}; `,
@@ -86,10 +149,15 @@ function legend() {
     return [
         h("h2", {}, "Legend"),
         h("ul.legend", {},
-          key(h("i.step.hue0"), "a step of Catena: one launch; a chain's steps share a color"),
-          key(h("i.engine"), "launches of the engine"),
-          key(h("i.quantize"), "a launch in which the engine quantizes for one matmul"),
-          key(h("i.before"), "launches of the layer, node by node"),
+          report.measured ? [
+              key(h("i.step.measured.hue0"), "a step of Catena, measured; a chain's steps share a color"),
+              key(h("i.step.measured.slower.hue0", {style: "--predicted:55%"}),
+                  "beyond its prediction, if it takes more than a quarter longer"),
+          ] : "",
+          key(h("i.step.predicted.hue0"), "a step of Catena, predicted"),
+          report.measured ? key(h("i.engine"), "a kernel of the engine, measured") : "",
+          key(h("i.engine.mark"), "launches of the engine, not measured: no time is shown"),
+          key(h("i.quantize.mark"), "a launch in which the engine quantizes for one matmul"),
           key(h("i.bandkey.hue0"), "how long a chain's q8_1 lives; dots are nodes that it covers"),
           key(h("i.f32key"), "who reads the same value as f32")),
         h("p.hint.keys", {},
@@ -129,7 +197,7 @@ function nodePart(n) {
             ["reads", n.src.filter(r => r !== null).map(sourceLine)],
             ["read by", n.readers.length ? nodeLinks(n.readers) : "nobody here"]
         ]),
-        whyPart(n)
+        whyPart(n), kernelsPart(n)
     ];
 }
 
@@ -153,9 +221,9 @@ function stepPart(s) {
         s.matmuls.length ? matmulTable(s) : "",
         pairs([[s.matmuls.length ? "and then" : "covers", covers]]), h("h3", {}, "Launch"),
         pairs([
-            ["grid", grid + (dependent ? ", dependent launch" : "")], ["moves", format.bytes(s.bytes)],
-            ["predicted", format.us(s.predicted_us)], ["attainable", format.us(s.attainable_us)]
+            ["grid", grid + (dependent ? ", dependent launch" : "")], ["moves", format.bytes(s.bytes)]
         ]),
+        h("h3", {}, "Time"), timeBars(s),
         chainPart(s.of, s), s.makes.map(c => chainPart(chains[c], s)), rejectedPart(s)
     ];
 }

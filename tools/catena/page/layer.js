@@ -137,8 +137,18 @@ function stepRow(s) {
         h("span.at", {title: `launched at node ${s.launch_at}`}, `▶ ${s.launch_at}`),
         h("span.instance", {title: s.instance}, instanceName(s.instance)),
         h("span.work", {}, s.problem[0][1]),
-        h("span.cost", {}, `${format.bytes(s.bytes)} · ${format.us(s.predicted_us)}`));
+        h("span.cost", {}, `${format.bytes(s.bytes)} · `, timeText(s)));
 }
+
+// What a step takes: measured beside predicted, and by how much it is slower.
+function timeText(s) {
+    if (!s.measured) return `${format.us(s.predicted_us)}${report.measured ? " predicted" : ""}`;
+    const times = [h("b", {}, format.us(s.us)), ` (${format.us(s.predicted_us)})`];
+    if (s.slower) times.push(h("span.mark.slow", {title: "measured, over the prediction"}, ratio(s)));
+    if (s.measured.instance) times.push(h("span.mark.other", {title: `measured as ${s.measured.instance}`}, "as another"));
+    return h("span", {title: "measured, and predicted in parentheses"}, times);
+}
+const ratio = s => `${(s.us / s.predicted_us).toPrecision(3)} ×`;
 
 // A name without the arch, which the page says once; what is computed stands out.
 function instanceName(text) {

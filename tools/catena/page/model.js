@@ -25,6 +25,8 @@ for (const left of report.not_fused) nodes[left.node].reasons.push(left);
 const steps = report.steps.map((s, i) => (
     {...s, ...page.steps[i], i, nodes: s.nodes.map(n => nodes[n])}));
 for (const s of steps) {
+    s.us = s.measured ? s.measured.us : s.predicted_us;
+    s.slower = !!s.measured && s.measured.slower;
     nodes[s.launch_at].starts.push(s);
     for (const n of s.nodes) n.step = s;
 }
@@ -99,6 +101,48 @@ for (const l of layers) {
             step.of.hue = next++ % HUES;
         }
 }
+
+// The bars of the map, by layer: {kind, us, first: a node} and what it is. The engine's kernels
+// stand in the layer where their first node is. The record does not say which node a kernel is of.
+for (const l of layers) l.bars = [];
+let run = [];  // the engine's launches since the last step, each with its layer
+function drawEngine(kernels, layer) {
+    const own = run.length ? run[0].layer : layer;
+    const first = run.length ? run[0].node.i : own.first;
+    if (kernels) {
+        for (const k of kernels) {
+            if (k.gap_us) own.bars.push({kind: "gap", us: k.gap_us, first});
+            own.bars.push({kind: "engine", us: k.us, kernel: k.kernel, first});
+        }
+        const last = run.length ? run[run.length - 1].node.i : first;
+        for (const {node} of run) node.kernels = {kernels, first, last};
+    } else {
+        let bar = null;
+        for (const {layer, node, quantize} of run) {
+            const kind = quantize ? "quantize" : "engine";
+            if (bar && kind === "engine" && bar.kind === "engine" && bar.layer === layer) {
+                bar.count++, bar.last = node.i;
+                continue;
+            }
+            bar = {kind, us: 0, layer, first: node.i, last: node.i, count: 1};
+            layer.bars.push(bar);
+        }
+    }
+    run = [];
+}
+for (const l of layers)
+    for (const x of l.launches) {
+        if (!x.step) {
+            run.push({...x, layer: l});
+            continue;
+        }
+        const {measured} = x.step;
+        drawEngine(measured && measured.engine_before, l);
+        if (measured && measured.gap_us) l.bars.push({kind: "gap", us: measured.gap_us, first: x.step.launch_at});
+        l.bars.push({kind: "step", us: x.step.us, step: x.step, first: x.step.launch_at});
+    }
+drawEngine(report.measured && report.measured.engine_after, layers[layers.length - 1]);
+for (const l of layers) l.us = l.bars.reduce((sum, b) => sum + b.us, 0);
 
 const format = {
     count: n => n.toLocaleString("en"),
