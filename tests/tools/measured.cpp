@@ -129,6 +129,20 @@ TEST_CASE("where the record has a problem more often, the median of its launches
     CHECK(j["steps"][0]["measured"]["engine_before"].size() == 1);
 }
 
+TEST_CASE("the engine's kernels are told between steps that are neighbors in the record alone",
+          "[measured]") {
+    measured_graph m({5, 7});
+    m.record["steps"].push_back(m.record["steps"][1]);
+    m.record["steps"][2]["problem"]["columns"] = 3;
+    auto& launches = m.record["walks"][0]["launches"];
+    const nlohmann::json other = {{"us", 2}, {"step", 2}};
+    launches.insert(launches.begin() + 2, other);  // between the plan's two
+    const auto j = told(m.beside());
+    CHECK(j["steps"][0]["measured"]["engine_before"].size() == 1);
+    CHECK(j["steps"][1]["measured"]["us"] == 7);
+    CHECK_FALSE(j["steps"][1]["measured"].contains("engine_before"));
+}
+
 TEST_CASE("the walk is found by its problems, not by names", "[measured]") {
     measured_graph m({5, 7});
     auto other = m.record["walks"][0];
