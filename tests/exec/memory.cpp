@@ -31,22 +31,6 @@ TEST_CASE("a read past the end of global memory is caught") {
     CHECK(caught(device, fault::out_of_bounds, {.threads = 32}, prefetches).offset == 400);
 }
 
-TEST_CASE("only constants are brought to L2, in whole chunks of 16 bytes") {
-    host_device device;
-    auto* w = device.allocate<float>("w", 64, memory::constant);
-    auto* x = device.allocate<float>("x", 64, memory::initialized);
-    const auto body = [](const float* p, int bytes) {
-        return [=](host& x_) { x_.prefetch_constants(p, bytes), x_.grid_wait(); };
-    };
-    const catena::launch_config dependent{.threads = 32, .dependent = true};
-    CHECK(caught(device, fault::out_of_bounds, dependent, body(w + 4, 256)).offset == 16);
-    CHECK(caught(device, fault::misaligned, dependent, body(w + 2, 16)).offset == 8);
-    CHECK(caught(device, fault::misaligned, dependent, body(w, 24)).offset == 0);
-    const finding f = caught(device, fault::grid_order, dependent, body(x, 256));
-    CHECK(says(f, "prefetched, and no constant"));
-    passes(device, dependent, body(w, 256));
-}
-
 TEST_CASE("a write before the start of global memory is caught") {
     host_device device;
     auto* y = device.allocate<float>("y", 64, memory::uninitialized);

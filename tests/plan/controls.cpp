@@ -149,12 +149,10 @@ TEST_CASE("the environment changes options, and only where it is set", "[control
         CHECK(o.log == log_level::off);
         CHECK(o.chains_off == "value");
     }
-    const environment set{
-        {"CATENA_ENABLED", "0"},          {"CATENA_CHAINS_OFF", "norm.q8,residual"},
-        {"CATENA_MEASURED_ONLY", "1"},    {"CATENA_SAME_BITS", "0"},
-        {"CATENA_LOG", "steps"},          {"CATENA_ERROR_ON_FALLBACK", "1"},
-        {"CATENA_MAX_COLUMNS", "8"},      {"CATENA_DEPENDENT_LAUNCH", "0"},
-        {"CATENA_L2_PERCENT_AHEAD", "10"}};
+    const environment set{{"CATENA_ENABLED", "0"},       {"CATENA_CHAINS_OFF", "norm.q8,residual"},
+                          {"CATENA_MEASURED_ONLY", "1"}, {"CATENA_SAME_BITS", "0"},
+                          {"CATENA_LOG", "steps"},       {"CATENA_ERROR_ON_FALLBACK", "1"},
+                          {"CATENA_MAX_COLUMNS", "8"},   {"CATENA_DEPENDENT_LAUNCH", "0"}};
     const options o = options::from_environment(base);
     CHECK(o.state.ok());
     CHECK(!o.enabled);
@@ -163,7 +161,6 @@ TEST_CASE("the environment changes options, and only where it is set", "[control
     CHECK(o.error_on_fallback);
     CHECK(o.log == log_level::steps);
     CHECK(o.pick.max_columns == 8);
-    CHECK(o.l2_percent_ahead == 10);
     CHECK(!o.pick.dependent_launch);
     CHECK(o.chains_off == "value,norm.q8,residual");
     const environment empty{{"CATENA_ENABLED", ""}, {"CATENA_LOG", ""}, {"CATENA_CHAINS_OFF", ""}};
@@ -227,8 +224,6 @@ TEST_CASE("a wrong value of a variable is never ignored", "[controls]") {
         CHECK(message("CATENA_MAX_COLUMNS", value) ==
               std::string("CATENA_MAX_COLUMNS is '") + value +
                   "': set it to a number below 1000000000, or unset it");
-    CHECK(message("CATENA_L2_PERCENT_AHEAD", "101") ==
-          "CATENA_L2_PERCENT_AHEAD (options::l2_percent_ahead) is 101: take 0 to 100");
     CHECK(message("CATENA_LOG", "1") ==
           "CATENA_LOG is '1': set it to off, summary, steps or times, or unset it");
     CHECK_THAT(message("CATENA_CHAINS_OFF", "nrom"),

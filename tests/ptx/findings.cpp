@@ -19,11 +19,6 @@ TEST_CASE("PTX: addresses outside of what was handed out are reported") {
     finds(kernel("st.global.u32 [%d3+-4], %r0;"), "out[-4]");
     finds(kernel("prefetch.global.L2 [%d2+256];"), "in[256] (it has 256 bytes)");
     finds(kernel("ld.global.u32 %r1, [%d2+2];"), "not aligned to 4");
-    const std::string ahead = "cp.async.bulk.prefetch.L2.global ";
-    CHECK(kernel(ahead + "[%d0], 256;").run() == "");
-    finds(kernel(ahead + "[%d0+16], 256;"), "256 bytes at in[16] (it has 256 bytes)");
-    finds(kernel(ahead + "[%d0+8], 32;"), "not aligned to 16");
-    finds(kernel(ahead + "[%d0], 24;"), "24 bytes are no multiple of 16");
     finds(kernel("ld.global.u32 %r1, [%d3];"), "nobody has written");
     finds(kernel("mov.u32 %r1, 0; st.shared.u32 [%r1], %r1;"), "outside of the 1024 of the block");
     finds(kernel("mov.u32 %r1, tile; ld.shared.u32 %r2, [%r1];"), "nobody has written");

@@ -204,19 +204,6 @@ void prefetch(warp& w, const instruction& i, lanes which) {
     }
 }
 
-/// Brings whole chunks of 16 bytes into L2.
-void bulk_prefetch(warp& w, const instruction& i, lanes which) {
-    for (; which != 0; which &= which - 1) {
-        const int l = std::countr_zero(which);
-        const auto address = address_of<std::uint64_t>(w.unit(i.at[0]), l, i.offset);
-        const auto bytes = get<std::uint32_t>(w.unit(i.at[1]), l);
-        aligned(w, l, address, 16);
-        if (bytes == 0 || bytes % 16 != 0)
-            w.fail(l, std::to_string(bytes) + " bytes are no multiple of 16");
-        range_at(w, l, reinterpret_cast<std::byte*>(address), bytes);
-    }
-}
-
 template <space S, class T, int N, class D>
 opcode load_as(bool wide) {
     const std::string data(N, sizeof(D) == 8 ? 'd' : 'w');
@@ -260,7 +247,6 @@ opcode of_type(const std::string& type, int count, bool loads, bool wide, bool w
 /// ld and st, [space], [nc], [v2 or v4], type; and prefetch.
 opcode memory_access(const std::string& name, bool wide, bool wide_data) {
     if (name == "prefetch.global.L2") return {prefetch, "A"};
-    if (name == "cp.async.bulk.prefetch.L2.global") return {bulk_prefetch, "Aw"};
     const bool loads = name.starts_with("ld.");
     if (!loads && !name.starts_with("st.")) return {};
     std::string rest = name.substr(3);

@@ -219,8 +219,7 @@ struct planned {
     std::vector<ready> steps;
     bool compiled = true;  ///< the build has all kernels: CATENA_WEIGHTS can leave some out
 
-    explicit planned(graph_builder of, const options& asked = {})
-        : g(std::move(of)), plan(planner(rows, asked).plan(g.view())) {
+    explicit planned(graph_builder of) : g(std::move(of)), plan(planner(rows).plan(g.view())) {
         REQUIRE(plan.state().ok());
         void* workspace =
             plan.workspace_bytes() > 0 ? in.workspace(plan.workspace_bytes()) : nullptr;
@@ -277,8 +276,8 @@ struct planned {
 };
 
 /// False: the build lacks kernels for it.
-bool overlaps(graph_builder g, const options& asked = {}) {
-    planned p(std::move(g), asked);
+bool overlaps(graph_builder g) {
+    planned p(std::move(g));
     if (!p.compiled) return false;
     INFO(p.names());
     REQUIRE(p.steps.size() > 1);
@@ -325,17 +324,6 @@ TEST_CASE("steps of plans for sm_90 that overlap leave what they leave one after
                 networks += overlaps(network_of_heads(weights, tokens));
         }
     CHECK(networks > 0);
-}
-
-TEST_CASE("steps for sm_90 that bring weights to L2 ahead leave the same", "[sm_90_plan]") {
-    options asked;
-    asked.l2_percent_ahead = 1;
-    planned wrong(network(format::q4_K, 1), asked);
-    REQUIRE(wrong.plan.steps()[0].bytes_ahead > 0);
-    const void*& first = wrong.steps[0].args.row.ahead[0].first;
-    first = static_cast<const std::byte*>(first) + 4096;
-    CHECK_THAT(wrong.run(true, 0), Catch::Contains("outside of what was handed out"));
-    for (const std::int64_t tokens : {1, 4}) CHECK(overlaps(network(format::q4_K, tokens), asked));
 }
 
 TEST_CASE("a step of a plan for sm_90 that lacks its wait for the grid before is found",

@@ -26,7 +26,6 @@ struct explain_options {
     std::string html, dot;  ///< empty: not asked for
     std::string measured;   ///< a record of launches; empty: none
     bool optimized = false, verbose = false, target_is_named = false;
-    options asked;
     output_options output;
 };
 
@@ -36,7 +35,7 @@ int explain(explain_options o) {
     if (o.optimized) g = optimized(g);
     const auto record = record_and_target(o.measured, o.target_is_named, o.target);
     const table t = table_for(o.target);
-    const report r = make_report(g, t, o.asked, record ? &*record : nullptr);
+    const report r = make_report(g, t, record ? &*record : nullptr);
     if (!o.html.empty()) write_whole(o.html, as_html(r));
     if (!o.dot.empty()) write_whole(o.dot, as_dot(r));
     const bool instead = !(o.html.empty() && o.dot.empty());
@@ -69,10 +68,9 @@ std::optional<launch_record> record_and_target(const std::string& file, bool is_
     }
 }
 
-report make_report(const json::graph& g, const table& t, const options& asked,
-                   const launch_record* measured) {
+report make_report(const json::graph& g, const table& t, const launch_record* measured) {
     const graph_view view = g.view();
-    const planner p{t, asked};
+    const planner p{t};
     const plan now = p.plan(view);
     explanation e = now.explain();
     if (!e.state.ok()) throw failure(g.file + ": cannot be planned: " + e.state.message);
@@ -118,11 +116,6 @@ void add_explain(CLI::App& app, int& code) {
                         "Write each distinct layer for graphviz to FILE, instead of text");
     command->add_flag("--optimized", o->optimized, optimized_help);
     command->add_option("--measured", o->measured, measured_help)->type_name("FILE");
-    command
-        ->add_option("--l2-ahead", o->asked.l2_percent_ahead,
-                     "Let row steps bring weights of later steps to L2, into that share of it")
-        ->check(CLI::Range(0, 100))
-        ->type_name("PERCENT");
     command->add_flag("--verbose", o->verbose,
                       "Name every rejected row of every step, with its reason");
     add_output_options(*command, o->output);

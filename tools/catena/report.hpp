@@ -33,8 +33,7 @@ struct report {
 
 /// Plans the graph for the table's GPU. Throws failure if nothing can be planned, or if the record
 /// of launches is of another GPU.
-report make_report(const json::graph& g, const table& t, const options& asked = {},
-                   const launch_record* measured = nullptr);
+report make_report(const json::graph& g, const table& t, const launch_record* measured = nullptr);
 
 inline constexpr const char* measured_help =
     "Show the times that a record of launches has beside the predicted ones, such as "

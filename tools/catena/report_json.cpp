@@ -85,10 +85,6 @@ value step_json(const report& r, std::size_t i, bool verbose) {
             {"bytes", s.bytes},
             {"predicted_us", s.predicted_us},
             {"attainable_us", s.attainable_us}};
-    if (s.bytes_ahead > 0) {
-        v["bytes_ahead"] = s.bytes_ahead;
-        v["predicted_gain_us"] = s.predicted_gain_us;
-    }
     if (!s.makes.empty()) v["makes"] = s.makes;  // places whose activation its epilogue quantizes
     if (r.measured && r.measured->steps[i]) v["measured"] = measured_step_json(r, i);
     if (verbose) v["rejected"] = rejected(r, i);

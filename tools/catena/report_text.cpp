@@ -161,8 +161,8 @@ std::string as_text(const report& r, bool verbose) {
         out.append(steps_text(r.plan));
     }
     fmt::format_to(std::back_inserter(out),
-                   "{}\nnorms, by the launch that makes them\n{}\nnot fused, or not as far\n",
-                   ahead_text(r.plan), norms_text(r.plan));
+                   "\nnorms, by the launch that makes them\n{}\nnot fused, or not as far\n",
+                   norms_text(r.plan));
     folded_lines left;
     for (const left_node& l : r.done.not_fused)
         left.add(fmt::format("{}: {}", printable(r.graph.view().node(l.node).op_name), l.sentence),

@@ -18,7 +18,7 @@ struct gpu_figures {
     const char* name;  ///< "H200 SXM"
     const char* arch;  ///< of its instance set
     int sms;
-    double l2_mib;             ///< for whoever measures, and for prefetches: no cost depends on it
+    double l2_mib;             ///< for whoever measures: no cost depends on it
     double peak_bytes_per_us;  ///< of its memory
     double cycles_per_us;      ///< of an SM, boosted
     const char* source = "";
@@ -71,16 +71,6 @@ inline constexpr gpu_figures gpu_registry[] = {
     {"GB10",           "sm_120",  48,  24,    273e3, 2418, "DGX Spark user guide", "SMs, L2, clock", 121},
 };
 // clang-format on
-
-/// Bytes of a GPU's L2; of one that the registry does not name, the least of its arch. 0: unknown.
-constexpr std::int64_t l2_bytes(const arch& a) {
-    double least = 0;
-    for (const gpu_figures& g : gpu_registry) {
-        if (same_text(g.name, a.gpu)) return static_cast<std::int64_t>(g.l2_mib * (1 << 20));
-        if (same_text(g.arch, a.name) && (least == 0 || g.l2_mib < least)) least = g.l2_mib;
-    }
-    return static_cast<std::int64_t>(least * (1 << 20));
-}
 
 /// `a` with the figures of a GPU. The share of the peak bandwidth that reads reach is the one that
 /// is assumed of the GPU whose rates `a` has: that of an H100 SXM is 3000 of 3350 GB/s.

@@ -102,19 +102,6 @@ class cuda {
     __device__ void prefetch(const void* p) const {
         asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p)));
     }
-    __device__ void prefetch_constants(const void* p, int bytes) const {
-#if __CUDA_ARCH__ >= 900
-        if (thread() == 0)
-            asm volatile(
-                "cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
-                "r"(bytes));
-#else
-        constexpr int line = 128;
-        CATENA_NO_UNROLL
-        for (int at = thread() * line; at < bytes; at += threads() * line)
-            prefetch(static_cast<const std::byte*>(p) + at);
-#endif
-    }
 
     __device__ int dp4a(int a, int b, int c) const { return __dp4a(a, b, c); }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890

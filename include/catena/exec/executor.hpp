@@ -93,8 +93,7 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 /// first block reads it after the next. A launch without clusters has clusters of one block.
 ///
 /// `prefetch(p)` brings the line of global memory that holds p nearer; it reads nothing, so it may
-/// stand before `grid_wait`. All threads of a block call `prefetch_constants(p, bytes)` alike;
-/// it brings constants to L2, and both are multiples of 16.
+/// stand before `grid_wait`.
 ///
 /// `halves_of_e4m3(pair)`, which an executor may have: two f16 of the two e4m3 in a word's low
 /// half.
@@ -114,13 +113,13 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
     r = x.shuffle(r, i), i = x.shuffle(i, i);  // the value of lane i, which may differ
     f = x.template shared<float>(i);
     r = x.load(cf), x.store(f, r), x.store_first(f, r);
-    u = x.load(h), x.store(h, std::uint16_t{});   // any scalar of 1, 2, 4 or 8 bytes
-    v = x.load16(cw), x.store16(w, v);            // any pointer to 16 aligned bytes
-    x.prefetch(cf), x.prefetch_constants(cf, i);  // below
-    i = x.dp4a(i, i, i);                          // c + four products of signed bytes
-    u = x.funnel(u, u, u);                        // (hi:lo) >> (bits % 32), low word
-    u = x.permute(u, u, u);                       // prmt, below
-    x.mma(d, a4, a2), x.mma(d, a2, u);            // below
+    u = x.load(h), x.store(h, std::uint16_t{});  // any scalar of 1, 2, 4 or 8 bytes
+    v = x.load16(cw), x.store16(w, v);           // any pointer to 16 aligned bytes
+    x.prefetch(cf);                              // below
+    i = x.dp4a(i, i, i);                         // c + four products of signed bytes
+    u = x.funnel(u, u, u);                       // (hi:lo) >> (bits % 32), low word
+    u = x.permute(u, u, u);                      // prmt, below
+    x.mma(d, a4, a2), x.mma(d, a2, u);           // below
     x.template mma<format::f16>(r4, a4, a2), x.load_matrices(u4, row);
     o = x.operand_at(f, i), x.async_fence(), x.wgmma_fence(), x.wgmma_commit();
     x.template wgmma<format::f16>(tile[0], o, o), x.template wgmma_wait<0>(tile);

@@ -30,20 +30,6 @@ struct expert_results {
     std::int32_t slots = 0;
 };
 
-/// Weights that blocks behind those of a row bring to L2 for a later launch, 16-byte aligned.
-struct weights_ahead {
-    const void* first = nullptr;
-    std::int32_t bytes = 0;  ///< a multiple of 16
-};
-inline constexpr int max_weights_ahead = 4;
-inline constexpr std::int32_t ahead_block_bytes = 64 * 1024;  ///< that one of these blocks brings
-
-/// Blocks that bring them.
-CATENA_FN constexpr std::int32_t blocks_of(const weights_ahead& w) {
-    return static_cast<std::int32_t>((static_cast<unsigned>(w.bytes) + ahead_block_bytes - 1u) /
-                                     ahead_block_bytes);
-}
-
 /// Skeleton `row`. Null pointers switch a part off: residual, sum, its factor, weight, bias, the
 /// gate of a norm, the second norm, each emit, and with experts x. x is [k, n1, n2, n3] f32 with
 /// unit element stride; weights and bias are [k] f32, shared by all rows.
@@ -84,7 +70,6 @@ struct row_args : row_params {
     format scale_type = format::f32;  ///< f32, f16 or bf16
     bool one_plus_weight = false;     ///< the norm is times 1 + weight
     bool weight_early = false;  ///< weights never change: they may be read before the grid wait
-    weights_ahead ahead[max_weights_ahead];  ///< the first that has no bytes ends them
 };
 
 /// Where row_args holds an operand: its address and, if it has rows of its own, their strides.

@@ -13,7 +13,6 @@
 
 #include "catena/kernel/activation.hpp"
 #include "catena/kernel/objection/row.hpp"
-#include "catena/kernel/row/ahead.hpp"
 #include "catena/kernel/row/stages.hpp"
 #include "catena/kernel/scaled.hpp"
 
@@ -220,17 +219,15 @@ class row_work {
 template <row_computation C, row_policy P>
 inline constexpr bool row_possible = !objection_to(C, P);
 
-/// The body. Grid: one block per rows_of_block(P) rows, and those of a.ahead. Shared memory as
-/// kernel/layout.hpp says. `a` follows args.hpp; with values > 0, k <= values * the threads of a
-/// row; with vector, k is a multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
+/// The body. Grid: one block per rows_of_block(P) rows. Shared memory as kernel/layout.hpp says.
+/// `a` follows args.hpp; with values > 0, k <= values * the threads of a row; with vector, k is a
+/// multiple of 4 and every row of 16 bytes (f16, bf16: of 8).
 template <class X, row_policy P, row_computation C>
 CATENA_FN void row_body(X& x, const row_args& a) {
     using work = row_work<X, P, C>;
     using thread = typename work::thread;
     static_assert(row_possible<C, P>, "kernel/objection/row.hpp says why no row can be so");
     x.grid_trigger();
-    const int row_blocks = (a.rows + thread::rows - 1) / thread::rows;
-    if (x.block() >= row_blocks) return bring_ahead(x, a, x.block() - row_blocks);
     if constexpr (thread::rows == 1) {
         auto* meeting = x.template shared<float>(row_meetings * (P.threads / warp_size));
         work(x, a, x.block(), x.thread(), meeting).run();

@@ -114,7 +114,6 @@ inline options options::from_environment(options base) {
     detail::read_switch("CATENA_SAME_BITS", base.pick.same_bits, base.state);
     detail::read_count("CATENA_MAX_COLUMNS", base.pick.max_columns, base.state);
     detail::read_switch("CATENA_DEPENDENT_LAUNCH", base.pick.dependent_launch, base.state);
-    detail::read_count("CATENA_L2_PERCENT_AHEAD", base.l2_percent_ahead, base.state);
     detail::read_switch("CATENA_ERROR_ON_FALLBACK", base.error_on_fallback, base.state);
     detail::read_switch("CATENA_VERIFY", base.verify, base.state);
     detail::read_log_level("CATENA_LOG", base.log, base.state);
@@ -148,10 +147,6 @@ inline format_set formats_off(const options& asked, const lowered_chain& chain) 
 /// Can these options be followed with this table?
 inline status check(const options& asked, const table& t) {
     status out = asked.state;
-    if (out.ok() && (asked.l2_percent_ahead < 0 || asked.l2_percent_ahead > 100))
-        out = failure(status_code::invalid_argument,
-                      "CATENA_L2_PERCENT_AHEAD (options::l2_percent_ahead) is %lld: take 0 to 100",
-                      static_cast<long long>(asked.l2_percent_ahead));
     detail::each_name(asked.chains_off.c_str(), [&](const char* name, std::size_t length) {
         bool known = false;
         for (int c = 0; c < t.chain_count; ++c)

@@ -54,9 +54,7 @@ struct explained_step {
     launch_config config;
     std::int64_t bytes = 0;
     double predicted_us = 0;
-    double attainable_us = 0;      ///< one launch and the bytes at full bandwidth
-    std::int64_t bytes_ahead = 0;  ///< weights of later steps that it brings to L2
-    double predicted_gain_us = 0;  ///< of later steps, from what arrives while it runs
+    double attainable_us = 0;  ///< one launch and the bytes at full bandwidth
 };
 
 /// A node that could have been part of a step, and why it is not (or not of a larger one).

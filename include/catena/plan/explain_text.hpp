@@ -106,23 +106,6 @@ inline std::string steps_text(const explanation& e) {
     return out.text();
 }
 
-/// Which steps bring weights of later ones to L2, how much, and what that is predicted to save;
-/// empty if none does.
-inline std::string ahead_text(const explanation& e) {
-    folded_lines out;
-    double gain = 0;
-    for (const explained_step& s : e.steps) {
-        if (s.bytes_ahead == 0) continue;
-        out.add(s.instance + ": " + std::to_string(s.bytes_ahead) + " bytes", s.launch_at);
-        gain += s.predicted_gain_us;
-    }
-    if (gain == 0) return "";
-    char saves[64];
-    std::snprintf(saves, sizeof(saves), "%.1f us", gain);
-    return std::string("\nweights brought to L2 ahead, predicted to save ") + saves + "\n" +
-           out.text();
-}
-
 /// Which launch makes each norm, and why it is not its readers'.
 inline std::string norms_text(const explanation& e) {
     folded_lines out;
@@ -150,7 +133,7 @@ inline std::string to_string(const explanation& e) {
            "\nnodes       " + std::to_string(e.nodes) + "\nlaunches    " +
            std::to_string(e.launches) + " of Catena, " + std::to_string(e.engine_launches) +
            " of the engine\nsteps move  " + times + "\nworkspace   " +
-           std::to_string(e.workspace_bytes) + " bytes\n\nsteps\n" + steps_text(e) + ahead_text(e) +
+           std::to_string(e.workspace_bytes) + " bytes\n\nsteps\n" + steps_text(e) +
            "\nnorms, by the launch that makes them\n" + norms_text(e) +
            "\nnot fused, or not as far\n" + left.text();
 }

@@ -44,10 +44,6 @@ struct options {
     /// were read.
     std::string engine_version;
 
-    /// Percent of the GPU's L2 into which a row step brings dense weights of the steps behind it
-    /// (plan/result/ahead.hpp). 0, the default: none, since no measurement has shown a gain yet.
-    std::int64_t l2_percent_ahead = 0;
-
     /// A fallback (counters.hpp says what counts as one) leaves every node to the engine, and
     /// plan::state() names the first with its remedy.
     bool error_on_fallback = false;
@@ -73,7 +69,6 @@ struct options {
     ///     CATENA_SAME_BITS          0 | 1
     ///     CATENA_MAX_COLUMNS        a number
     ///     CATENA_DEPENDENT_LAUNCH   0 | 1
-    ///     CATENA_L2_PERCENT_AHEAD   0 to 100
     ///     CATENA_ERROR_ON_FALLBACK  0 | 1
     ///     CATENA_VERIFY             0 | 1
     ///     CATENA_LOG                off | summary | steps | times

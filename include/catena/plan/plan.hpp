@@ -50,9 +50,8 @@ struct step {
     std::int32_t node_count = 0;
     problem what;
     launch_config config;
-    std::int32_t band_rows = 0;    ///< matvec
-    std::int64_t bytes = 0;        ///< moved at least
-    std::int64_t bytes_ahead = 0;  ///< of later steps, brought to L2
+    std::int32_t band_rows = 0;  ///< matvec
+    std::int64_t bytes = 0;      ///< moved at least
     double predicted_us = 0;
     bool clusters_refused = false;  ///< it would have clusters, but the device has no room for them
 };

@@ -89,16 +89,6 @@ class checked_memory {
         }
     }
 
-    /// Constants that are brought to L2, in whole chunks of 16 bytes.
-    void check_prefetch(thread& t, std::uintptr_t address, std::size_t bytes, site at) {
-        if (address % 16 != 0 || bytes % 16 != 0)
-            stop(t, fault::misaligned, at, access::read, address, bytes,
-                 "a prefetch takes multiples of 16: align both");
-        if (check_declared(t, access::read, address, bytes, at)->kind != memory::constant)
-            stop(t, fault::grid_order, at, access::read, address, bytes,
-                 "prefetched, and no constant: prefetch weights alone");
-    }
-
     /// The range of global memory that holds all of it.
     const global_memory::declared_range* check_declared(thread& t, access a, std::uintptr_t address,
                                                         std::size_t bytes, site at) {

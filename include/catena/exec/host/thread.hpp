@@ -166,11 +166,6 @@ class host {
                                        1, at);
     }
 
-    void prefetch_constants(const void* p, int bytes, site at = CATENA_HERE) {
-        machine_.memory.check_prefetch(thread_, reinterpret_cast<std::uintptr_t>(p),
-                                       static_cast<std::size_t>(bytes), at);
-    }
-
     int dp4a(int a, int b, int c) const {
         const auto product = [&](int shift) {
             return static_cast<std::int8_t>(a >> shift) * static_cast<std::int8_t>(b >> shift);

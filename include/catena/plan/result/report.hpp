@@ -6,7 +6,6 @@
 #include "catena/pick/name.hpp"
 #include "catena/plan/plan.hpp"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,14 +33,6 @@ inline explained_chain explained(const plan& p, const planned_chain& c) {
     return e;
 }
 
-/// What a later step saves if it finds in L2 what memory can deliver while this one runs. What
-/// arrives while the engine's nodes run is not counted, since their time is not known.
-inline double gain_ahead_us(const step& s, const arch& on) {
-    const double arrives =
-        std::min(static_cast<double>(s.bytes_ahead), s.predicted_us * on.bytes_per_us);
-    return arrives / on.bytes_per_us * (1 - 1 / l2_speedup);
-}
-
 inline explained_step explained(const plan& p, std::int32_t i) {
     const step& s = p.steps()[static_cast<std::size_t>(i)];
     const table& t = p.rows();
@@ -57,8 +48,6 @@ inline explained_step explained(const plan& p, std::int32_t i) {
     e.bytes = s.bytes;
     e.predicted_us = s.predicted_us;
     e.attainable_us = attainable_us(s.what, t.limits());
-    e.bytes_ahead = s.bytes_ahead;
-    e.predicted_gain_us = gain_ahead_us(s, t.limits());
     return e;
 }
 
@@ -93,8 +82,7 @@ inline explanation plan::explain() const {
 inline choice plan::choice_of(int i) const {
     const step& s = steps_[static_cast<std::size_t>(i)];
     choice out = choose(s.what, table_, options_.pick);
-    out.best.config.dependent = s.config.dependent;  // what is launched before it has a say,
-    if (s.bytes_ahead > 0) out.best.config.blocks = s.config.blocks;  // and what behind it
+    out.best.config.dependent = s.config.dependent;  // what is launched before it has a say
     return out;
 }
 

@@ -2,13 +2,11 @@
 // roles, what is left.
 #pragma once
 
-#include "catena/arch/gpu.hpp"
 #include "catena/error/message.hpp"
 #include "catena/match/ggml_cuda.hpp"
 #include "catena/plan/build/draft.hpp"
 #include "catena/plan/find/request.hpp"
 #include "catena/plan/order/slots.hpp"
-#include "catena/plan/result/ahead.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -43,7 +41,6 @@ class plan_writer {
             store_launch(static_cast<std::int32_t>(i), accepted[i]);
         for (const step& s : out_.steps_) out_.nodes_[at(s.launch_at)].role = role::launch;
         if (out_.options_.engine_may_skip_wait) wait_behind_engine();
-        if (out_.options_.l2_percent_ahead > 0) bring_weights_ahead();
 
         out_.engine_launches_ =
             g_.launches() - static_cast<std::int32_t>(draft_.accepted.covered_nodes());
@@ -167,35 +164,6 @@ class plan_writer {
             all_wait = true;
             stream = view_.node(i).stream;
         }
-    }
-
-    void bring_weights_ahead() const {
-        const arch& on = out_.rows().limits();
-        ahead_dealer deal(l2_bytes(on) * out_.options_.l2_percent_ahead / 100);
-        for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
-            const step& s = out_.steps_[i];
-            if (s.what.kind() != skeleton::row) {
-                for (const std::int32_t n : out_.covered(s)) offer_weight(deal, view_.node(n));
-            } else if (s.config.blocks < static_cast<std::uint32_t>(on.sms)) {
-                deal.begin(out_.row_args_[at(out_.args_[i].index)]);
-            } else {
-                deal.end();
-            }
-        }
-        for (std::size_t i = 0; i < out_.steps_.size(); ++i) {
-            step& s = out_.steps_[i];
-            if (s.what.kind() != skeleton::row) continue;
-            const row_args& a = out_.row_args_[at(out_.args_[i].index)];
-            s.config.blocks += blocks_ahead(a);
-            s.bytes_ahead = bytes_ahead(a);
-        }
-    }
-
-    void offer_weight(ahead_dealer& deal, const tensor& node) const {
-        if (node.kind != op::mul_mat) return;
-        const extent& where = g_.bytes(node.src[0]);
-        deal.offer(node.src[0], view_.at(node.src[0]).data,
-                   static_cast<std::int64_t>(where.end - where.begin));
     }
 
     /// Every activation gets its slot's part of the workspace: a copy for each of its layouts,

@@ -162,14 +162,7 @@ class row_launch : public launch_record {
             quantize(a.fp8_group.data, format::fp8_group, v, n.k, a.rows);
         }
         const std::int64_t in_block = rows_of_block(r.policy.row());
-        std::int64_t blocks = (a.rows + in_block - 1) / in_block;
-        for (const weights_ahead& w : a.ahead) {
-            if (w.bytes == 0) break;
-            aligned(address_of(w.first) | std::uint64_t(w.bytes), 16, "weights ahead");
-            early.push_back(
-                {bytes_at(address_of(w.first), std::uint64_t(w.bytes)), "weights ahead", false});
-            blocks += blocks_of(w);
-        }
+        const std::int64_t blocks = (a.rows + in_block - 1) / in_block;
         if (s.config.blocks != static_cast<std::uint32_t>(blocks))
             fail("do not have all rows", s.config.blocks, "its blocks");
     }
