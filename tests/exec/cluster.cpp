@@ -61,21 +61,26 @@ TEST_CASE("a store in a first block that may not run yet is caught") {
         x.store_first(all + x.cluster_rank(), real{1});
         x.cluster_sync();
     });
-    CHECK(says(f, "call cluster_sync first"));
+    CHECK(says(f, "call cluster_meet first"));
 }
 
-TEST_CASE("what was stored in a first block is read after the next meeting, not before") {
-    for (const bool meets : {true, false}) {
+TEST_CASE(
+    "what was stored in a first block is read after the next sync, not before, nor after a "
+    "meeting") {
+    for (const bool syncs : {true, false}) {
         host_device device;
         const auto body = [=](host& x) {
             auto* all = x.shared<float>(4 * 32);
-            x.cluster_sync();
+            x.cluster_meet();
             x.store_first(all + x.cluster_rank() * 32 + x.thread(), real{1});
-            if (meets) x.cluster_sync();
+            if (syncs)
+                x.cluster_sync();
+            else
+                x.cluster_meet();
             if (x.cluster_rank() == 0) x.load(all + 32 + x.thread());
-            if (!meets) x.cluster_sync();
+            if (!syncs) x.cluster_sync();
         };
-        if (meets)
+        if (syncs)
             passes(device, two_of_four, body);
         else
             CHECK(says(caught(device, fault::uninitialized, two_of_four, body),
@@ -104,6 +109,36 @@ TEST_CASE("a first block that stores where another one does is caught") {
         x.cluster_sync();
     });
     CHECK(says(f, "also writes"));
+}
+
+TEST_CASE("a meeting of a cluster that orders nothing leaves a race one") {
+    for (const bool orders : {true, false}) {
+        host_device device;
+        const auto body = [=](host& x) {
+            auto* word = x.shared<int>(1);
+            if (x.thread() == 0) x.store(word, 1);
+            if (orders)
+                x.cluster_sync();
+            else
+                x.cluster_meet();
+            x.load(word);
+        };
+        if (orders)
+            passes(device, two_of_four, body);
+        else
+            CHECK(says(caught(device, fault::race, two_of_four, body), "sync"));
+    }
+}
+
+TEST_CASE("blocks of a cluster that meet in different ways are caught") {
+    host_device device;
+    const finding f = caught(device, fault::divergence, two_of_four, [](host& x) {
+        if (x.cluster_rank() == 1)
+            x.cluster_meet();
+        else
+            x.cluster_sync();
+    });
+    CHECK(says(f, "meetings of its cluster"));
 }
 
 TEST_CASE("blocks of a cluster that meet in different numbers are caught") {

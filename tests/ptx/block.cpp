@@ -112,7 +112,7 @@ void cluster::check_end() const {
     if (!stores.empty())
         throw finding(of.code.name +
                       ": a store into another block's shared memory that no meeting "
-                      "of the cluster follows");
+                      "of the cluster follows, or none that releases it");
     for (const block& b : blocks) b.check_end();
 }
 
@@ -125,19 +125,20 @@ bool cluster::release() {
             waits = waits || w.clustered != 0;
         }
     if (!waits) return false;
+    std::erase_if(stores, [this](const remote_store& s) {
+        if ((s.by->released >> s.lane & 1u) == 0) return false;
+        shared_memory& shared = blocks[static_cast<std::size_t>(s.rank)].shared;
+        std::memcpy(shared.bytes.data() + s.to, &s.bits, sizeof s.bits);
+        shared.set(s.to, sizeof s.bits, byte_state::written);
+        return true;
+    });
     for (block& b : blocks)
         for (warp& w : b.warps) {
             for (lanes l = w.clustered; l != 0; l &= l - 1)
                 ++w.pc[static_cast<std::size_t>(std::countr_zero(l))];
             w.running = w.clustered;
-            w.clustered = w.arrived = 0;
+            w.clustered = w.arrived = w.released = 0;
         }
-    for (const remote_store& s : stores) {
-        shared_memory& shared = blocks[static_cast<std::size_t>(s.rank)].shared;
-        std::memcpy(shared.bytes.data() + s.to, &s.bits, sizeof s.bits);
-        shared.set(s.to, sizeof s.bits, byte_state::written);
-    }
-    stores.clear();
     agreed.merge(arrivals);
     ++meetings;
     return true;

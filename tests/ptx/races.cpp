@@ -183,5 +183,7 @@ TEST_CASE("PTX: blocks of a cluster are ordered from arrival to wait") {
     finds_nothing(pair(in_first + arrive + wait + from_second));
     finds_nothing(pair(from_second + arrive + wait + in_first));
     finds(pair(arrive + in_first + wait + from_second), "no barrier.cluster is in between");
+    finds(pair(in_first + "barrier.cluster.arrive.relaxed;\n" + wait + from_second),
+          "no barrier.cluster is in between");
     finds(pair(in_first + from_second));
 }

@@ -56,7 +56,8 @@ struct warp {
     std::array<int, warp_lanes> pc{};
     lanes alive = all_lanes, running = all_lanes;
     lanes meeting = 0, barred = 0, clustered = 0, phased = 0;  ///< what else lanes wait for
-    lanes arrived = 0;                                         ///< at the cluster's barrier
+    lanes arrived = 0;                                         ///< at the cluster's barrier,
+    lanes released = 0;                                        ///< with what they did before
     lanes side;                                                ///< which lanes go first
     lanes waited = 0;                                          ///< for the grid before
     bool rests = false;                                        ///< others may go first
@@ -151,7 +152,9 @@ struct bulk_copy {
 };
 
 struct remote_store {
-    int rank;
+    const warp* by;
+    int lane;
+    int rank;  ///< of the block that it is for
     std::uint32_t to, bits;
 };
 
@@ -227,7 +230,7 @@ struct cluster {
     std::deque<block> blocks;
     int meetings = 0;                  ///< so far, of all its threads
     knowledge agreed, arrivals;        ///< at the last of them; for the next
-    std::vector<remote_store> stores;  ///< between blocks, there after the next meeting
+    std::vector<remote_store> stores;  ///< between blocks, there after the next that releases
     bool stuck = false;                ///< until another grid ends
 
     cluster(grid& g, int first_block);

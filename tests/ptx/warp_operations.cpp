@@ -87,11 +87,16 @@ void elect(warp& w, const instruction& i, lanes which) {
     p = (p & ~which) | lanes{1} << one;
 }
 
+/// Relaxed, it orders nothing that came before.
+template <bool Relaxed>
 void cluster_arrive(warp& w, const instruction&, lanes which) {
     if ((w.arrived & which) != 0)
         w.fail(std::countr_zero(w.arrived & which), "arrives twice at the cluster's barrier");
     w.arrived |= which;
-    arrive_at_cluster(w, which);
+    if constexpr (!Relaxed) {
+        w.released |= which;
+        arrive_at_cluster(w, which);
+    }
 }
 void cluster_wait(warp& w, const instruction&, lanes which) {
     if ((which & ~w.arrived) != 0)
@@ -126,8 +131,8 @@ void store_in_cluster(warp& w, const instruction& i, lanes which) {
             w.fail(l, "stores where another store is on its way");
         to.shared.set(at, 4, byte_state::on_its_way);
         write(w, lanes{1} << l, to.shared.of(at, 4));
-        c.stores.push_back(
-            {to.rank, static_cast<std::uint32_t>(at), get<std::uint32_t>(w.unit(i.at[1]), l)});
+        c.stores.push_back({&w, l, to.rank, static_cast<std::uint32_t>(at),
+                            get<std::uint32_t>(w.unit(i.at[1]), l)});
     }
 }
 
@@ -143,7 +148,8 @@ opcode warp_operation(const std::string& name) {
         {"elect.sync", {elect, "wpm", flow::together}},
         {"bar.warp.sync", {warp_barrier, "m", flow::together}},
         {"bar.sync", {nothing, "n", flow::barrier}},
-        {"barrier.cluster.arrive", {cluster_arrive, ""}},
+        {"barrier.cluster.arrive", {cluster_arrive<false>, ""}},
+        {"barrier.cluster.arrive.relaxed", {cluster_arrive<true>, ""}},
         {"barrier.cluster.wait", {cluster_wait, "", flow::cluster}},
         {"mapa.shared::cluster.u32", {map_to_rank, "www"}},
         {"st.shared::cluster.f32", {store_in_cluster, "aw"}},

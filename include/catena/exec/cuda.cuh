@@ -30,6 +30,7 @@ class cuda {
     __device__ int cluster_rank() const { return 0; }
     __device__ int cluster_blocks() const { return 1; }
     __device__ void cluster_sync() const { sync(); }
+    __device__ void cluster_meet() const {}
     __device__ void store_first(float* p, real v) const { store(p, v); }
 #else
 #define CATENA_SPECIAL(name)                                                                       \
@@ -42,6 +43,9 @@ class cuda {
 #undef CATENA_SPECIAL
     __device__ void cluster_sync() const {
         asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
+    }
+    __device__ void cluster_meet() const {
+        asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
     }
     __device__ void store_first(float* p, real v) const {
         asm volatile(

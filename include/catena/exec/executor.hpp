@@ -88,9 +88,11 @@ concept weight_stream = requires(S s, int stage, int bytes, int lanes, void* dst
 ///
 /// Blocks of a cluster run at the same time, cluster_blocks() of them next to each other in the
 /// grid: block() = cluster() * cluster_blocks() + cluster_rank(). All threads of all of them meet
-/// at cluster_sync(), as at sync(). store_first(p, v) stores to the place that p, in shared memory,
-/// has in the cluster's first block; every thread has passed a cluster_sync() before it, and the
-/// first block reads it after the next. A launch without clusters has clusters of one block.
+/// at cluster_sync(), as at sync(), and at cluster_meet(), which orders no memory: behind it the
+/// other blocks are known to run, and no more. store_first(p, v) stores to the place that p, in
+/// shared memory, has in the cluster's first block; every thread has passed one of the two before
+/// it, and the first block reads it after the next cluster_sync(). A launch without clusters has
+/// clusters of one block.
 ///
 /// `prefetch(p)` brings the line of global memory that holds p nearer; it reads nothing, so it may
 /// stand before `grid_wait`.
@@ -108,7 +110,7 @@ concept executor = requires(X x, int i, unsigned u, real r, float* f, const floa
                             wgmma_operand o) {
     i = x.thread(), i = x.lane(), i = x.warp(), i = x.threads(), i = x.warps(), i = x.block();
     i = x.cluster(), i = x.cluster_rank(), i = x.cluster_blocks();
-    x.sync(), x.sync_warp(), x.cluster_sync();
+    x.sync(), x.sync_warp(), x.cluster_sync(), x.cluster_meet();
     r = x.shuffle_xor(r, i), i = x.shuffle_xor(i, i), u = x.shuffle_xor(u, i);
     r = x.shuffle(r, i), i = x.shuffle(i, i);  // the value of lane i, which may differ
     f = x.template shared<float>(i);

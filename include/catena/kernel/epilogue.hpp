@@ -137,7 +137,9 @@ CATENA_FN int share_of_band(X& x, int rows) {
 template <class X>
 CATENA_FN int gather(X& x, const matvec_args& a, const matvec_band& b) {
     const int rows = band_results(a, *b.member);
-    x.cluster_sync();
+    // The first block must run before the others store in it. Nothing is ordered here: until the
+    // sync below it leaves the places alone where they store.
+    x.cluster_meet();
     if (x.cluster_rank() != 0) {
         const int before = x.cluster_rank() * share_of_band(x, rows);
         CATENA_NO_UNROLL

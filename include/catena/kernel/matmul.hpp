@@ -123,7 +123,9 @@ CATENA_FN void add_parts(X& x, tile_sums<P>& sum, float* room) {
             }
         }
     };
-    x.cluster_sync();  // nobody reads a stage any more
+    // The others store where the first block's stages were: what it has read of them and what came
+    // there is ordered before.
+    x.cluster_sync();
     if (x.cluster_rank() != 0)
         each(x.cluster_rank(), [&](float* to, real& v) { x.store_first(to, v); });
     x.cluster_sync();

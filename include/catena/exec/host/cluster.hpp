@@ -1,6 +1,6 @@
 // Clusters on the host. Blocks run one after the other, the first of a cluster last: what the
 // others store in its shared memory waits as letters, which arrive when the first block comes to
-// the meeting that follows.
+// the sync that follows.
 #pragma once
 
 #include "catena/exec/host/checked_memory.hpp"
@@ -24,20 +24,24 @@ class block_cluster {
         blocks_ = blocks;
         letters_.clear();
     }
-    void begin_block() { syncs_ = 0; }
+    void begin_block() { passed_ = {}; }
 
     int blocks() const { return blocks_; }
     int rank() const { return static_cast<int>(clock_.block()) % blocks_; }
 
     void sync(thread& t, site at) {
-        meetings_.sync(t, at, [&] { deliver(t, ++syncs_); });
+        meetings_.sync(t, at, [&] { deliver(t, ++passed_.syncs); });
+    }
+    /// Brings no letter.
+    void meet(thread& t, site at) {
+        if (meetings_.meet_block(t, at)) ++passed_.meets;
     }
 
     void store_first(thread& t, float* p, real v, site at) {
-        if (syncs_ == 0)
+        if (passed_.all() == 0)
             report_.stop(t, fault::divergence, at,
                          "stores in the first block of its cluster, which may not run yet: call "
-                         "cluster_sync first");
+                         "cluster_meet first");
         const auto address = reinterpret_cast<std::uintptr_t>(p);
         if (!memory_.is_shared(address))
             report_.stop(t, fault::out_of_bounds, at,
@@ -48,7 +52,7 @@ class block_cluster {
             return;
         }
         const auto [other, first] =
-            letters_.try_emplace({syncs_, address}, letter{v.v, clock_.block(), at});
+            letters_.try_emplace({passed_.syncs, address}, letter{v.v, clock_.block(), at});
         if (!first)
             memory_.stop(t, fault::race, at, access::write, address, sizeof(float),
                          "in the first block of its cluster, which block " +
@@ -59,17 +63,24 @@ class block_cluster {
     /// False: a block that has returned met its cluster less often, and a finding was added.
     bool check_end() {
         if (rank() == 0) letters_.clear();
-        if (rank() == blocks_ - 1) syncs_of_others_ = syncs_;
-        if (syncs_ == syncs_of_others_) return true;
+        if (rank() == blocks_ - 1) passed_by_others_ = passed_;
+        if (passed_.syncs == passed_by_others_.syncs && passed_.meets == passed_by_others_.meets)
+            return true;
         report_.add(fault::divergence, 0, {},
-                    "returns after " + std::to_string(syncs_) +
+                    "returns after " + std::to_string(passed_.all()) +
                         " meetings of its cluster, another of its blocks after " +
-                        std::to_string(syncs_of_others_) +
+                        std::to_string(passed_by_others_.all()) +
                         ": every block must take the same path to each");
         return false;
     }
 
   private:
+    /// Meetings of the cluster.
+    struct meetings_passed {
+        int syncs = 0, meets = 0;
+
+        int all() const { return syncs + meets; }
+    };
     /// A value on its way to the first block.
     struct letter {
         float value;
@@ -77,7 +88,7 @@ class block_cluster {
         site at;
     };
 
-    /// What others stored before the last of `syncs` meetings.
+    /// What others stored before the last of `syncs` syncs.
     void deliver(thread& t, int syncs) {
         if (rank() != 0) return;
         for (auto at = letters_.lower_bound({syncs - 1, 0});
@@ -93,11 +104,11 @@ class block_cluster {
     checked_memory& memory_;
     thread_meetings& meetings_;
     fault_report& report_;
-    // By the meetings that the sender's block had passed, and the address.
+    // By the syncs that the sender's block had passed, and the address.
     std::map<std::pair<int, std::uintptr_t>, letter> letters_;
     int blocks_ = 1;
-    int syncs_ = 0;            // that the block has passed
-    int syncs_of_others_ = 0;  // that those of its cluster passed
+    meetings_passed passed_;            // by the block
+    meetings_passed passed_by_others_;  // of its cluster
 };
 
 }  // namespace CATENA_NAMESPACE::exec

@@ -27,16 +27,21 @@ class thread_meetings {
     /// Has some thread of the block waited, or did none have to?
     bool grid_waited() const { return grid_waited_; }
 
-    /// `last` runs in the last thread to come.
-    template <class Last>
-    void sync(thread& t, site at, Last&& last) {
+    /// A meeting of the block that orders nothing. True for the last thread to come.
+    bool meet_block(thread& t, site at) {
         const thread* first = threads_.first_at_sync();
         if (first != nullptr && !same(first->at, at))
             report_.stop(t, fault::divergence, at,
                          "waits at a sync where thread " + std::to_string(first->id) +
                              " waits at another one (" + spell(first->at) +
                              "): all threads of a block must reach the same sync");
-        if (threads_.meet_block(t, at)) {
+        return threads_.meet_block(t, at);
+    }
+
+    /// One that orders the block's memory accesses. `last` runs in the last thread to come.
+    template <class Last>
+    void sync(thread& t, site at, Last&& last) {
+        if (meet_block(t, at)) {
             last();
             clock_.next_era();
             for (auto& warp : threads_.warps()) warp.step = 0;

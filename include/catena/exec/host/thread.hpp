@@ -90,6 +90,7 @@ class host {
         machine_.meetings.sync(thread_, at, [] {});
     }
     void cluster_sync(site at = CATENA_HERE) { machine_.cluster.sync(thread_, at); }
+    void cluster_meet(site at = CATENA_HERE) { machine_.cluster.meet(thread_, at); }
     void sync_warp(site at = CATENA_HERE) {
         machine_.meetings.sync_warp(thread_, meeting::sync_warp, 0, at, [] {});
     }
